@@ -1,0 +1,53 @@
+# Everything a user or CI runs. `make demo` and `make test` install what they need first.
+
+PYTHON ?= python3
+BIN := .venv/bin
+SOURCES := src tests benchmarks tools
+
+.PHONY: help setup demo test test-long check format bench calibrate constraints clean
+
+help:  ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
+
+setup: .venv/installed  ## make .venv and install everything into it
+
+.venv/installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "pageturn needs Python 3.11 or newer, found " + sys.version.split()[0])'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "installing into .venv ..."
+	@if command -v uv >/dev/null; then uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
+	 else $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; fi
+	@touch $@
+
+demo: setup  ## a short session, page by page
+	@$(BIN)/pageturn demo
+
+test: setup  ## the tests, long suites sampled
+	@$(BIN)/pytest -q -n auto
+
+test-long: setup  ## the tests, long suites whole
+	@PAGETURN_LONG=1 $(BIN)/pytest -q -n auto
+
+check: setup  ## format, lint, types, import layers
+	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format"; exit 1; }
+	@$(BIN)/ruff check --quiet $(SOURCES)
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache >.venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+	@echo "checks passed"
+
+format: setup  ## format the sources
+	@$(BIN)/ruff check --quiet --fix $(SOURCES) || true
+	@$(BIN)/ruff format --quiet $(SOURCES)
+
+bench: setup  ## the benchmark tables
+	@$(BIN)/python -m benchmarks
+
+calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
+	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)
+
+constraints: setup  ## renew constraints.txt from pyproject.toml
+	@$(BIN)/python -m pip install --quiet uv
+	@$(BIN)/uv pip compile --quiet --universal --all-extras --no-annotate --no-header pyproject.toml -o constraints.txt
+
+clean:  ## remove .venv and caches
+	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis

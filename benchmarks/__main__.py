@@ -1,0 +1,15 @@
+"""`make bench`: every table, ratios within one run."""
+
+from rich.console import Console
+
+from benchmarks import stopwatch, values
+
+
+def main() -> None:
+    console = Console(width=100)
+    console.print(f"[dim]{stopwatch.machine()}; best of several runs; compare ratios, not milliseconds[/]")
+    values.show(console)
+
+
+if __name__ == "__main__":
+    main()

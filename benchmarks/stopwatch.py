@@ -1,0 +1,29 @@
+"""Timing: the best of several runs, so that other work on the machine disturbs little."""
+
+import gc
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+
+def best_ms(work: Callable[[], object], *, rounds: int = 7) -> float:
+    """The fastest of several runs, in milliseconds."""
+    times = []
+    for _ in range(rounds):
+        gc.collect()
+        start = perf_counter()
+        work()
+        times.append(perf_counter() - start)
+    return min(times) * 1_000
+
+
+def machine() -> str:
+    """The processor and the Python that the figures belong to."""
+    info = Path("/proc/cpuinfo")
+    names = (
+        [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        if info.exists()
+        else []
+    )
+    return f"{names[0] if names else platform.processor() or platform.machine()}, Python {platform.python_version()}"

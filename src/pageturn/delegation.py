@@ -1,0 +1,167 @@
+"""Delegation: who is good at what, and how sure we are (CADMAS-CTX, arXiv:2604.17950).
+
+One Beta posterior for each agent, skill and bucket, scored by a lower confidence bound. The state is a sidecar: it never
+becomes part of a context. Time is passed in, and an agent that was never seen scores 0 in both selection rules.
+"""
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+import msgspec
+
+from pageturn.errors import InvalidInput
+from pageturn.relevance import Bucket
+from pageturn.wire import Closed, Instant
+
+MAX_SHRINKAGE = 2.0  # m_z: neighbours never weigh more than two observations
+
+
+class BetaPosterior(Closed, frozen=True):
+    """Successes and failures of one agent at one skill in one bucket, as pseudo-counts."""
+
+    alpha: float
+    beta: float
+    n: int
+    c_self: float
+    kappa: float
+    last_update: Instant
+
+    def __post_init__(self) -> None:
+        for name in ("alpha", "beta", "kappa"):
+            _require(name, getattr(self, name), at_least=0.0)
+        _require("c_self", self.c_self, at_least=0.0, at_most=1.0)
+        if type(self.n) is not int or self.n < 0:
+            raise InvalidInput("$.n", expected="a whole number, 0 or more", got=repr(self.n))
+        if type(self.last_update) is not Instant:
+            msgspec.structs.force_setattr(self, "last_update", Instant.of(self.last_update))
+
+    @classmethod
+    def from_self_confidence(cls, c_self: float, kappa: float, *, now: datetime) -> "BetaPosterior":
+        """A posterior without observations, seeded with what the agent says of itself."""
+        _require("c_self", c_self)
+        c = min(max(c_self, 0.0), 1.0)
+        return cls(kappa * c, kappa * (1.0 - c), 0, c, kappa, Instant.of(now))
+
+    @property
+    def mean(self) -> float:
+        """The expected success rate."""
+        total = self.alpha + self.beta
+        return self.alpha / total if total > 0.0 else 0.0
+
+    @property
+    def variance(self) -> float:
+        """The variance of the success rate."""
+        total = self.alpha + self.beta
+        return self.alpha * self.beta / (total * total * (total + 1.0)) if total > 0.0 else 0.0
+
+    def score(self, gamma: float) -> float:
+        """The lower confidence bound: mean less `gamma` standard deviations."""
+        return self.mean - gamma * math.sqrt(self.variance)
+
+    def update(self, outcome: bool, lambda_: float, *, now: datetime) -> "BetaPosterior":
+        """The posterior after one more outcome; `lambda_` below 1 forgets the past."""
+        return msgspec.structs.replace(
+            self,
+            alpha=self.alpha * lambda_ + (1.0 if outcome else 0.0),
+            beta=self.beta * lambda_ + (0.0 if outcome else 1.0),
+            n=self.n + 1,
+            last_update=Instant.of(now),
+        )
+
+
+class DelegationConfig(Closed, frozen=True):
+    """The knobs: uncertainty penalty, margin, prior strength, forgetting, and whether anybody acts on the scores."""
+
+    gamma: float = 0.5
+    delta: float = 0.05
+    kappa: float = 2.0
+    lambda_: float = msgspec.field(name="lambda", default=1.0)
+    enabled: bool = False
+
+    def __post_init__(self) -> None:
+        for name, at_least in (("gamma", None), ("delta", None), ("kappa", 0.0), ("lambda_", 0.0)):
+            _require(name.rstrip("_"), getattr(self, name), at_least=at_least)
+
+
+class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
+    """All posteriors, by the flat key `agent|skill|difficulty|dependency|tool_use`, and the knobs."""
+
+    beliefs: dict[str, BetaPosterior] = msgspec.field(default_factory=dict)
+    config: DelegationConfig = msgspec.field(default_factory=DelegationConfig)
+
+    def __post_init__(self) -> None:
+        self.beliefs = dict(sorted(self.beliefs.items()))
+
+    @staticmethod
+    def key(agent: str, skill: str, bucket: Bucket) -> str:
+        """The flat key of a posterior."""
+        for name, value in (("agent", agent), ("skill", skill)):
+            if "|" in value:
+                raise InvalidInput(f"$.{name}", expected="a name without '|'", got=repr(value))
+        return f"{agent}|{skill}|{bucket.difficulty}|{bucket.dependency}|{bucket.tool_use}"
+
+    def ensure(self, agent: str, skill: str, bucket: Bucket, c_self: float, *, now: datetime) -> BetaPosterior:
+        """The posterior of this cell, seeded with `c_self` if there is none yet."""
+        key = self.key(agent, skill, bucket)
+        if key not in self.beliefs:
+            self._put(key, BetaPosterior.from_self_confidence(c_self, self.config.kappa, now=now))
+        return self.beliefs[key]
+
+    def score(self, agent: str, skill: str, bucket: Bucket) -> float | None:
+        """The lower confidence bound of this cell, or None if it was never seeded."""
+        posterior = self.beliefs.get(self.key(agent, skill, bucket))
+        return None if posterior is None else posterior.score(self.config.gamma)
+
+    def update(self, agent: str, skill: str, bucket: Bucket, outcome: bool, *, now: datetime) -> None:
+        """Record one outcome; an unseen cell starts undecided."""
+        posterior = self.ensure(agent, skill, bucket, 0.5, now=now)
+        self._put(self.key(agent, skill, bucket), posterior.update(outcome, self.config.lambda_, now=now))
+
+    def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
+        """The best peer that beats the local agent by more than the margin, or None: do it yourself."""
+        bar = self._score_or_zero(local, skill, bucket) + self.config.delta
+        better = [peer for peer in peers if peer != local and self._score_or_zero(peer, skill, bucket) > bar]
+        return self.rank_candidates(better, skill, bucket)
+
+    def rank_candidates(self, candidates: Sequence[str], skill: str, bucket: Bucket) -> str | None:
+        """The candidate with the best score, the earlier one on a tie; None if there are no candidates."""
+        return max(candidates, key=lambda name: self._score_or_zero(name, skill, bucket), default=None)
+
+    def shrink_cold_start(
+        self, agent: str, skill: str, bucket: Bucket, neighbors: Iterable[Bucket], m_z: float, *, now: datetime
+    ) -> None:
+        """Lend a cell without observations at most `m_z` pseudo-counts from the mean of its neighbours' means."""
+        _require("m_z", m_z)
+        weight = min(max(m_z, 0.0), MAX_SHRINKAGE)
+        key = self.key(agent, skill, bucket)
+        own = self.beliefs.get(key)
+        if weight == 0.0 or (own is not None and own.n > 0):
+            return
+        near = (self.beliefs.get(self.key(agent, skill, other)) for other in neighbors if other != bucket)
+        means = [posterior.mean for posterior in near if posterior is not None and posterior.n > 0]
+        if not means:
+            return
+        lent = sum(means) / len(means)
+        own = self.ensure(agent, skill, bucket, 0.5, now=now)
+        alpha, beta = own.alpha + weight * lent, own.beta + weight * (1.0 - lent)
+        self._put(key, msgspec.structs.replace(own, alpha=alpha, beta=beta))
+
+    def _score_or_zero(self, agent: str, skill: str, bucket: Bucket) -> float:
+        return self.score(agent, skill, bucket) or 0.0
+
+    def _put(self, key: str, posterior: BetaPosterior) -> None:
+        """Keys stay sorted, so that equal states have equal bytes."""
+        fresh = key not in self.beliefs
+        self.beliefs[key] = posterior
+        if fresh:
+            self.beliefs = dict(sorted(self.beliefs.items()))
+
+
+def _require(name: str, value: float, *, at_least: float | None = None, at_most: float | None = None) -> None:
+    """Refuse what is not a finite number in range."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or (at_least is not None and value < at_least) or (at_most is not None and value > at_most):
+        bounds = [f"at least {at_least:g}" if at_least is not None else "", f"at most {at_most:g}" if at_most else ""]
+        expected = ", ".join(["a finite number", *filter(None, bounds)])
+        raise InvalidInput(f"$.{name}", expected=expected, got=repr(value))

@@ -1,0 +1,34 @@
+"""The exceptions, as one tree. Outcomes that a caller should expect are faults, not exceptions.
+
+PageturnError
+├── InvalidInput     a value from outside that does not have the form it should have
+├── NotADegradation  a residency change that the page's kind does not allow
+│   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
+└── MissingTokenizer an encoding that cannot be counted on this machine
+"""
+
+
+class PageturnError(Exception):
+    """The base of everything that pageturn raises on purpose."""
+
+
+class InvalidInput(PageturnError, ValueError):
+    """Bad input: says where it is, what was expected there, and what came."""
+
+    def __init__(self, path: str, *, expected: str, got: str) -> None:
+        super().__init__(f"{path}: expected {expected}, got {got}")
+        self.path = path
+        self.expected = expected
+        self.got = got
+
+
+class NotADegradation(PageturnError, ValueError):
+    """A step that is not on the degradation path of the page's kind."""
+
+
+class BelowFloor(NotADegradation):
+    """A step below the minimum fidelity of the page's kind."""
+
+
+class MissingTokenizer(PageturnError, RuntimeError):
+    """No tokenizer for this encoding is installed."""

@@ -1,0 +1,83 @@
+"""Images in tokens: the size of a picture, and what each vendor charges for it.
+
+The rules are the vendors' published ones. A picture whose size nobody knows is charged as the largest that the vendor
+would keep, because a budget that is exceeded is worse than one that is not used up.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable
+from io import BytesIO
+from math import ceil, sqrt
+from typing import NamedTuple
+
+from pageturn.messages import Image
+
+
+class Size(NamedTuple):
+    """Pixels."""
+
+    width: int
+    height: int
+
+
+ImageRule = Callable[[Size | None], int]
+
+
+def size_of(image: Image) -> Size | None:
+    """The size that the image says it has, or that its data: URL shows; None where neither tells."""
+    if image.width and image.height:
+        return Size(image.width, image.height)
+    header, _, payload = image.url.partition(",")
+    if not header.startswith("data:") or not header.endswith(";base64"):
+        return None
+    try:
+        data = base64.b64decode(payload, validate=False)
+    except (binascii.Error, ValueError):
+        return None
+    import imagesize  # noqa: PLC0415  it loads an HTTP client, which a session without pictures never needs
+
+    width, height = imagesize.get(BytesIO(data))
+    return Size(int(width), int(height)) if width > 0 and height > 0 else None
+
+
+def openai_tiles(base: int, tile: int) -> ImageRule:
+    """Fit into 2048 x 2048, then the short side to 768; a base price and one for each tile of 512 x 512."""
+
+    def rule(size: Size | None) -> int:
+        width, height = _fit(size or Size(1536, 768), longest=2048)
+        shrink = min(1.0, 768 / min(width, height))
+        return base + tile * ceil(width * shrink / 512) * ceil(height * shrink / 512)
+
+    return rule
+
+
+def openai_patches(multiplier: float) -> ImageRule:
+    """One token for each patch of 32 x 32, at most 1,536 of them, times the model's multiplier."""
+
+    def rule(size: Size | None) -> int:
+        patches = ceil(size.width / 32) * ceil(size.height / 32) if size else 1_536
+        return ceil(min(patches, 1_536) * multiplier)
+
+    return rule
+
+
+def anthropic(size: Size | None) -> int:
+    """Long side to 1568 and 1.15 megapixels at most; then a token for every 750 pixels."""
+    width, height = _fit(size or Size(1568, 1568), longest=1568)
+    shrink = min(1.0, sqrt(1_150_000 / (width * height)))
+    return ceil(width * shrink * height * shrink / 750)
+
+
+def gemini(size: Size | None) -> int:
+    """258 tokens for a picture of at most 384 x 384, otherwise for each tile; a tile is 2/3 of the short side."""
+    width, height = size or Size(3072, 2048)
+    if max(width, height) <= 384:
+        return 258
+    side = max(256, min(768, int(min(width, height) / 1.5)))
+    return 258 * ceil(width / side) * ceil(height / side)
+
+
+def _fit(size: Size, *, longest: int) -> tuple[float, float]:
+    shrink = min(1.0, longest / max(size))
+    return size.width * shrink, size.height * shrink

@@ -1,0 +1,144 @@
+"""Injection: keyed notes that a program weaves into the prompt, and the rules of key and cooldown.
+
+A note stands in one of four bands: after the base prompt, before the history, among the conversation, or at the very
+end. Notes of the conversation are ordinary messages: they are never deduplicated and never throttled.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Annotated, Any, Self
+
+import msgspec
+
+from pageturn.messages import Message, Role, Text, Visibility
+from pageturn.wire import Closed, Open
+
+
+class ContextMessageTarget(StrEnum):
+    """The band that a note stands in."""
+
+    SYSTEM = "system"
+    SESSION = "session"
+    CONVERSATION = "conversation"
+    SUFFIX_SYSTEM = "suffix_system"
+
+
+class ContextMessage(Open, frozen=True, kw_only=True, omit_defaults=False):
+    """A keyed note. `cooldown_turns` is how many turns are skipped after it was emitted; 0 means every turn."""
+
+    key: str
+    role: Role = Role.SYSTEM
+    content: str
+    visibility: Visibility = Visibility.INTERNAL
+    cooldown_turns: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
+    target: ContextMessageTarget = ContextMessageTarget.SYSTEM
+    consume_after_emit: bool = False
+
+    @classmethod
+    def system(cls, key: str, content: str, **fields: Any) -> Self:
+        """A hidden note right after the base prompt."""
+        return cls(key=key, content=content, **fields)
+
+    @classmethod
+    def session(cls, key: str, content: str, **fields: Any) -> Self:
+        """A hidden note before the history."""
+        return cls(key=key, content=content, target=ContextMessageTarget.SESSION, **fields)
+
+    @classmethod
+    def suffix_system(cls, key: str, content: str, **fields: Any) -> Self:
+        """A hidden note at the very end of the prompt."""
+        return cls(key=key, content=content, target=ContextMessageTarget.SUFFIX_SYSTEM, **fields)
+
+    @classmethod
+    def conversation(cls, key: str, role: Role, visibility: Visibility, content: str) -> Self:
+        """A message among the conversation; its key only informs."""
+        return cls(key=key, role=role, visibility=visibility, content=content, target=ContextMessageTarget.CONVERSATION)
+
+    @classmethod
+    def conversation_user(cls, content: str) -> Self:
+        """A visible user message, keyed by what it says."""
+        return cls._keyed_by_content(Role.USER, Visibility.ALL, content)
+
+    @classmethod
+    def conversation_internal_system(cls, content: str) -> Self:
+        """A hidden system message among the conversation, keyed by what it says."""
+        return cls._keyed_by_content(Role.SYSTEM, Visibility.INTERNAL, content)
+
+    @classmethod
+    def system_reminder(cls, text: str) -> Self:
+        """A hidden system message in reminder tags."""
+        return cls.conversation_internal_system(f"<system-reminder>{text}</system-reminder>")
+
+    @classmethod
+    def _keyed_by_content(cls, role: Role, visibility: Visibility, content: str) -> Self:
+        key = f"conversation:{_digest(role, visibility, content, size=8)}"
+        return cls.conversation(key, role, visibility, content)
+
+    @property
+    def is_prompt_injected(self) -> bool:
+        """Whether the note lives in the prompt only, and not among the conversation."""
+        return self.target is not ContextMessageTarget.CONVERSATION
+
+    @property
+    def should_throttle(self) -> bool:
+        """Whether its cooldown counts."""
+        return self.is_prompt_injected
+
+    def to_message(self, session_id: str) -> Message:
+        """The message that the model gets. Its id follows from session, key and content, so it is always the same."""
+        return Message(
+            id=_digest(session_id, self.key, _digest(self.content), size=16),
+            role=self.role,
+            content=(Text(text=self.content),),
+            visibility=self.visibility,
+            synthetic=True,
+        )
+
+
+def last_wins(notes: Sequence[ContextMessage]) -> tuple[ContextMessage, ...]:
+    """The notes without those whose key comes again later; the winner stands where the last one stood."""
+    last = {note.key: index for index, note in enumerate(notes) if note.is_prompt_injected}
+    return tuple(note for index, note in enumerate(notes) if not note.is_prompt_injected or last[note.key] == index)
+
+
+class Emission(Closed, frozen=True):
+    """When a key was last emitted, and what it said then."""
+
+    turn: int
+    digest: str
+
+
+class Throttled(Closed, frozen=True):
+    """What the cooldowns let through, what they held back, and the ledger after it."""
+
+    emitted: tuple[ContextMessage, ...]
+    suppressed: tuple[ContextMessage, ...]
+    ledger: Mapping[str, Emission]
+
+
+def throttle(notes: Iterable[ContextMessage], ledger: Mapping[str, Emission], turn: int) -> Throttled:
+    """The cooldown rule: emit what is new, what changed, what has no cooldown, and what has waited longer than it."""
+    emitted: list[ContextMessage] = []
+    suppressed: list[ContextMessage] = []
+    after = dict(ledger)
+    for note in notes:
+        last = after.get(note.key)
+        digest = _digest(note.content)
+        if note.should_throttle and last and last.digest == digest and turn - last.turn <= note.cooldown_turns != 0:
+            suppressed.append(note)
+            continue
+        emitted.append(note)
+        if note.should_throttle:
+            after[note.key] = Emission(turn, digest)
+    return Throttled(tuple(emitted), tuple(suppressed), after)
+
+
+def _digest(*fields: str, size: int = 16) -> str:
+    """A hash of several texts that is the same on every machine and cannot confuse where one ends."""
+    digest = blake2b(digest_size=size)
+    for field in fields:
+        data = field.encode()
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()

@@ -1,0 +1,10 @@
+"""The derivation policies, one file each."""
+
+from pageturn.policies.contract import DerivePolicy
+from pageturn.policies.incremental import Incremental
+from pageturn.policies.legacy import STORED_DEFAULT, Legacy
+from pageturn.policies.oracle_replay import OracleReplay
+from pageturn.policies.paged import Paged
+from pageturn.policies.reset import Reset
+
+__all__ = ["STORED_DEFAULT", "DerivePolicy", "Incremental", "Legacy", "OracleReplay", "Paged", "Reset"]

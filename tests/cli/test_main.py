@@ -1,0 +1,51 @@
+"""The command line, run as a user runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from pageturn.cli import main as program
+from pageturn.errors import InvalidInput
+
+PAGETURN = Path(sys.executable).parent / "pageturn"
+
+
+def run(*arguments):
+    return subprocess.run([PAGETURN, *arguments], capture_output=True, text=True, check=False)
+
+
+def test_the_demo_shows_every_page_with_its_kind():
+    shown = run("demo")
+    assert shown.returncode == 0
+    assert shown.stderr == ""
+    for word in ("bootstrap", "evidence", "conversation", "full", "compressed", "structured", "pointer"):
+        assert word in shown.stdout
+
+
+def test_help_and_version():
+    assert "demo" in run("--help").stdout
+    assert "0.1.0" in run("--version").stdout
+
+
+def test_an_unknown_command_is_refused_without_a_traceback():
+    wrong = run("dmeo")
+    assert wrong.returncode == 2
+    assert "No such command" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+def test_an_error_of_ours_is_one_line(monkeypatch, capsys):
+    def fail():
+        raise InvalidInput("$.x", expected="a", got="b")
+
+    monkeypatch.setattr(program, "cli", fail)
+    with pytest.raises(SystemExit, match="1"):
+        program.main()
+    assert capsys.readouterr().err == "pageturn: $.x: expected a, got b\n"
+
+
+def test_the_demo_runs_in_process_too():
+    assert CliRunner().invoke(program.cli, ["demo"]).exit_code == 0

@@ -1,0 +1,241 @@
+"""Delegation: the seed's arithmetic, its two selection rules, and the state on the wire."""
+
+import math
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+from tests import strategies
+
+NOW = datetime(2026, 4, 20, 12, tzinfo=UTC)
+EASY = pt.Bucket(pt.Difficulty.EASY, pt.Dependency.ISOLATED, pt.ToolUse.NO)
+MEDIUM = pt.Bucket(pt.Difficulty.MEDIUM, pt.Dependency.ISOLATED, pt.ToolUse.NO)
+HARD = pt.Bucket(pt.Difficulty.HARD, pt.Dependency.CHAINED, pt.ToolUse.YES)
+
+outcomes = st.lists(st.booleans(), max_size=60)
+
+
+def posterior(successes=0, failures=0, c_self=0.5):
+    result = pt.BetaPosterior.from_self_confidence(c_self, 2.0, now=NOW)
+    for outcome in [True] * successes + [False] * failures:
+        result = result.update(outcome, 1.0, now=NOW)
+    return result
+
+
+def state_with(**records):
+    """A state in which each agent has that many successes and failures at `skill`."""
+    state = pt.DelegationState()
+    for agent, (successes, failures) in records.items():
+        for outcome in [True] * successes + [False] * failures:
+            state.update(agent, "skill", EASY, outcome, now=NOW)
+    return state
+
+
+def test_the_defaults():
+    assert pt.DelegationConfig() == pt.DelegationConfig(gamma=0.5, delta=0.05, kappa=2.0, lambda_=1.0, enabled=False)
+
+
+def test_a_success_adds_one_to_alpha():
+    after = posterior(successes=1)
+    assert (after.alpha, after.beta, after.n) == (2.0, 1.0, 1)
+
+
+SCORES = [(0, 0, 0.35566), (2, 1, 0.5), (10, 0, 0.87834), (0, 10, 0.04501), (0, 100, 0.00495), (20, 20, 0.46188),
+          (22, 20, 0.48550)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("successes", "failures", "score"), SCORES)
+def test_the_score_after_a_record(successes, failures, score):
+    assert posterior(successes, failures).score(0.5) == pytest.approx(score, abs=5e-6)
+
+
+def test_the_prior_follows_the_confidence_of_the_agent():
+    assert (posterior(c_self=0.8).alpha, posterior(c_self=0.8).beta) == pytest.approx((1.6, 0.4))
+    assert posterior(c_self=7.0).c_self == 1.0
+    assert posterior(c_self=-1.0).c_self == 0.0
+
+
+def test_uncertainty_is_penalised():
+    thin = posterior(failures=1, c_self=0.8)
+    assert thin.score(0.5) < posterior(100, 100).score(0.5)
+
+
+def test_an_empty_posterior_scores_zero():
+    empty = pt.BetaPosterior.from_self_confidence(0.5, 0.0, now=NOW)
+    assert (empty.mean, empty.variance, empty.score(0.5)) == (0.0, 0.0, 0.0)
+
+
+@given(outcomes, st.floats(0, 1), st.floats(0.01, 50), st.floats(0, 1), st.floats(0, 3))
+def test_mean_and_variance_stay_in_their_bounds(record, c_self, kappa, lambda_, gamma):
+    result = pt.BetaPosterior.from_self_confidence(c_self, kappa, now=NOW)
+    for outcome in record:
+        result = result.update(outcome, lambda_, now=NOW)
+    assert 0.0 <= result.mean <= 1.0
+    assert 0.0 <= result.variance <= 0.25
+    assert result.score(gamma) <= result.mean
+    assert result.n == len(record)
+
+
+@given(outcomes)
+def test_without_forgetting_the_order_of_outcomes_does_not_matter(record):
+    def after(sequence):
+        result = posterior()
+        for outcome in sequence:
+            result = result.update(outcome, 1.0, now=NOW)
+        return result
+
+    assert after(record) == after(sorted(record)) == posterior(sum(record), len(record) - sum(record))
+
+
+@pytest.mark.parametrize(("lambda_", "size"), [(0.9, 10), (0.95, 20)])
+def test_forgetting_bounds_the_effective_sample(lambda_, size):
+    result = posterior()
+    for _ in range(2_000):
+        result = result.update(True, lambda_, now=NOW)
+    assert result.alpha + result.beta == pytest.approx(size, rel=1e-3)
+
+
+def test_lambda_is_taken_as_given():
+    state = pt.DelegationState(config=pt.DelegationConfig(lambda_=0.25))
+    state.update("a", "skill", EASY, True, now=NOW)
+    assert state.beliefs[state.key("a", "skill", EASY)].alpha == 1.25
+
+
+def test_an_update_seeds_an_unseen_cell_and_records():
+    state = pt.DelegationState()
+    assert state.score("openai", "model_call", EASY) is None
+    state.update("openai", "model_call", EASY, True, now=NOW)
+    assert state.score("openai", "model_call", EASY) == posterior(successes=1).score(0.5)
+    assert state.score("openai", "model_call", HARD) is None
+
+
+def test_ensure_seeds_once():
+    state = pt.DelegationState()
+    assert state.ensure("a", "skill", EASY, 0.8, now=NOW).c_self == 0.8
+    assert state.ensure("a", "skill", EASY, 0.1, now=NOW).c_self == 0.8
+
+
+def test_the_key_joins_the_five_names():
+    assert pt.DelegationState.key("a", "s", HARD) == "a|s|hard|chained|yes"
+
+
+@pytest.mark.parametrize(("agent", "skill"), [("a|b", "s"), ("a", "s|t")])
+def test_a_name_with_a_bar_is_refused(agent, skill):
+    state = pt.DelegationState()
+    with pytest.raises(pt.InvalidInput, match=r"expected a name without '\|'"):
+        state.update(agent, skill, EASY, True, now=NOW)
+    assert state.beliefs == {}
+
+
+def test_a_peer_within_the_margin_gets_nothing():
+    state = state_with(local=(20, 20), peer=(22, 20))
+    assert state.score("peer", "skill", EASY) - state.score("local", "skill", EASY) == pytest.approx(0.0236, abs=5e-5)
+    assert state.delegate_to("local", ["peer"], "skill", EASY) is None
+
+
+def test_a_peer_beyond_the_margin_gets_the_work():
+    assert state_with(local=(20, 20), peer=(30, 20)).delegate_to("local", ["peer"], "skill", EASY) == "peer"
+
+
+def test_the_margin_is_strict():
+    state = state_with(peer=(10, 0))
+    exact = pt.DelegationConfig(delta=state.score("peer", "skill", EASY))
+    assert pt.DelegationState(state.beliefs, exact).delegate_to("local", ["peer"], "skill", EASY) is None
+
+
+def test_the_best_peer_wins_the_earlier_on_a_tie_and_never_the_local_one():
+    state = state_with(good=(10, 0), better=(20, 0), same=(20, 0))
+    assert state.delegate_to("local", ["good", "better", "same"], "skill", EASY) == "better"
+    assert state.delegate_to("local", ["same", "better"], "skill", EASY) == "same"
+    assert state.delegate_to("better", ["better"], "skill", EASY) is None
+
+
+def test_an_unseen_agent_scores_zero_in_both_rules():
+    state = state_with(hopeless=(0, 100))
+    assert state.rank_candidates(["unseen", "hopeless"], "skill", EASY) == "hopeless"
+    assert state_with(good=(10, 0)).delegate_to("unseen", ["good"], "skill", EASY) == "good"
+
+
+def test_ranking_keeps_the_order_on_a_cold_start_and_takes_the_best_when_warm():
+    assert pt.DelegationState().rank_candidates(["a", "b", "c"], "skill", EASY) == "a"
+    assert state_with(a=(0, 5), b=(5, 0)).rank_candidates(["a", "b"], "skill", EASY) == "b"
+    assert pt.DelegationState().rank_candidates([], "skill", EASY) is None
+
+
+def shrunk(m_z, neighbors=(MEDIUM,), **state_fields):
+    state = pt.DelegationState(**state_fields)
+    for _ in range(10):
+        state.update("agent", "skill", MEDIUM, True, now=NOW)
+    state.shrink_cold_start("agent", "skill", EASY, neighbors, m_z, now=NOW)
+    return state
+
+
+def test_a_cold_cell_borrows_from_its_neighbours():
+    cell = shrunk(2.0).beliefs[pt.DelegationState.key("agent", "skill", EASY)]
+    assert (cell.alpha, cell.beta, cell.n) == pytest.approx((2.8333, 1.1667, 0), abs=5e-5)
+    assert cell.score(0.5) == pytest.approx(0.60670, abs=5e-6)
+
+
+def test_what_it_borrows_is_bounded():
+    assert shrunk(99.0) == shrunk(2.0)
+    for nothing in (shrunk(0.0), shrunk(-1.0), shrunk(2.0, neighbors=[]), shrunk(2.0, neighbors=[EASY, HARD])):
+        assert nothing.score("agent", "skill", EASY) is None
+
+
+def test_a_cell_with_observations_borrows_nothing():
+    state = shrunk(0.0)
+    state.update("agent", "skill", EASY, False, now=NOW)
+    before = state.score("agent", "skill", EASY)
+    state.shrink_cold_start("agent", "skill", EASY, [MEDIUM], 2.0, now=NOW)
+    assert state.score("agent", "skill", EASY) == before
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), strategies.buckets, st.booleans()), max_size=20))
+def test_a_state_comes_back_equal_with_sorted_keys(updates):
+    state = pt.DelegationState()
+    for agent, bucket, outcome in updates:
+        state.update(agent, "skill", bucket, outcome, now=NOW)
+    assert list(state.beliefs) == sorted(state.beliefs)
+    assert pt.from_json(pt.DelegationState, pt.to_json(state)) == state
+
+
+def test_an_empty_object_is_an_empty_state():
+    assert pt.from_json(pt.DelegationState, b"{}") == pt.DelegationState()
+
+
+def test_nine_digits_and_other_zones_are_read_as_the_instant_they_mean():
+    def read(text):
+        data = f'{{"alpha":1,"beta":1,"n":0,"c_self":0.5,"kappa":2,"last_update":"{text}"}}'
+        return pt.from_json(pt.BetaPosterior, data)
+
+    assert read("2026-04-20T12:00:00.123456789Z").last_update == NOW + timedelta(microseconds=123457)
+    assert read("2026-04-20T14:00:00+02:00") == read("2026-04-20T12:00:00Z")
+    assert b'"last_update":"2026-04-20T12:00:00.000000Z"' in pt.to_json(read("2026-04-20T12:00:00Z"))
+
+
+def test_an_update_is_stamped_with_the_time_it_is_given():
+    later = datetime(2026, 4, 20, 15, tzinfo=timezone(timedelta(hours=2)))
+    assert posterior().update(True, 1.0, now=later).last_update == NOW + timedelta(hours=1)
+    with pytest.raises(pt.InvalidInput, match="a time with a time zone"):
+        posterior().update(True, 1.0, now=datetime(2026, 4, 20))  # noqa: DTZ001
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -1.0, "1", None, True])
+def test_what_is_not_a_finite_count_is_refused(bad):
+    for field in ("alpha", "beta", "kappa", "c_self"):
+        with pytest.raises(pt.InvalidInput, match=rf"\$\.{field}: expected a finite number, at least 0"):
+            pt.BetaPosterior(**{"alpha": 1.0, "beta": 1.0, "n": 0, "c_self": 0.5, "kappa": 2.0, "last_update": NOW, field: bad})  # fmt: skip
+    with pytest.raises(pt.InvalidInput, match=r"\$\.lambda: expected a finite number"):
+        pt.DelegationConfig(lambda_=bad)
+
+
+def test_a_confidence_that_is_no_number_leaves_the_state_unchanged():
+    state = pt.DelegationState()
+    with pytest.raises(pt.InvalidInput, match=r"\$\.c_self: expected a finite number, got nan"):
+        state.ensure("a", "skill", EASY, math.nan, now=NOW)
+    with pytest.raises(pt.InvalidInput, match=r"\$\.m_z"):
+        state.shrink_cold_start("a", "skill", EASY, [MEDIUM], math.nan, now=NOW)
+    assert state.beliefs == {}

@@ -1,0 +1,42 @@
+"""Faults: eight distinct outcomes with frozen codes and texts."""
+
+import pytest
+
+import pageturn as pt
+
+FAULTS = [
+    (pt.NoMatch(), "no_match", "no match"),
+    (pt.Denied("scope"), "denied", "denied: scope"),
+    (pt.BackendError("disk full"), "backend_error", "backend error: disk full"),
+    (pt.FlushMiss(), "flush_miss", "flush miss"),
+    (pt.PostCompactionBootstrap(), "post_compaction_bootstrap", "post-compaction bootstrap fault"),
+    (pt.PinnedInvariantMiss(), "pinned_invariant_miss", "pinned invariant miss"),
+    (pt.DuplicateTool(), "duplicate_tool", "duplicate tool"),
+    (pt.Refetch(), "refetch", "refetch"),
+]
+
+
+@pytest.mark.parametrize(("fault", "code", "text"), FAULTS, ids=[code for _, code, _ in FAULTS])
+def test_a_fault_has_its_code_and_its_text(fault, code, text):
+    assert (fault.code, str(fault)) == (code, text)
+    assert pt.from_json(pt.Fault, pt.to_json(fault)) == fault
+
+
+def test_there_are_eight_and_no_two_share_a_code():
+    codes = [fault.code for fault, _, _ in FAULTS]
+    assert len(set(codes)) == len(pt.Fault.__subclasses__()) == 8
+    assert all(code == code.lower() and code.replace("_", "").isalpha() for code in codes)
+
+
+@pytest.mark.parametrize("fault", [fault for fault, _, _ in FAULTS])
+def test_empty_denied_and_broken_are_told_apart(fault):
+    assert fault.is_no_match is (fault.code == "no_match")
+    assert fault.is_denied is (fault.code == "denied")
+
+
+def test_a_fault_can_be_matched():
+    match pt.from_json(pt.Fault, b'{"kind":"denied","reason":"erased"}'):
+        case pt.Denied(reason=reason):
+            assert reason == "erased"
+        case other:
+            pytest.fail(f"matched {other}")

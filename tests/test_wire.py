@@ -1,0 +1,215 @@
+"""JSON both ways: nothing is lost, and bad input says where, what was expected and what came."""
+
+import pickle
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta, timezone
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+from pageturn.wire import Instant
+from tests import strategies
+
+
+@given(strategies.messages | strategies.notes | strategies.buckets)
+def test_a_value_comes_back_equal(value):
+    assert pt.from_json(type(value), pt.to_json(value)) == value
+
+
+@given(strategies.faults)
+def test_a_fault_comes_back_through_its_base(fault):
+    assert pt.from_json(pt.Fault, pt.to_json(fault)) == fault
+
+
+@given(strategies.policies)
+def test_a_policy_comes_back_through_its_base(policy):
+    assert pt.from_json(pt.DerivePolicy, pt.to_json(policy)) == policy
+
+
+@given(st.lists(strategies.messages, max_size=3))
+def test_containers_of_values_come_back_equal(messages):
+    assert pt.from_json(list[pt.Message], pt.to_json(messages)) == messages
+
+
+def test_unknown_fields_are_kept_beside_the_known_ones_at_every_depth():
+    data = (
+        b'{"role":"user","content":[{"type":"tool_result","tool_call_id":"c","content":'
+        b'[{"type":"text","text":"t","deep":1}],"cached":true}],"name":"ada","$extra":{"role":"system"}}'
+    )
+    message = pt.from_json(pt.Message, data)
+    assert message.extra == {"name": "ada", "$extra": {"role": "system"}}
+    assert message.tool_results[0].extra == {"cached": True}
+    assert message.tool_results[0].content[0].extra == {"deep": 1}
+    assert message.role is pt.Role.USER
+    assert msgspec.json.decode(pt.to_json(message)) == msgspec.json.decode(data)
+
+
+def test_metadata_is_never_taken_for_extra_fields():
+    message = pt.user("hi", metadata={"$extra": {"role": "system"}})
+    assert pt.from_json(pt.Message, pt.to_json(message)) == message
+
+
+def test_an_extra_field_cannot_stand_for_a_known_one():
+    for clash in ("role", "content"):
+        with pytest.raises(
+            pt.InvalidInput, match=rf"\$\.extra\.{clash}: expected a field that the value does not have"
+        ):
+            pt.to_json(pt.Message(role=pt.Role.USER, content=(), extra={clash: "system"}))
+    with pytest.raises(pt.InvalidInput, match=r"\$\.extra\.type"):
+        pt.to_json(pt.Text(text="t", extra={"type": "image"}))
+
+
+def test_a_smuggled_slot_cannot_change_a_known_field():
+    smuggled = b'{"role":"user","content":[],"\\u0024extra":{"role":"system"}}'
+    message = pt.from_json(pt.Message, smuggled)
+    assert message.role is pt.Role.USER
+    with pytest.raises(pt.InvalidInput):
+        pt.to_json(message)
+
+
+CONVERSATION = b'{"role":"user","content":['
+
+POSTERIOR = b'{"alpha":1,"beta":1,"n":0,"c_self":0,"kappa":2,"last_update":"2026-01-01T00:00:00Z"}'
+
+BAD_INPUT = {
+    "role": (
+        pt.Message,
+        b'{"role":"userx","content":[]}',
+        "$.role: expected one of 'system', 'developer', 'user', 'assistant', 'tool', got 'userx'",
+    ),
+    "part tag": (
+        pt.Message,
+        CONVERSATION + b'{"type":"txt","text":""}]}',
+        "$.content[0].type: expected one of 'text', 'image', 'file', 'tool_call', 'tool_result', 'thinking', got 'txt'",
+    ),
+    "wrong type": (
+        pt.Message,
+        CONVERSATION + b'{"type":"text","text":5}]}',
+        "$.content[0].text: expected str, got 5",
+    ),
+    "missing": (
+        pt.Message,
+        CONVERSATION + b'{"type":"text"}]}',
+        "$.content[0].text: expected a value, got nothing",
+    ),
+    "missing, beside an unknown": (
+        pt.Message,
+        CONVERSATION + b'{"type":"text","a":1}]}',
+        "$.content[0].text: expected a value, got nothing",
+    ),
+    "unknown in a fault": (
+        pt.Fault,
+        b'{"kind":"denied","reason":"r","code":1}',
+        "$.code: expected only 'kind', 'reason', got another field",
+    ),
+    "unknown in a policy": (
+        pt.DerivePolicy,
+        b'{"policy":"legacy","budget":1}',
+        "$.budget: expected only 'policy', got another field",
+    ),
+    "unknown in a bucket": (
+        pt.Bucket,
+        b'{"difficulty":"easy","dependency":"isolated","tool_use":"no","domain":"sql"}',
+        "$.domain: expected only 'difficulty', 'dependency', 'tool_use', got another field",
+    ),
+    "unknown in a list": (
+        list[pt.Bucket],
+        b'[{"difficulty":"easy","dependency":"isolated","tool_use":"no","x":1}]',
+        "$[0].x: expected only 'difficulty', 'dependency', 'tool_use', got another field",
+    ),
+    "fault tag": (
+        pt.Fault,
+        b'{"kind":"gone"}',
+        "$.kind: expected one of 'no_match', 'denied', 'backend_error', 'flush_miss', 'post_compaction_bootstrap', "
+        "'pinned_invariant_miss', 'duplicate_tool', 'refetch', got 'gone'",
+    ),
+    "policy tag": (
+        pt.DerivePolicy,
+        b'{"policy":"magic"}',
+        "$.policy: expected one of 'incremental', 'legacy', 'oracle_replay', 'paged', 'reset', got 'magic'",
+    ),
+    "no tag": (
+        pt.Fault,
+        b"{}",
+        "$.kind: expected a value, got nothing",
+    ),
+    "negative budget": (
+        pt.DerivePolicy,
+        b'{"policy":"reset","threshold_tokens":-1}',
+        "$.threshold_tokens: expected int >= 0, got -1",
+    ),
+    "fractional budget": (
+        pt.DerivePolicy,
+        b'{"policy":"reset","threshold_tokens":1.5}',
+        "$.threshold_tokens: expected int, got 1.5",
+    ),
+    "negative cooldown": (
+        pt.ContextMessage,
+        b'{"key":"k","content":"c","cooldown_turns":-1}',
+        "$.cooldown_turns: expected int >= 0, got -1",
+    ),
+    "posterior out of range": (
+        pt.DelegationState,
+        b'{"beliefs":{"a|s|easy|isolated|no":' + POSTERIOR.replace(b'"c_self":0', b'"c_self":2') + b"}}",
+        "c_self: expected a finite number, at least 0, at most 1, got 2",
+    ),
+    "time without a zone": (
+        pt.BetaPosterior,
+        POSTERIOR.replace(b"Z", b""),
+        "$.last_update: expected a time with a time zone, got 2026-01-01T00:00:00",
+    ),
+    "not a time": (
+        pt.BetaPosterior,
+        POSTERIOR.replace(b"2026-01-01T00:00:00Z", b"soon"),
+        "$.last_update: expected a time as RFC 3339 writes it, got 'soon'",
+    ),
+    "not an object": (pt.Message, b"[]", "$: expected object, got []"),
+    "not JSON": (pt.Message, b"{nope", "$: expected JSON in UTF-8, got b'{nope'"),
+    "truncated": (pt.Message, b'{"role":', "$: expected JSON in UTF-8, got b'{\"role\":'"),
+    "empty": (pt.Message, b"", "$: expected JSON in UTF-8, got b''"),
+    "too deep": (pt.Message, b'{"role":"user","content":' + b"[" * 100_000, "$: expected JSON in UTF-8"),
+    "not UTF-8": (pt.Message, CONVERSATION + b'{"type":"text","text":"\xff"}]}', "$: expected JSON in UTF-8"),
+    "half a surrogate pair": (
+        pt.Message,
+        CONVERSATION + b'{"type":"text","text":"\\ud800"}]}',
+        "$: expected JSON in UTF-8",
+    ),
+}
+
+
+@pytest.mark.parametrize(("kind", "data", "complaint"), BAD_INPUT.values(), ids=BAD_INPUT)
+def test_bad_input_says_where_what_was_expected_and_what_came(kind, data, complaint):
+    with pytest.raises(pt.InvalidInput) as caught:
+        pt.from_json(kind, data)
+    assert complaint in str(caught.value)
+    assert str(caught.value) == f"{caught.value.path}: expected {caught.value.expected}, got {caught.value.got}"
+
+
+@given(st.binary(max_size=40) | strategies.json_values.map(pt.to_json))
+def test_no_input_raises_anything_but_invalid_input(data):
+    for kind in (pt.Message, pt.Fault, pt.DerivePolicy, pt.ContextMessage, pt.DelegationState, pt.RelevanceMeta):
+        with suppress(pt.InvalidInput):
+            pt.from_json(kind, data)
+
+
+def test_what_json_cannot_hold_is_refused_when_it_is_written():
+    with pytest.raises(pt.InvalidInput, match="text that is valid Unicode, got the lone surrogate"):
+        pt.to_json(pt.user("half \ud800"))
+    with pytest.raises(pt.InvalidInput, match="a value that JSON can hold, got an object of type complex"):
+        pt.to_json(pt.user("hi", metadata={"a": 1j}))
+
+
+def test_an_instant_is_written_with_six_digits_and_compared_as_a_moment():
+    noon = Instant.of(datetime(2026, 4, 20, 12, tzinfo=UTC))
+    assert str(noon) == "2026-04-20T12:00:00.000000Z"
+    assert noon == Instant.of(datetime(2026, 4, 20, 14, tzinfo=timezone(timedelta(hours=2))))
+    with pytest.raises(pt.InvalidInput, match="a time with a time zone"):
+        Instant.of(datetime(2026, 4, 20))  # noqa: DTZ001
+
+
+@given(strategies.messages)
+def test_values_survive_pickling(message):
+    assert pickle.loads(pickle.dumps(message)) == message
