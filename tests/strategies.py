@@ -7,11 +7,11 @@ import pageturn as pt
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 name = st.text("abcdefghij_", min_size=1, max_size=12)
 json_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | text,
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False) | text,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=6,
 )
-extras = st.dictionaries(text.map(lambda key: f"x_{key}"), json_values, max_size=2)
+extras = st.none() | st.dictionaries(text.map(lambda key: f"x_{key}"), json_values, min_size=1, max_size=2)
 whole = st.integers(0, 2**40)
 
 texts = st.builds(pt.Text, text=text, extra=extras)
@@ -36,7 +36,7 @@ messages = st.builds(
     content=st.lists(parts, max_size=4).map(tuple),
     visibility=st.sampled_from(pt.Visibility),
     synthetic=st.booleans(),
-    metadata=st.dictionaries(text, json_values, max_size=2),
+    metadata=st.none() | st.dictionaries(text, json_values, max_size=2),
     extra=extras,
 )
 notes = st.builds(

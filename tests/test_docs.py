@@ -46,12 +46,12 @@ def test_the_tree_of_the_readme_names_every_module():
 
 def test_the_glossary_names_every_concept():
     words = (ROOT / "docs" / "glossary.md").read_text()
-    concepts = {name for name in pt.__all__ if name[0].isupper() and not issubclass_of_a_listed_family(name)}
+    concepts = {name for name in pt.__all__ if name[0].isupper() and not is_member_of_a_family(name)}
     missing = {name for name in concepts if f"`{name}`" not in words}
     assert missing == set()
 
 
-def issubclass_of_a_listed_family(name):
+def is_member_of_a_family(name):
     """Members of a family are explained by the family."""
     value = getattr(pt, name)
     if name in {"Part", "Difficulty", "Dependency", "ToolUse", "DelegationConfig"}:

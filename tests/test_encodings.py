@@ -46,7 +46,7 @@ def reference(name):
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", VOCABULARIES)
-@settings(max_examples=examples(300, whole=20_000), deadline=None)
+@settings(max_examples=examples(300, whole=20_000))
 @given(text=mixed | st.text(characters, max_size=60))
 def test_all_three_count_the_same(name, text):
     assert native(name).count(text) == portable(name).count(text) == len(reference(name).encode_ordinary(text))

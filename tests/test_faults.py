@@ -34,6 +34,11 @@ def test_empty_denied_and_broken_are_told_apart(fault):
     assert fault.is_denied is (fault.code == "denied")
 
 
+def test_the_base_is_no_fault():
+    with pytest.raises(TypeError, match="use one of them"):
+        pt.Fault()
+
+
 def test_a_fault_can_be_matched():
     match pt.from_json(pt.Fault, b'{"kind":"denied","reason":"erased"}'):
         case pt.Denied(reason=reason):

@@ -60,7 +60,45 @@ def test_messages_are_frozen():
 def test_an_old_record_without_visibility_or_metadata_is_visible_to_all():
     message = pt.from_json(pt.Message, b'{"role":"user","content":[]}')
     assert message.visibility is pt.Visibility.ALL
-    assert message.metadata == {}
+    assert message.metadata is None
+
+
+def test_plain_names_and_lists_are_taken_for_what_they_mean():
+    message = pt.Message(role="system", content=["hi", CALL], visibility="internal")
+    assert message == pt.Message(
+        role=pt.Role.SYSTEM, content=(pt.Text(text="hi"), CALL), visibility=pt.Visibility.INTERNAL
+    )
+    assert pt.classify(message) is pt.PageKind.BOOTSTRAP
+
+
+@pytest.mark.parametrize(
+    ("fields", "complaint"),
+    [
+        ({"role": "userx", "content": ()}, r"\$\.role: expected one of 'system', 'developer', .*, got 'userx'"),
+        ({"role": None, "content": ()}, r"\$\.role: expected one of"),
+        ({"role": "user", "content": (), "visibility": "none"}, r"\$\.visibility: expected one of 'all', 'internal'"),
+        ({"role": "user", "content": "hi"}, r"\$\.content: expected parts, got str 'hi'"),
+        ({"role": "user", "content": None}, r"\$\.content: expected parts, got NoneType None"),
+        ({"role": "user", "content": [5]}, r"\$\.content\[0\]: expected text or a part, got int 5"),
+    ],
+)
+def test_a_message_of_the_wrong_form_is_refused(fields, complaint):
+    with pytest.raises(pt.InvalidInput, match=complaint):
+        pt.Message(**fields)
+
+
+def test_a_plain_message_can_be_a_key():
+    assert {pt.user("a"): 1}[pt.user("a")] == 1
+
+
+def test_the_content_of_a_result_reads_as_parts_either_way():
+    assert pt.ToolResult(tool_call_id="c", content="x").parts == (pt.Text(text="x"),)
+    assert pt.ToolResult(tool_call_id="c", content=(pt.Image(url="u"),)).parts == (pt.Image(url="u"),)
+
+
+def test_the_arguments_of_a_call_read_as_json_where_they_are():
+    assert CALL.parsed == {"path": "a.py"}
+    assert pt.ToolCall(id="c", name="n", arguments='{"cut').parsed is None
 
 
 def test_visible_to_all_is_not_spelled_out_on_the_wire():

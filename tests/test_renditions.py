@@ -2,13 +2,13 @@
 
 from itertools import pairwise
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.cli.demo import sample_session
 from pageturn.pages import PageKind, ResidencyLevel, classify_all
-from pageturn.renditions import render, sizes
+from pageturn.renditions import lowest, render, sizes
 from tests import strategies
 
 COUNTER = pt.counter_for("gpt-5.4")
@@ -20,7 +20,6 @@ def test_every_level_of_any_message_is_valid_text(message, level):
 
 
 @given(strategies.messages, st.sampled_from(PageKind))
-@settings(deadline=None)
 def test_levels_are_offered_down_the_path_and_each_is_shorter(message, kind):
     offered = sizes(message, kind, COUNTER, handle="page 1")
     assert list(offered) == sorted(offered, reverse=True)
@@ -31,6 +30,11 @@ def test_levels_are_offered_down_the_path_and_each_is_shorter(message, kind):
 def test_full_is_every_word():
     call = pt.ToolCall(id="c", name="read", arguments='{"path":"a.py"}')
     assert render(pt.assistant("look", call), ResidencyLevel.FULL, handle="") == 'look\nread {"path":"a.py"}'
+
+
+def test_full_counts_what_the_message_counts():
+    picture = pt.user(pt.Image(url="https://e.org/a.png", width=1024, height=1024))
+    assert sizes(picture, PageKind.CONVERSATION, COUNTER, handle="p")[ResidencyLevel.FULL] == COUNTER.message(picture)
 
 
 def test_rules_get_no_guessed_form():
@@ -60,8 +64,6 @@ def test_structured_names_files_tools_and_errors():
 def test_the_demo_session_shrinks_at_every_level():
     session = sample_session()
     offered = [sizes(m, k, COUNTER, handle="page 1") for m, k in zip(session, classify_all(session), strict=True)]
-    totals = [
-        sum(min(n for other, n in page.items() if other >= level) for page in offered) for level in ResidencyLevel
-    ]
+    totals = [sum(lowest(page, level) for page in offered) for level in ResidencyLevel]
     assert totals == sorted(totals, reverse=True)
     assert totals[-1] < totals[0] / 5

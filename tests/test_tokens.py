@@ -4,7 +4,7 @@ import base64
 from math import ceil
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
@@ -27,6 +27,10 @@ models = st.sampled_from(MODELS)
         ("anthropic.claude-sonnet-4-5", "anthropic", False),
         ("models/gemini-2.5-pro", "gemini", False),
         ("llama-4", "unknown", False),
+        ("solar-pro1", "unknown", False),
+        ("marco-o1", "unknown", False),
+        ("o4-mini", "openai", True),
+        ("openai/o1", "openai", True),
     ],
 )
 def test_a_model_is_counted_by_its_family(model, name, exact):
@@ -60,13 +64,11 @@ def test_known_counts():
 
 
 @given(models, strategies.messages)
-@settings(deadline=None)
 def test_every_message_has_a_positive_count(model, message):
     assert pt.counter_for(model).message(message) > 0
 
 
 @given(models, strategies.messages, strategies.texts)
-@settings(deadline=None)
 def test_a_part_more_never_costs_less(model, message, part):
     counter = pt.counter_for(model)
     longer = pt.Message(role=message.role, content=(*message.content, part))
@@ -109,7 +111,11 @@ def test_a_document_is_read_where_it_is_text_and_charged_flat_where_it_is_not():
         == counter.text("hello world " * 100) + 4
     )
     assert counter.message(pt.user(pt.File(path="report.pdf"))) > 2_000
-    assert counter.message(pt.user(pt.File(path="data:text/plain;base64,!"))) > 2_000
+    assert counter.message(pt.user(pt.File(path="data:text/plain;base64,!"))) == 2_000 + 4
+    assert counter.message(pt.user(pt.File(path="data:text/plain;base64,é"))) == 2_000 + 4
+    assert counter.message(pt.user(pt.File(path="data:text/plain,hello%20world"))) == 2 + 4
+    pdf = base64.b64encode(bytes(1_000_000)).decode()
+    assert counter.message(pt.user(pt.File(path=f"data:application/pdf;base64,{pdf}"))) == 2_000 + 4
 
 
 def test_thinking_counts_by_its_text_or_by_the_size_of_what_stands_for_it():
@@ -126,46 +132,3 @@ def test_tools_are_counted_as_their_json():
     assert pt.counter_for("claude-opus-4-6").tools([tool]) > counter.tools([tool])
     with pytest.raises(pt.InvalidInput, match=r"\$\.tools: expected tool definitions as JSON"):
         counter.tools([{"name": object()}])
-
-
-def test_a_fresh_calibration_changes_nothing():
-    assert (pt.Calibration().factor, pt.Calibration().hidden_tokens) == (1.0, 0)
-    assert pt.Calibration().expected(1_000) == pt.Calibration().room(1_000) == 1_000
-
-
-def test_one_report_gives_the_plain_ratio():
-    learned = pt.Calibration().observe(counted=1_000, reported=1_300)
-    assert (learned.factor, learned.hidden_tokens) == (1.3, 0)
-
-
-@given(
-    factor=st.floats(0.7, 2.5),
-    hidden=st.integers(0, 40_000),
-    start=st.integers(500, 20_000),
-    steps=st.lists(st.integers(200, 4_000), min_size=8, max_size=40),
-    noise=st.floats(-0.01, 0.01),
-)
-def test_a_growing_session_teaches_factor_and_hidden_tokens(factor, hidden, start, steps, noise):
-    learned, counted = pt.Calibration(), start
-    for index, step in enumerate(steps):
-        counted += step
-        reported = round(hidden + factor * counted * (1 + noise * (-1) ** index))
-        learned = learned.observe(counted=counted, reported=reported)
-    truth = hidden + factor * counted
-    assert abs(learned.expected(counted) - truth) <= 0.05 * truth
-
-
-@given(st.lists(st.tuples(st.integers(1, 500_000), st.integers(1, 900_000)), max_size=20), st.integers(0, 10**6))
-def test_the_room_is_the_largest_count_that_stays_within_the_budget(usage, budget):
-    learned = pt.Calibration()
-    for counted, reported in usage:
-        learned = learned.observe(counted=counted, reported=reported)
-    room = learned.room(budget)
-    assert room == 0 or learned.expected(room) <= budget
-    assert learned.expected(room + 3) > budget
-
-
-@pytest.mark.parametrize(("counted", "reported"), [(0, 5), (5, 0), (-1, 1)])
-def test_usage_without_tokens_is_refused(counted, reported):
-    with pytest.raises(pt.InvalidInput, match=r"\$\.usage: expected token counts above 0"):
-        pt.Calibration().observe(counted=counted, reported=reported)

@@ -1,5 +1,6 @@
 """JSON both ways: nothing is lost, and bad input says where, what was expected and what came."""
 
+import math
 import pickle
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta, timezone
@@ -202,10 +203,29 @@ def test_what_json_cannot_hold_is_refused_when_it_is_written():
         pt.to_json(pt.user("hi", metadata={"a": 1j}))
 
 
+@pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
+def test_a_number_that_json_does_not_have_is_refused_with_its_place(number):
+    with pytest.raises(pt.InvalidInput, match=r"\$\.metadata\.a\[1\]: expected a finite number, got "):
+        pt.to_json(pt.user("hi", metadata={"a": [1.0, number]}))
+    with pytest.raises(pt.InvalidInput, match=r"\$\.content\[0\]\.extra\.b: expected a finite number"):
+        pt.to_json(pt.user(pt.Text(text="null", extra={"b": number})))
+
+
+def test_a_family_of_ours_cannot_be_extended_from_outside():
+    class Mine(pt.DerivePolicy, tag="mine"):
+        pass
+
+    with pytest.raises(pt.InvalidInput, match=r"\$\.policy: expected one of 'incremental', .*, got 'mine'"):
+        pt.from_json(pt.DerivePolicy, pt.to_json(Mine()))
+    assert pt.from_json(pt.DerivePolicy, b'{"policy":"legacy"}') == pt.Legacy()
+
+
 def test_an_instant_is_written_with_six_digits_and_compared_as_a_moment():
     noon = Instant.of(datetime(2026, 4, 20, 12, tzinfo=UTC))
     assert str(noon) == "2026-04-20T12:00:00.000000Z"
-    assert noon == Instant.of(datetime(2026, 4, 20, 14, tzinfo=timezone(timedelta(hours=2))))
+    elsewhere = timezone(timedelta(hours=2))
+    assert noon == Instant.of(datetime(2026, 4, 20, 14, tzinfo=elsewhere))
+    assert str(noon.astimezone(elsewhere)) == "2026-04-20T12:00:00.000000Z"
     with pytest.raises(pt.InvalidInput, match="a time with a time zone"):
         Instant.of(datetime(2026, 4, 20))  # noqa: DTZ001
 

@@ -1,5 +1,6 @@
 """Pageturn decides what an LLM agent sees on each turn."""
 
+from pageturn.calibration import Calibration
 from pageturn.delegation import BetaPosterior, DelegationConfig, DelegationState
 from pageturn.errors import BelowFloor, InvalidInput, MissingTokenizer, NotADegradation, PageturnError
 from pageturn.faults import (
@@ -42,7 +43,7 @@ from pageturn.relevance import (
     bucket_for_messages,
     extract,
 )
-from pageturn.tokens import Calibration, TokenCounter, counter_for
+from pageturn.tokens import TokenCounter, counter_for
 from pageturn.windows import input_capacity, window_of
 from pageturn.wire import from_json, to_json
 

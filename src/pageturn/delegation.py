@@ -10,6 +10,7 @@ from datetime import datetime
 
 import msgspec
 
+from pageturn.checks import require_finite, require_whole
 from pageturn.errors import InvalidInput
 from pageturn.relevance import Bucket
 from pageturn.wire import Closed, Instant
@@ -17,7 +18,7 @@ from pageturn.wire import Closed, Instant
 MAX_SHRINKAGE = 2.0  # m_z: neighbours never weigh more than two observations
 
 
-class BetaPosterior(Closed, frozen=True):
+class BetaPosterior(Closed):
     """Successes and failures of one agent at one skill in one bucket, as pseudo-counts."""
 
     alpha: float
@@ -29,17 +30,16 @@ class BetaPosterior(Closed, frozen=True):
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta", "kappa"):
-            _require(name, getattr(self, name), at_least=0.0)
-        _require("c_self", self.c_self, at_least=0.0, at_most=1.0)
-        if type(self.n) is not int or self.n < 0:
-            raise InvalidInput("$.n", expected="a whole number, 0 or more", got=repr(self.n))
+            require_finite(f"$.{name}", getattr(self, name), at_least=0.0)
+        require_finite("$.c_self", self.c_self, at_least=0.0, at_most=1.0)
+        require_whole("$.n", self.n)
         if type(self.last_update) is not Instant:
             msgspec.structs.force_setattr(self, "last_update", Instant.of(self.last_update))
 
     @classmethod
     def from_self_confidence(cls, c_self: float, kappa: float, *, now: datetime) -> "BetaPosterior":
         """A posterior without observations, seeded with what the agent says of itself."""
-        _require("c_self", c_self)
+        require_finite("$.c_self", c_self)
         c = min(max(c_self, 0.0), 1.0)
         return cls(kappa * c, kappa * (1.0 - c), 0, c, kappa, Instant.of(now))
 
@@ -70,7 +70,7 @@ class BetaPosterior(Closed, frozen=True):
         )
 
 
-class DelegationConfig(Closed, frozen=True):
+class DelegationConfig(Closed):
     """The knobs: uncertainty penalty, margin, prior strength, forgetting, and whether anybody acts on the scores."""
 
     gamma: float = 0.5
@@ -81,7 +81,7 @@ class DelegationConfig(Closed, frozen=True):
 
     def __post_init__(self) -> None:
         for name, at_least in (("gamma", None), ("delta", None), ("kappa", 0.0), ("lambda_", 0.0)):
-            _require(name.rstrip("_"), getattr(self, name), at_least=at_least)
+            require_finite(f"$.{name.rstrip('_')}", getattr(self, name), at_least=at_least)
 
 
 class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
@@ -132,7 +132,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         self, agent: str, skill: str, bucket: Bucket, neighbors: Iterable[Bucket], m_z: float, *, now: datetime
     ) -> None:
         """Lend a cell without observations at most `m_z` pseudo-counts from the mean of its neighbours' means."""
-        _require("m_z", m_z)
+        require_finite("$.m_z", m_z)
         weight = min(max(m_z, 0.0), MAX_SHRINKAGE)
         key = self.key(agent, skill, bucket)
         own = self.beliefs.get(key)
@@ -156,12 +156,3 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         self.beliefs[key] = posterior
         if fresh:
             self.beliefs = dict(sorted(self.beliefs.items()))
-
-
-def _require(name: str, value: float, *, at_least: float | None = None, at_most: float | None = None) -> None:
-    """Refuse what is not a finite number in range."""
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or (at_least is not None and value < at_least) or (at_most is not None and value > at_most):
-        bounds = [f"at least {at_least:g}" if at_least is not None else "", f"at most {at_most:g}" if at_most else ""]
-        expected = ", ".join(["a finite number", *filter(None, bounds)])
-        raise InvalidInput(f"$.{name}", expected=expected, got=repr(value))

@@ -3,8 +3,15 @@
 from pageturn.wire import Closed
 
 
-class Fault(Closed, frozen=True, tag_field="kind"):
+class Fault(Closed, tag_field="kind"):
     """A named outcome. Match on its members, or read `code`."""
+
+    def __post_init__(self) -> None:
+        if type(self) is Fault:
+            raise TypeError("Fault is the base of the eight; use one of them")
+
+    def __str__(self) -> str:
+        return self.code.replace("_", " ")
 
     @property
     def code(self) -> str:
@@ -22,14 +29,11 @@ class Fault(Closed, frozen=True, tag_field="kind"):
         return isinstance(self, Denied)
 
 
-class NoMatch(Fault, frozen=True, tag="no_match"):
+class NoMatch(Fault, tag="no_match"):
     """The query ran to its end and nothing matched."""
 
-    def __str__(self) -> str:
-        return "no match"
 
-
-class Denied(Fault, frozen=True, tag="denied"):
+class Denied(Fault, tag="denied"):
     """The request was refused: scope, policy, erasure."""
 
     reason: str
@@ -38,7 +42,7 @@ class Denied(Fault, frozen=True, tag="denied"):
         return f"denied: {self.reason}"
 
 
-class BackendError(Fault, frozen=True, tag="backend_error"):
+class BackendError(Fault, tag="backend_error"):
     """The backend failed to answer."""
 
     reason: str
@@ -47,36 +51,36 @@ class BackendError(Fault, frozen=True, tag="backend_error"):
         return f"backend error: {self.reason}"
 
 
-class FlushMiss(Fault, frozen=True, tag="flush_miss"):
+class FlushMiss(Fault, tag="flush_miss"):
     """Something dirty crossed a boundary without being written."""
 
-    def __str__(self) -> str:
-        return "flush miss"
 
-
-class PostCompactionBootstrap(Fault, frozen=True, tag="post_compaction_bootstrap"):
+class PostCompactionBootstrap(Fault, tag="post_compaction_bootstrap"):
     """A bootstrap page was missing after a compaction or a reset."""
 
     def __str__(self) -> str:
         return "post-compaction bootstrap fault"
 
 
-class PinnedInvariantMiss(Fault, frozen=True, tag="pinned_invariant_miss"):
+class PinnedInvariantMiss(Fault, tag="pinned_invariant_miss"):
     """A pinned page was missing when the prompt was put together."""
 
-    def __str__(self) -> str:
-        return "pinned invariant miss"
 
-
-class DuplicateTool(Fault, frozen=True, tag="duplicate_tool"):
+class DuplicateTool(Fault, tag="duplicate_tool"):
     """The same call ran again because its result had been evicted."""
 
-    def __str__(self) -> str:
-        return "duplicate tool"
 
-
-class Refetch(Fault, frozen=True, tag="refetch"):
+class Refetch(Fault, tag="refetch"):
     """Evicted bytes had to be fetched again."""
 
-    def __str__(self) -> str:
-        return "refetch"
+
+AnyFault = (
+    NoMatch
+    | Denied
+    | BackendError
+    | FlushMiss
+    | PostCompactionBootstrap
+    | PinnedInvariantMiss
+    | DuplicateTool
+    | Refetch
+)

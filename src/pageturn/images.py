@@ -1,16 +1,15 @@
 """Images in tokens: the size of a picture, and what each vendor charges for it.
 
-The rules are the vendors' published ones. A picture whose size nobody knows is charged as the largest that the vendor
-would keep, because a budget that is exceeded is worse than one that is not used up.
+The rules are the vendors' published ones. A picture whose size nobody knows is charged as a large one, because a budget
+that is exceeded is worse than one that is not used up.
 """
 
-import base64
-import binascii
 from collections.abc import Callable
 from io import BytesIO
 from math import ceil, sqrt
 from typing import NamedTuple
 
+from pageturn import data_urls
 from pageturn.messages import Image
 
 
@@ -28,16 +27,12 @@ def size_of(image: Image) -> Size | None:
     """The size that the image says it has, or that its data: URL shows; None where neither tells."""
     if image.width and image.height:
         return Size(image.width, image.height)
-    header, _, payload = image.url.partition(",")
-    if not header.startswith("data:") or not header.endswith(";base64"):
-        return None
-    try:
-        data = base64.b64decode(payload, validate=False)
-    except (binascii.Error, ValueError):
+    content = data_urls.read(image.url)
+    if content is None:
         return None
     import imagesize  # noqa: PLC0415  it loads an HTTP client, which a session without pictures never needs
 
-    width, height = imagesize.get(BytesIO(data))
+    width, height = imagesize.get(BytesIO(content.data))
     return Size(int(width), int(height)) if width > 0 and height > 0 else None
 
 
@@ -45,7 +40,7 @@ def openai_tiles(base: int, tile: int) -> ImageRule:
     """Fit into 2048 x 2048, then the short side to 768; a base price and one for each tile of 512 x 512."""
 
     def rule(size: Size | None) -> int:
-        width, height = _fit(size or Size(1536, 768), longest=2048)
+        width, height = _fit(size or Size(2048, 768), longest=2048)
         shrink = min(1.0, 768 / min(width, height))
         return base + tile * ceil(width * shrink / 512) * ceil(height * shrink / 512)
 

@@ -7,10 +7,11 @@ end. Notes of the conversation are ordinary messages: they are never deduplicate
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from hashlib import blake2b
-from typing import Annotated, Any, Self
+from typing import Annotated, Self, TypedDict, Unpack
 
 import msgspec
 
+from pageturn.checks import require_member, require_whole
 from pageturn.messages import Message, Role, Text, Visibility
 from pageturn.wire import Closed, Open
 
@@ -24,7 +25,16 @@ class ContextMessageTarget(StrEnum):
     SUFFIX_SYSTEM = "suffix_system"
 
 
-class ContextMessage(Open, frozen=True, kw_only=True, omit_defaults=False):
+class NoteFields(TypedDict, total=False):
+    """What can be said of a note beside its key, content and band."""
+
+    role: Role
+    visibility: Visibility
+    cooldown_turns: int
+    consume_after_emit: bool
+
+
+class ContextMessage(Open, kw_only=True, omit_defaults=False):
     """A keyed note. `cooldown_turns` is how many turns are skipped after it was emitted; 0 means every turn."""
 
     key: str
@@ -35,18 +45,24 @@ class ContextMessage(Open, frozen=True, kw_only=True, omit_defaults=False):
     target: ContextMessageTarget = ContextMessageTarget.SYSTEM
     consume_after_emit: bool = False
 
+    def __post_init__(self) -> None:
+        # Constructors are not checked by msgspec, and a target that is mere text would be in no band.
+        for name, type_ in (("role", Role), ("visibility", Visibility), ("target", ContextMessageTarget)):
+            require_member(f"$.{name}", getattr(self, name), type_)
+        require_whole("$.cooldown_turns", self.cooldown_turns)
+
     @classmethod
-    def system(cls, key: str, content: str, **fields: Any) -> Self:
+    def system(cls, key: str, content: str, **fields: Unpack[NoteFields]) -> Self:
         """A hidden note right after the base prompt."""
         return cls(key=key, content=content, **fields)
 
     @classmethod
-    def session(cls, key: str, content: str, **fields: Any) -> Self:
+    def session(cls, key: str, content: str, **fields: Unpack[NoteFields]) -> Self:
         """A hidden note before the history."""
         return cls(key=key, content=content, target=ContextMessageTarget.SESSION, **fields)
 
     @classmethod
-    def suffix_system(cls, key: str, content: str, **fields: Any) -> Self:
+    def suffix_system(cls, key: str, content: str, **fields: Unpack[NoteFields]) -> Self:
         """A hidden note at the very end of the prompt."""
         return cls(key=key, content=content, target=ContextMessageTarget.SUFFIX_SYSTEM, **fields)
 
@@ -78,7 +94,7 @@ class ContextMessage(Open, frozen=True, kw_only=True, omit_defaults=False):
     @property
     def is_prompt_injected(self) -> bool:
         """Whether the note lives in the prompt only, and not among the conversation."""
-        return self.target is not ContextMessageTarget.CONVERSATION
+        return self.target != ContextMessageTarget.CONVERSATION
 
     @property
     def should_throttle(self) -> bool:
@@ -102,14 +118,14 @@ def last_wins(notes: Sequence[ContextMessage]) -> tuple[ContextMessage, ...]:
     return tuple(note for index, note in enumerate(notes) if not note.is_prompt_injected or last[note.key] == index)
 
 
-class Emission(Closed, frozen=True):
+class Emission(Closed):
     """When a key was last emitted, and what it said then."""
 
     turn: int
     digest: str
 
 
-class Throttled(Closed, frozen=True):
+class Throttled(Closed):
     """What the cooldowns let through, what they held back, and the ledger after it."""
 
     emitted: tuple[ContextMessage, ...]
@@ -123,15 +139,23 @@ def throttle(notes: Iterable[ContextMessage], ledger: Mapping[str, Emission], tu
     suppressed: list[ContextMessage] = []
     after = dict(ledger)
     for note in notes:
-        last = after.get(note.key)
-        digest = _digest(note.content)
-        if note.should_throttle and last and last.digest == digest and turn - last.turn <= note.cooldown_turns != 0:
-            suppressed.append(note)
+        if not note.should_throttle:
+            emitted.append(note)
             continue
-        emitted.append(note)
-        if note.should_throttle:
-            after[note.key] = Emission(turn, digest)
+        now = Emission(turn, _digest(note.content))
+        if _is_cooling(note, after.get(note.key), now):
+            suppressed.append(note)
+        else:
+            emitted.append(note)
+            after[note.key] = now
     return Throttled(tuple(emitted), tuple(suppressed), after)
+
+
+def _is_cooling(note: ContextMessage, last: Emission | None, now: Emission) -> bool:
+    """Whether a note that has not changed since it was last emitted still has turns to skip."""
+    if last is None or last.digest != now.digest or note.cooldown_turns == 0:
+        return False
+    return now.turn - last.turn <= note.cooldown_turns
 
 
 def _digest(*fields: str, size: int = 16) -> str:

@@ -4,12 +4,13 @@ A message is a role and a tuple of parts. Its id and its time come from the sess
 constructor, so the same text is the same value wherever it is made.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import msgspec
 
+from pageturn.checks import require_member
 from pageturn.errors import InvalidInput
 from pageturn.wire import Open
 
@@ -31,13 +32,17 @@ class Visibility(StrEnum):
     INTERNAL = "internal"
 
 
-class Text(Open, frozen=True, tag="text", tag_field="type"):
+class _Part(Open, tag_field="type"):
+    """What a message is made of."""
+
+
+class Text(_Part, tag="text"):
     """Words."""
 
     text: str
 
 
-class Image(Open, frozen=True, tag="image", tag_field="type"):
+class Image(_Part, tag="image"):
     """A picture: an https: or data: URL. The size in pixels is read from a data: URL where it is not given."""
 
     url: str
@@ -46,14 +51,14 @@ class Image(Open, frozen=True, tag="image", tag_field="type"):
     height: int | None = None
 
 
-class File(Open, frozen=True, tag="file", tag_field="type"):
+class File(_Part, tag="file"):
     """A document: a path, a URL, a data: URL, or a vendor's file id."""
 
     path: str
     mime_type: str | None = None
 
 
-class ToolCall(Open, frozen=True, tag="tool_call", tag_field="type"):
+class ToolCall(_Part, tag="tool_call"):
     """A request to run a tool. `arguments` is the exact JSON text that the provider sent, valid or not."""
 
     id: str
@@ -61,16 +66,29 @@ class ToolCall(Open, frozen=True, tag="tool_call", tag_field="type"):
     arguments: str
     thought_signature: str | None = None
 
+    @property
+    def parsed(self) -> Any:
+        """What the arguments say as JSON, or None where they are none."""
+        try:
+            return msgspec.json.decode(self.arguments)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return None
 
-class ToolResult(Open, frozen=True, tag="tool_result", tag_field="type"):
+
+class ToolResult(_Part, tag="tool_result"):
     """The answer to one tool call."""
 
     tool_call_id: str
     content: str | tuple[Text | Image | File, ...]
     is_error: bool = False
 
+    @property
+    def parts(self) -> tuple[Text | Image | File, ...]:
+        """The content as parts, whichever way it was given."""
+        return (Text(text=self.content),) if isinstance(self.content, str) else self.content
 
-class Thinking(Open, frozen=True, tag="thinking", tag_field="type"):
+
+class Thinking(_Part, tag="thinking"):
     """A model's reasoning: its text, or the opaque payload that stands for it, and the vendor's signature."""
 
     text: str
@@ -81,7 +99,7 @@ class Thinking(Open, frozen=True, tag="thinking", tag_field="type"):
 Part = Text | Image | File | ToolCall | ToolResult | Thinking
 
 
-class Message(Open, frozen=True, kw_only=True):
+class Message(Open, kw_only=True):
     """One message of a session. `synthetic` says that a harness wrote it, and not the person it speaks for."""
 
     id: str | None = None
@@ -89,7 +107,12 @@ class Message(Open, frozen=True, kw_only=True):
     content: tuple[Part, ...]
     visibility: Visibility = Visibility.ALL
     synthetic: bool = False
-    metadata: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    metadata: Mapping[str, Any] | None = None
+
+    def __post_init__(self) -> None:
+        # Constructors are not checked by msgspec, and a role that is mere text would lose its floor.
+        if type(self.role) is not Role or type(self.visibility) is not Visibility or type(self.content) is not tuple:
+            _normalise(self)
 
     @property
     def text(self) -> str:
@@ -107,43 +130,51 @@ class Message(Open, frozen=True, kw_only=True):
         return tuple(part for part in self.content if isinstance(part, ToolResult))
 
 
-def system(*content: str | Part, **fields: Any) -> Message:
+class MessageFields(TypedDict, total=False):
+    """What can be said of a message beside its role and content."""
+
+    visibility: Visibility
+    synthetic: bool
+    metadata: Mapping[str, Any] | None
+    extra: Mapping[str, Any] | None
+
+
+def system(*content: str | Part, **fields: Unpack[MessageFields]) -> Message:
     """A system message: the instructions that the agent works under."""
-    return _message(Role.SYSTEM, content, fields)
+    return Message(role=Role.SYSTEM, content=_parts(content), **fields)
 
 
-def developer(*content: str | Part, **fields: Any) -> Message:
+def developer(*content: str | Part, **fields: Unpack[MessageFields]) -> Message:
     """A developer message: instructions of the program around the agent."""
-    return _message(Role.DEVELOPER, content, fields)
+    return Message(role=Role.DEVELOPER, content=_parts(content), **fields)
 
 
-def user(*content: str | Part, **fields: Any) -> Message:
+def user(*content: str | Part, **fields: Unpack[MessageFields]) -> Message:
     """A user message."""
-    return _message(Role.USER, content, fields)
+    return Message(role=Role.USER, content=_parts(content), **fields)
 
 
-def assistant(*content: str | Part, **fields: Any) -> Message:
+def assistant(*content: str | Part, **fields: Unpack[MessageFields]) -> Message:
     """An assistant message: text, thinking and tool calls."""
-    return _message(Role.ASSISTANT, content, fields)
+    return Message(role=Role.ASSISTANT, content=_parts(content), **fields)
 
 
 def tool_result(
-    call: ToolCall | str, *content: str | Text | Image | File, is_error: bool = False, **fields: Any
+    call: ToolCall | str,
+    *content: str | Text | Image | File,
+    is_error: bool = False,
+    **fields: Unpack[MessageFields],
 ) -> Message:
     """The tool message that answers one call, which is given itself or by its id."""
     call_id = call.id if isinstance(call, ToolCall) else call
-    if all(isinstance(part, str) for part in content):
-        body: Any = "\n".join(str(part) for part in content)
-    else:
-        body = _parts(content)
-    return _message(Role.TOOL, (ToolResult(tool_call_id=call_id, content=body, is_error=is_error),), fields)
+    texts = [part for part in content if isinstance(part, str)]
+    body: Any = "\n".join(texts) if len(texts) == len(content) else _parts(content)
+    return Message(
+        role=Role.TOOL, content=(ToolResult(tool_call_id=call_id, content=body, is_error=is_error),), **fields
+    )
 
 
-def _message(role: Role, content: tuple[Any, ...], fields: Mapping[str, Any]) -> Message:
-    return Message(role=role, content=_parts(content), **fields)
-
-
-def _parts(content: tuple[Any, ...]) -> tuple[Any, ...]:
+def _parts(content: tuple[str | Part, ...]) -> tuple[Part, ...]:
     return tuple(_part(index, part) for index, part in enumerate(content))
 
 
@@ -153,3 +184,15 @@ def _part(index: int, part: object) -> Part:
     if isinstance(part, Part):
         return part
     raise InvalidInput(f"$.content[{index}]", expected="text or a part", got=f"{type(part).__name__} {part!r:.40}")
+
+
+def _normalise(message: Message) -> None:
+    """Make the fields of a message what they say they are, or refuse them."""
+    for name, type_ in (("role", Role), ("visibility", Visibility)):
+        value = getattr(message, name)
+        require_member(f"$.{name}", value, type_)
+        msgspec.structs.force_setattr(message, name, type_(value))
+    content: Any = message.content
+    if isinstance(content, str) or not isinstance(content, Iterable):
+        raise InvalidInput("$.content", expected="parts", got=f"{type(content).__name__} {content!r:.40}")
+    msgspec.structs.force_setattr(message, "content", _parts(tuple(content)))

@@ -4,16 +4,13 @@ One table says for every kind which residency levels a page may visit, from full
 preference are promises that somebody made, so no classifier guesses them: only `pin`, `plan` and `prefer` produce them.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from enum import Enum, StrEnum
-from functools import total_ordering
-from itertools import takewhile
 
 from pageturn.errors import BelowFloor, NotADegradation
 from pageturn.messages import Message, Role, ToolResult
 
 
-@total_ordering
 class ResidencyLevel(Enum):
     """How much of a page stands in the context; levels compare by fidelity, so full is the greatest.
 
@@ -25,16 +22,23 @@ class ResidencyLevel(Enum):
     STRUCTURED = "structured"
     POINTER = "pointer"
 
-    def __lt__(self, other: object) -> bool:
-        if not isinstance(other, ResidencyLevel):
-            return NotImplemented
-        return _BY_FIDELITY.index(self) > _BY_FIDELITY.index(other)
+    def __init__(self, _: str) -> None:
+        self.fidelity = -len(type(self).__members__)
+
+    def __lt__(self, other: "ResidencyLevel") -> bool:
+        return self.fidelity < other.fidelity if isinstance(other, ResidencyLevel) else NotImplemented
+
+    def __le__(self, other: "ResidencyLevel") -> bool:
+        return self.fidelity <= other.fidelity if isinstance(other, ResidencyLevel) else NotImplemented
+
+    def __gt__(self, other: "ResidencyLevel") -> bool:
+        return self.fidelity > other.fidelity if isinstance(other, ResidencyLevel) else NotImplemented
+
+    def __ge__(self, other: "ResidencyLevel") -> bool:
+        return self.fidelity >= other.fidelity if isinstance(other, ResidencyLevel) else NotImplemented
 
     def __str__(self) -> str:
         return self.value
-
-
-FULL, COMPRESSED, STRUCTURED, POINTER = _BY_FIDELITY = tuple(ResidencyLevel)
 
 
 class PageKind(StrEnum):
@@ -57,14 +61,20 @@ class PageKind(StrEnum):
         """The floor: the level that a page of this kind never sinks below."""
         return _PATHS[self][-1]
 
+    @property
+    def is_rule(self) -> bool:
+        """Whether pages of this kind are rules, which no renderer may put into other words."""
+        return self in (PageKind.BOOTSTRAP, PageKind.CONSTRAINT)
 
+
+_FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 _PATHS = {
-    PageKind.BOOTSTRAP: (FULL, STRUCTURED),
-    PageKind.CONSTRAINT: (FULL, STRUCTURED),
-    PageKind.PLAN: (FULL, STRUCTURED, POINTER),
-    PageKind.PREFERENCE: (FULL, COMPRESSED, STRUCTURED, POINTER),
-    PageKind.EVIDENCE: (FULL, COMPRESSED, STRUCTURED, POINTER),
-    PageKind.CONVERSATION: (FULL, COMPRESSED, STRUCTURED, POINTER),
+    PageKind.BOOTSTRAP: (_FULL, _STRUCTURED),
+    PageKind.CONSTRAINT: (_FULL, _STRUCTURED),
+    PageKind.PLAN: (_FULL, _STRUCTURED, _POINTER),
+    PageKind.PREFERENCE: (_FULL, _COMPRESSED, _STRUCTURED, _POINTER),
+    PageKind.EVIDENCE: (_FULL, _COMPRESSED, _STRUCTURED, _POINTER),
+    PageKind.CONVERSATION: (_FULL, _COMPRESSED, _STRUCTURED, _POINTER),
 }
 
 
@@ -80,21 +90,20 @@ def degrade(kind: PageKind, from_level: ResidencyLevel, to_level: ResidencyLevel
     return to_level
 
 
-def classify(message: Message) -> PageKind:
-    """The kind of one message, from its role and parts alone."""
-    if message.role is Role.SYSTEM:
+def classify(message: Message, *, is_opening: bool = False) -> PageKind:
+    """The kind of one message, from its role and parts; a developer message that opens a session is bootstrap."""
+    if message.role == Role.SYSTEM or (is_opening and message.role == Role.DEVELOPER):
         return PageKind.BOOTSTRAP
-    if message.role is Role.TOOL or any(isinstance(part, ToolResult) for part in message.content):
+    if message.role == Role.TOOL or any(isinstance(part, ToolResult) for part in message.content):
         return PageKind.EVIDENCE
     return PageKind.CONVERSATION
 
 
-def classify_all(messages: Sequence[Message]) -> tuple[PageKind, ...]:
-    """The kind of each message; developer messages that open the session are part of its bootstrap."""
-    opening = sum(1 for _ in takewhile(_is_instruction, messages))
-    lifted: Iterable[PageKind] = (PageKind.BOOTSTRAP for _ in range(opening))
-    return (*lifted, *map(classify, messages[opening:]))
-
-
-def _is_instruction(message: Message) -> bool:
-    return message.role in (Role.SYSTEM, Role.DEVELOPER) and not message.tool_results
+def classify_all(messages: Iterable[Message]) -> tuple[PageKind, ...]:
+    """The kind of each message of a session."""
+    kinds: list[PageKind] = []
+    is_opening = True
+    for message in messages:
+        kinds.append(classify(message, is_opening=is_opening))
+        is_opening = is_opening and kinds[-1] is PageKind.BOOTSTRAP
+    return tuple(kinds)

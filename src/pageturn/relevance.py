@@ -9,14 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
-import msgspec
-
 from pageturn.messages import Message, Text, ToolCall, ToolResult
 from pageturn.wire import Closed
 
 T = TypeVar("T")
 
-BUCKET_WINDOW = 8  # messages that decide the bucket of a step
+BUCKET_MESSAGES = 8  # messages that decide the bucket of a step
 
 
 class Difficulty(StrEnum):
@@ -41,7 +39,7 @@ class ToolUse(StrEnum):
     YES = "yes"
 
 
-class Bucket(Closed, frozen=True):
+class Bucket(Closed):
     """The context in which an agent is judged."""
 
     difficulty: Difficulty
@@ -49,7 +47,7 @@ class Bucket(Closed, frozen=True):
     tool_use: ToolUse
 
 
-class RelevanceMeta(Closed, frozen=True):
+class RelevanceMeta(Closed):
     """The syntactic signals of one message, or of several merged."""
 
     files: tuple[str, ...] = ()
@@ -80,13 +78,11 @@ def extract(message: Message) -> RelevanceMeta:
                 files += _paths(text)
                 errors += _error_classes(text)
                 refs += _references(text)
-            case ToolCall(name=name, arguments=arguments):
+            case ToolCall(name=name):
                 tools.append(name)
-                for line in _argument_lines(arguments):
+                for line in _argument_lines(part):
                     files += _paths(line)
-            case ToolResult(content=str() as text):
-                errors += _error_classes(text)
-            case ToolResult(content=tuple() as parts):
+            case ToolResult(parts=parts):
                 for inner in parts:
                     if isinstance(inner, Text):
                         errors += _error_classes(inner.text)
@@ -106,7 +102,7 @@ def merge(metas: Iterable[RelevanceMeta]) -> RelevanceMeta:
 
 def bucket_for_messages(messages: Sequence[Message]) -> Bucket:
     """The bucket of the newest messages."""
-    return merge(map(extract, messages[-BUCKET_WINDOW:])).project_bucket()
+    return merge(map(extract, messages[-BUCKET_MESSAGES:])).project_bucket()
 
 
 def _unique(items: Iterable[T]) -> tuple[T, ...]:
@@ -173,13 +169,10 @@ def _error_classes(text: str) -> list[str]:
 _ARGUMENT_CHARS = 1_000  # of the first line of each argument; what follows is content, not a target
 
 
-def _argument_lines(arguments: str) -> Iterator[str]:
+def _argument_lines(call: ToolCall) -> Iterator[str]:
     """The first line of every text in a call's arguments, or of the arguments where they are not JSON."""
-    try:
-        texts = _texts(msgspec.json.decode(arguments))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        texts = iter([arguments])
-    for text in texts:
+    value = call.parsed
+    for text in _texts(call.arguments if value is None else value):
         yield text[:_ARGUMENT_CHARS].split("\n", 1)[0]
 
 

@@ -5,7 +5,9 @@ These are the forms for content that nobody knows more about: head and tail for 
 stay full.
 """
 
-from pageturn.messages import File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from collections.abc import Mapping, Sequence
+
+from pageturn.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, user
 from pageturn.pages import PageKind, ResidencyLevel
 from pageturn.relevance import extract
 from pageturn.tokens import TokenCounter
@@ -17,7 +19,7 @@ _LINE_CHARS = 160
 
 def render(message: Message, level: ResidencyLevel, *, handle: str) -> str:
     """The text of a message at a level."""
-    full = "\n".join(_texts(message))
+    full = "\n".join(_texts(message.content))
     match level:
         case ResidencyLevel.FULL:
             return full
@@ -31,28 +33,31 @@ def render(message: Message, level: ResidencyLevel, *, handle: str) -> str:
 
 def sizes(message: Message, kind: PageKind, counter: TokenCounter, *, handle: str) -> dict[ResidencyLevel, int]:
     """The tokens of each level that is offered: on the kind's path, and shorter than the ones above it."""
-    offered = {ResidencyLevel.FULL: counter.text(render(message, ResidencyLevel.FULL, handle=handle))}
-    if kind.min_fidelity is not ResidencyLevel.POINTER:
+    offered = {ResidencyLevel.FULL: counter.message(message)}
+    if kind.is_rule:
         return offered
     for level in kind.degradation_path[1:]:
-        tokens = counter.text(render(message, level, handle=handle))
+        tokens = counter.message(user(render(message, level, handle=handle)))
         if tokens < min(offered.values()):
             offered[level] = tokens
     return offered
 
 
-def _texts(message: Message) -> list[str]:
+def lowest(offered: Mapping[ResidencyLevel, int], level: ResidencyLevel) -> int:
+    """The fewest tokens that a page can take at a level or above it."""
+    return min(tokens for other, tokens in offered.items() if other >= level)
+
+
+def _texts(content: Sequence[Part]) -> list[str]:
     texts: list[str] = []
-    for part in message.content:
+    for part in content:
         match part:
             case Text(text=text) | Thinking(text=text):
                 texts.append(text)
             case ToolCall(name=name, arguments=arguments):
                 texts.append(f"{name} {arguments}")
-            case ToolResult(content=str() as text):
-                texts.append(text)
-            case ToolResult(content=tuple() as parts):
-                texts += _texts(Message(role=message.role, content=parts))
+            case ToolResult(parts=parts):
+                texts += _texts(parts)
             case Image(url=url):
                 texts.append(f"[image {url[:_LINE_CHARS]}]")
             case File(path=path):

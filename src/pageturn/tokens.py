@@ -1,20 +1,18 @@
 """Tokens: how much of a window a text, a message or a tool takes.
 
 OpenAI's models are counted exactly. For the others no exact tokenizer exists offline, so they are estimated from the
-o200k count with a slope and an offset that were fitted on prompt sizes that providers reported (docs/tokens.md), and a
-`Calibration` corrects what is left from the usage that a session sees.
+o200k count with a slope and an offset that were fitted on prompt sizes that providers reported (docs/tokens.md).
 """
 
-import base64
-import binascii
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from math import ceil
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from pageturn import images
+from pageturn import data_urls, images
 from pageturn.encodings import Encoding, encoding
 from pageturn.errors import InvalidInput
 from pageturn.images import ImageRule
@@ -48,7 +46,7 @@ class TokenCounter(Protocol):
         ...
 
 
-class Profile(Closed, frozen=True):
+class Profile(Closed):
     """How one family of models counts: tokens = slope x vocabulary count + what the vendor adds."""
 
     name: str
@@ -69,28 +67,45 @@ _ANTHROPIC = Profile("anthropic", slope=1.25, per_call=80, per_tool=53, tools_on
 _GEMINI = Profile("gemini", slope=1.2, per_call=0)
 _UNKNOWN = Profile("unknown", slope=1.1)
 
-# The first entry that the model's name contains wins, so the special stands before the general.
+# The first pattern that occurs in the model's name wins, so the special come before the general.
 _PROFILES: tuple[tuple[str, Profile, ImageRule], ...] = (
     ("claude", _ANTHROPIC, images.anthropic),
     ("gemini", _GEMINI, images.gemini),
+    ("gpt-oss", _OPENAI, images.openai_tiles(70, 140)),
     ("gpt-4o-mini", _OPENAI, images.openai_tiles(2_833, 5_667)),
     ("gpt-4o", _OPENAI, images.openai_tiles(85, 170)),
-    ("gpt-4.1-mini", _OPENAI, images.openai_patches(1.62)),
-    ("gpt-4.1-nano", _OPENAI, images.openai_patches(2.46)),
-    ("gpt-4.", _OPENAI, images.openai_tiles(85, 170)),
-    ("gpt-4", _OPENAI_OLD, images.openai_tiles(85, 170)),
-    ("gpt-3", _OPENAI_OLD, images.openai_tiles(85, 170)),
+    (r"gpt-4\.1-mini", _OPENAI, images.openai_patches(1.62)),
+    (r"gpt-4\.1-nano", _OPENAI, images.openai_patches(2.46)),
+    (r"gpt-4\.", _OPENAI, images.openai_tiles(85, 170)),
+    ("gpt-[34]", _OPENAI_OLD, images.openai_tiles(85, 170)),
     ("gpt-5-mini", _OPENAI, images.openai_patches(1.62)),
     ("gpt-5-nano", _OPENAI, images.openai_patches(2.46)),
-    ("o4-mini", _OPENAI, images.openai_patches(1.72)),
     ("gpt-", _OPENAI, images.openai_tiles(70, 140)),
-    ("o1", _OPENAI, images.openai_tiles(75, 150)),
-    ("o3", _OPENAI, images.openai_tiles(75, 150)),
+    (r"(?<![a-z0-9-])o4-mini", _OPENAI, images.openai_patches(1.72)),
+    (r"(?<![a-z0-9-])o[134]\b", _OPENAI, images.openai_tiles(75, 150)),
     ("", _UNKNOWN, images.anthropic),
 )
 
 _OPAQUE_FILE_TOKENS = 2_000  # a document whose text nobody here can read
 _REDACTED_CHARS = 5  # base64 of encrypted text: 4/3 characters a byte, about 4 bytes a token
+
+
+def counter_for(model: str) -> TokenCounter:
+    """The counter for a model, by its name; an unknown one is estimated."""
+    name = model.lower()
+    return next(_counter(profile, rule) for pattern, profile, rule in _PROFILES if re.search(pattern, name))
+
+
+@cache
+def _counter(profile: Profile, image_rule: ImageRule) -> "ProfileCounter":
+    return ProfileCounter(profile, image_rule)
+
+
+class _Cost(NamedTuple):
+    """What a part costs: tokens of the vocabulary, which the slope scales, and tokens beside them."""
+
+    counted: int
+    added: int = 0
 
 
 class ProfileCounter:
@@ -107,9 +122,8 @@ class ProfileCounter:
         return self._scaled(self._count(text))
 
     def message(self, message: Message) -> int:
-        counted = sum(map(self._part, message.content))
-        added = sum(self._added(part) for part in message.content)
-        return self._scaled(counted) + added + self.profile.per_message
+        cost = self._sum(message.content)
+        return self._scaled(cost.counted) + cost.added + self.profile.per_message
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
         if not tools:
@@ -129,125 +143,39 @@ class ProfileCounter:
         except UnicodeEncodeError:  # half of a surrogate pair is sent as a replacement character
             return self._encoding.count(text.encode("utf-8", "replace").decode())
 
-    def _part(self, part: Part) -> int:
-        """What a part counts in the vocabulary."""
+    def _sum(self, parts: Sequence[Part]) -> _Cost:
+        costs = [self._cost(part) for part in parts]
+        return _Cost(sum(cost.counted for cost in costs), sum(cost.added for cost in costs))
+
+    def _cost(self, part: Part) -> _Cost:
         match part:
             case Text(text=text):
-                return self._count(text)
-            case ToolCall(name=name, arguments=arguments):
-                return self._count(name) + self._arguments(arguments)
+                return _Cost(self._count(text))
+            case ToolCall(name=name):
+                return _Cost(self._count(name) + self._arguments(part), self.profile.per_call)
             case ToolResult(content=str() as text):
-                return self._count(text)
-            case ToolResult(content=tuple() as parts):
-                return sum(map(self._part, parts))
+                return _Cost(self._count(text))
+            case ToolResult(parts=parts):
+                return self._sum(parts)
             case Thinking(redacted=str() as redacted):
-                return ceil(len(redacted) / _REDACTED_CHARS)
+                return _Cost(ceil(len(redacted) / _REDACTED_CHARS))
             case Thinking(text=text):
-                return self._count(text)
-            case File(path=path):
-                return self._count(_inline_text(path) or path)
-        return 0
-
-    def _added(self, part: Part) -> int:
-        """What a part costs beside its text."""
-        match part:
+                return _Cost(self._count(text))
             case Image():
-                return self._image_rule(images.size_of(part))
-            case File(path=path):
-                return 0 if _inline_text(path) else _OPAQUE_FILE_TOKENS
-            case ToolCall():
-                return self.profile.per_call
-            case ToolResult(content=tuple() as parts):
-                return sum(map(self._added, parts))
-        return 0
+                return _Cost(0, self._image_rule(images.size_of(part)))
+            case File():
+                return self._file(part)
 
-    def _arguments(self, arguments: str) -> int:
-        if not self.profile.decodes_arguments:
-            return self._count(arguments)
-        try:
-            value = msgspec.json.decode(arguments)
-        except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return self._count(arguments)
+    def _arguments(self, call: ToolCall) -> int:
+        value = call.parsed if self.profile.decodes_arguments else None
         if not isinstance(value, dict):
-            return self._count(arguments)
+            return self._count(call.arguments)
         shown = (item if isinstance(item, str) else msgspec.json.encode(item).decode() for item in value.values())
         return sum(map(self._count, value)) + sum(map(self._count, shown))
 
-
-def counter_for(model: str) -> ProfileCounter:
-    """The counter for a model, by its name; an unknown one is estimated."""
-    name = model.lower()
-    return next(_counter(profile, rule) for part, profile, rule in _PROFILES if part in name)
-
-
-@cache
-def _counter(profile: Profile, image_rule: ImageRule) -> ProfileCounter:
-    return ProfileCounter(profile, image_rule)
-
-
-def _inline_text(path: str) -> str | None:
-    """The text of a document that is given whole as a data: URL."""
-    header, _, payload = path.partition(",")
-    if not header.startswith("data:text/") or not header.endswith(";base64"):
-        return None
-    try:
-        return base64.b64decode(payload).decode("utf-8", "replace")
-    except binascii.Error:
-        return None
-
-
-class Calibration(Closed, frozen=True):
-    """What a session learns from reported usage: provider tokens = hidden + factor x our count.
-
-    The sums of a weighted least-squares line; older reports fade, so a switch of model is forgotten.
-    """
-
-    weight: float = 0.0
-    x: float = 0.0
-    y: float = 0.0
-    xx: float = 0.0
-    xy: float = 0.0
-
-    def observe(self, *, counted: int, reported: int) -> "Calibration":
-        """The calibration after one more report for a prompt that we counted."""
-        if counted <= 0 or reported <= 0:
-            raise InvalidInput(
-                "$.usage", expected="token counts above 0", got=f"{counted} counted, {reported} reported"
-            )
-        keep = _FADE
-        return Calibration(
-            weight=keep * self.weight + 1.0,
-            x=keep * self.x + counted,
-            y=keep * self.y + reported,
-            xx=keep * self.xx + counted * counted,
-            xy=keep * self.xy + counted * reported,
-        )
-
-    @property
-    def factor(self) -> float:
-        """Provider tokens for each of ours, in hundredths so that it moves rarely."""
-        if self.weight == 0.0:
-            return 1.0
-        spread = self.weight * self.xx - self.x * self.x
-        if spread <= _FLAT * self.x * self.x:  # prompts of one size tell nothing about the slope
-            slope = self.y / self.x
-        else:
-            slope = (self.weight * self.xy - self.x * self.y) / spread
-        return round(min(max(slope, 0.5), 4.0), 2)
-
-    @property
-    def hidden_tokens(self) -> int:
-        """What the provider adds to every prompt and we do not see: a system prompt or tools of a harness."""
-        return max(0, round((self.y - self.factor * self.x) / self.weight)) if self.weight else 0
-
-    def expected(self, counted: int) -> int:
-        """What the provider will report for a prompt of this count."""
-        return self.hidden_tokens + ceil(self.factor * counted)
-
-    def room(self, budget_tokens: int) -> int:
-        """The largest count whose expected report stays within a budget."""
-        return max(0, int((budget_tokens - self.hidden_tokens) / self.factor))
-
-
-_FADE = 0.95
-_FLAT = 1e-3
+    def _file(self, file: File) -> _Cost:
+        content = data_urls.read(file.path)
+        if content is not None and content.mime_type.startswith("text/"):
+            return _Cost(self._count(content.data.decode("utf-8", "replace")))
+        name = "" if file.path.startswith("data:") else file.path
+        return _Cost(self._count(name), _OPAQUE_FILE_TOKENS)

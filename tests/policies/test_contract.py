@@ -23,27 +23,26 @@ def test_a_stored_session_that_names_no_policy_means_legacy():
 
 
 @given(WINDOWS)
-def test_a_budget_of_zero_is_the_capacity_of_the_model(window):
+def test_a_limit_of_zero_is_what_the_model_takes(window):
     capacity = pt.input_capacity(window)
-    assert pt.Incremental(0).fitted(window) == pt.Incremental(capacity)
-    assert pt.Paged().fitted(window) == pt.Paged(capacity)
+    for policy in (pt.Incremental(0), pt.Paged(), pt.Legacy(), pt.OracleReplay(3)):
+        assert policy.limit_tokens(window) == capacity
 
 
 @given(WINDOWS, st.integers(1, 3_000_000))
-def test_a_budget_is_kept_or_capped_by_the_capacity(window, budget):
-    expected = min(budget, pt.input_capacity(window))
-    assert pt.Incremental(budget).fitted(window).budget_tokens == expected
-    assert pt.Paged(budget).fitted(window).budget_tokens == expected
+def test_a_limit_is_kept_or_capped_by_what_the_model_takes(window, limit):
+    expected = min(limit, pt.input_capacity(window))
+    for policy in (pt.Incremental(limit), pt.Paged(limit), pt.Reset(limit)):
+        assert policy.limit_tokens(window) == expected
 
 
 def test_a_threshold_of_zero_is_half_of_the_window():
-    assert pt.Reset(0).fitted(200_000) == pt.Reset(100_000)
-    assert pt.Reset(16_000).fitted(200_000) == pt.Reset(16_000)
+    assert pt.Reset(0).limit_tokens(200_000) == 100_000
 
 
-def test_policies_without_limits_fit_every_model():
-    assert pt.Legacy().fitted(32_000) == pt.Legacy()
-    assert pt.OracleReplay(3).fitted(32_000) == pt.OracleReplay(3)
+def test_the_base_is_no_policy():
+    with pytest.raises(TypeError, match="use one of its members"):
+        pt.DerivePolicy()
 
 
 @pytest.mark.parametrize("tokens", [-1, 1.5, True, "16000", None])

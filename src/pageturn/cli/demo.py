@@ -8,7 +8,7 @@ from rich.table import Table
 from pageturn.messages import Message, ToolCall, assistant, system, tool_result, user
 from pageturn.pages import PageKind, ResidencyLevel, classify_all
 from pageturn.relevance import bucket_for_messages
-from pageturn.renditions import render, sizes
+from pageturn.renditions import lowest, render, sizes
 from pageturn.tokens import counter_for
 
 MODEL = "gpt-5"
@@ -28,12 +28,12 @@ def show_demo() -> None:
     for number, (message, kind) in enumerate(zip(session, classify_all(session), strict=True), start=1):
         offered = sizes(message, kind, counter, handle=f"page {number}")
         for level in ResidencyLevel:
-            totals[level] += min(tokens for other, tokens in offered.items() if other >= level)
+            totals[level] += lowest(offered, level)
         begins = " ".join(render(message, ResidencyLevel.FULL, handle="").split())
         cells = (f"{offered[level]:,}" if level in offered else "[dim]·[/]" for level in ResidencyLevel)
         table.add_row(str(number), f"[{_COLOURS[kind]}]{kind}[/]", escape(begins), *cells)
     table.add_section()
-    table.add_row("", "", "all pages, as low as that", *(f"{total:,}" for total in totals.values()), style="bold")
+    table.add_row("", "total", "", *(f"{total:,}" for total in totals.values()), style="bold")
     console = Console()
     console.print(table)
     console.print(f"Tokens as {MODEL} counts them. A dot: not offered, because it is forbidden or no shorter.")

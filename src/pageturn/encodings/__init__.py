@@ -1,6 +1,5 @@
 """Exact tokenizers: two interchangeable members that count the same."""
 
-from pageturn.encodings.choice import encoding
-from pageturn.encodings.contract import Encoding
+from pageturn.encodings.contract import Encoding, encoding
 
 __all__ = ["Encoding", "encoding"]

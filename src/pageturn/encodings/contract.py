@@ -1,16 +1,34 @@
-"""What an encoding does: count the tokens of a text exactly, offline, with special tokens counted as text."""
+"""What an encoding does, and which one a machine gets: the compiled one where it is installed, else the portable one."""
 
+from functools import cache
 from typing import Protocol
+
+from pageturn.errors import MissingTokenizer
 
 
 class Encoding(Protocol):
-    """A tokenizer of one vocabulary."""
-
-    @property
-    def name(self) -> str:
-        """The vocabulary, for instance `o200k_base`."""
-        ...
+    """A tokenizer of one vocabulary: exact, offline, with special tokens counted as text."""
 
     def count(self, text: str) -> int:
         """How many tokens the text has; raises UnicodeEncodeError on a lone surrogate."""
         ...
+
+
+@cache
+def encoding(name: str) -> Encoding:
+    """The tokenizer of a vocabulary, loaded once."""
+    # Imported here because each member needs a package that a machine may not have.
+    try:
+        from pageturn.encodings.native import NativeEncoding  # noqa: PLC0415
+
+        return NativeEncoding(name)
+    except ImportError:
+        pass
+    try:
+        from pageturn.encodings.portable import PortableEncoding  # noqa: PLC0415
+
+        return PortableEncoding(name)
+    except ImportError as error:
+        raise MissingTokenizer(
+            f"no tokenizer for {name}: install splintr-rs, or regex where it has no wheel"
+        ) from error

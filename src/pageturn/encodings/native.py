@@ -7,7 +7,6 @@ class NativeEncoding:
     """Fast and exact; the one that is used where its wheel installs."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
         self._tokenizer = splintr.Tokenizer.from_pretrained(name)
 
     def count(self, text: str) -> int:

@@ -28,7 +28,6 @@ class PortableEncoding:
     """Exact and slow; needs no compiled wheel but that of `regex`."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
         self._pieces = regex.compile(_PATTERNS[name]).findall
         self._ranks = load_ranks(name)
         self._count_piece = lru_cache(maxsize=65_536)(self._merge)

@@ -7,4 +7,6 @@ from pageturn.policies.oracle_replay import OracleReplay
 from pageturn.policies.paged import Paged
 from pageturn.policies.reset import Reset
 
-__all__ = ["STORED_DEFAULT", "DerivePolicy", "Incremental", "Legacy", "OracleReplay", "Paged", "Reset"]
+AnyPolicy = Legacy | Reset | Incremental | OracleReplay | Paged
+
+__all__ = ["STORED_DEFAULT", "AnyPolicy", "DerivePolicy", "Incremental", "Legacy", "OracleReplay", "Paged", "Reset"]

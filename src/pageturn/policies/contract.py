@@ -1,29 +1,31 @@
-"""What every derivation policy has: a wire form, a name, and limits that fit the model."""
+"""What every derivation policy has: a wire form, a name, and a limit for the model at hand."""
 
-from typing import Annotated, Self
+from typing import Annotated
 
 import msgspec
 
-from pageturn.errors import InvalidInput
+from pageturn.checks import require_whole
+from pageturn.windows import input_capacity
 from pageturn.wire import Closed
 
-Tokens = Annotated[int, msgspec.Meta(ge=0)]
+Whole = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class DerivePolicy(Closed, frozen=True, tag_field="policy"):
-    """How a session chooses what stands in the context. Members are values; they keep no state."""
+class DerivePolicy(Closed, tag_field="policy"):
+    """How a session chooses what is in the context. Members are values; they keep no state."""
 
     def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            value = getattr(self, name)
-            if type(value) is not int or value < 0:
-                raise InvalidInput(f"$.{name}", expected="a whole number, 0 or more", got=repr(value))
+        if type(self) is DerivePolicy:
+            raise TypeError("DerivePolicy is a base; use one of its members")
+        for field in msgspec.structs.fields(type(self)):
+            if field.type == Whole:
+                require_whole(f"$.{field.name}", getattr(self, field.name))
 
     @property
     def kind(self) -> str:
         """The short name: the policy's tag on the wire."""
         return str(self.__struct_config__.tag)
 
-    def fitted(self, window_tokens: int) -> Self:  # noqa: ARG002
-        """This policy with its limits set for a model's window; 0 means "as much as the model takes"."""
-        return self
+    def limit_tokens(self, window_tokens: int) -> int:
+        """The most tokens that a context may have under this policy, for a model with this window."""
+        return input_capacity(window_tokens)

@@ -1,17 +1,16 @@
 """Incremental: score everything against the task, then pack greedily (Liu et al., arXiv:2512.22087)."""
 
-from typing import Self
-
-import msgspec
-
-from pageturn.policies.contract import DerivePolicy, Tokens
+from pageturn.policies.contract import DerivePolicy, Whole
 from pageturn.windows import budget_within
 
 
-class Incremental(DerivePolicy, frozen=True, tag="incremental"):
-    """Task turn, pins and the newest units are kept; the rest competes by relevance for `budget_tokens`."""
+class Incremental(DerivePolicy, tag="incremental"):
+    """Task turn, pins and the newest units are kept; the rest competes by relevance for the budget.
 
-    budget_tokens: Tokens
+    A budget of 0 is all that the model takes.
+    """
 
-    def fitted(self, window_tokens: int) -> Self:
-        return msgspec.structs.replace(self, budget_tokens=budget_within(self.budget_tokens, window_tokens))
+    budget_tokens: Whole
+
+    def limit_tokens(self, window_tokens: int) -> int:
+        return budget_within(self.budget_tokens, window_tokens)

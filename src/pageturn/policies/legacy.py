@@ -3,7 +3,7 @@
 from pageturn.policies.contract import DerivePolicy
 
 
-class Legacy(DerivePolicy, frozen=True, tag="legacy"):
+class Legacy(DerivePolicy, tag="legacy"):
     """The oldest pipeline: no budget of its own, the model's capacity decides."""
 
 

@@ -1,16 +1,16 @@
 """Reset: past a threshold, everything before the active task becomes one summary (Lu et al., arXiv:2510.06727)."""
 
-from typing import Self
-
-import msgspec
-
-from pageturn.policies.contract import DerivePolicy, Tokens
+from pageturn.policies.contract import DerivePolicy, Whole
+from pageturn.windows import budget_within
 
 
-class Reset(DerivePolicy, frozen=True, tag="reset"):
-    """Once per crossing of the threshold: prompt, one summary, the task turn, then the newest whole units."""
+class Reset(DerivePolicy, tag="reset"):
+    """Once per crossing of the threshold: prompt, one summary, the task turn, then the newest whole units.
 
-    threshold_tokens: Tokens
+    A threshold of 0 is half of the model's window.
+    """
 
-    def fitted(self, window_tokens: int) -> Self:
-        return msgspec.structs.replace(self, threshold_tokens=self.threshold_tokens or round(window_tokens / 2))
+    threshold_tokens: Whole
+
+    def limit_tokens(self, window_tokens: int) -> int:
+        return budget_within(self.threshold_tokens or round(window_tokens / 2), window_tokens)

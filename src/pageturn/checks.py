@@ -1,0 +1,31 @@
+"""Checks of what a caller hands to a constructor, where no decoder has looked at it."""
+
+import math
+from enum import StrEnum
+
+from pageturn.errors import InvalidInput
+
+
+def require_whole(path: str, value: object) -> None:
+    """Refuse what is not a whole number, 0 or more."""
+    if type(value) is not int or value < 0:
+        raise InvalidInput(path, expected="a whole number, 0 or more", got=repr(value))
+
+
+def require_finite(path: str, value: object, *, at_least: float | None = None, at_most: float | None = None) -> None:
+    """Refuse what is not a finite number in range."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+        low = at_least is not None and value < at_least
+        high = at_most is not None and value > at_most
+        if not (low or high):
+            return
+    bounds = [f"at least {at_least:g}"] if at_least is not None else []
+    bounds += [f"at most {at_most:g}"] if at_most is not None else []
+    raise InvalidInput(path, expected=", ".join(["a finite number", *bounds]), got=repr(value))
+
+
+def require_member(path: str, value: object, enum: type[StrEnum]) -> None:
+    """Refuse what is not one of the names of an enum; the name as mere text is as good as the member."""
+    if value not in list(enum):
+        choices = ", ".join(repr(member.value) for member in enum)
+        raise InvalidInput(path, expected=f"one of {choices}", got=repr(value))

@@ -1,0 +1,8 @@
+"""Property tests never depend on how fast the machine is; in CI they try the same cases every time."""
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("pageturn", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("pageturn")

@@ -1,0 +1,50 @@
+"""Calibration: what a session learns from reported usage."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+
+
+def test_a_fresh_calibration_changes_nothing():
+    assert (pt.Calibration().factor, pt.Calibration().hidden_tokens) == (1.0, 0)
+    assert pt.Calibration().expected(1_000) == pt.Calibration().room(1_000) == 1_000
+
+
+def test_one_report_gives_the_plain_ratio():
+    learned = pt.Calibration().observe(counted=1_000, reported=1_300)
+    assert (learned.factor, learned.hidden_tokens) == (1.3, 0)
+
+
+@given(
+    factor=st.floats(0.7, 2.5),
+    hidden=st.integers(0, 40_000),
+    start=st.integers(500, 20_000),
+    steps=st.lists(st.integers(200, 4_000), min_size=8, max_size=40),
+    noise=st.floats(-0.01, 0.01),
+)
+def test_a_growing_session_teaches_factor_and_hidden_tokens(factor, hidden, start, steps, noise):
+    learned, counted = pt.Calibration(), start
+    for index, step in enumerate(steps):
+        counted += step
+        reported = round(hidden + factor * counted * (1 + noise * (-1) ** index))
+        learned = learned.observe(counted=counted, reported=reported)
+    truth = hidden + factor * counted
+    assert abs(learned.expected(counted) - truth) <= 0.05 * truth
+
+
+@given(st.lists(st.tuples(st.integers(1, 500_000), st.integers(1, 900_000)), max_size=20), st.integers(0, 10**6))
+def test_the_room_is_the_largest_count_that_stays_within_the_budget(usage, budget):
+    learned = pt.Calibration()
+    for counted, reported in usage:
+        learned = learned.observe(counted=counted, reported=reported)
+    room = learned.room(budget)
+    assert room == 0 or learned.expected(room) <= budget
+    assert learned.expected(room + 3) > budget
+
+
+@pytest.mark.parametrize(("counted", "reported"), [(0, 5), (5, 0), (-1, 1)])
+def test_usage_without_tokens_is_refused(counted, reported):
+    with pytest.raises(pt.InvalidInput, match=r"\$\.usage: expected token counts above 0"):
+        pt.Calibration().observe(counted=counted, reported=reported)
