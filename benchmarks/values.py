@@ -9,6 +9,7 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.stopwatch import best_ms
+from pageturn.relevance import extract
 
 MESSAGES = 10_000
 WORDS = (
@@ -79,7 +80,7 @@ def show(console: Console) -> None:
         "encode, pydantic": best_ms(lambda: [message.model_dump_json() for message in theirs]),
         "decode, with unknown fields": best_ms(lambda: [pt.from_json(pt.Message, line) for line in unknown], rounds=3),
         "classify": best_ms(lambda: pt.classify_all(messages)),
-        "extract": best_ms(lambda: [pt.extract(message) for message in messages]),
+        "extract": best_ms(lambda: [extract(message) for message in messages]),
         "count": best_ms(lambda: [counter.message(message) for message in messages]),
     }
     size = sum(map(len, lines)) / 1e6

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn import PageKind, ResidencyLevel, classify, classify_all, degrade
+from pageturn import PageKind, ResidencyLevel, classify, classify_all
+from pageturn.pages import degrade
 from tests import strategies
 
 KINDS = st.sampled_from(PageKind)

@@ -51,4 +51,4 @@ def test_importing_loads_no_program_and_no_heavy_package():
     modules = set(
         subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
     )
-    assert not modules & {"click", "rich", "regex", "tiktoken", "splintr", "asyncio", "socket", "sqlite3"}
+    assert not modules & {"click", "rich", "regex", "tiktoken", "splintr", "asyncio", "socket"}

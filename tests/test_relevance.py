@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.relevance import merge
+from pageturn.relevance import bucket_for_messages, extract, merge
 from tests import strategies
 
 Difficulty, Dependency, ToolUse = pt.Difficulty, pt.Dependency, pt.ToolUse
 
 
 def files(text):
-    return pt.extract(pt.user(text)).files
+    return extract(pt.user(text)).files
 
 
 def call(arguments, name="tool"):
@@ -63,24 +63,24 @@ def test_what_is_no_path_is_not_taken_for_one(text):
 
 
 def test_paths_in_the_arguments_of_a_call_count():
-    assert pt.extract(call('{"path":"src/auth/login.py","n":3}')).files == ("src/auth/login.py",)
-    assert pt.extract(call('{"edits":[{"file":"a.py"},{"file":"b.py"}]}')).files == ("a.py", "b.py")
-    assert pt.extract(call('{"command":"pytest tests/test_a.py -q"}')).files == ("tests/test_a.py",)
+    assert extract(call('{"path":"src/auth/login.py","n":3}')).files == ("src/auth/login.py",)
+    assert extract(call('{"edits":[{"file":"a.py"},{"file":"b.py"}]}')).files == ("a.py", "b.py")
+    assert extract(call('{"command":"pytest tests/test_a.py -q"}')).files == ("tests/test_a.py",)
 
 
 def test_the_content_that_a_call_writes_does_not_count():
-    assert pt.extract(call('{"path":"a.py","content":"x = 1\\nopen(\\"other/file.py\\")"}')).files == ("a.py",)
+    assert extract(call('{"path":"a.py","content":"x = 1\\nopen(\\"other/file.py\\")"}')).files == ("a.py",)
 
 
 def test_arguments_that_are_not_json_are_read_as_text():
-    assert pt.extract(call('{"path": "src/cut.py')).files == ("src/cut.py",)
-    assert pt.extract(call("[" * 100_000)).files == ()
+    assert extract(call('{"path": "src/cut.py')).files == ("src/cut.py",)
+    assert extract(call("[" * 100_000)).files == ()
 
 
 def test_tools_are_the_names_of_the_calls():
     first = pt.ToolCall(id="1", name="Shell", arguments="{}")
     again = pt.ToolCall(id="2", name="Shell", arguments="{}")
-    assert pt.extract(pt.assistant(first, again, pt.ToolCall(id="3", name="Read", arguments="{}"))).tools == (
+    assert extract(pt.assistant(first, again, pt.ToolCall(id="3", name="Read", arguments="{}"))).tools == (
         "Shell",
         "Read",
     )
@@ -98,9 +98,9 @@ def test_tools_are_the_names_of_the_calls():
     ],
 )
 def test_errors_are_tagged_in_text_and_in_results(text, classes):
-    assert pt.extract(pt.user(text)).error_classes == classes
-    assert pt.extract(pt.tool_result("c", text)).error_classes == classes
-    assert pt.extract(pt.tool_result("c", pt.Text(text=text))).error_classes == classes
+    assert extract(pt.user(text)).error_classes == classes
+    assert extract(pt.tool_result("c", text)).error_classes == classes
+    assert extract(pt.tool_result("c", pt.Text(text=text))).error_classes == classes
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_errors_are_tagged_in_text_and_in_results(text, classes):
     ],
 )
 def test_turns_that_are_named_by_number_are_references(text, refs):
-    assert pt.extract(pt.user(text)).explicit_refs == refs
+    assert extract(pt.user(text)).explicit_refs == refs
 
 
 @pytest.mark.parametrize(
@@ -140,14 +140,14 @@ def test_calls_make_tool_use():
 
 def test_the_bucket_looks_at_the_last_eight_messages():
     old = [pt.tool_result("c", "error: x failed, panicked, traceback")]
-    assert pt.bucket_for_messages([*old, *[pt.user("hi")] * 7]).difficulty is Difficulty.HARD
-    assert pt.bucket_for_messages([*old, *[pt.user("hi")] * 8]).difficulty is Difficulty.EASY
-    assert pt.bucket_for_messages([]) == pt.Bucket(Difficulty.EASY, Dependency.ISOLATED, ToolUse.NO)
+    assert bucket_for_messages([*old, *[pt.user("hi")] * 7]).difficulty is Difficulty.HARD
+    assert bucket_for_messages([*old, *[pt.user("hi")] * 8]).difficulty is Difficulty.EASY
+    assert bucket_for_messages([]) == pt.Bucket(Difficulty.EASY, Dependency.ISOLATED, ToolUse.NO)
 
 
 @given(st.lists(strategies.messages, max_size=5))
 def test_merging_keeps_every_signal_once(messages):
-    metas = [pt.extract(message) for message in messages]
+    metas = [extract(message) for message in messages]
     merged = merge(metas)
     for field in pt.RelevanceMeta.__struct_fields__:
         values = getattr(merged, field)

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.windows import input_capacity
 
 CAPACITIES = {
     32_000: 19_756,
@@ -20,17 +21,17 @@ CAPACITIES = {
 
 @pytest.mark.parametrize(("window", "capacity"), CAPACITIES.items())
 def test_the_capacity_of_a_window(window, capacity):
-    assert pt.input_capacity(window) == capacity
+    assert input_capacity(window) == capacity
 
 
 @given(st.integers(0, 3_000_000))
 def test_a_capacity_is_never_negative_and_leaves_room_for_the_answer(window):
-    assert 0 <= pt.input_capacity(window) <= max(0, window - min(8_192, window // 4))
+    assert 0 <= input_capacity(window) <= max(0, window - min(8_192, window // 4))
 
 
 @given(st.integers(0, 3_000_000))
 def test_a_larger_window_never_has_a_smaller_capacity(window):
-    assert pt.input_capacity(window) <= pt.input_capacity(window + 1)
+    assert input_capacity(window) <= input_capacity(window + 1)
 
 
 WINDOWS = {

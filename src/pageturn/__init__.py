@@ -2,7 +2,17 @@
 
 from pageturn.calibration import Calibration
 from pageturn.delegation import BetaPosterior, DelegationConfig, DelegationState
-from pageturn.errors import BelowFloor, InvalidInput, MissingTokenizer, NotADegradation, PageturnError
+from pageturn.entries import Committed, Rejected
+from pageturn.errors import (
+    BelowFloor,
+    BudgetTooSmall,
+    Conflict,
+    InvalidInput,
+    MissingTokenizer,
+    NotADegradation,
+    PageturnError,
+    StoreError,
+)
 from pageturn.faults import (
     BackendError,
     Denied,
@@ -14,7 +24,7 @@ from pageturn.faults import (
     PostCompactionBootstrap,
     Refetch,
 )
-from pageturn.injection import ContextMessage, ContextMessageTarget, throttle
+from pageturn.injection import ContextMessage, ContextMessageTarget
 from pageturn.messages import (
     File,
     Image,
@@ -32,19 +42,22 @@ from pageturn.messages import (
     tool_result,
     user,
 )
-from pageturn.pages import PageKind, ResidencyLevel, classify, classify_all, degrade
+from pageturn.pages import Page, PageKind, ResidencyLevel, classify, classify_all
+from pageturn.plans import Plan
 from pageturn.policies import DerivePolicy, Incremental, Legacy, OracleReplay, Paged, Reset
+from pageturn.proposals import Proposal
+from pageturn.recall import Hit, Recalled, Resolved
 from pageturn.relevance import (
     Bucket,
     Dependency,
     Difficulty,
     RelevanceMeta,
     ToolUse,
-    bucket_for_messages,
-    extract,
 )
+from pageturn.session import Session
 from pageturn.tokens import TokenCounter, counter_for
-from pageturn.windows import input_capacity, window_of
+from pageturn.usage import Usage
+from pageturn.windows import window_of
 from pageturn.wire import from_json, to_json
 
 __all__ = [
@@ -52,7 +65,10 @@ __all__ = [
     "BelowFloor",
     "BetaPosterior",
     "Bucket",
+    "BudgetTooSmall",
     "Calibration",
+    "Committed",
+    "Conflict",
     "ContextMessage",
     "ContextMessageTarget",
     "DelegationConfig",
@@ -65,6 +81,7 @@ __all__ = [
     "Fault",
     "File",
     "FlushMiss",
+    "Hit",
     "Image",
     "Incremental",
     "InvalidInput",
@@ -74,36 +91,40 @@ __all__ = [
     "NoMatch",
     "NotADegradation",
     "OracleReplay",
+    "Page",
     "PageKind",
     "Paged",
     "PageturnError",
     "Part",
     "PinnedInvariantMiss",
+    "Plan",
     "PostCompactionBootstrap",
+    "Proposal",
+    "Recalled",
     "Refetch",
+    "Rejected",
     "RelevanceMeta",
     "Reset",
     "ResidencyLevel",
+    "Resolved",
     "Role",
+    "Session",
+    "StoreError",
     "Text",
     "Thinking",
     "TokenCounter",
     "ToolCall",
     "ToolResult",
     "ToolUse",
+    "Usage",
     "Visibility",
     "assistant",
-    "bucket_for_messages",
     "classify",
     "classify_all",
     "counter_for",
-    "degrade",
     "developer",
-    "extract",
     "from_json",
-    "input_capacity",
     "system",
-    "throttle",
     "to_json",
     "tool_result",
     "user",

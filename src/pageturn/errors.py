@@ -32,3 +32,26 @@ class BelowFloor(NotADegradation):
 
 class MissingTokenizer(PageturnError, RuntimeError):
     """No tokenizer for this encoding is installed."""
+
+
+class BudgetTooSmall(PageturnError, ValueError):
+    """The pages that may not shrink need more tokens than the budget has."""
+
+    def __init__(self, *, needed_tokens: int, budget_tokens: int, handles: tuple[str, ...]) -> None:
+        named = ", ".join(handles[:8]) + (" and others" if len(handles) > 8 else "")
+        super().__init__(f"{needed_tokens:,} tokens needed, {budget_tokens:,} available; needed by {named}")
+        self.needed_tokens = needed_tokens
+        self.budget_tokens = budget_tokens
+        self.handles = handles
+
+
+class StoreError(PageturnError, OSError):
+    """The store could not do it; nothing of what was asked has happened."""
+
+
+class Conflict(StoreError):
+    """Somebody else appended first; `missed` says what, and nothing of ours was written."""
+
+    def __init__(self, message: str, *, missed: int = 0) -> None:
+        super().__init__(message)
+        self.missed = missed

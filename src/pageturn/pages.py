@@ -7,8 +7,10 @@ preference are promises that somebody made, so no classifier guesses them: only 
 from collections.abc import Iterable
 from enum import Enum, StrEnum
 
+from pageturn import handles
 from pageturn.errors import BelowFloor, NotADegradation
-from pageturn.messages import Message, Role, ToolResult
+from pageturn.messages import Message, Role, ToolResult, Visibility
+from pageturn.wire import Closed, Open
 
 
 class ResidencyLevel(Enum):
@@ -107,3 +109,43 @@ def classify_all(messages: Iterable[Message]) -> tuple[PageKind, ...]:
         kinds.append(classify(message, is_opening=is_opening))
         is_opening = is_opening and kinds[-1] is PageKind.BOOTSTRAP
     return tuple(kinds)
+
+
+class CallReference(Closed):
+    """A tool call of a page: its id, its tool, and the digest of its arguments in canonical form."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class ResultReference(Closed):
+    """A tool result of a page: the call it answers, and the digest of its content."""
+
+    call: str
+    content: str
+    is_error: bool = False
+
+
+class Page(Open, kw_only=True):
+    """A message with a promise, as the journal knows it: everything but its words."""
+
+    seq: int
+    check: str
+    id: str
+    role: Role
+    kind: PageKind
+    digest: str
+    size: int
+    tokens: int
+    visibility: Visibility = Visibility.ALL
+    synthetic: bool = False
+    calls: tuple[CallReference, ...] = ()
+    results: tuple[ResultReference, ...] = ()
+    undone: bool = False
+    erased: bool = False
+
+    @property
+    def handle(self) -> str:
+        """The name by which the page is asked for."""
+        return handles.handle(self.seq, self.check)

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.policies import STORED_DEFAULT
+from pageturn.windows import input_capacity
 
 WINDOWS = st.integers(1, 3_000_000)
 
@@ -24,14 +25,14 @@ def test_a_stored_session_that_names_no_policy_means_legacy():
 
 @given(WINDOWS)
 def test_a_limit_of_zero_is_what_the_model_takes(window):
-    capacity = pt.input_capacity(window)
+    capacity = input_capacity(window)
     for policy in (pt.Incremental(0), pt.Paged(), pt.Legacy(), pt.OracleReplay(3)):
         assert policy.limit_tokens(window) == capacity
 
 
 @given(WINDOWS, st.integers(1, 3_000_000))
 def test_a_limit_is_kept_or_capped_by_what_the_model_takes(window, limit):
-    expected = min(limit, pt.input_capacity(window))
+    expected = min(limit, input_capacity(window))
     for policy in (pt.Incremental(limit), pt.Paged(limit), pt.Reset(limit)):
         assert policy.limit_tokens(window) == expected
 

@@ -1,0 +1,100 @@
+"""Bodies: a message as blobs, and back.
+
+A message is kept as one blob of JSON. Texts of more than `LARGE` bytes are taken out of it and kept as blobs of their own,
+so that a file that was read twice is stored once, and a part of it can be read without the rest.
+"""
+
+from collections.abc import Callable, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.errors import InvalidInput
+from pageturn.messages import Message
+from pageturn.wire import Closed, from_json, to_json
+
+LARGE = 4_096
+
+
+class Outside(Closed):
+    """A text that was taken out of a message: where it stood, and where it is now."""
+
+    path: tuple[str | int, ...]
+    digest: str
+    size: int
+
+
+class Body(Closed, omit_defaults=True):
+    """A message as it is kept."""
+
+    message: msgspec.Raw
+    outside: tuple[Outside, ...] = ()
+
+
+class Packed(NamedTuple):
+    """The digest of a body, the bytes of the whole message, and the blobs that hold it."""
+
+    digest: str
+    size: int
+    blobs: Mapping[str, bytes]
+
+
+def digest_of(data: bytes) -> str:
+    """The name of a blob: what it contains."""
+    return blake2b(data, digest_size=20).hexdigest()
+
+
+def pack(message: Message) -> Packed:
+    """The blobs of a message. Its id is the journal's business and not part of it."""
+    written = to_json(msgspec.structs.replace(message, id=None))
+    blobs: dict[str, bytes] = {}
+    outside: list[Outside] = []
+    kept = written
+    if len(written) > LARGE:
+        raw = msgspec.json.decode(written)
+        _take_out(raw, (), outside, blobs)
+        if outside:
+            kept = msgspec.json.encode(raw)
+    body = msgspec.json.encode(Body(msgspec.Raw(kept), tuple(outside)))
+    digest = digest_of(body)
+    blobs[digest] = body
+    return Packed(digest, len(written), blobs)
+
+
+def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:
+    """The message of a body; `blob` brings the texts that were taken out of it."""
+    body = from_json(Body, data)
+    if not body.outside:
+        return from_json(Message, bytes(body.message))
+    raw = msgspec.json.decode(body.message)
+    for taken in body.outside:
+        _put_back(raw, taken, blob(taken.digest).decode())
+    return from_json(Message, msgspec.json.encode(raw))
+
+
+def digests(data: bytes) -> tuple[str, ...]:
+    """The blobs that a body needs beside itself."""
+    return tuple(taken.digest for taken in from_json(Body, data).outside)
+
+
+def _take_out(raw: Any, path: tuple[str | int, ...], outside: list[Outside], blobs: dict[str, bytes]) -> None:
+    items = raw.items() if isinstance(raw, dict) else enumerate(raw)
+    for at, item in items:
+        if isinstance(item, dict | list):
+            _take_out(item, (*path, at), outside, blobs)
+        elif isinstance(item, str) and len(item) > LARGE // 4 and len(data := item.encode()) > LARGE:
+            digest = digest_of(data)
+            blobs[digest] = data
+            outside.append(Outside((*path, at), digest, len(data)))
+            raw[at] = ""
+
+
+def _put_back(raw: Any, taken: Outside, text: str) -> None:
+    *way, last = taken.path
+    try:
+        for step in way:
+            raw = raw[step]
+        raw[last] = text
+    except (KeyError, IndexError, TypeError) as error:
+        raise InvalidInput(f"$.outside{list(taken.path)}", expected="a place in the message", got="none") from error

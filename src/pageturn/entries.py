@@ -1,0 +1,169 @@
+"""Entries: one struct for each kind of fact that a journal holds.
+
+An entry keeps fields that it does not know, so that a journal written by a newer pageturn survives an older one. Pages are
+named by their number. Wire tags are frozen: a class may be renamed, its tag may not.
+"""
+
+from enum import StrEnum
+
+from pageturn.faults import AnyFault
+from pageturn.injection import ContextMessage
+from pageturn.pages import Page, ResidencyLevel
+from pageturn.plans import Plan
+from pageturn.policies import AnyPolicy
+from pageturn.proposals import AnyRejection, Proposal
+from pageturn.usage import Usage
+from pageturn.wire import Open
+
+
+class Entry(Open, tag_field="entry"):
+    """A fact."""
+
+
+class MessageAdded(Entry, tag="message"):
+    """A message was appended; its words are the blob that the page names."""
+
+    page: Page
+
+
+class TurnTaken(Entry, tag="turn"):
+    """A model call was answered by the message of this page."""
+
+    page: int
+    usage: Usage | None = None
+
+
+class UsageReported(Entry, tag="usage"):
+    """A provider said what a call took, outside of a turn."""
+
+    usage: Usage
+
+
+class Pinned(Entry, tag="pin"):
+    """A page became a constraint; its author may have given its structured form."""
+
+    page: int
+    structured: str | None = None
+
+
+class Unpinned(Entry, tag="unpin"):
+    """A page is what it was before it was pinned."""
+
+    page: int
+
+
+class PlanSet(Entry, tag="plan"):
+    """The plan is now this one; its text stands on this page."""
+
+    page: int
+    version: int
+    plan: Plan
+
+
+class Preferred(Entry, tag="preference"):
+    """Somebody stated a wish; its text stands on this page."""
+
+    page: int
+    scope: str | None = None
+
+
+class NoteAdded(Entry, tag="note"):
+    """A durable note, which replaces an earlier one of its key."""
+
+    note: ContextMessage
+
+
+class NoteRetracted(Entry, tag="retraction"):
+    """The note of this key is gone; `now` asks for it to leave the prompt at once."""
+
+    key: str
+    now: bool = False
+
+
+class RenditionAdmitted(Entry, tag="rendition"):
+    """A text stands for the pages from first to last at this level."""
+
+    first: int
+    last: int
+    level: ResidencyLevel
+    digest: str
+    tokens: int
+    txn: int
+
+
+class Staged(Entry, tag="staged"):
+    """A proposal was written down; nothing has changed yet."""
+
+    txn: int
+    proposal: Proposal
+
+
+class Committed(Entry, tag="committed"):
+    """A staged proposal took effect."""
+
+    txn: int
+
+
+class Rejected(Entry, tag="rejected"):
+    """A staged proposal was refused, and why."""
+
+    txn: int
+    reason: AnyRejection
+
+
+class Faulted(Entry, tag="fault"):
+    """A fault happened: in which turn, about which page, and what exactly."""
+
+    fault: AnyFault
+    turn: int
+    page: int | None = None
+    detail: str = ""
+
+
+class BoundaryKind(StrEnum):
+    """The moments at which nothing dirty may be left."""
+
+    COMPACTION = "compaction"
+    RESET = "reset"
+    SAVE = "save"
+    CLOSE = "close"
+    COLD_CACHE = "cold_cache"
+
+
+class BoundaryCrossed(Entry, tag="boundary"):
+    """The session passed a boundary with everything written."""
+
+    kind: BoundaryKind
+
+
+class SessionReset(Entry, tag="reset"):
+    """Everything before is covered by the summary on this page."""
+
+    page: int
+
+
+class PolicyChosen(Entry, tag="policy"):
+    """The session derives by this policy from here on."""
+
+    policy: AnyPolicy
+
+
+class ScopeGranted(Entry, tag="grant"):
+    """Recall and writeback may, or may no longer, reach into this scope."""
+
+    scope: str
+    allowed: bool = True
+
+
+class TurnsUndone(Entry, tag="tombstone"):
+    """The messages from first to last no longer count."""
+
+    first: int
+    last: int
+
+
+class PageErased(Entry, tag="erasure"):
+    """The words of a page were destroyed; its digest stays."""
+
+    page: int
+    digest: str

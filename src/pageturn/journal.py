@@ -1,0 +1,182 @@
+"""The journal of one session: append entries to the store, and keep the state that they come to.
+
+The store is the truth. The state is applied from it once, when the journal is opened (from a snapshot, where there is one),
+and from then on with every append. A fork begins with the entries of its parent.
+"""
+
+import gc
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import msgspec
+
+from pageturn.bodies import digest_of, digests, unpack
+from pageturn.entries import Entry, PageErased
+from pageturn.errors import StoreError
+from pageturn.messages import Message
+from pageturn.pages import Page
+from pageturn.state import SessionState, apply
+from pageturn.stores import Batch, Document, Freed, Record, SessionRow, Snapshot, Span, Store
+from pageturn.wire import from_json, to_json
+
+_SNAPSHOT_EVERY = 2_000  # entries at least, and a quarter of the journal, lie between two snapshots
+
+
+class Fresh(NamedTuple):
+    """An entry on its way into the journal, with the words that it brings."""
+
+    entry: Entry
+    blobs: Mapping[str, bytes] = {}
+    text: str | None = None
+
+
+class Journal:
+    """One session's entries and what they come to."""
+
+    def __init__(self, store: Store, row: SessionRow) -> None:
+        self.store = store
+        self.row = row
+        self.state, self._snapshot_seq = _load_snapshot(store, row)
+        with _without_garbage_collection():
+            self._apply_stored()
+
+    @classmethod
+    def open(cls, store: Store, session: str) -> "Journal | None":
+        """The journal of a session, or None where there is no such session."""
+        row = store.session(session)
+        return cls(store, row) if row else None
+
+    @property
+    def head(self) -> int:
+        """The number of the last entry."""
+        return self.state.head
+
+    def append(self, fresh: Sequence[Fresh], *, at: int) -> None:
+        """Write entries, all or none, and apply them; raises `Conflict` where somebody else wrote first."""
+        records: list[Record] = []
+        blobs: dict[str, bytes] = {}
+        documents: list[Document] = []
+        references: list[tuple[int, str]] = []
+        for seq, (entry, brought, text) in enumerate(fresh, start=self.head + 1):
+            records.append(Record(seq, at, to_json(entry)))
+            blobs.update(brought)
+            references += [(seq, digest) for digest in brought]
+            if text is not None:
+                documents.append(Document(seq, text))
+        self.store.append(self.row.id, self.head, Batch(records, blobs, documents, references))
+        for record, (entry, _, _) in zip(records, fresh, strict=True):
+            apply(self.state, record.seq, entry)
+        if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4):
+            self.keep_snapshot()
+
+    def erase(self, page: Page, documents: Sequence[Document], *, at: int) -> Freed:
+        """Destroy the words of a page, and write down that this was done."""
+        entry = PageErased(page=page.seq, digest=page.digest)
+        body = self.store.blob(page.digest)
+        lost = [page.digest, *(digests(body) if body is not None else ())]
+        batch = Batch([Record(self.head + 1, at, to_json(entry))], references=[(page.seq, digest) for digest in lost])
+        freed = self.store.erase(self.row.id, self.head, batch, documents)
+        apply(self.state, self.head + 1, entry)
+        return freed
+
+    def catch_up(self) -> int:
+        """Apply what others have appended meanwhile; says how many entries that were."""
+        before = self.head
+        self._apply_stored()
+        return self.head - before
+
+    def entries(self, after: int = 0) -> Iterator[tuple[Record, Entry]]:
+        """The entries in order, those of the parents too."""
+        for span in lineage(self.store, self.row):
+            for record in self.store.records(span.session, after, span.upto):
+                yield record, _decoded(self.row.id, record)
+
+    def message(self, page: Page) -> Message | None:
+        """The message of a page, verified against its digest; None where its words were erased."""
+        body = self._verified(page.digest)
+        if body is None:
+            return None
+        message = unpack(body, self._text)
+        return msgspec.structs.replace(message, id=page.id)
+
+    def keep_snapshot(self) -> None:
+        """Save the state, so that the next opening need not apply every entry."""
+        stored = msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, self.state))
+        self.store.keep_snapshot(self.row.id, Snapshot(self.head, stored))
+        self._snapshot_seq = self.head
+
+    def _apply_stored(self) -> None:
+        for record, entry in self.entries(after=self.head):
+            apply(self.state, record.seq, entry)
+
+    def _verified(self, digest: str) -> bytes | None:
+        data = self.store.blob(digest)
+        if data is not None and digest_of(data) != digest:
+            raise StoreError(f"session {self.row.id!r}: blob {digest} does not have the content that its name says")
+        return data
+
+    def _text(self, digest: str) -> bytes:
+        data = self._verified(digest)
+        if data is None:
+            raise StoreError(f"session {self.row.id!r}: blob {digest} is missing")
+        return data
+
+
+def lineage(store: Store, row: SessionRow) -> list[Span]:
+    """The runs of records that a session consists of: its ancestors' up to where it left them, then its own."""
+    spans = [Span(row.id, _ALL)]
+    while row.parent is not None:
+        parent = store.session(row.parent)
+        if parent is None:
+            raise StoreError(f"session {row.id!r}: its parent {row.parent!r} is missing")
+        spans.append(Span(parent.id, min(row.parent_seq, spans[-1].upto)))
+        row = parent
+    return spans[::-1]
+
+
+_ALL = 2**62
+
+
+def _decoded(session: str, record: Record) -> Entry:
+    try:
+        return from_json(Entry, record.body)
+    except ValueError as error:
+        raise StoreError(f"session {session!r}, entry {record.seq}: {error}") from error
+
+
+def _load_snapshot(store: Store, row: SessionRow) -> tuple[SessionState, int]:
+    """The state to start from. A snapshot that cannot be read is no loss: the entries are there."""
+    for span in reversed(lineage(store, row)):
+        snapshot = store.snapshot(span.session)
+        if snapshot is None or snapshot.seq > span.upto:
+            continue
+        try:
+            with _without_garbage_collection():
+                stored = _SNAPSHOTS.decode(snapshot.body)
+            if stored.format == _SNAPSHOT_FORMAT:
+                return stored.state, snapshot.seq
+        except msgspec.DecodeError:
+            continue
+    return SessionState(), 0
+
+
+class _StoredState(msgspec.Struct):
+    format: int
+    state: SessionState
+
+
+_SNAPSHOT_FORMAT = 1  # grows with every change of SessionState or of anything in it
+_SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
+
+
+@contextmanager
+def _without_garbage_collection() -> Iterator[None]:
+    """A hundred thousand pages that all stay alive would make the collector run again and again for nothing."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()

@@ -1,0 +1,70 @@
+"""Proposals: what a model would like to have written down, and the reasons for refusing it."""
+
+from enum import StrEnum
+from typing import Any
+
+from pageturn.wire import Closed, Open
+
+
+class Op(StrEnum):
+    """How a proposal changes its field."""
+
+    APPEND = "append"
+    MERGE = "merge"
+    SET_WITH_VERSION = "set_with_version"
+
+
+class Proposal(Open, kw_only=True):
+    """A value for a field, with the pages that it rests on.
+
+    Fields: `summary` of the pages from the first to the last handle of the evidence; `compressed` or `structured` form of
+    the one page named there; `plan`; `preference`; and `memory.NAME` for anything else. A key makes it idempotent.
+    """
+
+    field: str
+    value: Any
+    op: Op = Op.APPEND
+    evidence: tuple[str, ...] = ()
+    scope: str | None = None
+    version: int | None = None
+    key: str | None = None
+
+
+class Rejection(Closed, tag_field="reason"):
+    """Why a proposal was refused."""
+
+    @property
+    def code(self) -> str:
+        """The name of the reason."""
+        return str(self.__struct_config__.tag)
+
+
+class SchemaMismatch(Rejection, tag="schema_mismatch"):
+    """The proposal does not have the form of its field."""
+
+    detail: str
+
+
+class ProvenanceFail(Rejection, tag="provenance_fail"):
+    """The evidence does not resolve."""
+
+    detail: str
+
+
+class ScopeDenied(Rejection, tag="scope_denied"):
+    """The session may not write in that scope."""
+
+    detail: str
+
+
+class DestructiveOp(Rejection, tag="destructive_op"):
+    """The proposal would overwrite something that it has not seen."""
+
+
+class InvariantViolation(Rejection, tag="invariant_violation"):
+    """The proposal would break a promise: a floor, a pin, or the quality of a summary."""
+
+    detail: str
+
+
+AnyRejection = SchemaMismatch | ProvenanceFail | ScopeDenied | DestructiveOp | InvariantViolation

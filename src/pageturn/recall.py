@@ -1,0 +1,157 @@
+"""Recall: getting pages back, by what they say or by their handle. Never an empty answer: hits, or a fault."""
+
+import re
+from collections.abc import Callable, Sequence
+
+from pageturn.errors import StoreError
+from pageturn.faults import AnyFault, BackendError, Denied, NoMatch
+from pageturn.handles import parse
+from pageturn.journal import Journal, lineage
+from pageturn.messages import Message, Role, Visibility
+from pageturn.pages import Page, PageKind, ResidencyLevel
+from pageturn.paging import search_text
+from pageturn.state import SessionState
+from pageturn.stores import Found, Span
+from pageturn.stores.words import terms
+from pageturn.wire import Closed
+
+_EXCERPT_CHARS = 300
+
+
+class Hit(Closed):
+    """A page that matched, and where it comes from."""
+
+    handle: str
+    session: str
+    excerpt: str
+    score: float
+    turn: int
+    role: Role
+    kind: PageKind
+    tool: str | None
+    size: int
+    digest: str
+    shown: ResidencyLevel | None = None  # at which level the model last saw it
+
+
+class Recalled(Closed):
+    """What a search found, the best first."""
+
+    hits: tuple[Hit, ...]
+
+
+class Resolved(Closed):
+    """What a handle stands for: the message, and the bytes of its text from `start` to `end`."""
+
+    handle: str
+    message: Message
+    text: str
+    start: int
+    end: int
+    size: int
+    turn: int
+    role: Role
+    kind: PageKind
+    tool: str | None
+    digest: str
+
+
+def recall(
+    journals: Sequence[Journal], query: str, limit: int, *, see_internal: Callable[[Journal], bool]
+) -> Recalled | AnyFault:
+    """The best matches in these sessions."""
+    by_session: dict[str, Journal] = {}
+    spans: list[Span] = []
+    for journal in journals:
+        for span in lineage(journal.store, journal.row):
+            if span.session not in by_session:
+                by_session[span.session] = journal
+                spans.append(span)
+    if not terms(query):
+        return NoMatch()
+    hits: list[Hit] = []
+    wanted = limit
+    try:
+        while True:
+            found = journals[0].store.search(spans, query, wanted) if journals else []
+            hits = [
+                hit for each in found if (hit := _hit(by_session[each.session], each, query, see_internal)) is not None
+            ]
+            if len(hits) >= limit or len(found) < wanted:
+                break
+            wanted *= 4  # some of what was found is undone, erased or hidden
+    except StoreError as error:
+        return BackendError(str(error))
+    return Recalled(tuple(hits[:limit])) if hits else NoMatch()
+
+
+def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
+    """The page of a handle with its original words, undone or not."""
+    page = page_of(journal.state, handle)
+    if page is None:
+        return NoMatch()
+    if page.erased:
+        return Denied("erased")
+    try:
+        message = journal.message(page)
+    except StoreError as error:
+        return BackendError(str(error))
+    if message is None:
+        return Denied("erased")
+    data = search_text(message).encode()
+    end = len(data) if length is None else min(len(data), start + length)
+    # A cut inside a character would not be text: leave the broken ends out.
+    text = data[start:end].decode("utf-8", "ignore")
+    state = journal.state
+    return Resolved(
+        handle=handle,
+        message=message,
+        text=text,
+        start=start,
+        end=end,
+        size=len(data),
+        turn=state.turn_of(page),
+        role=page.role,
+        kind=state.kind(page),
+        tool=state.tool_of(page),
+        digest=page.digest,
+    )
+
+
+def page_of(state: SessionState, handle: str) -> Page | None:
+    """The page that a handle names, if it is genuine."""
+    parsed = parse(handle)
+    page = state.page(parsed[0]) if parsed else None
+    return page if page is not None and parsed is not None and page.check == parsed[1] else None
+
+
+def _hit(journal: Journal, found: Found, query: str, see_internal: Callable[[Journal], bool]) -> Hit | None:
+    page = journal.state.page(found.seq)
+    if page is None or page.undone or page.erased:
+        return None
+    if page.visibility == Visibility.INTERNAL and not see_internal(journal):
+        return None
+    message = journal.message(page)
+    if message is None:
+        return None
+    return Hit(
+        handle=page.handle,
+        session=journal.row.id,
+        excerpt=_excerpt(search_text(message), query),
+        score=round(found.score, 3),
+        turn=journal.state.turn_of(page),
+        role=page.role,
+        kind=journal.state.kind(page),
+        tool=journal.state.tool_of(page),
+        size=page.size,
+        digest=page.digest,
+    )
+
+
+def _excerpt(text: str, query: str) -> str:
+    """The surroundings of the first place at which a term of the query occurs."""
+    pattern = "|".join(re.escape(term) for term in sorted(terms(query), key=len, reverse=True))
+    place = re.search(pattern, text, re.IGNORECASE)
+    start = max(0, (place.start() if place else 0) - _EXCERPT_CHARS // 3)
+    excerpt = " ".join(text[start : start + _EXCERPT_CHARS].split())
+    return f"{'... ' if start else ''}{excerpt}{' ...' if start + _EXCERPT_CHARS < len(text) else ''}"

@@ -1,0 +1,482 @@
+"""Session: one agent's work, and the one object that a user holds.
+
+It has no logic of its own. It assigns ids and times, hands facts to the journal, and asks the modules below for everything
+else. It is synchronous and owned by one thread.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Self
+
+from pageturn import entries as e
+from pageturn import recall as recalling
+from pageturn import writeback
+from pageturn.bodies import digest_of
+from pageturn.entries import BoundaryKind, Committed, Rejected
+from pageturn.errors import BudgetTooSmall, Conflict, InvalidInput, StoreError
+from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
+from pageturn.handles import parse
+from pageturn.injection import ContextMessage
+from pageturn.journal import Fresh, Journal
+from pageturn.messages import Message, Role, Visibility, system, user
+from pageturn.pages import Page, PageKind, classify
+from pageturn.paging import page_up, search_text
+from pageturn.plans import Plan
+from pageturn.policies import AnyPolicy, Paged
+from pageturn.proposals import Proposal
+from pageturn.recall import Recalled, Resolved
+from pageturn.state import FaultRecord
+from pageturn.stores import Document, Freed, SessionRow, Store, open_store
+from pageturn.tasks import TaskLog, read_task_log
+from pageturn.tokens import TokenCounter, counter_for
+from pageturn.usage import Usage
+from pageturn.windows import window_of
+
+DEFAULT_MODEL = "gpt-5"
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+class Session:
+    """A durable, append-only session. Make one with `Session.open`."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        model: str = DEFAULT_MODEL,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        self._journal = journal
+        self._model = model
+        self._clock = clock
+        self._entropy = entropy
+        self._dirty: list[e.Faulted] = []  # faults that the store has not taken yet
+        self._closed = False
+
+    @classmethod
+    def open(
+        cls,
+        url: str | Store = ":memory:",
+        *,
+        id: str | None = None,  # noqa: A002
+        policy: AnyPolicy | None = None,
+        model: str | None = None,
+        scope: str | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> Self:
+        """Open a session, or begin it where there is none of that id."""
+        store = open_store(url) if isinstance(url, str) else url
+        if id is None:
+            id = uuid7(clock(), entropy)  # noqa: A001
+        if not _ID.fullmatch(id) or ".." in id:
+            raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=repr(id))
+        journal = Journal.open(store, id) or _begin(store, SessionRow(id, entropy(16), _micros(clock()), scope))
+        session = cls(journal, model=model or DEFAULT_MODEL, clock=clock, entropy=entropy)
+        session._reconcile()
+        wanted = policy if policy is not None else None if journal.head else Paged()
+        if wanted is not None and wanted != journal.state.policy:
+            session._append(e.PolicyChosen(policy=wanted))
+        return session
+
+    # -- what it is
+
+    @property
+    def id(self) -> str:
+        """The name of the session in its store."""
+        return self._journal.row.id
+
+    @property
+    def scope(self) -> str | None:
+        """The scope that the session belongs to."""
+        return self._journal.row.scope
+
+    @property
+    def policy(self) -> AnyPolicy:
+        """How the session chooses what is in the context."""
+        return self._journal.state.policy
+
+    @property
+    def usage(self) -> Usage | None:
+        """The last usage that was reported."""
+        return self._journal.state.usage
+
+    def pages(self) -> tuple[Page, ...]:
+        """The pages that count, in order."""
+        return tuple(self._journal.state.live_pages())
+
+    def messages(self, *, internal: bool = False) -> Iterator[Message]:
+        """The messages that count, for people or for another agent: without internal ones unless asked."""
+        for page in self.pages():
+            if internal or page.visibility == Visibility.ALL:
+                message = self._journal.message(page)
+                if message is not None:
+                    yield message
+
+    def faults(self) -> tuple[FaultRecord, ...]:
+        """Every fault of the session, the oldest first."""
+        unwritten = (FaultRecord(0, entry) for entry in self._dirty)
+        return (*self._journal.state.faults, *unwritten)
+
+    def fault_counts(self) -> Counter[str]:
+        """How often each fault happened."""
+        return Counter(record.entry.fault.code for record in self.faults())
+
+    @property
+    def plan_in_force(self) -> Plan | None:
+        """The current plan."""
+        return self._journal.state.plan.plan if self._journal.state.plan else None
+
+    @property
+    def notes(self) -> tuple[ContextMessage, ...]:
+        """The durable notes."""
+        return tuple(self._journal.state.notes.values())
+
+    # -- facts
+
+    def append(self, *messages: Message, usage: Usage | None = None) -> Page | tuple[Page, ...]:
+        """Write messages down, all or none. An assistant message ends a turn; its usage belongs to that turn."""
+        if not messages:
+            raise InvalidInput("messages", expected="at least one message", got="none")
+        fresh: list[Fresh] = []
+        is_opening = self._journal.state.is_opening
+        turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
+        for index, message in enumerate(messages):
+            kind = classify(message, is_opening=is_opening)
+            is_opening = is_opening and kind is PageKind.BOOTSTRAP
+            fresh.append(self._page(message, kind, ahead=len(fresh)))
+            if index in turns:
+                reported = usage if index == turns[-1] else None
+                fresh.append(Fresh(e.TurnTaken(page=self._journal.head + len(fresh), usage=reported)))
+        if usage is not None and not turns:
+            fresh.append(Fresh(e.UsageReported(usage=usage)))
+        self._write(fresh)
+        pages = tuple(each.entry.page for each in fresh if isinstance(each.entry, e.MessageAdded))
+        return pages[0] if len(pages) == 1 else pages
+
+    def report(self, usage: Usage) -> None:
+        """Write down usage that belongs to no turn."""
+        self._append(e.UsageReported(usage=usage))
+
+    def undo(self, turns: int = 1) -> None:
+        """Take back the last turns: their messages no longer count, but stay in the journal."""
+        first = self._journal.state.start_of_turns(turns)
+        if first is None:
+            have = len(self._journal.state.turns)
+            raise InvalidInput("turns", expected=f"1 to {have} turns", got=repr(turns))
+        self._append(e.TurnsUndone(first=first, last=self._journal.head))
+
+    def fork(self, id: str | None = None) -> "Session":  # noqa: A002
+        """A new session that shares this one's past."""
+        row = self._journal.row
+        name = id or uuid7(self._clock(), self._entropy)
+        if not _ID.fullmatch(name) or ".." in name:
+            raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=repr(name))
+        head = self._journal.head
+        child = SessionRow(name, row.key, _micros(self._clock()), row.scope, row.id, head, head)
+        journal = _begin(self._journal.store, child)
+        return Session(journal, model=self._model, clock=self._clock, entropy=self._entropy)
+
+    def reset(self, summary: str) -> Page:
+        """Begin afresh with a summary by the host: what came before is covered by it, and still recalled."""
+        if not summary.strip():
+            raise InvalidInput("summary", expected="some text", got=repr(summary))
+        self._cross(BoundaryKind.RESET)
+        page = self._page(user(summary, synthetic=True), PageKind.CONVERSATION)
+        self._write([page, Fresh(e.SessionReset(page=self._journal.head + 1))])
+        return self._journal.state.pages[-1]
+
+    def choose(self, policy: AnyPolicy) -> None:
+        """Derive by another policy from here on."""
+        self._append(e.PolicyChosen(policy=policy))
+
+    def grant(self, scope: str, *, allowed: bool = True) -> None:
+        """Let recall and writeback reach into a scope, or no longer."""
+        self._append(e.ScopeGranted(scope=scope, allowed=allowed))
+
+    # -- promises
+
+    def pin(self, what: str | Page, structured: str | None = None) -> Page:
+        """Make a text or a page a constraint, which never sinks below its structured form."""
+        page = self._page_named(what)
+        if page is not None:
+            self._require_room(self._floor(page.tokens, structured) - self._rule_tokens(page), page.handle)
+            self._append(e.Pinned(page=page.seq, structured=structured))
+            return page
+        assert isinstance(what, str)
+        fresh = self._page(system(what), PageKind.CONSTRAINT)
+        assert isinstance(fresh.entry, e.MessageAdded)
+        page = fresh.entry.page
+        self._require_room(self._floor(page.tokens, structured), "the new pin")
+        self._write([fresh, Fresh(e.Pinned(page=page.seq, structured=structured))])
+        return page
+
+    def unpin(self, what: str | Page) -> None:
+        """Make a pinned page what it was before."""
+        page = self._page_named(what)
+        if page is None or page.seq not in self._journal.state.pins:
+            raise InvalidInput("handle", expected="the handle of a pinned page", got=repr(what))
+        self._append(e.Unpinned(page=page.seq))
+
+    def plan(self, goal: str | Plan, steps: Sequence[str] = (), current: int = 0) -> Page:
+        """Set the plan; the one before stays in the journal."""
+        plan = goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current)
+        self._write(self._plan_entries(plan))
+        return self._journal.state.pages[-1]
+
+    def prefer(self, text: str, scope: str | None = None) -> Page:
+        """Write down a wish of the user or of the project."""
+        self._write(self._preference_entries(text, scope))
+        return self._journal.state.pages[-1]
+
+    def read_tasks(self, lines: Iterable[str | bytes]) -> TaskLog:
+        """Take over the plan and the forbidden acts of a task log; what is known already is not added again."""
+        log = read_task_log(lines)
+        known = {message.text for page in self.pages() if page.seq in self._journal.state.pins
+                 if (message := self._journal.message(page)) is not None}  # fmt: skip
+        for rule in log.forbidden:
+            if rule not in known:
+                self.pin(rule)
+        if log.plan is not None and log.plan != self.plan_in_force:
+            self.plan(log.plan)
+        return log
+
+    def inject(self, note: ContextMessage) -> None:
+        """Add a durable note, in place of an earlier one of its key."""
+        self._append(e.NoteAdded(note=note))
+
+    def retract(self, key: str, *, now: bool = False) -> None:
+        """Take a durable note back."""
+        if key not in self._journal.state.notes:
+            raise InvalidInput("key", expected="the key of a durable note", got=repr(key))
+        self._append(e.NoteRetracted(key=key, now=now))
+
+    # -- getting back
+
+    def recall(
+        self, query: str, limit: int = 5, *, scope: str | None = None, internal: bool = False
+    ) -> Recalled | AnyFault:
+        """Search everything that was ever appended here, or in the sessions of a granted scope."""
+        if limit < 1:
+            raise InvalidInput("limit", expected="1 or more", got=repr(limit))
+        if scope is not None and scope != self.scope and scope not in self._journal.state.grants:
+            return self._faulted(Denied(f"scope {scope!r} is not granted"), detail=query)
+        try:
+            others = [] if scope is None else self._others(scope)
+        except StoreError as error:
+            return self._faulted(BackendError(str(error)), detail=query)
+        journals = [self._journal, *others]
+        outcome = recalling.recall(
+            journals, query, limit, see_internal=lambda journal: internal or journal is self._journal
+        )
+        return self._faulted(outcome, detail=query) if isinstance(outcome, Fault) else outcome
+
+    def resolve(self, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
+        """The original words of a page, or of a range of their bytes."""
+        outcome = recalling.resolve(self._journal, handle, start=start, length=length)
+        return self._faulted(outcome, detail=handle) if isinstance(outcome, Fault) else outcome
+
+    def erase(self, what: str | Page) -> Freed:
+        """Destroy the words of a page for ever; its digest stays. Says what was freed."""
+        page = self._page_named(what)
+        if page is None or page.erased:
+            raise InvalidInput("handle", expected="the handle of a page with words", got=repr(what))
+        message = self._journal.message(page)
+        documents = [Document(page.seq, search_text(message))] if message is not None else []
+        return self._journal.erase(page, documents, at=_micros(self._clock()))
+
+    # -- writeback and boundaries
+
+    def write_back(self, proposal: Proposal) -> Committed | Rejected:
+        """Stage, validate, and commit or reject what a model proposes. The same key twice is done once."""
+        state = self._journal.state
+        if proposal.key is not None and (settled := state.settled.get(proposal.key)) is not None:
+            return settled
+        txn = state.next_txn
+        self._append(e.Staged(txn=txn, proposal=proposal))
+        return self._settle(txn)
+
+    def checkpoint(self) -> FlushMiss | None:
+        """Make sure that everything is on disk; a fault says that it is not."""
+        return self._cross(BoundaryKind.SAVE)
+
+    def refresh(self) -> int:
+        """Take in what other writers appended, after a `Conflict`; says how many entries that were."""
+        return self._journal.catch_up()
+
+    def close(self) -> FlushMiss | None:
+        """Write down what is left, and let go of the store; a fault says what could not be written."""
+        if self._closed:
+            return None
+        fault = self._cross(BoundaryKind.CLOSE)
+        self._closed = True
+        self._journal.store.close()
+        return fault
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        fault = self.close()
+        if fault is not None and error is None:
+            raise StoreError(f"session {self.id!r}: {fault}")
+
+    # -- inside
+
+    def _append(self, entry: e.Entry) -> None:
+        self._write([Fresh(entry)])
+
+    def _write(self, fresh: Sequence[Fresh]) -> None:
+        self._journal.append(fresh, at=_micros(self._clock()))
+
+    def _page(self, message: Message, kind: PageKind, *, ahead: int = 0) -> Fresh:
+        """The entry for a message that will be the `ahead`th entry from now."""
+        return page_up(
+            message,
+            kind,
+            seq=self._journal.head + 1 + ahead,
+            id=message.id or uuid7(self._clock(), self._entropy),
+            key=self._journal.row.key,
+            tokens=self._counter.message(message),
+        )
+
+    @property
+    def _counter(self) -> TokenCounter:
+        return counter_for(self._model)
+
+    def _plan_entries(self, plan: Plan) -> list[Fresh]:
+        version = self._journal.state.plan.version + 1 if self._journal.state.plan else 1
+        page = self._page(system(plan.text), PageKind.PLAN)
+        return [page, Fresh(e.PlanSet(page=self._journal.head + 1, version=version, plan=plan))]
+
+    def _preference_entries(self, text: str, scope: str | None) -> list[Fresh]:
+        if not text.strip():
+            raise InvalidInput("text", expected="some text", got=repr(text))
+        page = self._page(system(text), PageKind.PREFERENCE)
+        return [page, Fresh(e.Preferred(page=self._journal.head + 1, scope=scope))]
+
+    def _page_named(self, what: str | Page) -> Page | None:
+        """The page that a handle means; None for any other text. A handle that does not resolve is refused."""
+        handle = what.handle if isinstance(what, Page) else what
+        if parse(handle) is None:
+            return None
+        page = recalling.page_of(self._journal.state, handle)
+        if page is None:
+            raise InvalidInput("handle", expected="the handle of a page of this session", got=repr(handle))
+        return page
+
+    def _floor(self, tokens: int, structured: str | None) -> int:
+        return tokens if structured is None else min(tokens, self._counter.message(system(structured)))
+
+    def _rule_tokens(self, page: Page) -> int:
+        """What a page takes of the room that rules have."""
+        state = self._journal.state
+        return self._floor(page.tokens, state.pins.get(page.seq)) if state.kind(page).is_rule else 0
+
+    def _require_room(self, more: int, by: str) -> None:
+        """Refuse a rule that would no longer fit beside the others."""
+        state = self._journal.state
+        rules = [page for page in state.live_pages() if state.kind(page).is_rule]
+        needed = sum(map(self._rule_tokens, rules)) + more
+        budget = state.policy.limit_tokens(window_of(self._model))
+        if needed > budget:
+            handles = (*(page.handle for page in rules), by)
+            raise BudgetTooSmall(needed_tokens=needed, budget_tokens=budget, handles=handles)
+
+    def _others(self, scope: str) -> list[Journal]:
+        rows = self._journal.store.sessions(scope=scope)
+        return [Journal(self._journal.store, row) for row in rows if row.id != self.id]
+
+    def _faulted(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> AnyFault:
+        """Record a fault and hand it on; what the store does not take now is written at the next boundary."""
+        self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, page=page, detail=detail[:500]))
+        with suppress(StoreError):
+            self._flush_faults()
+        return fault
+
+    def _flush_faults(self) -> None:
+        if self._dirty:
+            self._write([Fresh(entry) for entry in self._dirty])
+            self._dirty.clear()
+
+    def _settle(self, txn: int) -> Committed | Rejected:
+        """Decide a staged proposal."""
+        state = self._journal.state
+        proposal = state.staged[txn]
+        ground = writeback.Ground(
+            state, self.scope, lambda handle: recalling.page_of(state, handle), self._counter.text
+        )
+        rejection = writeback.validate(proposal, ground)
+        if rejection is not None:
+            rejected = Rejected(txn=txn, reason=rejection)
+            self._append(rejected)
+            return rejected
+        committed = Committed(txn=txn)
+        self._write([*self._effects(txn, proposal), Fresh(committed)])
+        return committed
+
+    def _effects(self, txn: int, proposal: Proposal) -> list[Fresh]:
+        """What a valid proposal changes, beside the field that it is kept in."""
+        level = writeback.level_of(proposal)
+        if level is not None:
+            named = [page for handle in proposal.evidence if (page := self._page_named(handle)) is not None]
+            data = proposal.value.encode()
+            entry = e.RenditionAdmitted(
+                first=min(page.seq for page in named),
+                last=max(page.seq for page in named),
+                level=level,
+                digest=(digest := digest_of(data)),
+                tokens=self._counter.text(proposal.value),
+                txn=txn,
+            )
+            return [Fresh(entry, {digest: data})]
+        if proposal.field == "plan":
+            return self._plan_entries(writeback.plan_of(proposal))
+        if proposal.field == "preference":
+            return self._preference_entries(proposal.value, proposal.scope)
+        return []
+
+    def _cross(self, kind: BoundaryKind) -> FlushMiss | None:
+        """Pass a boundary with nothing dirty left behind, or say that something was."""
+        try:
+            self._flush_faults()
+            for txn in list(self._journal.state.staged):
+                self._settle(txn)
+            self._append(e.BoundaryCrossed(kind=kind))
+            self._journal.keep_snapshot()
+        except Conflict:
+            raise
+        except StoreError as error:
+            fault = FlushMiss()
+            self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, detail=f"{kind}: {error}"))
+            return fault
+        return None
+
+    def _reconcile(self) -> None:
+        """Settle what a crash left staged."""
+        for txn in list(self._journal.state.staged):
+            self._settle(txn)
+
+
+def uuid7(now: datetime, entropy: Callable[[int], bytes]) -> str:
+    """A UUID of version 7: ordered by time, unique by chance."""
+    millis = _micros(now) // 1_000
+    bits = int.from_bytes(entropy(10), "big")
+    value = (millis & (2**48 - 1)) << 80 | 0x7 << 76 | (bits >> 62 & 0xFFF) << 64 | 0b10 << 62 | bits & (2**62 - 1)
+    text = f"{value:032x}"
+    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+def _micros(moment: datetime) -> int:
+    return int(moment.timestamp() * 1_000_000)
+
+
+def _begin(store: Store, row: SessionRow) -> Journal:
+    store.create(row)
+    return Journal(store, row)

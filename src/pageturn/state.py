@@ -1,0 +1,243 @@
+"""SessionState: what a journal comes to, kept up to date entry by entry and never rebuilt.
+
+`apply` is the only thing that changes it, and the same entries always give the same state.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import msgspec
+
+from pageturn import entries as e
+from pageturn.injection import ContextMessage
+from pageturn.pages import Page, PageKind
+from pageturn.policies import STORED_DEFAULT, AnyPolicy
+from pageturn.proposals import Op, Proposal
+from pageturn.usage import Usage
+from pageturn.wire import Closed
+
+
+class FaultRecord(Closed):
+    """A fault as the journal has it."""
+
+    seq: int
+    entry: e.Faulted
+
+
+class FieldValue(Closed):
+    """A field that writeback set, and how often it was set."""
+
+    value: Any
+    version: int
+
+
+class SessionState(msgspec.Struct):
+    """The present of one session."""
+
+    head: int = 0
+    pages: list[Page] = []
+    turns: list[int] = []  # the page of each turn that was not undone
+    turn: int = 0  # how many turns there were, the undone ones too
+    is_opening: bool = True  # whether only instructions have been given so far
+    pins: dict[int, str | None] = {}  # page -> the structured form that its author gave
+    plan: e.PlanSet | None = None
+    preferences: dict[int, str | None] = {}  # page -> scope
+    notes: dict[str, ContextMessage] = {}
+    renditions: list[e.RenditionAdmitted] = []
+    fields: dict[str, FieldValue] = {}
+    policy: AnyPolicy = STORED_DEFAULT
+    grants: set[str] = set()
+    faults: list[FaultRecord] = []
+    usage: Usage | None = None
+    reset: e.SessionReset | None = None
+    next_txn: int = 0
+    staged: dict[int, Proposal] = {}
+    settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
+
+    def page(self, seq: int) -> Page | None:
+        """The page with that number."""
+        at = self.index(seq)
+        return self.pages[at] if at is not None else None
+
+    def index(self, seq: int) -> int | None:
+        """Where the page with that number is in `pages`."""
+        at = self.after(seq) - 1
+        return at if at >= 0 and self.pages[at].seq == seq else None
+
+    def after(self, seq: int) -> int:
+        """Where the first page with a greater number is in `pages`."""
+        return bisect_left(self.pages, seq + 1, key=lambda page: page.seq)
+
+    def kind(self, page: Page) -> PageKind:
+        """What a page is for now: a pinned one is a constraint, whatever it was."""
+        return PageKind.CONSTRAINT if page.seq in self.pins else page.kind
+
+    def live_pages(self) -> Iterator[Page]:
+        """The pages that count: neither undone nor erased."""
+        return (page for page in self.pages if not page.undone and not page.erased)
+
+    def turn_of(self, page: Page) -> int:
+        """The turn, counted from 1, that a page belongs to: the one that it led to, or that produced it."""
+        return bisect_left(self.turns, page.seq) + 1
+
+    def start_of_turns(self, count: int) -> int | None:
+        """The number of the first page of the last `count` turns, or None if there are not so many."""
+        if not 0 < count <= len(self.turns):
+            return None
+        before = self.turns[-count - 1] if count < len(self.turns) else 0
+        pages = self.pages[self.after(before) :]
+        return next((page.seq for page in pages if not page.undone and _can_be_undone(self, page)), None)
+
+    def tool_of(self, page: Page) -> str | None:
+        """The name of the tool whose result a page holds."""
+        if not page.results:
+            return page.calls[0].name if page.calls else None
+        wanted = page.results[0].call
+        for other in reversed(self.pages[: self.after(page.seq)]):
+            for call in other.calls:
+                if call.id == wanted:
+                    return call.name
+        return None
+
+
+def apply(state: SessionState, seq: int, entry: e.Entry) -> None:
+    """Take one more entry into account; entries come in order, and none is left out."""
+    assert seq == state.head + 1, f"entry {seq} after {state.head}"
+    state.head = seq
+    _APPLY[type(entry)](state, seq, entry)
+
+
+def _message(state: SessionState, _: int, entry: e.MessageAdded) -> None:
+    state.pages.append(entry.page)
+    if entry.page.kind in (PageKind.EVIDENCE, PageKind.CONVERSATION):
+        state.is_opening = False
+
+
+def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
+    state.turn += 1
+    state.turns.append(entry.page)
+    state.usage = entry.usage or state.usage
+
+
+def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
+    state.usage = entry.usage
+
+
+def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
+    state.pins[entry.page] = entry.structured
+
+
+def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
+    state.pins.pop(entry.page, None)
+
+
+def _plan(state: SessionState, _: int, entry: e.PlanSet) -> None:
+    state.plan = entry
+
+
+def _preference(state: SessionState, _: int, entry: e.Preferred) -> None:
+    state.preferences[entry.page] = entry.scope
+
+
+def _note(state: SessionState, _: int, entry: e.NoteAdded) -> None:
+    state.notes[entry.note.key] = entry.note
+
+
+def _retraction(state: SessionState, _: int, entry: e.NoteRetracted) -> None:
+    state.notes.pop(entry.key, None)
+
+
+def _rendition(state: SessionState, _: int, entry: e.RenditionAdmitted) -> None:
+    state.renditions.append(entry)
+
+
+def _staged(state: SessionState, _: int, entry: e.Staged) -> None:
+    state.staged[entry.txn] = entry.proposal
+    state.next_txn = entry.txn + 1
+
+
+def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> None:
+    proposal = state.staged.pop(entry.txn)
+    if proposal.key is not None:
+        state.settled[proposal.key] = entry
+    if isinstance(entry, e.Committed):
+        state.fields[proposal.field] = _written(state.fields.get(proposal.field), proposal)
+
+
+def _written(old: FieldValue | None, proposal: Proposal) -> FieldValue:
+    """A field after a valid proposal."""
+    version = old.version + 1 if old else 1
+    if proposal.op is Op.APPEND:
+        return FieldValue([*(old.value if old else ()), proposal.value], version)
+    if proposal.op is Op.MERGE:
+        return FieldValue({**(old.value if old else {}), **proposal.value}, version)
+    return FieldValue(proposal.value, version)
+
+
+def _fault(state: SessionState, seq: int, entry: e.Faulted) -> None:
+    state.faults.append(FaultRecord(seq, entry))
+
+
+def _boundary(_state: SessionState, _: int, _entry: e.BoundaryCrossed) -> None:
+    """A boundary changes nothing: it says that nothing was left to change."""
+
+
+def _reset(state: SessionState, _: int, entry: e.SessionReset) -> None:
+    state.reset = entry
+
+
+def _policy(state: SessionState, _: int, entry: e.PolicyChosen) -> None:
+    state.policy = entry.policy
+
+
+def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
+    (state.grants.add if entry.allowed else state.grants.discard)(entry.scope)
+
+
+def _tombstone(state: SessionState, _: int, entry: e.TurnsUndone) -> None:
+    for at in range(state.after(entry.first - 1), state.after(entry.last)):
+        if _can_be_undone(state, state.pages[at]):
+            state.pages[at] = msgspec.structs.replace(state.pages[at], undone=True)
+    del state.turns[bisect_right(state.turns, entry.first - 1) :]
+    state.renditions = [each for each in state.renditions if each.last < entry.first or each.first > entry.last]
+    if state.reset is not None and entry.first <= state.reset.page <= entry.last:
+        state.reset = None
+
+
+def _can_be_undone(state: SessionState, page: Page) -> bool:
+    """Talk and evidence belong to their turn; rules, plans and wishes outlive it."""
+    return state.kind(page) in (PageKind.EVIDENCE, PageKind.CONVERSATION)
+
+
+def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
+    at = state.index(entry.page)
+    if at is not None:
+        state.pages[at] = msgspec.structs.replace(state.pages[at], erased=True)
+    state.pins.pop(entry.page, None)
+    state.preferences.pop(entry.page, None)
+    state.renditions = [each for each in state.renditions if not each.first <= entry.page <= each.last]
+
+
+_APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
+    e.MessageAdded: _message,
+    e.TurnTaken: _turn,
+    e.UsageReported: _usage,
+    e.Pinned: _pin,
+    e.Unpinned: _unpin,
+    e.PlanSet: _plan,
+    e.Preferred: _preference,
+    e.NoteAdded: _note,
+    e.NoteRetracted: _retraction,
+    e.RenditionAdmitted: _rendition,
+    e.Staged: _staged,
+    e.Committed: _settled,
+    e.Rejected: _settled,
+    e.Faulted: _fault,
+    e.BoundaryCrossed: _boundary,
+    e.SessionReset: _reset,
+    e.PolicyChosen: _policy,
+    e.ScopeGranted: _grant,
+    e.TurnsUndone: _tombstone,
+    e.PageErased: _erasure,
+}

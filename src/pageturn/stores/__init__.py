@@ -1,0 +1,31 @@
+"""Stores: where journals live. One contract, interchangeable members."""
+
+from pageturn.stores.contract import (
+    Batch,
+    Document,
+    Found,
+    Freed,
+    Record,
+    SessionRow,
+    Snapshot,
+    Span,
+    Store,
+)
+from pageturn.stores.memory import MemoryStore
+from pageturn.stores.sqlite import SqliteStore
+from pageturn.stores.urls import open_store
+
+__all__ = [
+    "Batch",
+    "Document",
+    "Found",
+    "Freed",
+    "MemoryStore",
+    "Record",
+    "SessionRow",
+    "Snapshot",
+    "Span",
+    "SqliteStore",
+    "Store",
+    "open_store",
+]

@@ -1,0 +1,130 @@
+"""What a store does: keep records in order, blobs by digest, and words to search by. It knows no domain.
+
+A session is a row and a run of records numbered from 1. Appending is compare-and-swap on the number of the last record:
+a batch goes in whole, directly behind the record that its writer saw last, or not at all. A fork is a session whose
+records begin behind those of its parent.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+
+class Record(NamedTuple):
+    """One journal entry as it is kept: its number, its time in microseconds, and its JSON."""
+
+    seq: int
+    at: int
+    body: bytes
+
+
+class Document(NamedTuple):
+    """The words by which the record of that number can be found."""
+
+    seq: int
+    text: str
+
+
+class Batch(NamedTuple):
+    """What is appended at once: records, the blobs that they name, and their documents."""
+
+    records: Sequence[Record]
+    blobs: Mapping[str, bytes] = {}
+    documents: Sequence[Document] = ()
+    references: Sequence[tuple[int, str]] = ()  # (seq, digest): which record needs which blob
+
+
+class SessionRow(NamedTuple):
+    """A session as the store knows it."""
+
+    id: str
+    key: bytes  # what the handles of the session are checked with
+    created_at: int
+    scope: str | None = None
+    parent: str | None = None
+    parent_seq: int = 0
+    head: int = 0  # the number of the last record
+
+
+class Snapshot(NamedTuple):
+    """What a session's records up to a number come to."""
+
+    seq: int
+    body: bytes
+
+
+class Found(NamedTuple):
+    """A record that matched a search; a greater score is a better match."""
+
+    session: str
+    seq: int
+    score: float
+
+
+class Span(NamedTuple):
+    """The records of one session up to a number: what a search looks at."""
+
+    session: str
+    upto: int
+
+
+class Freed(NamedTuple):
+    """What a vacuum gives back, or would give back."""
+
+    blobs: int
+    bytes: int
+
+
+class Store(Protocol):
+    """Where journals live. Every method raises `StoreError` where the backend fails."""
+
+    def create(self, row: SessionRow) -> None:
+        """Add a session; raises `Conflict` where the id is taken."""
+        ...
+
+    def session(self, session: str) -> SessionRow | None:
+        """The row of a session."""
+        ...
+
+    def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
+        """All sessions, or those of a scope, newest first."""
+        ...
+
+    def append(self, session: str, after: int, batch: Batch) -> None:
+        """Add a batch behind record `after`, durably; raises `Conflict` where that is no longer the last."""
+        ...
+
+    def records(self, session: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        """The session's own records in order; those of its parent are the parent's."""
+        ...
+
+    def snapshot(self, session: str) -> Snapshot | None:
+        """The newest snapshot of a session's state: derived data, which may be lost without harm."""
+        ...
+
+    def keep_snapshot(self, session: str, snapshot: Snapshot) -> None:
+        """Replace the snapshot of a session."""
+        ...
+
+    def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
+        """The bytes of a blob, or of a range of it; None where there is no such blob."""
+        ...
+
+    def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
+        """The best matches among the records of these spans."""
+        ...
+
+    def erase(self, session: str, after: int, batch: Batch, documents: Sequence[Document]) -> Freed:
+        """Append a batch; its references lose their record, unshared blobs their bytes, documents their words."""
+        ...
+
+    def vacuum(self, *, dry_run: bool) -> Freed:
+        """Drop blobs that no record names any more."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong with the store itself, in sentences."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...

@@ -1,0 +1,298 @@
+"""The embedded store: one SQLite file with journal, blobs and full-text index. Safe with threads and processes.
+
+Durability: with `full`, the default, an append that returned survives kill -9 and loss of power (write-ahead log, fsync
+at every commit). With `normal` it survives kill -9 of the process; loss of power may take the last appends, but never
+half of one.
+"""
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pageturn.errors import Conflict, StoreError
+from pageturn.stores.contract import Batch, Document, Found, Freed, Record, SessionRow, Snapshot, Span
+from pageturn.stores.words import hidden_parts, terms
+
+FORMAT = 1
+_APPLICATION_ID = 0x50414745  # "PAGE"
+_COMMON = 500  # a term that occurs in more documents than this is dropped from a query that has rarer ones
+_BUSY_MS = 30_000
+
+_SCHEMA = """
+CREATE TABLE sessions (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, key BLOB NOT NULL, created_at INTEGER NOT NULL,
+    scope TEXT, parent TEXT, parent_seq INTEGER NOT NULL, head INTEGER NOT NULL
+);
+CREATE TABLE records (
+    session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (session, seq)
+) WITHOUT ROWID;
+CREATE TABLE snapshots (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE blobs (digest TEXT NOT NULL UNIQUE, data BLOB NOT NULL);
+CREATE TABLE refs (
+    digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
+) WITHOUT ROWID;
+CREATE TABLE documents (
+    number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, UNIQUE (session, seq)
+);
+CREATE VIRTUAL TABLE words USING fts5(
+    owner, text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
+);
+"""
+
+
+class SqliteStore:
+    """A store in one file; one connection for each thread."""
+
+    def __init__(self, path: str, *, durability: str = "full") -> None:
+        self.path = path
+        self._durability = durability
+        self._local = threading.local()
+        self._connections: list[sqlite3.Connection] = []
+        with _translated(path):
+            self._prepare(self._connection)
+
+    # -- sessions
+
+    def create(self, row: SessionRow) -> None:
+        with self._writing() as db:
+            try:
+                db.execute(
+                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq, head) VALUES (?,?,?,?,?,?,?)",
+                    row,
+                )
+            except sqlite3.IntegrityError as error:
+                raise Conflict(f"session {row.id!r} exists already") from error
+
+    def session(self, session: str) -> SessionRow | None:
+        with _translated(self.path):
+            found = self._connection.execute(f"{_ROWS} WHERE id = ?", (session,)).fetchone()
+        return SessionRow(*found) if found else None
+
+    def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
+        with _translated(self.path):
+            rows = self._connection.execute(f"{_ROWS} WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC", (scope,))
+            return [SessionRow(*row) for row in rows]
+
+    # -- records and blobs
+
+    def append(self, session: str, after: int, batch: Batch) -> None:
+        with self._writing() as db:
+            self._append(db, session, after, batch)
+
+    def records(self, session: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+        with _translated(self.path):
+            rows = self._connection.execute(
+                "SELECT seq, at, body FROM records WHERE session = (SELECT number FROM sessions WHERE id = ?)"
+                " AND seq > ? AND seq <= ? ORDER BY seq",
+                (session, after, upto if upto is not None else _LAST),
+            )
+            yield from map(Record._make, rows)
+
+    def snapshot(self, session: str) -> Snapshot | None:
+        with _translated(self.path):
+            found = self._connection.execute(
+                "SELECT p.seq, p.body FROM snapshots p JOIN sessions s ON s.number = p.session WHERE s.id = ?",
+                (session,),
+            ).fetchone()
+        return Snapshot(*found) if found else None
+
+    def keep_snapshot(self, session: str, snapshot: Snapshot) -> None:
+        with self._writing() as db:
+            db.execute(
+                "INSERT OR REPLACE INTO snapshots SELECT number, ?, ? FROM sessions WHERE id = ?", (*snapshot, session)
+            )
+
+    def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
+        with _translated(self.path):
+            found = self._connection.execute(
+                "SELECT substr(data, ?, ?) FROM blobs WHERE digest = ?",
+                (start + 1, _LONGEST if length is None else length, digest),
+            ).fetchone()
+        return bytes(found[0]) if found else None
+
+    # -- search
+
+    def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
+        with _translated(self.path):
+            db = self._connection
+            numbers = {number: span for span in spans for number in self._numbers(db, span.session)}
+            wanted = self._rare(db, [_phrase(term) for term in terms(query)])
+            if not wanted or not numbers:
+                return []
+            owners = " OR ".join(f'"s{number}"' for number in numbers)
+            bounds = " OR ".join("(d.session = ? AND d.seq <= ?)" for _ in numbers)
+            rows = db.execute(
+                "SELECT d.session, d.seq, -bm25(words, 0, 1, .5) AS score FROM words JOIN documents d ON d.number = words.rowid"
+                f" WHERE words MATCH ? AND ({bounds}) ORDER BY score DESC, d.number DESC LIMIT ?",
+                (
+                    f"owner : ({owners}) AND {{text parts}} : ({' OR '.join(wanted)})",
+                    *(value for number, span in numbers.items() for value in (number, span.upto)),
+                    limit,
+                ),
+            )
+            return [Found(numbers[number].session, seq, score) for number, seq, score in rows]
+
+    def _rare(self, db: sqlite3.Connection, phrases: list[str]) -> list[str]:
+        """The phrases without those that half of the store contains, unless there are no others."""
+        rare = []
+        for phrase in phrases:
+            counted = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+            if db.execute(counted, (phrase, _COMMON + 1)).fetchone()[0] <= _COMMON:
+                rare.append(phrase)
+        return rare or phrases
+
+    # -- erasing and upkeep
+
+    def erase(self, session: str, after: int, batch: Batch, documents: Sequence[Document]) -> Freed:
+        with self._writing() as db:
+            number = self._append(db, session, after, Batch(batch.records, batch.blobs, batch.documents))
+            for seq, digest in batch.references:
+                db.execute("DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?", (digest, number, seq))
+            for seq, text in documents:
+                found = db.execute(
+                    "SELECT number FROM documents WHERE session = ? AND seq = ?", (number, seq)
+                ).fetchone()
+                if found:
+                    db.execute(
+                        "INSERT INTO words(words, rowid, owner, text, parts) VALUES ('delete', ?, ?, ?, ?)",
+                        (found[0], f"s{number}", text, hidden_parts(text)),
+                    )
+                    db.execute("DELETE FROM documents WHERE number = ?", found)
+            freed = self._drop_unnamed(db, [digest for _, digest in batch.references])
+        with _translated(self.path):
+            # Erased bytes must not linger in the log or in free pages.
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return freed
+
+    def vacuum(self, *, dry_run: bool) -> Freed:
+        with self._writing() as db:
+            unnamed = "FROM blobs WHERE digest NOT IN (SELECT digest FROM refs)"
+            freed = Freed(*db.execute(f"SELECT count(*), coalesce(sum(length(data)), 0) {unnamed}").fetchone())
+            if not dry_run:
+                db.execute(f"DELETE {unnamed}")
+        if not dry_run:
+            with _translated(self.path):
+                self._connection.execute("VACUUM")
+        return freed
+
+    def check(self) -> list[str]:
+        with _translated(self.path):
+            db = self._connection
+            broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            heads = db.execute(
+                "SELECT s.id, s.head, s.parent_seq, count(r.seq), coalesce(max(r.seq), s.parent_seq) FROM sessions s"
+                " LEFT JOIN records r ON r.session = s.number GROUP BY s.number"
+            )
+            for session, head, parent_seq, count, last in heads:
+                if (head, count) != (last, last - parent_seq):
+                    broken.append(f"session {session}: {count} records up to {last}, but its head is {head}")
+            return broken
+
+    def close(self) -> None:
+        for connection in self._connections:
+            connection.close()
+        self._connections.clear()
+        self._local = threading.local()
+
+    # -- inside
+
+    def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> int:
+        found = db.execute("SELECT number, head FROM sessions WHERE id = ?", (session,)).fetchone()
+        if not found:
+            raise StoreError(f"{self.path}: no session {session!r}")
+        number, head = found
+        if head != after:
+            raise Conflict(f"session {session!r} went on to {head} after {after}", missed=head - after)
+        db.executemany("INSERT INTO records VALUES (?,?,?,?)", ((number, *record) for record in batch.records))
+        db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
+        db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", ((d, number, seq) for seq, d in batch.references))
+        for seq, text in batch.documents:
+            row = db.execute("INSERT INTO documents(session, seq) VALUES (?,?)", (number, seq)).lastrowid
+            db.execute(
+                "INSERT INTO words(rowid, owner, text, parts) VALUES (?,?,?,?)",
+                (row, f"s{number}", text, hidden_parts(text)),
+            )
+        db.execute("UPDATE sessions SET head = ? WHERE number = ?", (after + len(batch.records), number))
+        return int(number)
+
+    def _numbers(self, db: sqlite3.Connection, session: str) -> list[int]:
+        return [row[0] for row in db.execute("SELECT number FROM sessions WHERE id = ?", (session,))]
+
+    def _drop_unnamed(self, db: sqlite3.Connection, digests: Sequence[str]) -> Freed:
+        blobs = size = 0
+        for digest in digests:
+            found = db.execute(
+                "SELECT length(data) FROM blobs WHERE digest = ?1 AND NOT EXISTS (SELECT 1 FROM refs WHERE digest = ?1)",
+                (digest,),
+            ).fetchone()
+            if found:
+                db.execute("DELETE FROM blobs WHERE digest = ?", (digest,))
+                blobs, size = blobs + 1, size + found[0]
+        return Freed(blobs, size)
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._connect()
+            self._local.connection = connection
+            self._connections.append(connection)
+        return connection
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, timeout=_BUSY_MS / 1_000, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+        connection.execute("PRAGMA secure_delete = ON")
+        return connection
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > FORMAT:
+            raise StoreError(f"{self.path}: written by a newer pageturn (format {version}, this one reads {FORMAT})")
+        if version == FORMAT:
+            return
+        with self._writing() as writing:
+            if writing.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
+                return  # another process was faster
+            if writing.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise StoreError(f"{self.path}: a SQLite file of another program")
+            for statement in filter(str.strip, _SCHEMA.split(";\n")):
+                writing.execute(statement)
+            writing.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            writing.execute(f"PRAGMA user_version = {FORMAT}")
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is committed as a whole, or undone."""
+        with _translated(self.path):
+            db = self._connection
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                if db.in_transaction:
+                    db.execute("ROLLBACK")
+                raise
+
+
+_LAST = 2**62
+_LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
+_ROWS = "SELECT id, key, created_at, scope, parent, parent_seq, head FROM sessions"
+
+
+def _phrase(term: str) -> str:
+    """A term as FTS5 reads it: quoted, so that nothing in it is an operator."""
+    return '"' + term.replace('"', '""') + '"'
+
+
+@contextmanager
+def _translated(path: str) -> Iterator[None]:
+    """SQLite's errors as ours, with the file that they concern."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: {error}") from error

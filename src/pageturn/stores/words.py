@@ -1,0 +1,28 @@
+"""The words of a text, for searching: whole identifiers and their parts.
+
+The index cuts at everything that is not a letter or a digit, so `src/auth/login.py` and `snake_case` are found by part
+anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; they are added.
+"""
+
+import re
+
+_CAMEL = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_WORD = re.compile(r"\w[\w./:@-]*\w|\w")
+
+
+def hidden_parts(text: str) -> str:
+    """The parts of the CamelCase words of a text."""
+    return " ".join(dict.fromkeys(part for word in set(_CAMEL.findall(text)) for part in _PART.findall(word)))
+
+
+_STOPWORDS = frozenset(
+    "a an and are as at be but by did do does for from had has have how i if in into is it its of on or that the their"
+    " then there these they this to was we were what when where which who why will with you your".split()
+)
+
+
+def terms(query: str) -> list[str]:
+    """The terms of a query, each to be matched as a phrase of its parts; words that say nothing are left out."""
+    words = dict.fromkeys(word.lower() for word in _WORD.findall(query))
+    return [word for word in words if word not in _STOPWORDS]

@@ -1,0 +1,58 @@
+"""Task logs: goals and tasks that another program keeps as JSON lines, read as a plan and as rules.
+
+Events are told apart by `kind`: goal_set (objective, success_criteria, forbidden), goal_cleared, task_added (id, content)
+and task_status (id, status). Others are passed over; lines that are damaged are counted.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from pageturn.plans import Plan
+from pageturn.wire import Closed
+
+_OVER = ("done", "cancelled")
+
+
+class TaskLog(Closed):
+    """What a task log comes to."""
+
+    plan: Plan | None
+    forbidden: tuple[str, ...]
+    damaged_lines: int
+
+
+def read_task_log(lines: Iterable[str | bytes]) -> TaskLog:
+    """The goal and the open tasks at the end of a log, and what it forbids."""
+    goal: dict[str, Any] | None = None
+    tasks: dict[str, str] = {}
+    over: set[str] = set()
+    damaged = 0
+    for line in lines:
+        if not line.strip():
+            continue
+        try:
+            event = msgspec.json.decode(line)
+            match event["kind"]:
+                case "goal_set":
+                    goal = {**event, "objective": str(event["objective"])}
+                case "goal_cleared":
+                    goal = None
+                case "task_added":
+                    tasks[str(event["id"])] = str(event["content"])
+                case "task_status":
+                    (over.add if event["status"] in _OVER else over.discard)(str(event["id"]))
+        except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):
+            damaged += 1
+    forbidden = tuple(str(rule) for rule in (goal or {}).get("forbidden") or ())
+    return TaskLog(_plan(goal, tasks, over), forbidden, damaged)
+
+
+def _plan(goal: dict[str, Any] | None, tasks: dict[str, str], over: set[str]) -> Plan | None:
+    if goal is None or not goal["objective"].strip():
+        return None
+    finished = [text for task, text in tasks.items() if task in over]
+    ahead = [text for task, text in tasks.items() if task not in over]
+    criteria = [f"Done when: {each}" for each in goal.get("success_criteria") or ()]
+    return Plan(goal=goal["objective"], steps=(*finished, *ahead, *criteria), current=len(finished))

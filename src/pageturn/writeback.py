@@ -1,0 +1,161 @@
+"""Writeback: the only door for text that a model wrote. A proposal is staged, validated, then committed or rejected.
+
+Validation is deterministic and reads nothing but the state, so a proposal that a crash left staged is settled the same
+way when the session is opened again.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from pageturn import proposals as p
+from pageturn.errors import InvalidInput
+from pageturn.pages import Page, ResidencyLevel
+from pageturn.plans import Plan
+from pageturn.proposals import Op, Proposal
+from pageturn.state import SessionState
+from pageturn.wire import from_json, to_json
+
+MEMORY = "memory."
+_LEVELS = {
+    "summary": ResidencyLevel.COMPRESSED,
+    "compressed": ResidencyLevel.COMPRESSED,
+    "structured": ResidencyLevel.STRUCTURED,
+}
+_OPS = {
+    "summary": (Op.APPEND,),
+    "compressed": (Op.APPEND, Op.SET_WITH_VERSION),
+    "structured": (Op.APPEND, Op.SET_WITH_VERSION),
+    "preference": (Op.APPEND,),
+    "plan": (Op.SET_WITH_VERSION,),
+}
+_MAX_VALUE_BYTES = 1_000_000
+
+
+class Ground(NamedTuple):
+    """What a proposal is judged by: the session, and how it resolves handles and counts tokens."""
+
+    state: SessionState
+    scope: str | None
+    page: Callable[[str], Page | None]
+    count: Callable[[str], int]
+
+
+def validate(proposal: Proposal, ground: Ground) -> p.AnyRejection | None:
+    """Why a proposal must be refused, or None if it may be committed."""
+    for check in (_schema, _provenance, _scope, _non_destructive, _invariants):
+        if (rejection := check(proposal, ground)) is not None:
+            return rejection
+    return None
+
+
+def level_of(proposal: Proposal) -> ResidencyLevel | None:
+    """The level of the rendition that a proposal offers, if it offers one."""
+    return _LEVELS.get(proposal.field)
+
+
+def summary_floor(input_tokens: int) -> int:
+    """The fewest tokens that a summary of that much text may have; less is no summary but a loss."""
+    return 1 if input_tokens < 256 else max(50, input_tokens // 1_000)
+
+
+def plan_of(proposal: Proposal) -> Plan:
+    """The plan that a proposal gives, as an object or as its goal alone."""
+    value = {"goal": proposal.value} if isinstance(proposal.value, str) else proposal.value
+    return from_json(Plan, to_json(value))
+
+
+def _schema(proposal: Proposal, _: Ground) -> p.SchemaMismatch | None:
+    field, value = proposal.field, proposal.value
+    if field.startswith(MEMORY) and len(field) > len(MEMORY):
+        if proposal.op is Op.MERGE and not isinstance(value, dict):
+            return p.SchemaMismatch(f"merge needs an object, got {type(value).__name__}")
+    elif field not in _OPS:
+        return p.SchemaMismatch(f"no field {field!r}")
+    elif proposal.op not in _OPS[field]:
+        return p.SchemaMismatch(f"{field} cannot be changed by {proposal.op}")
+    elif field == "plan":
+        return _plan_schema(proposal)
+    elif not isinstance(value, str) or not value.strip():
+        return p.SchemaMismatch(f"{field} needs some text, got {_shown(value)}")
+    try:
+        size = len(to_json(value))
+    except InvalidInput as error:
+        return p.SchemaMismatch(str(error))
+    if size > _MAX_VALUE_BYTES:
+        return p.SchemaMismatch(f"{size:,} bytes are more than {_MAX_VALUE_BYTES:,}")
+    return None
+
+
+def _plan_schema(proposal: Proposal) -> p.SchemaMismatch | None:
+    try:
+        plan_of(proposal)
+    except InvalidInput as error:
+        return p.SchemaMismatch(str(error))
+    return None
+
+
+def _provenance(proposal: Proposal, ground: Ground) -> p.ProvenanceFail | None:
+    if not proposal.evidence:
+        return p.ProvenanceFail("no evidence is given")
+    for handle in proposal.evidence:
+        page = ground.page(handle)
+        if page is None or page.undone or page.erased:
+            return p.ProvenanceFail(f"{handle!r} resolves to no page that counts")
+    if proposal.field in _LEVELS and proposal.field != "summary" and len(proposal.evidence) != 1:
+        return p.ProvenanceFail(f"{proposal.field} is the form of one page, got {len(proposal.evidence)} handles")
+    return None
+
+
+def _scope(proposal: Proposal, ground: Ground) -> p.ScopeDenied | None:
+    if proposal.scope in (None, ground.scope) or proposal.scope in ground.state.grants:
+        return None
+    return p.ScopeDenied(f"scope {proposal.scope!r} is not granted")
+
+
+def _non_destructive(proposal: Proposal, ground: Ground) -> p.DestructiveOp | None:
+    if proposal.op is not Op.SET_WITH_VERSION:
+        return None
+    return None if proposal.version == current_version(proposal, ground.state) else p.DestructiveOp()
+
+
+def current_version(proposal: Proposal, state: SessionState) -> int:
+    """How often the thing that a proposal would set has been set; 0 if never."""
+    if proposal.field == "plan":
+        return state.plan.version if state.plan else 0
+    field = state.fields.get(proposal.field)
+    return field.version if field else 0
+
+
+def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | None:
+    level = level_of(proposal)
+    if level is None:
+        field = ground.state.fields.get(proposal.field)
+        return _mergeable(proposal, field.value) if field else None
+    pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
+    first, last = min(page.seq for page in pages), max(page.seq for page in pages)
+    covered = [page for page in ground.state.pages if first <= page.seq <= last and not page.undone and not page.erased]
+    tokens, written = sum(page.tokens for page in covered), ground.count(proposal.value)
+    if proposal.field == "summary":
+        rules = [page.handle for page in covered if ground.state.kind(page).is_rule]
+        if rules:
+            return p.InvariantViolation(f"a summary may not cover rules: {', '.join(rules[:5])}")
+        if written < (floor := summary_floor(tokens)):
+            return p.InvariantViolation(
+                f"{written} tokens for {tokens:,} are fewer than {floor}: a loss, not a summary"
+            )
+    elif level not in (kind := ground.state.kind(pages[0])).degradation_path:
+        return p.InvariantViolation(f"a {kind} page has no {level} form")
+    if written >= tokens:
+        return p.InvariantViolation(f"{written} tokens are not fewer than the {tokens} that they would replace")
+    return None
+
+
+def _mergeable(proposal: Proposal, old: Any) -> p.InvariantViolation | None:
+    expected = {Op.APPEND: list, Op.MERGE: dict}.get(proposal.op)
+    if expected is not None and not isinstance(old, expected):
+        return p.InvariantViolation(f"{proposal.op} does not fit the present value, {_shown(old)}")
+    return None
+
+
+def _shown(value: Any) -> str:
+    return f"{value!r:.60}"
