@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pageturn.errors import InvalidInput
-from pageturn.messages import Message
+from pageturn.messages import File, Image, Message, Text, Thinking, ToolCall, ToolResult
 from pageturn.wire import Closed, from_json, to_json
 
 LARGE = 4_096
@@ -76,6 +76,27 @@ def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:
 def digests(data: bytes) -> tuple[str, ...]:
     """The blobs that a body needs beside itself."""
     return tuple(taken.digest for taken in from_json(Body, data).outside)
+
+
+def search_text(message: Message) -> str:
+    """The words of a message that a search can find: all but pictures and what only a vendor can read."""
+    words: list[str] = []
+    for part in message.content:
+        match part:
+            case Text(text=text) | Thinking(text=text):
+                words.append(text)
+            case ToolCall(name=name, arguments=arguments):
+                words += [name, arguments]
+            case ToolResult(parts=parts):
+                words += [inner.text for inner in parts if isinstance(inner, Text)]
+                words += [inner.path for inner in parts if isinstance(inner, File) and not _is_inline(inner.path)]
+            case File(path=path) | Image(url=path) if not _is_inline(path):
+                words.append(path)
+    return "\n".join(words)
+
+
+def _is_inline(url: str) -> bool:
+    return url.startswith("data:")
 
 
 def _take_out(raw: Any, path: tuple[str | int, ...], outside: list[Outside], blobs: dict[str, bytes]) -> None:

@@ -9,11 +9,10 @@ from enum import StrEnum
 from pageturn.faults import AnyFault
 from pageturn.injection import ContextMessage
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.plans import Plan
 from pageturn.policies import AnyPolicy
 from pageturn.proposals import AnyRejection, Proposal
 from pageturn.usage import Usage
-from pageturn.wire import Open
+from pageturn.wire import Closed, Open
 
 
 class Entry(Open, tag_field="entry"):
@@ -39,11 +38,18 @@ class UsageReported(Entry, tag="usage"):
     usage: Usage
 
 
+class TextReference(Closed):
+    """A text that is kept as a blob, so that it can be erased."""
+
+    digest: str
+    tokens: int
+
+
 class Pinned(Entry, tag="pin"):
     """A page became a constraint; its author may have given its structured form."""
 
     page: int
-    structured: str | None = None
+    structured: TextReference | None = None
 
 
 class Unpinned(Entry, tag="unpin"):
@@ -53,15 +59,14 @@ class Unpinned(Entry, tag="unpin"):
 
 
 class PlanSet(Entry, tag="plan"):
-    """The plan is now this one; its text stands on this page."""
+    """The plan is now the one on this page."""
 
     page: int
     version: int
-    plan: Plan
 
 
 class Preferred(Entry, tag="preference"):
-    """Somebody stated a wish; its text stands on this page."""
+    """Somebody stated a wish; its text is on this page."""
 
     page: int
     scope: str | None = None
@@ -92,10 +97,11 @@ class RenditionAdmitted(Entry, tag="rendition"):
 
 
 class Staged(Entry, tag="staged"):
-    """A proposal was written down; nothing has changed yet."""
+    """A proposal was written down, its value as a blob; nothing has changed yet."""
 
     txn: int
     proposal: Proposal
+    value: str
 
 
 class Committed(Entry, tag="committed"):

@@ -7,17 +7,17 @@ and from then on with every append. A fork begins with the entries of its parent
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.bodies import digest_of, digests, unpack
-from pageturn.entries import Entry, PageErased
+from pageturn.bodies import digest_of, digests, search_text, unpack
+from pageturn.entries import Entry, PageErased, Pinned, RenditionAdmitted, Staged, TextReference
 from pageturn.errors import StoreError
 from pageturn.messages import Message
 from pageturn.pages import Page
 from pageturn.state import SessionState, apply
-from pageturn.stores import Batch, Document, Freed, Record, SessionRow, Snapshot, Span, Store
+from pageturn.stores import Batch, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
 from pageturn.wire import from_json, to_json
 
 _SNAPSHOT_EVERY = 2_000  # entries at least, and a quarter of the journal, lie between two snapshots
@@ -70,14 +70,12 @@ class Journal:
         if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4):
             self.keep_snapshot()
 
-    def erase(self, page: Page, documents: Sequence[Document], *, at: int) -> Freed:
-        """Destroy the words of a page, and write down that this was done."""
+    def erase(self, page: Page, *, at: int) -> Freed:
+        """Destroy the words of a page, and every text that was made of them; write down that this was done."""
         entry = PageErased(page=page.seq, digest=page.digest)
-        body = self.store.blob(page.digest)
-        lost = [page.digest, *(digests(body) if body is not None else ())]
-        batch = Batch([Record(self.head + 1, at, to_json(entry))], references=[(page.seq, digest) for digest in lost])
-        freed = self.store.erase(self.row.id, self.head, batch, documents)
-        apply(self.state, self.head + 1, entry)
+        record = Record(self.head + 1, at, to_json(entry))
+        freed = self.store.erase(self.row.id, self.head, record, self._losses(page))
+        apply(self.state, record.seq, entry)
         return freed
 
     def catch_up(self) -> int:
@@ -100,6 +98,10 @@ class Journal:
         message = unpack(body, self._text)
         return msgspec.structs.replace(message, id=page.id)
 
+    def value(self, digest: str) -> Any:
+        """The value of a proposal, from the blob that it is kept as."""
+        return msgspec.json.decode(self._text(digest))
+
     def keep_snapshot(self) -> None:
         """Save the state, so that the next opening need not apply every entry."""
         stored = msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, self.state))
@@ -110,8 +112,27 @@ class Journal:
         for record, entry in self.entries(after=self.head):
             apply(self.state, record.seq, entry)
 
+    def _losses(self, page: Page) -> list[Loss]:
+        """What goes with a page: its own words, its pins' forms, and the texts that were proposed for it."""
+        message = self.message(page)
+        body = self.store.blob(page.digest)
+        inner = digests(body) if body is not None else ()
+        text = search_text(message) if message is not None else None
+        losses = [Loss(self._owner(page.seq), page.seq, (page.digest, *inner), text)]
+        for record, entry in self.entries(after=page.seq):
+            if (digest := _text_about(page, entry)) is not None:
+                losses.append(Loss(self._owner(record.seq), record.seq, (digest,)))
+        return losses
+
+    def _owner(self, seq: int) -> str:
+        """The session, this one or an ancestor, whose record has that number."""
+        return next(span.session for span in lineage(self.store, self.row) if seq <= span.upto)
+
     def _verified(self, digest: str) -> bytes | None:
+        """The bytes of a blob; None where they were erased. Damage and loss are errors."""
         data = self.store.blob(digest)
+        if data is None and not self.store.is_erased(digest):
+            raise StoreError(f"session {self.row.id!r}: blob {digest} is missing")
         if data is not None and digest_of(data) != digest:
             raise StoreError(f"session {self.row.id!r}: blob {digest} does not have the content that its name says")
         return data
@@ -119,7 +140,7 @@ class Journal:
     def _text(self, digest: str) -> bytes:
         data = self._verified(digest)
         if data is None:
-            raise StoreError(f"session {self.row.id!r}: blob {digest} is missing")
+            raise StoreError(f"session {self.row.id!r}: blob {digest} was erased")
         return data
 
 
@@ -136,6 +157,18 @@ def lineage(store: Store, row: SessionRow) -> list[Span]:
 
 
 _ALL = 2**62
+
+
+def _text_about(page: Page, entry: Entry) -> str | None:
+    """The blob of an entry that holds words made of a page's."""
+    match entry:
+        case Pinned(page=page.seq, structured=TextReference(digest=digest)):
+            return digest
+        case RenditionAdmitted(first=first, last=last, digest=digest) if first <= page.seq <= last:
+            return digest
+        case Staged(proposal=proposal, value=digest) if page.handle in proposal.evidence:
+            return digest
+    return None
 
 
 def _decoded(session: str, record: Record) -> Entry:

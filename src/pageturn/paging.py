@@ -1,58 +1,89 @@
-"""Paging: a message becomes a page, with blobs for its words and a text to find it by."""
+"""Paging: messages become pages, and promises become entries, on their way into the journal."""
+
+from collections.abc import Callable
+from typing import NamedTuple
 
 import msgspec
 
-from pageturn.bodies import digest_of, pack
-from pageturn.entries import MessageAdded
+from pageturn.bodies import digest_of, pack, search_text
+from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, TextReference
+from pageturn.errors import InvalidInput
 from pageturn.handles import check_of
-from pageturn.journal import Fresh
-from pageturn.messages import File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from pageturn.journal import Fresh, Journal
+from pageturn.messages import Message, ToolCall, system
 from pageturn.pages import CallReference, Page, PageKind, ResultReference
-from pageturn.wire import to_json
+from pageturn.plans import Plan
+from pageturn.tokens import TokenCounter
+from pageturn.wire import from_json, to_json
 
 
-def page_up(message: Message, kind: PageKind, *, seq: int, id: str, key: bytes, tokens: int) -> Fresh:  # noqa: A002
-    """The entry that makes a message the page at `seq`."""
-    digest, size, blobs = pack(message)
-    page = Page(
-        seq=seq,
-        check=check_of(key, seq, digest),
-        id=id,
-        role=message.role,
-        kind=kind,
-        digest=digest,
-        size=size,
-        tokens=tokens,
-        visibility=message.visibility,
-        synthetic=message.synthetic,
-        calls=tuple(CallReference(call.id, call.name, _canonical(call)) for call in message.tool_calls),
-        results=tuple(
-            ResultReference(result.tool_call_id, digest_of(to_json(result.content)), result.is_error)
-            for result in message.tool_results
-        ),
-    )
-    return Fresh(MessageAdded(page=page), blobs, search_text(message))
+class Pager(NamedTuple):
+    """Makes entries for a journal; ids come from the session."""
+
+    journal: Journal
+    counter: TokenCounter
+    new_id: Callable[[], str]
+
+    def page(self, message: Message, kind: PageKind, *, ahead: int = 0) -> Fresh:
+        """The entry that makes a message a page, with `ahead` other entries before it."""
+        seq = self.journal.head + 1 + ahead
+        digest, size, blobs = pack(message)
+        page = Page(
+            seq=seq,
+            check=check_of(self.journal.row.key, seq, digest),
+            id=message.id or self.new_id(),
+            role=message.role,
+            kind=kind,
+            digest=digest,
+            size=size,
+            tokens=self.counter.message(message),
+            visibility=message.visibility,
+            synthetic=message.synthetic,
+            calls=tuple(CallReference(call.id, call.name, _canonical(call)) for call in message.tool_calls),
+            results=tuple(
+                ResultReference(result.tool_call_id, digest_of(to_json(result.content)), result.is_error)
+                for result in message.tool_results
+            ),
+        )
+        return Fresh(MessageAdded(page=page), blobs, search_text(message))
+
+    def constraint(self, text: str, structured: str | None) -> list[Fresh]:
+        """A text as a pinned page."""
+        _require_text("text", text)
+        page = self.page(system(text), PageKind.CONSTRAINT)
+        return [page, self.pin(self.journal.head + 1, structured)]
+
+    def pin(self, page: int, structured: str | None) -> Fresh:
+        """A page as a constraint."""
+        if structured is None:
+            return Fresh(Pinned(page=page))
+        _require_text("structured", structured)
+        data = structured.encode()
+        form = TextReference(digest_of(data), self.counter.message(system(structured)))
+        return Fresh(Pinned(page=page, structured=form), {form.digest: data})
+
+    def plan(self, plan: Plan) -> list[Fresh]:
+        """A plan as a page; it counts as the next version."""
+        now = self.journal.state.plan
+        message = system(plan.text, metadata={"plan": msgspec.to_builtins(plan)})
+        entry = PlanSet(page=self.journal.head + 1, version=now.version + 1 if now else 1)
+        return [self.page(message, PageKind.PLAN), Fresh(entry)]
+
+    def preference(self, text: str, scope: str | None) -> list[Fresh]:
+        """A wish as a page."""
+        _require_text("text", text)
+        page = self.page(system(text), PageKind.PREFERENCE)
+        return [page, Fresh(Preferred(page=self.journal.head + 1, scope=scope))]
 
 
-def search_text(message: Message) -> str:
-    """The words of a message that a search can find: all but pictures and what only a vendor can read."""
-    words: list[str] = []
-    for part in message.content:
-        match part:
-            case Text(text=text) | Thinking(text=text):
-                words.append(text)
-            case ToolCall(name=name, arguments=arguments):
-                words += [name, arguments]
-            case ToolResult(parts=parts):
-                words += [inner.text for inner in parts if isinstance(inner, Text)]
-                words += [inner.path for inner in parts if isinstance(inner, File) and not _is_inline(inner.path)]
-            case File(path=path) | Image(url=path) if not _is_inline(path):
-                words.append(path)
-    return "\n".join(words)
+def plan_on(message: Message) -> Plan:
+    """The plan that a plan page holds."""
+    return from_json(Plan, to_json((message.metadata or {}).get("plan")))
 
 
-def _is_inline(url: str) -> bool:
-    return url.startswith("data:")
+def _require_text(path: str, text: str) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput(path, expected="some text", got=f"{text!r:.40}")
 
 
 def _canonical(call: ToolCall) -> str:

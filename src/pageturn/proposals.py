@@ -5,6 +5,8 @@ from typing import Any
 
 from pageturn.wire import Closed, Open
 
+MEMORY = "memory."
+
 
 class Op(StrEnum):
     """How a proposal changes its field."""
@@ -22,12 +24,17 @@ class Proposal(Open, kw_only=True):
     """
 
     field: str
-    value: Any
+    value: Any = None
     op: Op = Op.APPEND
     evidence: tuple[str, ...] = ()
     scope: str | None = None
     version: int | None = None
     key: str | None = None
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether the field is one of those that hold anything."""
+        return self.field.startswith(MEMORY) and len(self.field) > len(MEMORY)
 
 
 class Rejection(Closed, tag_field="reason"):

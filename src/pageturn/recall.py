@@ -3,13 +3,13 @@
 import re
 from collections.abc import Callable, Sequence
 
+from pageturn.bodies import search_text
 from pageturn.errors import StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, NoMatch
 from pageturn.handles import parse
 from pageturn.journal import Journal, lineage
 from pageturn.messages import Message, Role, Visibility
 from pageturn.pages import Page, PageKind, ResidencyLevel
-from pageturn.paging import search_text
 from pageturn.state import SessionState
 from pageturn.stores import Found, Span
 from pageturn.stores.words import terms

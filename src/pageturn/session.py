@@ -10,32 +10,37 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
+
+import msgspec
 
 from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
 from pageturn.bodies import digest_of
 from pageturn.entries import BoundaryKind, Committed, Rejected
-from pageturn.errors import BudgetTooSmall, Conflict, InvalidInput, StoreError
+from pageturn.errors import Conflict, InvalidInput, StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
+from pageturn.floors import require_room
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, Role, Visibility, system, user
+from pageturn.messages import Message, Role, Visibility, user
 from pageturn.pages import Page, PageKind, classify
-from pageturn.paging import page_up, search_text
+from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
 from pageturn.policies import AnyPolicy, Paged
-from pageturn.proposals import Proposal
+from pageturn.proposals import MEMORY, Proposal
 from pageturn.recall import Recalled, Resolved
 from pageturn.state import FaultRecord
-from pageturn.stores import Document, Freed, SessionRow, Store, open_store
+from pageturn.stores import Freed, SessionRow, Store, open_store
 from pageturn.tasks import TaskLog, read_task_log
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.usage import Usage
 from pageturn.windows import window_of
+from pageturn.wire import to_json
 
 DEFAULT_MODEL = "gpt-5"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
@@ -131,7 +136,15 @@ class Session:
     @property
     def plan_in_force(self) -> Plan | None:
         """The current plan."""
-        return self._journal.state.plan.plan if self._journal.state.plan else None
+        now = self._journal.state.plan
+        page = self._journal.state.page(now.page) if now else None
+        message = self._journal.message(page) if page is not None and not page.erased else None
+        return plan_on(message) if message is not None else None
+
+    def memory(self, name: str) -> Any:
+        """What writeback has put into the field `memory.NAME`, or None."""
+        field = self._journal.state.fields.get(MEMORY + name)
+        return writeback.field_value(field, self._journal.value) if field else None
 
     @property
     def notes(self) -> tuple[ContextMessage, ...]:
@@ -150,7 +163,7 @@ class Session:
         for index, message in enumerate(messages):
             kind = classify(message, is_opening=is_opening)
             is_opening = is_opening and kind is PageKind.BOOTSTRAP
-            fresh.append(self._page(message, kind, ahead=len(fresh)))
+            fresh.append(self._pager.page(message, kind, ahead=len(fresh)))
             if index in turns:
                 reported = usage if index == turns[-1] else None
                 fresh.append(Fresh(e.TurnTaken(page=self._journal.head + len(fresh), usage=reported)))
@@ -188,7 +201,7 @@ class Session:
         if not summary.strip():
             raise InvalidInput("summary", expected="some text", got=repr(summary))
         self._cross(BoundaryKind.RESET)
-        page = self._page(user(summary, synthetic=True), PageKind.CONVERSATION)
+        page = self._pager.page(user(summary, synthetic=True), PageKind.CONVERSATION)
         self._write([page, Fresh(e.SessionReset(page=self._journal.head + 1))])
         return self._journal.state.pages[-1]
 
@@ -205,17 +218,21 @@ class Session:
     def pin(self, what: str | Page, structured: str | None = None) -> Page:
         """Make a text or a page a constraint, which never sinks below its structured form."""
         page = self._page_named(what)
-        if page is not None:
-            self._require_room(self._floor(page.tokens, structured) - self._rule_tokens(page), page.handle)
-            self._append(e.Pinned(page=page.seq, structured=structured))
-            return page
-        assert isinstance(what, str)
-        fresh = self._page(system(what), PageKind.CONSTRAINT)
-        assert isinstance(fresh.entry, e.MessageAdded)
-        page = fresh.entry.page
-        self._require_room(self._floor(page.tokens, structured), "the new pin")
-        self._write([fresh, Fresh(e.Pinned(page=page.seq, structured=structured))])
-        return page
+        if page is None:
+            assert isinstance(what, str)
+            fresh = self._pager.constraint(what, structured)
+            more = _added(fresh[0]).tokens
+        else:
+            fresh, more = [self._pager.pin(page.seq, structured)], page.tokens
+        form = next(each.entry.structured for each in fresh if isinstance(each.entry, e.Pinned))
+        require_room(
+            self._journal.state,
+            budget_tokens=self.policy.limit_tokens(window_of(self._model)),
+            more_tokens=min(more, form.tokens) if form else more,
+            instead_of=page,
+        )
+        self._write(fresh)
+        return page or _added(fresh[0])
 
     def unpin(self, what: str | Page) -> None:
         """Make a pinned page what it was before."""
@@ -227,12 +244,12 @@ class Session:
     def plan(self, goal: str | Plan, steps: Sequence[str] = (), current: int = 0) -> Page:
         """Set the plan; the one before stays in the journal."""
         plan = goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current)
-        self._write(self._plan_entries(plan))
+        self._write(self._pager.plan(plan))
         return self._journal.state.pages[-1]
 
     def prefer(self, text: str, scope: str | None = None) -> Page:
         """Write down a wish of the user or of the project."""
-        self._write(self._preference_entries(text, scope))
+        self._write(self._pager.preference(text, scope))
         return self._journal.state.pages[-1]
 
     def read_tasks(self, lines: Iterable[str | bytes]) -> TaskLog:
@@ -287,9 +304,7 @@ class Session:
         page = self._page_named(what)
         if page is None or page.erased:
             raise InvalidInput("handle", expected="the handle of a page with words", got=repr(what))
-        message = self._journal.message(page)
-        documents = [Document(page.seq, search_text(message))] if message is not None else []
-        return self._journal.erase(page, documents, at=_micros(self._clock()))
+        return self._journal.erase(page, at=_micros(self._clock()))
 
     # -- writeback and boundaries
 
@@ -299,7 +314,10 @@ class Session:
         if proposal.key is not None and (settled := state.settled.get(proposal.key)) is not None:
             return settled
         txn = state.next_txn
-        self._append(e.Staged(txn=txn, proposal=proposal))
+        data = to_json(proposal.value)
+        digest = digest_of(data)
+        kept = msgspec.structs.replace(proposal, value=None)
+        self._write([Fresh(e.Staged(txn=txn, proposal=kept, value=digest), {digest: data})])
         return self._settle(txn)
 
     def checkpoint(self) -> FlushMiss | None:
@@ -335,31 +353,13 @@ class Session:
     def _write(self, fresh: Sequence[Fresh]) -> None:
         self._journal.append(fresh, at=_micros(self._clock()))
 
-    def _page(self, message: Message, kind: PageKind, *, ahead: int = 0) -> Fresh:
-        """The entry for a message that will be the `ahead`th entry from now."""
-        return page_up(
-            message,
-            kind,
-            seq=self._journal.head + 1 + ahead,
-            id=message.id or uuid7(self._clock(), self._entropy),
-            key=self._journal.row.key,
-            tokens=self._counter.message(message),
-        )
+    @property
+    def _pager(self) -> Pager:
+        return Pager(self._journal, self._counter, lambda: uuid7(self._clock(), self._entropy))
 
     @property
     def _counter(self) -> TokenCounter:
         return counter_for(self._model)
-
-    def _plan_entries(self, plan: Plan) -> list[Fresh]:
-        version = self._journal.state.plan.version + 1 if self._journal.state.plan else 1
-        page = self._page(system(plan.text), PageKind.PLAN)
-        return [page, Fresh(e.PlanSet(page=self._journal.head + 1, version=version, plan=plan))]
-
-    def _preference_entries(self, text: str, scope: str | None) -> list[Fresh]:
-        if not text.strip():
-            raise InvalidInput("text", expected="some text", got=repr(text))
-        page = self._page(system(text), PageKind.PREFERENCE)
-        return [page, Fresh(e.Preferred(page=self._journal.head + 1, scope=scope))]
 
     def _page_named(self, what: str | Page) -> Page | None:
         """The page that a handle means; None for any other text. A handle that does not resolve is refused."""
@@ -370,24 +370,6 @@ class Session:
         if page is None:
             raise InvalidInput("handle", expected="the handle of a page of this session", got=repr(handle))
         return page
-
-    def _floor(self, tokens: int, structured: str | None) -> int:
-        return tokens if structured is None else min(tokens, self._counter.message(system(structured)))
-
-    def _rule_tokens(self, page: Page) -> int:
-        """What a page takes of the room that rules have."""
-        state = self._journal.state
-        return self._floor(page.tokens, state.pins.get(page.seq)) if state.kind(page).is_rule else 0
-
-    def _require_room(self, more: int, by: str) -> None:
-        """Refuse a rule that would no longer fit beside the others."""
-        state = self._journal.state
-        rules = [page for page in state.live_pages() if state.kind(page).is_rule]
-        needed = sum(map(self._rule_tokens, rules)) + more
-        budget = state.policy.limit_tokens(window_of(self._model))
-        if needed > budget:
-            handles = (*(page.handle for page in rules), by)
-            raise BudgetTooSmall(needed_tokens=needed, budget_tokens=budget, handles=handles)
 
     def _others(self, scope: str) -> list[Journal]:
         rows = self._journal.store.sessions(scope=scope)
@@ -408,38 +390,36 @@ class Session:
     def _settle(self, txn: int) -> Committed | Rejected:
         """Decide a staged proposal."""
         state = self._journal.state
-        proposal = state.staged[txn]
+        staged = state.staged[txn]
+        proposal = msgspec.structs.replace(staged.proposal, value=self._journal.value(staged.value))
         ground = writeback.Ground(
-            state, self.scope, lambda handle: recalling.page_of(state, handle), self._counter.text
+            state, self.scope, partial(recalling.page_of, state), self._journal.value, self._counter.text
         )
         rejection = writeback.validate(proposal, ground)
-        if rejection is not None:
-            rejected = Rejected(txn=txn, reason=rejection)
-            self._append(rejected)
-            return rejected
-        committed = Committed(txn=txn)
-        self._write([*self._effects(txn, proposal), Fresh(committed)])
-        return committed
+        outcome = Committed(txn=txn) if rejection is None else Rejected(txn=txn, reason=rejection)
+        effects = self._effects(txn, proposal) if rejection is None else []
+        self._write([*effects, Fresh(outcome)])
+        return outcome
 
     def _effects(self, txn: int, proposal: Proposal) -> list[Fresh]:
         """What a valid proposal changes, beside the field that it is kept in."""
         level = writeback.level_of(proposal)
         if level is not None:
-            named = [page for handle in proposal.evidence if (page := self._page_named(handle)) is not None]
             data = proposal.value.encode()
+            numbers = [page.seq for handle in proposal.evidence if (page := self._page_named(handle)) is not None]
             entry = e.RenditionAdmitted(
-                first=min(page.seq for page in named),
-                last=max(page.seq for page in named),
+                first=min(numbers),
+                last=max(numbers),
                 level=level,
-                digest=(digest := digest_of(data)),
+                digest=digest_of(data),
                 tokens=self._counter.text(proposal.value),
                 txn=txn,
             )
-            return [Fresh(entry, {digest: data})]
+            return [Fresh(entry, {entry.digest: data})]
         if proposal.field == "plan":
-            return self._plan_entries(writeback.plan_of(proposal))
+            return self._pager.plan(writeback.plan_of(proposal))
         if proposal.field == "preference":
-            return self._preference_entries(proposal.value, proposal.scope)
+            return self._pager.preference(proposal.value, proposal.scope)
         return []
 
     def _cross(self, kind: BoundaryKind) -> FlushMiss | None:
@@ -462,6 +442,11 @@ class Session:
         """Settle what a crash left staged."""
         for txn in list(self._journal.state.staged):
             self._settle(txn)
+
+
+def _added(fresh: Fresh) -> Page:
+    assert isinstance(fresh.entry, e.MessageAdded)
+    return fresh.entry.page
 
 
 def uuid7(now: datetime, entropy: Callable[[int], bytes]) -> str:

@@ -13,7 +13,7 @@ from pageturn import entries as e
 from pageturn.injection import ContextMessage
 from pageturn.pages import Page, PageKind
 from pageturn.policies import STORED_DEFAULT, AnyPolicy
-from pageturn.proposals import Op, Proposal
+from pageturn.proposals import Op
 from pageturn.usage import Usage
 from pageturn.wire import Closed
 
@@ -25,11 +25,18 @@ class FaultRecord(Closed):
     entry: e.Faulted
 
 
-class FieldValue(Closed):
-    """A field that writeback set, and how often it was set."""
+class Write(Closed):
+    """One write to a field: how, and the blob that holds the value."""
 
-    value: Any
-    version: int
+    op: Op
+    value: str
+
+
+class Field(Closed):
+    """A field that writeback wrote: the writes since it was last set as a whole, and how many there were in all."""
+
+    writes: tuple[Write, ...] = ()
+    version: int = 0
 
 
 class SessionState(msgspec.Struct):
@@ -40,19 +47,19 @@ class SessionState(msgspec.Struct):
     turns: list[int] = []  # the page of each turn that was not undone
     turn: int = 0  # how many turns there were, the undone ones too
     is_opening: bool = True  # whether only instructions have been given so far
-    pins: dict[int, str | None] = {}  # page -> the structured form that its author gave
+    pins: dict[int, e.TextReference | None] = {}  # page -> the structured form that its author gave
     plan: e.PlanSet | None = None
     preferences: dict[int, str | None] = {}  # page -> scope
     notes: dict[str, ContextMessage] = {}
     renditions: list[e.RenditionAdmitted] = []
-    fields: dict[str, FieldValue] = {}
+    fields: dict[str, Field] = {}
     policy: AnyPolicy = STORED_DEFAULT
     grants: set[str] = set()
     faults: list[FaultRecord] = []
     usage: Usage | None = None
-    reset: e.SessionReset | None = None
+    resets: list[int] = []  # the page of each reset that was not undone
     next_txn: int = 0
-    staged: dict[int, Proposal] = {}
+    staged: dict[int, e.Staged] = {}
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
 
     def page(self, seq: int) -> Page | None:
@@ -82,12 +89,27 @@ class SessionState(msgspec.Struct):
         return bisect_left(self.turns, page.seq) + 1
 
     def start_of_turns(self, count: int) -> int | None:
-        """The number of the first page of the last `count` turns, or None if there are not so many."""
+        """The number of the first page of the last `count` turns, or None if there are not so many.
+
+        A turn begins with what was said after the turn or the reset before it; results belong to the turn that called.
+        """
         if not 0 < count <= len(self.turns):
             return None
-        before = self.turns[-count - 1] if count < len(self.turns) else 0
-        pages = self.pages[self.after(before) :]
-        return next((page.seq for page in pages if not page.undone and _can_be_undone(self, page)), None)
+        earlier = self.turns[-count - 1] if count < len(self.turns) else 0
+        before = max([earlier, *(page for page in self.resets if page < self.turns[-count])])
+        belonging = self.belonging(before + 1, self.head)
+        return self.pages[belonging[0]].seq if belonging else None
+
+    def belonging(self, first: int, last: int) -> list[int]:
+        """Where the pages are that belong to turns in this range: talk, and results of calls that were made in it."""
+        inside = range(self.after(first - 1), self.after(last))
+        calls = {call.id for at in inside for call in self.pages[at].calls}
+        return [at for at in inside if self._belongs(self.pages[at], calls)]
+
+    def _belongs(self, page: Page, calls: set[str]) -> bool:
+        if page.undone or self.kind(page) not in (PageKind.EVIDENCE, PageKind.CONVERSATION):
+            return False  # rules, plans and wishes outlive the turn in which they were stated
+        return not page.results or any(result.call in calls for result in page.results)
 
     def tool_of(self, page: Page) -> str | None:
         """The name of the tool whose result a page holds."""
@@ -153,26 +175,19 @@ def _rendition(state: SessionState, _: int, entry: e.RenditionAdmitted) -> None:
 
 
 def _staged(state: SessionState, _: int, entry: e.Staged) -> None:
-    state.staged[entry.txn] = entry.proposal
+    state.staged[entry.txn] = entry
     state.next_txn = entry.txn + 1
 
 
 def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> None:
-    proposal = state.staged.pop(entry.txn)
-    if proposal.key is not None:
-        state.settled[proposal.key] = entry
-    if isinstance(entry, e.Committed):
-        state.fields[proposal.field] = _written(state.fields.get(proposal.field), proposal)
-
-
-def _written(old: FieldValue | None, proposal: Proposal) -> FieldValue:
-    """A field after a valid proposal."""
-    version = old.version + 1 if old else 1
-    if proposal.op is Op.APPEND:
-        return FieldValue([*(old.value if old else ()), proposal.value], version)
-    if proposal.op is Op.MERGE:
-        return FieldValue({**(old.value if old else {}), **proposal.value}, version)
-    return FieldValue(proposal.value, version)
+    staged = state.staged.pop(entry.txn)
+    if staged.proposal.key is not None:
+        state.settled[staged.proposal.key] = entry
+    if isinstance(entry, e.Committed) and staged.proposal.is_memory:
+        field = state.fields.get(staged.proposal.field, Field())
+        before = () if staged.proposal.op is Op.SET_WITH_VERSION else field.writes
+        writes = (*before, Write(staged.proposal.op, staged.value))
+        state.fields[staged.proposal.field] = Field(writes, field.version + 1)
 
 
 def _fault(state: SessionState, seq: int, entry: e.Faulted) -> None:
@@ -184,7 +199,7 @@ def _boundary(_state: SessionState, _: int, _entry: e.BoundaryCrossed) -> None:
 
 
 def _reset(state: SessionState, _: int, entry: e.SessionReset) -> None:
-    state.reset = entry
+    state.resets.append(entry.page)
 
 
 def _policy(state: SessionState, _: int, entry: e.PolicyChosen) -> None:
@@ -196,18 +211,11 @@ def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
 
 
 def _tombstone(state: SessionState, _: int, entry: e.TurnsUndone) -> None:
-    for at in range(state.after(entry.first - 1), state.after(entry.last)):
-        if _can_be_undone(state, state.pages[at]):
-            state.pages[at] = msgspec.structs.replace(state.pages[at], undone=True)
-    del state.turns[bisect_right(state.turns, entry.first - 1) :]
+    for at in state.belonging(entry.first, entry.last):
+        state.pages[at] = msgspec.structs.replace(state.pages[at], undone=True)
+    for pages in (state.turns, state.resets):
+        del pages[bisect_right(pages, entry.first - 1) :]
     state.renditions = [each for each in state.renditions if each.last < entry.first or each.first > entry.last]
-    if state.reset is not None and entry.first <= state.reset.page <= entry.last:
-        state.reset = None
-
-
-def _can_be_undone(state: SessionState, page: Page) -> bool:
-    """Talk and evidence belong to their turn; rules, plans and wishes outlive it."""
-    return state.kind(page) in (PageKind.EVIDENCE, PageKind.CONVERSATION)
 
 
 def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:

@@ -12,10 +12,9 @@ from pageturn.errors import InvalidInput
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.plans import Plan
 from pageturn.proposals import Op, Proposal
-from pageturn.state import SessionState
+from pageturn.state import Field, SessionState
 from pageturn.wire import from_json, to_json
 
-MEMORY = "memory."
 _LEVELS = {
     "summary": ResidencyLevel.COMPRESSED,
     "compressed": ResidencyLevel.COMPRESSED,
@@ -32,11 +31,12 @@ _MAX_VALUE_BYTES = 1_000_000
 
 
 class Ground(NamedTuple):
-    """What a proposal is judged by: the session, and how it resolves handles and counts tokens."""
+    """What a proposal is judged by: the session, and how it resolves handles, reads values and counts tokens."""
 
     state: SessionState
     scope: str | None
     page: Callable[[str], Page | None]
+    value: Callable[[str], Any]
     count: Callable[[str], int]
 
 
@@ -64,9 +64,23 @@ def plan_of(proposal: Proposal) -> Plan:
     return from_json(Plan, to_json(value))
 
 
+def field_value(field: Field, value: Callable[[str], Any]) -> Any:
+    """What the writes of a field come to; `value` reads one of them."""
+    result: Any = None
+    for write in field.writes:
+        match write.op:
+            case Op.APPEND:
+                result = [*(result or ()), value(write.value)]
+            case Op.MERGE:
+                result = {**(result or {}), **value(write.value)}
+            case Op.SET_WITH_VERSION:
+                result = value(write.value)
+    return result
+
+
 def _schema(proposal: Proposal, _: Ground) -> p.SchemaMismatch | None:
     field, value = proposal.field, proposal.value
-    if field.startswith(MEMORY) and len(field) > len(MEMORY):
+    if proposal.is_memory:
         if proposal.op is Op.MERGE and not isinstance(value, dict):
             return p.SchemaMismatch(f"merge needs an object, got {type(value).__name__}")
     elif field not in _OPS:
@@ -115,22 +129,27 @@ def _scope(proposal: Proposal, ground: Ground) -> p.ScopeDenied | None:
 def _non_destructive(proposal: Proposal, ground: Ground) -> p.DestructiveOp | None:
     if proposal.op is not Op.SET_WITH_VERSION:
         return None
-    return None if proposal.version == current_version(proposal, ground.state) else p.DestructiveOp()
+    return None if proposal.version == _version(proposal, ground) else p.DestructiveOp()
 
 
-def current_version(proposal: Proposal, state: SessionState) -> int:
+def _version(proposal: Proposal, ground: Ground) -> int:
     """How often the thing that a proposal would set has been set; 0 if never."""
+    state = ground.state
     if proposal.field == "plan":
         return state.plan.version if state.plan else 0
-    field = state.fields.get(proposal.field)
-    return field.version if field else 0
+    level = level_of(proposal)
+    if level is None:
+        return state.fields[proposal.field].version if proposal.field in state.fields else 0
+    page = ground.page(proposal.evidence[0])
+    assert page is not None, "the provenance was checked before"
+    return sum(1 for each in state.renditions if each.first == each.last == page.seq and each.level is level)
 
 
 def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | None:
     level = level_of(proposal)
     if level is None:
         field = ground.state.fields.get(proposal.field)
-        return _mergeable(proposal, field.value) if field else None
+        return _mergeable(proposal, field_value(field, ground.value)) if field else None
     pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
     first, last = min(page.seq for page in pages), max(page.seq for page in pages)
     covered = [page for page in ground.state.pages if first <= page.seq <= last and not page.undone and not page.erased]

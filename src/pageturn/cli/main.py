@@ -3,9 +3,15 @@
 import sys
 
 import click
+from rich.console import Console
 
+from pageturn.cli import journals
 from pageturn.cli.demo import show_demo
 from pageturn.errors import PageturnError
+
+_STORE = click.argument("store")
+_SESSION = click.option("--session", "-s", help="The session; the newest one without it.")
+_INTERNAL = click.option("--internal", is_flag=True, help="Include what is for the model only.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -18,6 +24,65 @@ def cli() -> None:
 def demo() -> None:
     """Show a short session as pages, with the tokens of each at every level."""
     show_demo()
+
+
+@cli.command()
+@_STORE
+def sessions(store: str) -> None:
+    """List the sessions of a store, the newest first."""
+    with journals.opened(store) as opened:
+        journals.show_sessions(Console(), opened)
+
+
+@cli.command()
+@_STORE
+@_SESSION
+@_INTERNAL
+def show(store: str, session: str | None, *, internal: bool) -> None:
+    """List the pages of a session."""
+    with journals.opened(store) as opened:
+        journals.show_pages(Console(), journals.journal_of(opened, session), internal=internal)
+
+
+@cli.command()
+@_STORE
+@click.argument("query")
+@_SESSION
+@_INTERNAL
+@click.option("--limit", "-n", default=5, show_default=True, type=click.IntRange(1, 1_000))
+def recall(store: str, query: str, session: str | None, limit: int, *, internal: bool) -> None:
+    """Search a session. Exits with 1 where nothing was found."""
+    with journals.opened(store) as opened:
+        found = journals.show_hits(Console(), journals.journal_of(opened, session), query, limit, internal=internal)
+    sys.exit(0 if found else 1)
+
+
+@cli.command()
+@_STORE
+def doctor(store: str) -> None:
+    """Verify every entry, digest and handle of a store. Exits with 1 where something is wrong."""
+    with journals.opened(store) as opened:
+        is_well = journals.show_health(Console(), opened)
+    sys.exit(0 if is_well else 1)
+
+
+@cli.command()
+@_STORE
+@click.option("--yes", is_flag=True, help="Do it, instead of saying what it would free.")
+def vacuum(store: str, *, yes: bool) -> None:
+    """Say what no record needs any more, and with --yes free it."""
+    with journals.opened(store) as opened:
+        journals.show_vacuum(Console(), opened, dry_run=not yes)
+
+
+@cli.command()
+@_STORE
+@_SESSION
+@_INTERNAL
+def export(store: str, session: str | None, *, internal: bool) -> None:
+    """Write the messages of a session as JSON lines."""
+    with journals.opened(store) as opened:
+        journals.export(Console(stderr=True), journals.journal_of(opened, session), internal=internal)
 
 
 def main() -> None:

@@ -67,6 +67,15 @@ class Span(NamedTuple):
     upto: int
 
 
+class Loss(NamedTuple):
+    """What an erasure takes from one record of one session: blobs, and the document with its text."""
+
+    session: str
+    seq: int
+    digests: Sequence[str]
+    text: str | None = None
+
+
 class Freed(NamedTuple):
     """What a vacuum gives back, or would give back."""
 
@@ -113,8 +122,12 @@ class Store(Protocol):
         """The best matches among the records of these spans."""
         ...
 
-    def erase(self, session: str, after: int, batch: Batch, documents: Sequence[Document]) -> Freed:
-        """Append a batch; its references lose their record, unshared blobs their bytes, documents their words."""
+    def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
+        """Append a record; what is lost loses its words in the index, and its bytes where no other record needs them."""
+        ...
+
+    def is_erased(self, digest: str) -> bool:
+        """Whether a blob is missing because it was erased."""
         ...
 
     def vacuum(self, *, dry_run: bool) -> Freed:

@@ -7,11 +7,11 @@ half of one.
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from pageturn.errors import Conflict, StoreError
-from pageturn.stores.contract import Batch, Document, Found, Freed, Record, SessionRow, Snapshot, Span
+from pageturn.stores.contract import Batch, Found, Freed, Loss, Record, SessionRow, Snapshot, Span
 from pageturn.stores.words import hidden_parts, terms
 
 FORMAT = 1
@@ -30,6 +30,7 @@ CREATE TABLE records (
 ) WITHOUT ROWID;
 CREATE TABLE snapshots (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE TABLE blobs (digest TEXT NOT NULL UNIQUE, data BLOB NOT NULL);
+CREATE TABLE erased (digest TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE refs (
     digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
@@ -110,7 +111,9 @@ class SqliteStore:
                 "SELECT substr(data, ?, ?) FROM blobs WHERE digest = ?",
                 (start + 1, _LONGEST if length is None else length, digest),
             ).fetchone()
-        return bytes(found[0]) if found else None
+        if found and not isinstance(found[0], bytes):
+            raise StoreError(f"{self.path}: blob {digest} was changed by another program")
+        return found[0] if found else None
 
     # -- search
 
@@ -145,26 +148,23 @@ class SqliteStore:
 
     # -- erasing and upkeep
 
-    def erase(self, session: str, after: int, batch: Batch, documents: Sequence[Document]) -> Freed:
+    def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
         with self._writing() as db:
-            number = self._append(db, session, after, Batch(batch.records, batch.blobs, batch.documents))
-            for seq, digest in batch.references:
-                db.execute("DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?", (digest, number, seq))
-            for seq, text in documents:
-                found = db.execute(
-                    "SELECT number FROM documents WHERE session = ? AND seq = ?", (number, seq)
-                ).fetchone()
-                if found:
-                    db.execute(
-                        "INSERT INTO words(words, rowid, owner, text, parts) VALUES ('delete', ?, ?, ?, ?)",
-                        (found[0], f"s{number}", text, hidden_parts(text)),
-                    )
-                    db.execute("DELETE FROM documents WHERE number = ?", found)
-            freed = self._drop_unnamed(db, [digest for _, digest in batch.references])
+            self._append(db, session, after, Batch([record]))
+            for loss in losses:
+                for number in self._numbers(db, loss.session):
+                    self._forget(db, number, loss)
+            freed = self._drop_unnamed(db, {digest for loss in losses for digest in loss.digests})
+            # The index keeps deleted words until its segments are merged.
+            db.execute("INSERT INTO words(words) VALUES ('optimize')")
         with _translated(self.path):
-            # Erased bytes must not linger in the log or in free pages.
+            # ... and the log keeps old pages until it is emptied.
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return freed
+
+    def is_erased(self, digest: str) -> bool:
+        with _translated(self.path):
+            return self._connection.execute("SELECT 1 FROM erased WHERE digest = ?", (digest,)).fetchone() is not None
 
     def vacuum(self, *, dry_run: bool) -> Freed:
         with self._writing() as db:
@@ -220,7 +220,19 @@ class SqliteStore:
     def _numbers(self, db: sqlite3.Connection, session: str) -> list[int]:
         return [row[0] for row in db.execute("SELECT number FROM sessions WHERE id = ?", (session,))]
 
-    def _drop_unnamed(self, db: sqlite3.Connection, digests: Sequence[str]) -> Freed:
+    def _forget(self, db: sqlite3.Connection, number: int, loss: Loss) -> None:
+        """Take a record's blobs and words away from it."""
+        for digest in loss.digests:
+            db.execute("DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?", (digest, number, loss.seq))
+        where = (number, loss.seq)
+        found = db.execute("SELECT number FROM documents WHERE session = ? AND seq = ?", where).fetchone()
+        if found and loss.text is not None:
+            words = (found[0], f"s{number}", loss.text, hidden_parts(loss.text))
+            db.execute("INSERT INTO words(words, rowid, owner, text, parts) VALUES ('delete', ?, ?, ?, ?)", words)
+            db.execute("DELETE FROM documents WHERE number = ?", found)
+
+    def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
+        """Destroy those of the blobs that no record needs any more, and remember that this was meant."""
         blobs = size = 0
         for digest in digests:
             found = db.execute(
@@ -229,6 +241,7 @@ class SqliteStore:
             ).fetchone()
             if found:
                 db.execute("DELETE FROM blobs WHERE digest = ?", (digest,))
+                db.execute("INSERT OR IGNORE INTO erased VALUES (?)", (digest,))
                 blobs, size = blobs + 1, size + found[0]
         return Freed(blobs, size)
 

@@ -6,7 +6,8 @@ anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; 
 
 import re
 
-_CAMEL = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*")
+# Anchored at a word boundary, so that a megabyte without a space is looked at once and not from every letter.
+_CAMEL = re.compile(r"\b(?=[A-Za-z0-9]*[a-z0-9][A-Z]|[A-Za-z0-9]*[A-Z]{2}[a-z])[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(r"\w[\w./:@-]*\w|\w")
 

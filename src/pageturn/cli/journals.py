@@ -1,0 +1,149 @@
+"""What the commands show of a store: sessions, pages, hits, health. Reads journals; never opens a session for writing."""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.table import Table
+
+from pageturn.bodies import search_text
+from pageturn.doctor import examine
+from pageturn.errors import InvalidInput
+from pageturn.faults import Fault
+from pageturn.journal import Journal
+from pageturn.messages import Visibility
+from pageturn.pages import Page
+from pageturn.recall import recall
+from pageturn.stores import SessionRow, Store, open_store
+from pageturn.wire import to_json
+
+
+@contextmanager
+def opened(path: str) -> Iterator[Store]:
+    """The store of an existing file; a command that reads never creates one."""
+    file = path.removeprefix("sqlite:").removeprefix("//").partition("?")[0]
+    if not Path(file).is_file():
+        raise InvalidInput("store", expected="the file of a store", got=f"{path!r}, which is not there")
+    with closing(open_store(path)) as store:
+        yield store
+
+
+def journal_of(store: Store, session: str | None) -> Journal:
+    """The journal of a session; of the newest one where none is named."""
+    rows = store.sessions()
+    name = session if session is not None else rows[0].id if rows else None
+    journal = Journal.open(store, name) if name is not None else None
+    if journal is None:
+        known = ", ".join(row.id for row in rows[:5]) or "none"
+        raise InvalidInput("session", expected=f"a session of the store ({known})", got=repr(session))
+    return journal
+
+
+def show_sessions(console: Console, store: Store) -> None:
+    """A table of the sessions, the newest first."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("session", "begun", "scope", "parent"):
+        table.add_column(name)
+    for name in ("pages", "turns", "faults"):
+        table.add_column(name, justify="right")
+    for row in store.sessions():
+        state = Journal(store, row).state
+        counts = (sum(1 for _ in state.live_pages()), len(state.turns), len(state.faults))
+        table.add_row(row.id, _time(row.created_at), row.scope or "", row.parent or "", *(f"{n:,}" for n in counts))
+    console.print(table)
+
+
+def show_pages(console: Console, journal: Journal, *, internal: bool) -> None:
+    """A table of the pages that count."""
+    table = Table(box=None, pad_edge=False, expand=True)
+    table.add_column("handle", no_wrap=True)
+    table.add_column("turn", justify="right")
+    table.add_column("role")
+    table.add_column("kind")
+    table.add_column("tokens", justify="right")
+    table.add_column("begins", no_wrap=True, overflow="ellipsis", ratio=1)
+    hidden = 0
+    for page in journal.state.live_pages():
+        if page.visibility == Visibility.INTERNAL and not internal:
+            hidden += 1
+            continue
+        cells = (page.handle, str(journal.state.turn_of(page)), page.role, journal.state.kind(page), f"{page.tokens:,}")
+        table.add_row(*cells, _plain(_first_words(journal, page)))
+    console.print(table)
+    if hidden:
+        console.print(f"[dim]{hidden} internal pages are not shown; --internal shows them[/]")
+
+
+def show_hits(console: Console, journal: Journal, query: str, limit: int, *, internal: bool) -> bool:
+    """The best matches; says whether there were any."""
+    outcome = recall([journal], query, limit, see_internal=lambda _: internal)
+    if isinstance(outcome, Fault):
+        console.print(str(outcome))
+        return False
+    for hit in outcome.hits:
+        console.print(f"[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{f', {hit.tool}' if hit.tool else ''}")
+        console.print(f"  {_plain(hit.excerpt)}")
+    return True
+
+
+def show_health(console: Console, store: Store) -> bool:
+    """What the doctor finds; says whether the store is well."""
+    rows = store.sessions()
+    findings = []
+    with _bar(console) as progress:
+        task = progress.add_task("entries", total=sum(row.head - row.parent_seq for row in rows))
+        done: dict[str, int] = {}
+
+        def advance(row: SessionRow, seq: int) -> None:
+            done[row.id] = max(0, seq - row.parent_seq)
+            progress.update(task, completed=sum(done.values()))
+
+        for finding in examine(store, progress=advance):
+            findings.append(finding)
+            progress.console.print(f"[red]{_plain(finding.session or 'store')}[/]: {_plain(finding.what)}")
+    console.print(f"{len(rows)} sessions, {sum(row.head - row.parent_seq for row in rows):,} entries: ", end="")
+    console.print("all is well" if not findings else f"{len(findings)} findings")
+    return not findings
+
+
+def show_vacuum(console: Console, store: Store, *, dry_run: bool) -> None:
+    """What a vacuum frees, or would."""
+    freed = store.vacuum(dry_run=dry_run)
+    verb = "would free" if dry_run else "freed"
+    console.print(f"{verb} {freed.blobs} blobs, {freed.bytes:,} bytes")
+    if dry_run and freed.blobs:
+        console.print("[dim]--yes does it[/]")
+
+
+def export(console: Console, journal: Journal, *, internal: bool) -> None:
+    """The messages that count as JSON lines on standard output; progress goes to the error stream."""
+    pages = [page for page in journal.state.live_pages() if internal or page.visibility == Visibility.ALL]
+    with _bar(console) as progress:
+        for page in progress.track(pages, description="messages"):
+            message = journal.message(page)
+            if message is not None:
+                click.echo(to_json(message))
+
+
+def _bar(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _first_words(journal: Journal, page: Page) -> str:
+    message = journal.message(page)
+    return "" if message is None else search_text(message)[:400]
+
+
+def _plain(text: str) -> str:
+    """A text from a journal on one line of a terminal: without markup, and without codes that would move its cursor."""
+    return escape(" ".join("".join(letter if letter.isprintable() else " " for letter in text).split()))
+
+
+def _time(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M")

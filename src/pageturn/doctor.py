@@ -1,0 +1,71 @@
+"""Doctor: does a store hold what its journals say? Reads everything, changes nothing."""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+
+from pageturn.bodies import digest_of, digests
+from pageturn.entries import MessageAdded, RenditionAdmitted
+from pageturn.errors import PageturnError
+from pageturn.handles import check_of
+from pageturn.journal import Journal
+from pageturn.pages import Page
+from pageturn.stores import SessionRow, Store
+
+
+class Finding(NamedTuple):
+    """Something that is wrong, and where."""
+
+    session: str
+    what: str
+
+
+def examine(
+    store: Store, *, progress: Callable[[SessionRow, int], None] = lambda _row, _done: None
+) -> Iterator[Finding]:
+    """Every finding about a store: its own integrity, then each session's entries, words and handles."""
+    for problem in store.check():
+        yield Finding("", problem)
+    for row in store.sessions():
+        try:
+            journal = Journal(store, row)
+        except (PageturnError, AssertionError) as error:
+            yield Finding(row.id, f"cannot be read: {error}")
+            continue
+        if journal.state.staged:
+            yield Finding(row.id, f"{len(journal.state.staged)} proposals are staged; opening the session settles them")
+        yield from (Finding(row.id, what) for what in _examine_words(journal, partial(progress, row)))
+
+
+def _examine_words(journal: Journal, progress: Callable[[int], None]) -> Iterator[str]:
+    erased = {page.seq for page in journal.state.pages if page.erased}
+    try:
+        for record, entry in journal.entries():
+            progress(record.seq)
+            if isinstance(entry, MessageAdded) and entry.page.seq not in erased:
+                yield from _examine_page(journal, entry.page)
+            elif isinstance(entry, RenditionAdmitted):
+                yield from _examine_blob(journal, entry.digest, f"rendition at entry {record.seq}")
+    except PageturnError as error:
+        yield str(error)
+
+
+def _examine_page(journal: Journal, page: Page) -> Iterator[str]:
+    if page.check != check_of(journal.row.key, page.seq, page.digest):
+        yield f"{page.handle}: the handle does not belong to this session"
+    missing = False
+    for what in _examine_blob(journal, page.digest, page.handle):
+        missing = True
+        yield what
+    if not missing:
+        body = journal.store.blob(page.digest)
+        for digest in digests(body) if body is not None else ():
+            yield from _examine_blob(journal, digest, page.handle)
+
+
+def _examine_blob(journal: Journal, digest: str, owner: str) -> Iterator[str]:
+    data = journal.store.blob(digest)
+    if data is None:
+        yield f"{owner}: its words ({digest}) are missing"
+    elif digest_of(data) != digest:
+        yield f"{owner}: its words are not those that were written ({digest})"

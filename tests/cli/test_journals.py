@@ -1,0 +1,118 @@
+"""The commands that read a store, run as a user runs them."""
+
+import json
+
+import pytest
+
+import pageturn as pt
+from tests.cli.test_main import run
+from tests.sessions import open_session, take_turn
+
+
+@pytest.fixture
+def path(tmp_path):
+    file = str(tmp_path / "agent.db")
+    session = open_session(file, id="login-bug", scope="team")
+    session.append(pt.system("You are a coding agent."))
+    take_turn(session, 1)
+    session.append(pt.developer("hidden nudge", visibility=pt.Visibility.INTERNAL))
+    session.erase(session.append(pt.user("forget this")))
+    session.fork("branch")
+    session.close()
+    return file
+
+
+def test_sessions_are_listed_with_what_they_hold(path):
+    shown = run("sessions", path).stdout.splitlines()
+    assert shown[0].split() == ["session", "begun", "scope", "parent", "pages", "turns", "faults"]
+    assert shown[1].split() == ["branch", "2026-01-01", *shown[1].split()[2:3], "team", "login-bug", "5", "1", "0"]
+    assert shown[2].split()[0] == "login-bug"
+
+
+def test_pages_are_shown_without_internal_ones_unless_asked(path):
+    shown = run("show", path, "--session", "login-bug").stdout
+    for words in ("p2-", "bootstrap", "question 1", "result 1"):
+        assert words in shown
+    assert "hidden nudge" not in shown
+    assert "1 internal pages are not shown" in shown
+    assert "hidden nudge" in run("show", path, "-s", "login-bug", "--internal").stdout
+
+
+def test_recall_finds_what_may_be_seen_and_says_no_match(path):
+    found = run("recall", path, "result", "-s", "login-bug")
+    assert found.returncode == 0
+    assert "result 1" in found.stdout
+    assert "tool, bash" in found.stdout
+    for words in ("zebra", "nudge", "forget"):
+        missing = run("recall", path, words, "-s", "login-bug")
+        assert (missing.returncode, missing.stdout) == (1, "no match\n")
+    assert run("recall", path, "nudge", "-s", "login-bug", "--internal").returncode == 0
+
+
+def test_export_writes_json_lines_without_internal_text(path):
+    lines = run("export", path, "-s", "login-bug").stdout.splitlines()
+    assert [json.loads(line)["role"] for line in lines] == ["system", "user", "assistant", "tool"]
+    assert all(pt.from_json(pt.Message, line) for line in lines)
+    assert len(run("export", path, "-s", "login-bug", "--internal").stdout.splitlines()) == 5
+
+
+def test_the_newest_session_is_meant_where_none_is_named(path):
+    assert run("export", path).stdout == run("export", path, "-s", "branch").stdout
+
+
+def test_the_doctor_says_that_all_is_well(path):
+    healthy = run("doctor", path)
+    assert healthy.returncode == 0
+    assert healthy.stdout == "2 sessions, 10 entries: all is well\n"
+
+
+def test_the_doctor_says_what_is_wrong(path):
+    store = pt.Session.open(path)._journal.store
+    store._connection.execute("UPDATE blobs SET data = CAST(data || 'x' AS BLOB)")
+    ill = run("doctor", path)
+    assert ill.returncode == 1
+    assert "login-bug: p2-" in ill.stdout
+    assert "its words are not those that were written" in ill.stdout.replace("\n", " ")
+
+
+def test_vacuum_says_what_it_would_free_and_frees_it_when_told(path):
+    store = pt.Session.open(path)._journal.store
+    store._connection.execute("INSERT INTO blobs VALUES ('orphan', x'0011')")
+    assert run("vacuum", path).stdout == "would free 1 blobs, 2 bytes\n--yes does it\n"
+    assert run("vacuum", path, "--yes").stdout == "freed 1 blobs, 2 bytes\n"
+    assert run("vacuum", path).stdout == "would free 0 blobs, 0 bytes\n"
+
+
+@pytest.mark.parametrize("command", ["sessions", "show", "doctor", "vacuum", "export"])
+def test_a_store_that_is_not_there_is_one_line_and_is_not_made(command, tmp_path):
+    wrong = run(command, str(tmp_path / "none.db"))
+    assert wrong.returncode == 1
+    assert wrong.stderr.startswith("pageturn: store: expected the file of a store, got ")
+    assert len(wrong.stderr.splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_session_that_is_not_there_is_one_line_with_those_that_are(path):
+    wrong = run("show", path, "-s", "nope")
+    assert wrong.returncode == 1
+    assert wrong.stderr == "pageturn: session: expected a session of the store (branch, login-bug), got 'nope'\n"
+
+
+def test_a_file_that_is_no_store_is_one_line(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("notes " * 100)
+    wrong = run("show", str(file))
+    assert (wrong.returncode, len(wrong.stderr.splitlines())) == (1, 1)
+    assert "file is not a database" in wrong.stderr
+
+
+def test_text_with_control_characters_and_markup_is_shown_as_text(tmp_path):
+    file = str(tmp_path / "odd.db")
+    session = open_session(file)
+    session.append(pt.user("[red]not red[/red] \x1b[2J and [/] more"))
+    session.close()
+    shown = run("show", file)
+    assert shown.returncode == 0
+    assert "[red]not red[/red]" in shown.stdout
+    assert "\x1b" not in shown.stdout
+    assert "\x1b" not in run("recall", file, "more").stdout

@@ -1,0 +1,266 @@
+"""What every store must do, asked of each of them."""
+
+import threading
+
+import pytest
+
+from pageturn.errors import Conflict, InvalidInput, StoreError
+from pageturn.stores import (
+    Batch,
+    Document,
+    Loss,
+    MemoryStore,
+    Record,
+    SessionRow,
+    Snapshot,
+    Span,
+    SqliteStore,
+    open_store,
+)
+from pageturn.stores.words import hidden_parts, terms
+
+ALL = 10**9
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def store(request, tmp_path):
+    opened = MemoryStore() if request.param == "memory" else SqliteStore(str(tmp_path / "agent.db"))
+    opened.create(SessionRow("a", b"key", 1))
+    yield opened
+    opened.close()
+
+
+def batch(*numbers, blobs=None, texts=()):
+    blobs = blobs or {}
+    return Batch(
+        [Record(n, n * 10, b"{%d}" % n) for n in numbers],
+        blobs,
+        [Document(n, text) for n, text in zip(numbers, texts, strict=False)],
+        [(numbers[0], digest) for digest in blobs],
+    )
+
+
+def bodies(store, session="a", **bounds):
+    return [record.body for record in store.records(session, **bounds)]
+
+
+def test_records_come_back_in_order_and_by_range(store):
+    store.append("a", 0, batch(1, 2))
+    store.append("a", 2, batch(3))
+    assert bodies(store) == [b"{1}", b"{2}", b"{3}"]
+    assert bodies(store, after=1, upto=2) == [b"{2}"]
+    assert next(iter(store.records("a"))) == Record(1, 10, b"{1}")
+    assert store.session("a").head == 3
+
+
+def test_an_append_behind_another_record_is_a_conflict_and_changes_nothing(store):
+    store.append("a", 0, batch(1, 2))
+    with pytest.raises(Conflict) as caught:
+        store.append("a", 0, batch(1, blobs={"d": b"x"}, texts=["lost"]))
+    assert caught.value.missed == 2
+    assert bodies(store) == [b"{1}", b"{2}"]
+    assert store.blob("d") is None
+    assert store.search([Span("a", ALL)], "lost", 5) == []
+
+
+def test_a_batch_goes_in_whole_or_not_at_all(store):
+    broken = Batch([Record(1, 1, b"{}"), Record(1, 1, b"{}")], {"d": b"x"})
+    with pytest.raises(StoreError):
+        store.append("a", 0, broken)
+    assert bodies(store) == []
+    assert store.session("a").head == 0
+    assert store.blob("d") is None
+    store.append("a", 0, batch(1))
+    assert bodies(store) == [b"{1}"]
+
+
+def test_an_unknown_session_is_an_error_when_written_and_empty_when_read(store):
+    with pytest.raises(StoreError, match="no session 'b'"):
+        store.append("b", 0, batch(1))
+    assert store.session("b") is None
+    assert bodies(store, "b") == []
+    assert store.search([Span("b", ALL)], "x", 5) == []
+
+
+def test_a_session_is_created_once(store):
+    with pytest.raises(Conflict, match="session 'a' exists already"):
+        store.create(SessionRow("a", b"other", 2))
+    assert store.session("a") == SessionRow("a", b"key", 1)
+
+
+def test_sessions_are_listed_newest_first_and_by_scope(store):
+    store.create(SessionRow("b", b"k", 2, scope="team"))
+    store.create(SessionRow("c", b"k", 3, scope="team", parent="a", parent_seq=0))
+    assert [row.id for row in store.sessions()] == ["c", "b", "a"]
+    assert [row.id for row in store.sessions(scope="team")] == ["c", "b"]
+    assert store.sessions(scope="none") == []
+
+
+def test_blobs_are_kept_once_and_read_by_range(store):
+    store.append("a", 0, batch(1, blobs={"d": b"0123456789"}))
+    store.append("a", 1, batch(2, blobs={"d": b"0123456789"}))
+    assert store.blob("d") == b"0123456789"
+    assert store.blob("d", 3, 4) == b"3456"
+    assert store.blob("d", 8, 100) == b"89"
+    assert store.blob("d", 50, 5) == b""
+    assert store.blob("e") is None
+
+
+def test_a_large_blob_comes_back_whole(store):
+    data = bytes(range(256)) * 40_000
+    store.append("a", 0, batch(1, blobs={"big": data}))
+    assert store.blob("big") == data
+
+
+def test_a_snapshot_is_replaced(store):
+    assert store.snapshot("a") is None
+    store.keep_snapshot("a", Snapshot(1, b"one"))
+    store.keep_snapshot("a", Snapshot(2, b"two"))
+    assert store.snapshot("a") == Snapshot(2, b"two")
+
+
+TEXTS = [
+    "the login service in src/auth/login.py raises",
+    "nothing to see here",
+    "class UserAccountService handles HTTPServer requests",
+    "snake_case_name and login again, login twice",
+]
+
+
+@pytest.fixture
+def searched(store):
+    store.append("a", 0, batch(1, 2, 3, 4, texts=TEXTS))
+
+    def search(query, spans=None, limit=10):
+        return [found.seq for found in store.search(spans or [Span("a", ALL)], query, limit)]
+
+    return search
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("src/auth/login.py", {1}),
+        ("auth", {1}),
+        ("login.py", {1}),
+        ("login", {1, 4}),
+        ("UserAccountService", {3}),
+        ("useraccountservice", {3}),
+        ("account", {3}),
+        ("http server", {3}),
+        ("snake_case_name", {4}),
+        ("case", {4}),
+        ("zebra", set()),
+        ("the and of", set()),
+        ("", set()),
+        ('"quoted" OR (NOT', set()),
+        ("login AND NEAR(", {1, 4}),
+        ("raising", {1}),
+    ],
+)
+def test_words_are_found_whole_and_by_part(searched, query, found):
+    assert set(searched(query)) == found
+
+
+def test_better_matches_come_first_and_the_limit_holds(searched):
+    assert searched("login service auth")[0] == 1
+    assert len(searched("login", limit=1)) == 1
+
+
+def test_a_search_sees_only_its_spans(store, searched):
+    store.create(SessionRow("b", b"k", 2))
+    store.append("b", 0, batch(1, texts=["login of another"]))
+    assert searched("login", [Span("a", 3)]) == [1]
+    assert searched("login", [Span("b", ALL)]) == [1]
+    assert len(searched("login", [Span("a", ALL), Span("b", ALL)])) == 3
+
+
+def test_common_terms_do_not_hide_a_rare_one(store):
+    texts = [f"error number {n}" for n in range(1, 602)]
+    store.append("a", 0, batch(*range(1, 602), texts=texts))
+    assert store.search([Span("a", ALL)], "error 333", 3)[0].seq == 333
+    assert len(store.search([Span("a", ALL)], "error", 3)) == 3
+
+
+def test_erasing_removes_bytes_and_words_but_not_what_others_hold(store):
+    store.create(SessionRow("b", b"k", 2))
+    shared = {"mine": b"secret", "shared": b"common"}
+    store.append("a", 0, batch(1, blobs=shared, texts=["the secret word"]))
+    store.append("b", 0, batch(1, blobs={"shared": b"common"}))
+    losses = [Loss("a", 1, ["mine", "shared"], "the secret word")]
+    freed = store.erase("a", 1, Record(2, 20, b"{2}"), losses)
+    assert freed == (1, len(b"secret"))
+    assert store.blob("mine") is None
+    assert store.is_erased("mine")
+    assert store.blob("shared") == b"common"
+    assert not store.is_erased("shared")
+    assert store.search([Span("a", ALL)], "secret", 5) == []
+    assert bodies(store) == [b"{1}", b"{2}"]
+
+
+def test_an_erasure_that_comes_too_late_erases_nothing(store):
+    store.append("a", 0, batch(1, blobs={"d": b"x"}, texts=["word"]))
+    with pytest.raises(Conflict):
+        store.erase("a", 0, Record(1, 1, b"{}"), [Loss("a", 1, ["d"], "word")])
+    assert store.blob("d") == b"x"
+    assert store.search([Span("a", ALL)], "word", 5)
+
+
+def test_vacuum_says_first_and_frees_then(store):
+    store.append("a", 0, Batch([Record(1, 1, b"{}")], {"orphan": b"12345"}))
+    store.append("a", 1, batch(2, blobs={"needed": b"x"}))
+    assert store.vacuum(dry_run=True) == (1, 5)
+    assert store.blob("orphan") == b"12345"
+    assert store.vacuum(dry_run=False) == (1, 5)
+    assert store.blob("orphan") is None
+    assert store.blob("needed") == b"x"
+    assert store.vacuum(dry_run=True) == (0, 0)
+
+
+def test_a_sound_store_has_nothing_to_report(store):
+    store.append("a", 0, batch(1, 2))
+    store.create(SessionRow("b", b"k", 2, parent="a", parent_seq=2, head=2))
+    store.append("b", 2, batch(3))
+    assert store.check() == []
+
+
+def test_threads_share_a_store(store):
+    def work(name):
+        store.create(SessionRow(name, b"k", 1))
+        for n in range(1, 21):
+            store.append(name, n - 1, batch(n))
+
+    threads = [threading.Thread(target=work, args=(f"t{n}",)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [store.session(f"t{n}").head for n in range(4)] == [20] * 4
+    assert store.check() == []
+
+
+def test_a_url_says_which_store(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(open_store(":memory:"), MemoryStore)
+    for url in ("a.db", str(tmp_path / "b.db"), "sqlite:c.db", "sqlite:d.db?durability=normal"):
+        store = open_store(url)
+        assert isinstance(store, SqliteStore)
+        store.close()
+    assert {path.name for path in tmp_path.iterdir()} >= {"a.db", "b.db", "c.db", "d.db"}
+
+
+@pytest.mark.parametrize("url", ["redis://host", "sqlite:a.db?durability=maybe", "sqlite:a.db?speed=high"])
+def test_a_url_that_means_nothing_is_refused(url):
+    with pytest.raises(InvalidInput, match="url: expected"):
+        open_store(url)
+
+
+def test_camel_case_hides_its_parts_and_stopwords_say_nothing():
+    assert set(hidden_parts("UserAccount parseHTTPResponse plain").split()) == {
+        "User",
+        "Account",
+        "parse",
+        "HTTP",
+        "Response",
+    }
+    assert terms("Which commit broke the login?") == ["commit", "broke", "login"]

@@ -1,0 +1,124 @@
+"""The SQLite file: other people's files, newer formats, full and read-only disks, erased bytes."""
+
+import sqlite3
+
+import pytest
+
+import pageturn as pt
+from pageturn.errors import StoreError
+from pageturn.stores import SessionRow, SqliteStore
+
+
+def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "other.db"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE notes (text)")
+    with pytest.raises(StoreError, match="a SQLite file of another program"):
+        SqliteStore(str(path))
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("notes",)]
+
+
+def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
+    path = tmp_path / "text.db"
+    path.write_text("just some text, longer than a header of SQLite would be" * 20)
+    before = path.read_bytes()
+    with pytest.raises(StoreError, match="file is not a database"):
+        pt.Session.open(str(path))
+    assert path.read_bytes() == before
+
+
+def test_a_newer_format_is_refused_with_both_numbers(tmp_path):
+    path = str(tmp_path / "new.db")
+    SqliteStore(path).close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreError, match=r"written by a newer pageturn \(format 99, this one reads 1\)"):
+        pt.Session.open(path)
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path):
+    with pytest.raises(StoreError, match="unable to open database file"):
+        pt.Session.open(str(tmp_path / "no" / "such" / "folder.db"))
+
+
+@pytest.fixture
+def full_disk(tmp_path):
+    """A session on a store that may not grow any more."""
+    store = SqliteStore(str(tmp_path / "full.db"))
+    session = pt.Session.open(store, id="s")
+    session.append(pt.user("before"))
+    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    yield session, store
+    store.close()
+
+
+def test_a_full_disk_refuses_the_append_and_loses_nothing(full_disk):
+    session, store = full_disk
+    with pytest.raises(StoreError, match="database or disk is full"):
+        session.append(pt.user("x" * 200_000))
+    assert [message.text for message in session.messages()] == ["before"]
+    store._connection.execute("PRAGMA max_page_count = 1000000")
+    session.append(pt.user("after"))
+    assert [message.text for message in session.messages()] == ["before", "after"]
+
+
+def test_a_boundary_on_a_broken_store_is_a_flush_miss(full_disk):
+    session, store = full_disk
+    store._connection.execute("PRAGMA query_only = ON")
+    assert session.recall("zebra") == pt.NoMatch()
+    assert session.checkpoint() == pt.FlushMiss()
+    assert session.fault_counts() == {"no_match": 1, "flush_miss": 1}
+    store._connection.execute("PRAGMA query_only = OFF")
+    store._connection.execute("PRAGMA max_page_count = 1000000")
+    assert session.checkpoint() is None
+    assert pt.Session.open(store, id="s").fault_counts() == {"no_match": 1, "flush_miss": 1}
+
+
+def test_leaving_a_session_that_could_not_be_written_is_an_error(full_disk):
+    session, store = full_disk
+    store._connection.execute("PRAGMA query_only = ON")
+    with pytest.raises(StoreError, match="flush miss"), session:
+        pass
+
+
+def test_a_read_only_file_can_be_read_and_not_written(tmp_path):
+    path = str(tmp_path / "ro.db")
+    with pt.Session.open(path, id="s") as session:
+        session.append(pt.user("kept"))
+    store = SqliteStore(path)
+    store._connection.execute("PRAGMA query_only = ON")
+    session = pt.Session.open(store, id="s")
+    with pytest.raises(StoreError, match="readonly"):
+        session.append(pt.user("lost"))
+    assert [message.text for message in session.messages()] == ["kept"]
+
+
+def test_erased_bytes_are_gone_from_the_file(tmp_path):
+    path = tmp_path / "e.db"
+    session = pt.Session.open(str(path), id="s")
+    page = session.append(pt.user("the launch code is 8675309-tulip " + "pad " * 3_000))
+    session.append(pt.user("other"))
+    session.erase(page)
+    session.close()
+    data = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert b"8675309" not in data
+    assert b"tulip" not in data
+
+
+def test_the_default_writes_through_to_the_disk_at_every_append(tmp_path):
+    store = SqliteStore(str(tmp_path / "d.db"))
+    assert store._connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    lazy = SqliteStore(str(tmp_path / "n.db"), durability="normal")
+    assert lazy._connection.execute("PRAGMA synchronous").fetchone() == (1,)  # NORMAL
+
+
+def test_damage_is_reported(tmp_path):
+    store = SqliteStore(str(tmp_path / "c.db"))
+    store.create(SessionRow("s", b"k", 1))
+    session = pt.Session.open(store, id="s")
+    session.append(pt.user("hello"))
+    store._connection.execute("UPDATE sessions SET head = head + 1")
+    assert "session s: 2 records up to 2, but its head is 3" in store.check()

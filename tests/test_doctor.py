@@ -1,0 +1,55 @@
+"""The doctor finds what is wrong, and nothing else."""
+
+import pytest
+
+import pageturn as pt
+from pageturn.doctor import examine
+from pageturn.stores import MemoryStore
+from tests.sessions import open_session, take_turn
+
+
+@pytest.fixture
+def store():
+    opened = MemoryStore()
+    session = open_session(opened)
+    take_turn(session, 1)
+    page = session.append(pt.tool_result("c9", "large " * 2_000))
+    session.write_back(pt.Proposal(field="compressed", value="large, many times", evidence=(page.handle,)))
+    session.pin("a rule", structured="rule")
+    session.erase(session.append(pt.user("forget me")))
+    session.fork("child").append(pt.user("more"))
+    return opened
+
+
+def findings(store):
+    return [finding.what for finding in examine(store)]
+
+
+def test_a_sound_store_has_no_findings(store):
+    assert findings(store) == []
+
+
+def test_progress_covers_every_entry(store):
+    seen = []
+    list(examine(store, progress=lambda row, seq: seen.append((row.id, seq))))
+    assert len(seen) == sum(row.head for row in store.sessions())
+
+
+@pytest.mark.parametrize(
+    ("damage", "what"),
+    [
+        ("DELETE FROM blobs", "are missing"),
+        ("UPDATE blobs SET data = CAST(data || 'x' AS BLOB)", "are not those that were written"),
+        ("UPDATE sessions SET key = x'00'", "does not belong to this session"),
+        ("DELETE FROM records WHERE seq = 4", "cannot be read"),
+        (
+            "UPDATE records SET body = CAST('{}' AS BLOB) WHERE seq = 3",
+            "entry 3: $.entry: expected a value, got nothing",
+        ),
+        ("UPDATE sessions SET head = 99 WHERE id = 's'", "but its head is 99"),
+    ],
+)
+def test_damage_is_found(store, damage, what):
+    store._connection.execute("DELETE FROM snapshots")
+    store._connection.execute(damage)
+    assert any(what in finding for finding in findings(store)), findings(store)

@@ -1,0 +1,98 @@
+"""The journal: every entry has a frozen form, old journals are read for ever, snapshots are only a short cut."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+import pageturn as pt
+from pageturn import entries as e
+from pageturn.entries import Entry
+from pageturn.journal import Journal
+from pageturn.pages import Page
+from pageturn.state import SessionState, apply
+from pageturn.stores import MemoryStore, Snapshot
+from tests.sessions import open_session, take_turn
+
+GOLDEN = Path(__file__).parent / "golden" / "journals"
+VERSIONS = sorted(GOLDEN.glob("*.jsonl"))
+
+
+@pytest.mark.parametrize("path", VERSIONS, ids=lambda path: path.stem)
+def test_every_line_of_a_golden_journal_is_read_and_written_byte_for_byte(path):
+    for line in path.read_bytes().splitlines():
+        assert pt.to_json(pt.from_json(Entry, line)) == line
+
+
+def test_the_golden_journals_hold_every_kind_of_entry():
+    kinds = {type(pt.from_json(Entry, line)) for path in VERSIONS for line in path.read_bytes().splitlines()}
+    assert kinds == set(Entry.__subclasses__())
+
+
+@pytest.mark.parametrize("path", VERSIONS, ids=lambda path: path.stem)
+def test_a_golden_journal_comes_to_the_same_state(path):
+    state = SessionState()
+    for seq, line in enumerate(path.read_bytes().splitlines(), start=1):
+        apply(state, seq, pt.from_json(Entry, line))
+    assert [page.seq for page in state.live_pages()] == [2, 3, 5, 7, 8, 10, 12, 32]
+    assert (state.turn, state.turns, list(state.pins)) == (2, [8], [5])
+    assert (state.plan.version, state.preferences, list(state.notes)) == (1, {12: "me"}, ["os"])
+    assert (state.policy, state.grants, state.next_txn) == (pt.Reset(9_000), {"team"}, 2)
+    assert [record.entry.fault.code for record in state.faults] == ["no_match"]
+    assert state.usage == pt.Usage(input_tokens=10, output_tokens=2)
+
+
+def test_unknown_fields_of_an_entry_are_kept():
+    line = b'{"entry":"pin","page":3,"why":"because"}'
+    assert pt.to_json(pt.from_json(Entry, line)) == line
+    page = b'{"entry":"message","page":{"seq":1,"check":"abcd","id":"i","role":"user","kind":"conversation","digest":"d","size":1,"tokens":1,"mood":"good"}}'
+    assert pt.to_json(pt.from_json(Entry, page)) == page
+
+
+def test_a_snapshot_is_only_a_short_cut():
+    store = MemoryStore()
+    session = open_session(store)
+    for number in range(3):
+        take_turn(session, number)
+    session.undo()
+    session.checkpoint()
+    take_turn(session, 9)
+    with_snapshot = Journal.open(store, "s").state
+    store._connection.execute("DELETE FROM snapshots")
+    assert Journal.open(store, "s").state == with_snapshot == session._journal.state
+    for damaged in (b"", b"garbage", msgspec.msgpack.encode({"format": 99, "state": {}})):
+        store.keep_snapshot("s", Snapshot(session._journal.head, damaged))
+        assert Journal.open(store, "s").state == with_snapshot
+
+
+def test_a_long_journal_is_saved_now_and_then():
+    store = MemoryStore()
+    session = open_session(store)
+    assert store.snapshot("s") is None
+    session.append(*(pt.user(f"message {number}") for number in range(2_100)))
+    assert store.snapshot("s").seq == session._journal.head
+
+
+def test_the_form_of_a_snapshot_has_its_number():
+    """When this fails, raise `_SNAPSHOT_FORMAT` in journal.py and put the new fields here."""
+    assert SessionState.__struct_fields__ == (
+        "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "preferences", "notes", "renditions", "fields",
+        "policy", "grants", "faults", "usage", "resets", "next_txn", "staged", "settled",
+    )  # fmt: skip
+    assert Page.__struct_fields__ == (
+        "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "visibility", "synthetic", "calls", "results",
+        "undone", "erased",
+    )  # fmt: skip
+
+
+def test_an_entry_that_nobody_knows_is_an_error_with_its_place():
+    store = MemoryStore()
+    open_session(store)
+    store._connection.execute('UPDATE records SET body = CAST(\'{"entry":"telepathy"}\' AS BLOB)')
+    with pytest.raises(pt.StoreError, match=r"session 's', entry 1: \$\.entry: expected one of .*, got 'telepathy'"):
+        open_session(store)
+
+
+def test_entries_are_applied_in_order_and_none_is_left_out():
+    with pytest.raises(AssertionError, match="entry 2 after 0"):
+        apply(SessionState(), 2, e.Unpinned(page=1))

@@ -1,0 +1,169 @@
+"""Recall: what was ever said is found, by words or by handle, or a fault says why not."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+from pageturn.handles import check_of, handle, parse
+from pageturn.stores import MemoryStore
+from tests.sessions import open_session, take_turn
+
+
+def test_a_hit_says_where_it_comes_from():
+    session = open_session()
+    session.append(pt.user("look into it"))
+    session.append(pt.assistant(pt.ToolCall(id="c", name="read_file", arguments='{"path":"src/auth/login.py"}')))
+    page = session.append(pt.tool_result("c", "def login():\n    raise KeyError('exp')"))
+    hit = session.recall("KeyError exp").hits[0]
+    assert (hit.handle, hit.session, hit.turn) == (page.handle, "s", 2)
+    assert (hit.role, hit.kind, hit.tool) == (pt.Role.TOOL, pt.PageKind.EVIDENCE, "read_file")
+    assert (hit.size, hit.digest, hit.shown) == (page.size, page.digest, None)
+    assert "raise KeyError" in hit.excerpt
+    assert session.recall("login.py").hits[0].tool == "read_file"
+
+
+def test_the_excerpt_surrounds_the_match():
+    session = open_session()
+    session.append(pt.tool_result("c", "filler " * 500 + "the needle is here " + "filler " * 500))
+    excerpt = session.recall("needle").hits[0].excerpt
+    assert "the needle is here" in excerpt
+    assert excerpt.startswith("... ")
+    assert len(excerpt) < 320
+
+
+def test_the_limit_holds_although_undone_pages_match_better():
+    session = open_session()
+    for number in range(4):
+        session.append(pt.user(f"walrus {number}"), pt.assistant("ok"))
+    for _ in range(30):
+        session.append(pt.user("walrus walrus walrus"), pt.assistant("ok"))
+    session.undo(30)
+    assert len(session.recall("walrus", limit=3).hits) == 3
+    assert {hit.excerpt for hit in session.recall("walrus", limit=10).hits} == {f"walrus {n}" for n in range(4)}
+
+
+@pytest.mark.parametrize("query", ["zebra", "", "   ", "the of and", "?!", '"'])
+def test_nothing_found_is_a_fault_and_is_recorded(query):
+    session = open_session()
+    session.append(pt.user("hello"))
+    assert session.recall(query) == pt.NoMatch()
+    record = session.faults()[-1]
+    assert (record.entry.fault, record.entry.detail) == (pt.NoMatch(), query)
+
+
+def test_four_failures_have_four_codes():
+    store = MemoryStore()
+    session = open_session(store)
+    page = session.append(pt.user("hello world"))
+    assert session.recall("zebra").code == "no_match"
+    assert session.recall("hello", scope="team").code == "denied"
+    store._connection.execute("DELETE FROM blobs")
+    assert session.recall("hello").code == "backend_error"
+    assert session.resolve(page.handle).code == "backend_error"
+    store._connection.execute("DROP TABLE words")
+    assert session.recall("hello").code == "backend_error"
+    assert session.fault_counts() == {"no_match": 1, "denied": 1, "backend_error": 3}
+
+
+def test_a_limit_below_one_is_refused():
+    with pytest.raises(pt.InvalidInput, match="limit: expected 1 or more, got 0"):
+        open_session().recall("x", limit=0)
+
+
+@pytest.fixture
+def team():
+    store = MemoryStore()
+    other = open_session(store, id="other", scope="team")
+    other.append(pt.user("the deploy key is in vault"))
+    other.append(pt.developer("vault hint", visibility=pt.Visibility.INTERNAL))
+    mine = open_session(store, id="mine", scope="team", seed=2)
+    mine.append(pt.user("my own vault"))
+    foreign = open_session(store, id="foreign", seed=3)
+    foreign.append(pt.user("foreign vault"))
+    return mine, other, foreign
+
+
+def excerpts(recalled):
+    return {hit.excerpt for hit in recalled.hits}
+
+
+def test_recall_stays_in_its_session_unless_a_scope_is_asked_for(team):
+    mine, _, _ = team
+    assert excerpts(mine.recall("vault")) == {"my own vault"}
+    assert excerpts(mine.recall("vault", scope="team")) == {"my own vault", "the deploy key is in vault"}
+
+
+def test_another_scope_must_be_granted(team):
+    _, _, foreign = team
+    assert foreign.recall("vault", scope="team") == pt.Denied("scope 'team' is not granted")
+    foreign.grant("team")
+    assert len(foreign.recall("vault", scope="team").hits) == 3
+    foreign.grant("team", allowed=False)
+    assert foreign.recall("vault", scope="team").is_denied
+
+
+def test_internal_text_of_another_session_is_hidden_unless_asked_for(team):
+    mine, other, _ = team
+    assert "vault hint" not in excerpts(mine.recall("vault", scope="team"))
+    assert "vault hint" in excerpts(mine.recall("vault", scope="team", internal=True))
+    assert "vault hint" in excerpts(other.recall("vault"))
+
+
+def test_a_handle_resolves_to_the_original_with_provenance():
+    session = open_session()
+    result = take_turn(session, 1)
+    resolved = session.resolve(result.handle)
+    assert resolved.message == next(m for m in session.messages() if m.role == pt.Role.TOOL)
+    assert (resolved.text, resolved.start, resolved.end, resolved.size) == ("result 1", 0, 8, 8)
+    assert (resolved.turn, resolved.role, resolved.tool) == (2, pt.Role.TOOL, "bash")
+    assert (resolved.kind, resolved.digest) == (pt.PageKind.EVIDENCE, result.digest)
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40), st.integers(0, 60), st.integers(0, 60)
+)
+def test_a_range_of_bytes_is_always_text(text, start, length):
+    session = open_session()
+    page = session.append(pt.user(text))
+    resolved = session.resolve(page.handle, start=start, length=length)
+    assert resolved.text in text
+    assert len(resolved.text.encode()) <= length
+    if start == 0 and length >= len(text.encode()):
+        assert resolved.text == text
+
+
+@pytest.mark.parametrize(
+    "handle", ["", "p1", "p1-aaaa", "p999999-aaaa", "P2-ABCD", "p2-abcd\n", "[p2-abcd]", "p02-abcd", "x" * 10_000]
+)
+def test_a_look_alike_of_a_handle_resolves_to_nothing(handle):
+    session = open_session()
+    session.append(pt.user("secret"))
+    assert session.resolve(handle) == pt.NoMatch()
+
+
+def test_no_other_check_opens_a_page():
+    session = open_session()
+    page = session.append(pt.user("secret"))
+    tried = {f"p{page.seq}-{a}{b}{c}{d}" for a in "abc" for b in "def" for c in "ghi" for d in "jkl"} - {page.handle}
+    assert all(session.resolve(other) == pt.NoMatch() for other in tried)
+
+
+def test_handles_of_other_sessions_and_forks_do_not_resolve():
+    store = MemoryStore()
+    one, two = open_session(store, id="one"), open_session(store, id="two", seed=2)
+    first, second = one.append(pt.user("same")), two.append(pt.user("same"))
+    assert first.seq == second.seq
+    assert one.resolve(second.handle) == pt.NoMatch()
+    fork = one.fork("three")
+    ours, theirs = one.append(pt.user("ours")), fork.append(pt.user("theirs"))
+    assert ours.seq == theirs.seq
+    assert fork.resolve(ours.handle) == pt.NoMatch()
+    assert fork.resolve(first.handle).text == "same"
+
+
+@given(st.binary(min_size=16, max_size=16), st.integers(1, 10**12), st.text("0123456789abcdef", min_size=4, max_size=8))
+def test_a_handle_is_read_as_it_was_written(key, seq, digest):
+    check = check_of(key, seq, digest)
+    assert parse(handle(seq, check)) == (seq, check)
+    assert check == check_of(key, seq, digest)

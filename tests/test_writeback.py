@@ -1,0 +1,275 @@
+"""Writeback: five checks, two outcomes, and nothing that a model wrote by another door."""
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+from pageturn import proposals as p
+from pageturn.entries import Committed, Rejected
+from pageturn.proposals import Op
+from pageturn.stores import MemoryStore
+from pageturn.writeback import summary_floor
+from tests import strategies
+from tests.sessions import open_session, take_turn
+
+
+@pytest.fixture
+def session():
+    opened = open_session(scope="team")
+    opened.append(pt.system("You are an agent. " * 20))
+    for number in range(3):
+        take_turn(opened, number)
+    opened.append(pt.user("a long story about a login bug " * 100))
+    return opened
+
+
+def evidence(session, *indices):
+    pages = session.pages()
+    return tuple(pages[index].handle for index in indices)
+
+
+def reason(outcome):
+    assert isinstance(outcome, Rejected)
+    return outcome.reason
+
+
+def propose(session, field, value, indices=(-1,), **fields):
+    return session.write_back(pt.Proposal(field=field, value=value, evidence=evidence(session, *indices), **fields))
+
+
+def test_a_summary_of_pages_is_admitted_as_a_rendition(session):
+    summary = "The user tells at length of a login bug; nothing is decided yet. " * 5
+    outcome = propose(session, "summary", summary, (1, -1))
+    assert outcome == Committed(txn=0)
+    rendition = session._journal.state.renditions[0]
+    assert (rendition.first, rendition.last) == (session.pages()[1].seq, session.pages()[-1].seq)
+    assert rendition.level is pt.ResidencyLevel.COMPRESSED
+    assert rendition.tokens == pt.counter_for("gpt-5").text(summary)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fields", "detail"),
+    [
+        ("summary", "", {}, "summary needs some text"),
+        ("summary", " \n ", {}, "summary needs some text"),
+        ("summary", 5, {}, "summary needs some text, got 5"),
+        ("summary", "x", {"op": Op.MERGE}, "summary cannot be changed by merge"),
+        ("plan", {"steps": ["a"]}, {"op": Op.SET_WITH_VERSION, "version": 0}, "goal: expected a value, got nothing"),
+        ("plan", "mend it", {}, "plan cannot be changed by append"),
+        ("messages", "x", {}, "no field 'messages'"),
+        ("memory.", "x", {}, "no field 'memory.'"),
+        ("memory.notes", "x", {"op": Op.MERGE}, "merge needs an object, got str"),
+        ("memory.notes", "x" * 1_000_001, {}, "bytes are more than 1,000,000"),
+    ],
+)
+def test_what_does_not_have_the_form_of_its_field_is_a_schema_mismatch(session, field, value, fields, detail):
+    assert detail in reason(propose(session, field, value, **fields)).detail
+    assert session._journal.state.fields == {}
+
+
+def test_a_proposal_without_evidence_that_counts_fails_its_provenance(session):
+    undone = session.append(pt.user("q"), pt.assistant("a"))[1]
+    session.undo()
+    for handles in ((), ("p1-aaaa",), ("nonsense",), (undone.handle,)):
+        outcome = session.write_back(pt.Proposal(field="memory.x", value=1, evidence=handles))
+        assert isinstance(reason(outcome), p.ProvenanceFail)
+    assert isinstance(reason(propose(session, "compressed", "short", (1, 2))), p.ProvenanceFail)
+
+
+def test_a_proposal_in_a_scope_that_is_not_granted_is_denied(session):
+    assert isinstance(reason(propose(session, "preference", "be brief", scope="other")), p.ScopeDenied)
+    assert isinstance(propose(session, "preference", "be brief", scope="team"), Committed)
+    session.grant("other")
+    assert isinstance(propose(session, "preference", "be brief", scope="other"), Committed)
+    session.grant("other", allowed=False)
+    assert isinstance(reason(propose(session, "preference", "be brief", scope="other")), p.ScopeDenied)
+
+
+def test_a_write_that_has_not_seen_the_present_version_is_destructive(session):
+    def write(version):
+        return propose(session, "memory.fact", f"v{version}", op=Op.SET_WITH_VERSION, version=version)
+
+    assert isinstance(write(0), Committed)
+    assert reason(write(0)) == p.DestructiveOp()
+    assert reason(write(None)) == p.DestructiveOp()
+    assert isinstance(write(1), Committed)
+    assert session.memory("fact") == "v1"
+
+
+def test_the_form_of_a_page_has_versions_of_its_own(session):
+    def write(index, version):
+        return propose(session, "structured", f"form {version}", (index,), op=Op.SET_WITH_VERSION, version=version)
+
+    assert isinstance(write(0, 0), Committed)
+    assert isinstance(write(-1, 0), Committed)
+    assert reason(write(0, 0)) == p.DestructiveOp()
+    assert isinstance(write(0, 1), Committed)
+
+
+def test_a_plan_by_a_model_must_know_the_plan_that_it_replaces(session):
+    session.plan("first")
+    assert reason(propose(session, "plan", "second", op=Op.SET_WITH_VERSION, version=0)) == p.DestructiveOp()
+    assert isinstance(
+        propose(session, "plan", {"goal": "second", "steps": ["a"]}, op=Op.SET_WITH_VERSION, version=1), Committed
+    )
+    assert session.plan_in_force == pt.Plan(goal="second", steps=("a",))
+
+
+def test_a_summary_may_not_cover_rules(session):
+    outcome = propose(session, "summary", "everything so far, in short " * 12, (0, -1))
+    assert "a summary may not cover rules" in reason(outcome).detail
+    session.pin(session.pages()[2])
+    assert "may not cover rules" in reason(propose(session, "summary", "so far, in short " * 12, (1, -1))).detail
+
+
+def test_a_level_that_is_not_on_the_path_of_the_kind_is_a_violation(session):
+    assert (
+        "a bootstrap page has no compressed form" in reason(propose(session, "compressed", "be an agent", (0,))).detail
+    )
+    assert isinstance(propose(session, "structured", "be an agent", (0,)), Committed)
+    assert isinstance(propose(session, "structured", "a story about a bug"), Committed)
+
+
+def test_a_rendition_that_saves_nothing_is_a_violation(session):
+    assert "are not fewer than" in reason(propose(session, "compressed", "very long " * 2_000)).detail
+
+
+@pytest.mark.parametrize(
+    ("covered", "written", "accepted"),
+    [
+        (770_000, 12, False),
+        (770_000, 180, False),
+        (10_000, 80, True),
+        (10_000, 49, False),
+        (255, 1, True),
+        (770_000, 770, True),
+    ],
+)
+def test_the_floor_of_a_summary(covered, written, accepted):
+    assert (written >= summary_floor(covered)) is accepted
+
+
+def test_a_summary_that_is_a_loss_is_rejected():
+    session = open_session()
+    first = session.append(pt.user("word " * 260_000))
+    last = session.append(pt.tool_result("c", "data " * 510_000))
+    tokens = sum(page.tokens for page in session.pages())
+    assert 765_000 < tokens < 775_000
+    tiny = pt.Proposal(field="summary", value="all went well " * 45, evidence=(first.handle, last.handle))
+    assert 130 < pt.counter_for("gpt-5").text(tiny.value) < 190
+    assert "a loss, not a summary" in reason(session.write_back(tiny)).detail
+    assert session._journal.state.renditions == []
+    fine = msgspec.structs.replace(tiny, value="all went well " * 400)
+    assert isinstance(session.write_back(fine), Committed)
+
+
+def test_fields_are_appended_merged_and_set(session):
+    propose(session, "memory.list", "a")
+    propose(session, "memory.list", {"b": 1})
+    propose(session, "memory.map", {"a": 1, "b": 1}, op=Op.MERGE)
+    propose(session, "memory.map", {"b": 2}, op=Op.MERGE)
+    assert session.memory("list") == ["a", {"b": 1}]
+    assert session.memory("map") == {"a": 1, "b": 2}
+    assert session.memory("none") is None
+    assert "does not fit" in reason(propose(session, "memory.map", "x")).detail
+    assert "does not fit" in reason(propose(session, "memory.list", {"x": 1}, op=Op.MERGE)).detail
+    assert open_session(session._journal.store).memory("map") == {"a": 1, "b": 2}
+
+
+def test_the_same_key_is_done_once(session):
+    first = propose(session, "memory.x", 1, key="k")
+    assert propose(session, "memory.x", 1, key="k") == first
+    assert (
+        open_session(session._journal.store).write_back(
+            pt.Proposal(field="memory.x", value=2, evidence=evidence(session, 0), key="k")
+        )
+        == first
+    )
+    refused = propose(session, "nothing", 1, key="bad")
+    assert propose(session, "nothing", 1, key="bad") == refused
+    assert session.memory("x") == [1]
+
+
+def test_transactions_are_numbered_on_across_restarts(session):
+    propose(session, "memory.x", 1)
+    propose(session, "nothing", 1)
+    again = open_session(session._journal.store)
+    assert propose(again, "memory.x", 2).txn == 2
+
+
+def test_rejected_proposals_stay_in_the_journal_with_their_reason(session):
+    propose(session, "nothing", "x")
+    entries = [entry for _, entry in session._journal.entries()]
+    assert entries[-1] == Rejected(txn=0, reason=p.SchemaMismatch("no field 'nothing'"))
+    assert entries[-2].proposal.field == "nothing"
+
+
+class Interrupted(Exception):
+    pass
+
+
+class StoreThatStops(MemoryStore):
+    """Goes down after so many appends, as a crash would."""
+
+    appends_left = 10**9
+
+    def append(self, session, after, batch):
+        if self.appends_left == 0:
+            raise Interrupted
+        self.appends_left -= 1
+        super().append(session, after, batch)
+
+
+@pytest.mark.parametrize(("field", "settled"), [("memory.x", Committed), ("nothing", Rejected)])
+def test_a_proposal_that_a_crash_left_staged_is_settled_at_the_next_opening(field, settled):
+    store = StoreThatStops()
+    session = open_session(store)
+    page = session.append(pt.user("x"))
+    store.appends_left = 1
+    with pytest.raises(Interrupted):
+        session.write_back(pt.Proposal(field=field, value=1, evidence=(page.handle,), key="k"))
+    store.appends_left = 10**9
+    again = open_session(store)
+    assert again._journal.state.staged == {}
+    assert isinstance(again._journal.state.settled["k"], settled)
+    head = again._journal.head
+    assert open_session(store)._journal.head == head
+
+
+def test_a_proposal_that_could_not_be_settled_is_settled_at_the_next_boundary():
+    store = MemoryStore()
+    session = open_session(store)
+    page = session.append(pt.user("x"))
+    genuine = session._settle
+    session._settle = lambda txn: store._connection.execute("PRAGMA query_only = ON") and genuine(txn)
+    with pytest.raises(pt.StoreError):
+        session.write_back(pt.Proposal(field="memory.x", value=1, evidence=(page.handle,)))
+    session._settle = genuine
+    assert session.checkpoint() == pt.FlushMiss()
+    store._connection.execute("PRAGMA query_only = OFF")
+    assert session.checkpoint() is None
+    assert session.memory("x") == [1]
+
+
+@given(st.builds(
+    pt.Proposal,
+    field=st.sampled_from(["summary", "compressed", "structured", "plan", "preference", "memory.a", "x"]) | strategies.text,
+    value=strategies.json_values,
+    op=st.sampled_from(Op),
+    evidence=st.lists(st.sampled_from(["first", "second", "p1-aaaa"]) | strategies.text, max_size=3).map(tuple),
+    scope=st.none() | strategies.text,
+    version=st.none() | st.integers(0, 3),
+    key=st.none() | strategies.text,
+))  # fmt: skip
+def test_any_proposal_is_committed_or_rejected_and_the_journal_says_which(proposal):
+    session = open_session()
+    first, second = session.append(pt.user("hello " * 50), pt.user("world " * 50))
+    names = {"first": first.handle, "second": second.handle}
+    proposal = msgspec.structs.replace(proposal, evidence=tuple(names.get(h, h) for h in proposal.evidence))
+    outcome = session.write_back(proposal)
+    assert isinstance(outcome, Committed | Rejected)
+    again = open_session(session._journal.store)
+    assert again._journal.state == session._journal.state
+    assert again._journal.state.staged == {}
