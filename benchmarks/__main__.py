@@ -2,13 +2,14 @@
 
 from rich.console import Console
 
-from benchmarks import stopwatch, values
+from benchmarks import journal, stopwatch, values
 
 
 def main() -> None:
     console = Console(width=100)
     console.print(f"[dim]{stopwatch.machine()}; best of several runs; compare ratios, not milliseconds[/]")
     values.show(console)
+    journal.show(console)
 
 
 if __name__ == "__main__":

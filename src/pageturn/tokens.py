@@ -6,7 +6,7 @@ o200k count with a slope and an offset that were fitted on prompt sizes that pro
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from math import ceil
 from typing import Any, NamedTuple, Protocol
 
@@ -90,6 +90,7 @@ _OPAQUE_FILE_TOKENS = 2_000  # a document whose text nobody here can read
 _REDACTED_CHARS = 5  # base64 of encrypted text: 4/3 characters a byte, about 4 bytes a token
 
 
+@lru_cache(maxsize=256)
 def counter_for(model: str) -> TokenCounter:
     """The counter for a model, by its name; an unknown one is estimated."""
     name = model.lower()

@@ -157,9 +157,7 @@ class SqliteStore:
             freed = self._drop_unnamed(db, {digest for loss in losses for digest in loss.digests})
             # The index keeps deleted words until its segments are merged.
             db.execute("INSERT INTO words(words) VALUES ('optimize')")
-        with _translated(self.path):
-            # ... and the log keeps old pages until it is emptied.
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        self._rewrite()
         return freed
 
     def is_erased(self, digest: str) -> bool:
@@ -173,8 +171,7 @@ class SqliteStore:
             if not dry_run:
                 db.execute(f"DELETE {unnamed}")
         if not dry_run:
-            with _translated(self.path):
-                self._connection.execute("VACUUM")
+            self._rewrite()
         return freed
 
     def check(self) -> list[str]:
@@ -217,6 +214,12 @@ class SqliteStore:
         db.execute("UPDATE sessions SET head = ? WHERE number = ?", (after + len(batch.records), number))
         return int(number)
 
+    def _rewrite(self) -> None:
+        """Write the file anew, without free pages and without a log, in which deleted bytes would linger."""
+        with _translated(self.path):
+            self._connection.execute("VACUUM")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
     def _numbers(self, db: sqlite3.Connection, session: str) -> list[int]:
         return [row[0] for row in db.execute("SELECT number FROM sessions WHERE id = ?", (session,))]
 
@@ -258,7 +261,6 @@ class SqliteStore:
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=_BUSY_MS / 1_000, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
-        connection.execute("PRAGMA secure_delete = ON")
         return connection
 
     def _prepare(self, db: sqlite3.Connection) -> None:

@@ -6,15 +6,20 @@ anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; 
 
 import re
 
-# Anchored at a word boundary, so that a megabyte without a space is looked at once and not from every letter.
-_CAMEL = re.compile(r"\b(?=[A-Za-z0-9]*[a-z0-9][A-Z]|[A-Za-z0-9]*[A-Z]{2}[a-z])[A-Za-z0-9]+")
+_RUN = re.compile(r"[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(r"\w[\w./:@-]*\w|\w")
 
 
 def hidden_parts(text: str) -> str:
     """The parts of the CamelCase words of a text."""
-    return " ".join(dict.fromkeys(part for word in set(_CAMEL.findall(text)) for part in _PART.findall(word)))
+    mixed = [word for word in dict.fromkeys(_RUN.findall(text)) if _is_mixed(word)]
+    return " ".join(dict.fromkeys(part for word in mixed for part in _PART.findall(word)))
+
+
+def _is_mixed(word: str) -> bool:
+    rest = word[1:]
+    return rest != rest.lower() and word != word.upper()
 
 
 _STOPWORDS = frozenset(

@@ -1,0 +1,193 @@
+"""The journal: durable appends beside raw SQLite writing the same rows, opening, recalling, memory."""
+
+import random
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import quantiles
+from time import perf_counter
+
+from rich.console import Console
+from rich.table import Table
+
+import pageturn as pt
+from benchmarks.values import sample_messages
+from pageturn.stores import Batch, SqliteStore
+from pageturn.stores.sqlite import _SCHEMA
+from pageturn.stores.words import hidden_parts
+
+APPENDS = 400
+ROUNDS = 5
+PAGES = 100_000
+QUERIES = 300
+
+
+def show(console: Console) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        appends(console, Path(folder))
+        long_session(console, Path(folder) / "long.db")
+
+
+def appends(console: Console, folder: Path) -> None:
+    messages = sample_messages()[:APPENDS]
+    table = Table(title=f"Append: {APPENDS} messages of about 600 bytes, one transaction each", title_justify="left")
+    for column in ("durability", "session, us", "store alone, us", "raw SQLite, us", "session against raw", "goal"):
+        table.add_column(column, justify="left" if column == "durability" else "right")
+    for durability in ("full", "normal"):
+        recorded: list[Batch] = []
+        rounds = []
+        for number in range(ROUNDS):  # the three take turns, so that a busy moment hits all of them
+            files = [folder / f"{durability}{number}{kind}.db" for kind in "abc"]
+            rounds.append(
+                (
+                    append_by_session(messages, files[0], durability, recorded),
+                    append_by_store(recorded, files[1], durability),
+                    append_raw(recorded, files[2], durability),
+                )
+            )
+        whole, store, raw = (min(times) * 1e6 / APPENDS for times in zip(*rounds, strict=True))
+        name = "fsync at every commit" if durability == "full" else "no fsync"
+        table.add_row(name, f"{whole:.0f}", f"{store:.0f}", f"{raw:.0f}", f"{raw / whole:.0%} of its rate", "60%")
+    console.print(table)
+
+
+class RecordingStore(SqliteStore):
+    """Keeps what it is asked to write, so that others can write the same."""
+
+    def __init__(self, path: str, durability: str, into: list[Batch]) -> None:
+        super().__init__(path, durability=durability)
+        self.into = into
+
+    def append(self, session: str, after: int, batch: Batch) -> None:
+        super().append(session, after, batch)
+        self.into.append(batch)
+
+
+def append_by_session(messages: Sequence[pt.Message], path: Path, durability: str, recorded: list[Batch]) -> float:
+    recorded.clear()
+    session = pt.Session.open(RecordingStore(str(path), durability, recorded), id="s")
+    session.append(messages[0])  # loads the tokenizer
+    recorded.clear()
+    start = perf_counter()
+    for message in messages:
+        session.append(message)
+    return perf_counter() - start
+
+
+def append_by_store(batches: Sequence[Batch], path: Path, durability: str) -> float:
+    store = SqliteStore(str(path), durability=durability)
+    pt.Session.open(store, id="s")
+    head = batches[0].records[0].seq - 1
+    store._connection.execute("UPDATE sessions SET head = ?", (head,))  # noqa: SLF001
+    start = perf_counter()
+    for batch in batches:
+        store.append("s", head, batch)
+        head += len(batch.records)
+    return perf_counter() - start
+
+
+def append_raw(batches: Sequence[Batch], path: Path, durability: str) -> float:
+    """The same rows by hand: no compare-and-swap, no values, nothing but the statements."""
+    db = sqlite3.connect(path, isolation_level=None)
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {durability}")
+    db.executescript(_SCHEMA)
+    parts = {text: hidden_parts(text) for batch in batches for _, text in batch.documents}
+    number = 0
+    start = perf_counter()
+    for records, blobs, documents, references in batches:
+        db.execute("BEGIN IMMEDIATE")
+        db.executemany("INSERT INTO records VALUES (1,?,?,?)", records)
+        db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", blobs.items())
+        db.executemany("INSERT OR IGNORE INTO refs VALUES (?,1,?)", ((digest, seq) for seq, digest in references))
+        for seq, text in documents:
+            number += 1
+            db.execute("INSERT INTO documents VALUES (?,1,?)", (number, seq))
+            db.execute("INSERT INTO words(rowid, owner, text, parts) VALUES (?,'s1',?,?)", (number, text, parts[text]))
+        db.execute("COMMIT")
+    took = perf_counter() - start
+    db.close()
+    return took
+
+
+def long_session(console: Console, path: Path) -> None:
+    console.print(f"[dim]writing a session of {PAGES:,} messages ...[/]")
+    write_long(path)
+    table = Table(title=f"A session of {PAGES:,} messages, {path.stat().st_size / 1e6:.0f} MB", title_justify="left")
+    for column in ("", "measured", "goal"):
+        table.add_column(column, justify="left" if not column else "right")
+    read = min(timed(path.read_bytes) for _ in range(5))
+    opened = min(timed(lambda: open_long(path)) for _ in range(5))
+    table.add_row("open", f"{opened * 1e3:.0f} ms", "300 ms")
+    table.add_row("  against reading the file", f"{opened / read:.1f}x", "")
+    times = sorted(recall_times(open_long(path)))
+    table.add_row(f"recall, p50 of {QUERIES} queries", f"{times[len(times) // 2] * 1e3:.2f} ms", "5 ms")
+    table.add_row("recall, p99", f"{quantiles(times, n=100)[98] * 1e3:.2f} ms", "50 ms")
+    if Path("/proc/self/statm").exists():
+        table.add_row("memory of 10,000 pages", f"{memory_per_page(path) * 10_000 / 1e6:.1f} MB", "")
+    console.print(table)
+
+
+def write_long(path: Path) -> None:
+    chance = random.Random(2)
+    vocabulary = [
+        f"{chance.choice(WORDS)}_{number}" if number % 3 else f"src/{chance.choice(WORDS)}/file{number}.py"
+        for number in range(20_000)
+    ]
+    with pt.Session.open(f"sqlite:{path}?durability=normal", id="long") as session:
+        for batch in range(PAGES // 1_000):
+            messages: list[pt.Message] = []
+            for number in range(250):
+                call = pt.ToolCall(id=f"c{batch}_{number}", name="bash", arguments='{"command":"grep"}')
+                body = " ".join(chance.choices(WORDS, k=20) + chance.choices(vocabulary, k=6))
+                messages += [
+                    pt.user(body),
+                    pt.assistant(call),
+                    pt.tool_result(call, body),
+                    pt.assistant("done " + body[:60]),
+                ]
+            session.append(*messages)
+
+
+WORDS = (
+    "error login token session service request failed path value index module import class return build config".split()
+)
+
+
+def open_long(path: Path) -> pt.Session:
+    return pt.Session.open(str(path), id="long")
+
+
+def recall_times(session: pt.Session) -> list[float]:
+    """Two to five words, some common and one or two that are rare."""
+    chance = random.Random(3)
+    times = []
+    for _ in range(QUERIES):
+        rare = [f"{chance.choice(WORDS)}_{chance.randrange(20_000)}" for _ in range(chance.randint(1, 2))]
+        query = " ".join(rare + chance.choices(WORDS, k=chance.randint(1, 3)))
+        start = perf_counter()
+        session.recall(query)
+        times.append(perf_counter() - start)
+    return times
+
+
+def timed(work: Callable[[], object]) -> float:
+    start = perf_counter()
+    work()
+    return perf_counter() - start
+
+
+def memory_per_page(path: Path) -> float:
+    """What a fresh process grows by when it opens the session, in bytes a page."""
+    program = (
+        "import gc, resource, sys, pageturn\n"
+        "def resident(): return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize()\n"
+        "pageturn.Session.open(); before = resident()\n"
+        "session = pageturn.Session.open(sys.argv[1], id='long'); gc.collect()\n"
+        "print((resident() - before) / len(session.pages()))\n"
+    )
+    shown = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    return float(shown.stdout)
