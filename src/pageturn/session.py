@@ -33,7 +33,7 @@ from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
 from pageturn.policies import AnyPolicy, Paged
 from pageturn.proposals import MEMORY, Proposal
-from pageturn.recall import Recalled, Resolved
+from pageturn.recall import Recalled, Reranker, Resolved
 from pageturn.state import FaultRecord
 from pageturn.stores import Freed, SessionRow, Store, open_store
 from pageturn.tasks import TaskLog, read_task_log
@@ -56,11 +56,13 @@ class Session:
         model: str = DEFAULT_MODEL,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
+        reranker: Reranker | None = None,
     ) -> None:
         self._journal = journal
         self._model = model
         self._clock = clock
         self._entropy = entropy
+        self._reranker = reranker
         self._dirty: list[e.Faulted] = []  # faults that the store has not taken yet
         self._closed = False
 
@@ -75,6 +77,7 @@ class Session:
         scope: str | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
+        reranker: Reranker | None = None,
     ) -> Self:
         """Open a session, or begin it where there is none of that id."""
         store = open_store(url) if isinstance(url, str) else url
@@ -83,7 +86,11 @@ class Session:
         if not _ID.fullmatch(id) or ".." in id:
             raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=repr(id))
         journal = Journal.open(store, id) or _begin(store, SessionRow(id, entropy(16), _micros(clock()), scope))
-        session = cls(journal, model=model or DEFAULT_MODEL, clock=clock, entropy=entropy)
+        if scope is not None and scope != journal.row.scope:
+            raise InvalidInput(
+                "scope", expected=f"{journal.row.scope!r}, which the session was begun with", got=repr(scope)
+            )
+        session = cls(journal, model=model or DEFAULT_MODEL, clock=clock, entropy=entropy, reranker=reranker)
         session._reconcile()
         wanted = policy if policy is not None else None if journal.head else Paged()
         if wanted is not None and wanted != journal.state.policy:
@@ -194,7 +201,7 @@ class Session:
         head = self._journal.head
         child = SessionRow(name, row.key, _micros(self._clock()), row.scope, row.id, head, head)
         journal = _begin(self._journal.store, child)
-        return Session(journal, model=self._model, clock=self._clock, entropy=self._entropy)
+        return Session(journal, model=self._model, clock=self._clock, entropy=self._entropy, reranker=self._reranker)
 
     def reset(self, summary: str) -> Page:
         """Begin afresh with a summary by the host: what came before is covered by it, and still recalled."""
@@ -290,7 +297,11 @@ class Session:
             return self._faulted(BackendError(str(error)), detail=query)
         journals = [self._journal, *others]
         outcome = recalling.recall(
-            journals, query, limit, see_internal=lambda journal: internal or journal is self._journal
+            journals,
+            query,
+            limit,
+            see_internal=lambda journal: internal or journal is self._journal,
+            reranker=self._reranker,
         )
         return self._faulted(outcome, detail=query) if isinstance(outcome, Fault) else outcome
 

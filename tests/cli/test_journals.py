@@ -75,6 +75,20 @@ def test_the_doctor_says_what_is_wrong(path):
     assert "its words are not those that were written" in ill.stdout.replace("\n", " ")
 
 
+def test_the_doctor_settles_what_a_crash_left_staged(tmp_path):
+    file = str(tmp_path / "staged.db")
+    session = open_session(file)
+    page = session.append(pt.user("x"))
+    session._settle = lambda txn: None
+    session.write_back(pt.Proposal(field="memory.a", value=1, evidence=(page.handle,)))
+    session._journal.store.close()
+    shown = run("doctor", file)
+    assert shown.returncode == 0
+    assert "settled 1 proposals that a crash had left staged" in shown.stdout
+    assert open_session(file).memory("a") == [1]
+    assert "settled" not in run("doctor", file).stdout
+
+
 def test_vacuum_says_what_it_would_free_and_frees_it_when_told(path):
     store = pt.Session.open(path)._journal.store
     store._connection.execute("INSERT INTO blobs VALUES ('orphan', x'0011')")

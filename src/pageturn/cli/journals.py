@@ -1,4 +1,4 @@
-"""What the commands show of a store: sessions, pages, hits, health. Reads journals; never opens a session for writing."""
+"""What the commands show of a store: sessions, pages, hits, health. Only the doctor and the vacuum ever write."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -19,6 +19,7 @@ from pageturn.journal import Journal
 from pageturn.messages import Visibility
 from pageturn.pages import Page
 from pageturn.recall import recall
+from pageturn.session import Session
 from pageturn.stores import SessionRow, Store, open_store
 from pageturn.wire import to_json
 
@@ -106,9 +107,20 @@ def show_health(console: Console, store: Store) -> bool:
         for finding in examine(store, progress=advance):
             findings.append(finding)
             progress.console.print(f"[red]{_plain(finding.session or 'store')}[/]: {_plain(finding.what)}")
+    settled = sum(settle(store, row) for row in rows)
+    if settled:
+        console.print(f"settled {settled} proposals that a crash had left staged")
     console.print(f"{len(rows)} sessions, {sum(row.head - row.parent_seq for row in rows):,} entries: ", end="")
     console.print("all is well" if not findings else f"{len(findings)} findings")
     return not findings
+
+
+def settle(store: Store, row: SessionRow) -> int:
+    """Commit or reject what a crash left staged; says how many proposals that were."""
+    staged = len(Journal(store, row).state.staged)
+    if staged:
+        Session.open(store, id=row.id)
+    return staged
 
 
 def show_vacuum(console: Console, store: Store, *, dry_run: bool) -> None:

@@ -60,7 +60,10 @@ def recall(store: str, query: str, session: str | None, limit: int, *, internal:
 @cli.command()
 @_STORE
 def doctor(store: str) -> None:
-    """Verify every entry, digest and handle of a store. Exits with 1 where something is wrong."""
+    """Verify every entry, digest and handle of a store, and settle what a crash left staged.
+
+    Exits with 1 where something is wrong.
+    """
     with journals.opened(store) as opened:
         is_well = journals.show_health(Console(), opened)
     sys.exit(0 if is_well else 1)
