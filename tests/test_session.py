@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.session import uuid7
+from pageturn.ids import uuid7
 from pageturn.stores import MemoryStore
 from tests import strategies
 from tests.sessions import Clock, call, open_session, take_turn, texts

@@ -5,26 +5,22 @@ else. It is synchronous and owned by one thread.
 """
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from types import TracebackType
 from typing import Any, Self
-
-import msgspec
 
 from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
-from pageturn.bodies import digest_of
 from pageturn.entries import BoundaryKind, Committed, Rejected
 from pageturn.errors import Conflict, InvalidInput, StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
 from pageturn.floors import require_room
 from pageturn.handles import parse
+from pageturn.ids import micros, require_session_id, uuid7
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
 from pageturn.messages import Message, Role, Visibility, user
@@ -34,16 +30,15 @@ from pageturn.plans import Plan
 from pageturn.policies import AnyPolicy, Paged
 from pageturn.proposals import MEMORY, Proposal
 from pageturn.recall import Recalled, Reranker, Resolved
+from pageturn.settling import settle, staged
 from pageturn.state import FaultRecord
 from pageturn.stores import Freed, SessionRow, Store, open_store
 from pageturn.tasks import TaskLog, read_task_log
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.usage import Usage
 from pageturn.windows import window_of
-from pageturn.wire import to_json
 
 DEFAULT_MODEL = "gpt-5"
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 class Session:
@@ -83,9 +78,8 @@ class Session:
         store = open_store(url) if isinstance(url, str) else url
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
-        if not _ID.fullmatch(id) or ".." in id:
-            raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=repr(id))
-        journal = Journal.open(store, id) or _begin(store, SessionRow(id, entropy(16), _micros(clock()), scope))
+        require_session_id(id)
+        journal = Journal.open(store, id) or _begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
         if scope is not None and scope != journal.row.scope:
             raise InvalidInput(
                 "scope", expected=f"{journal.row.scope!r}, which the session was begun with", got=repr(scope)
@@ -196,10 +190,9 @@ class Session:
         """A new session that shares this one's past."""
         row = self._journal.row
         name = id or uuid7(self._clock(), self._entropy)
-        if not _ID.fullmatch(name) or ".." in name:
-            raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=repr(name))
+        require_session_id(name)
         head = self._journal.head
-        child = SessionRow(name, row.key, _micros(self._clock()), row.scope, row.id, head, head)
+        child = SessionRow(name, row.key, micros(self._clock()), row.scope, row.id, head, head)
         journal = _begin(self._journal.store, child)
         return Session(journal, model=self._model, clock=self._clock, entropy=self._entropy, reranker=self._reranker)
 
@@ -315,7 +308,7 @@ class Session:
         page = self._page_named(what)
         if page is None or page.erased:
             raise InvalidInput("handle", expected="the handle of a page with words", got=repr(what))
-        return self._journal.erase(page, at=_micros(self._clock()))
+        return self._journal.erase(page, at=micros(self._clock()))
 
     # -- writeback and boundaries
 
@@ -325,10 +318,7 @@ class Session:
         if proposal.key is not None and (settled := state.settled.get(proposal.key)) is not None:
             return settled
         txn = state.next_txn
-        data = to_json(proposal.value)
-        digest = digest_of(data)
-        kept = msgspec.structs.replace(proposal, value=None)
-        self._write([Fresh(e.Staged(txn=txn, proposal=kept, value=digest), {digest: data})])
+        self._write([staged(proposal, txn)])
         return self._settle(txn)
 
     def checkpoint(self) -> FlushMiss | None:
@@ -362,7 +352,7 @@ class Session:
         self._write([Fresh(entry)])
 
     def _write(self, fresh: Sequence[Fresh]) -> None:
-        self._journal.append(fresh, at=_micros(self._clock()))
+        self._journal.append(fresh, at=micros(self._clock()))
 
     @property
     def _pager(self) -> Pager:
@@ -400,38 +390,9 @@ class Session:
 
     def _settle(self, txn: int) -> Committed | Rejected:
         """Decide a staged proposal."""
-        state = self._journal.state
-        staged = state.staged[txn]
-        proposal = msgspec.structs.replace(staged.proposal, value=self._journal.value(staged.value))
-        ground = writeback.Ground(
-            state, self.scope, partial(recalling.page_of, state), self._journal.value, self._counter.text
-        )
-        rejection = writeback.validate(proposal, ground)
-        outcome = Committed(txn=txn) if rejection is None else Rejected(txn=txn, reason=rejection)
-        effects = self._effects(txn, proposal) if rejection is None else []
-        self._write([*effects, Fresh(outcome)])
+        outcome, entries = settle(self._pager, txn, self.scope)
+        self._write(entries)
         return outcome
-
-    def _effects(self, txn: int, proposal: Proposal) -> list[Fresh]:
-        """What a valid proposal changes, beside the field that it is kept in."""
-        level = writeback.level_of(proposal)
-        if level is not None:
-            data = proposal.value.encode()
-            numbers = [page.seq for handle in proposal.evidence if (page := self._page_named(handle)) is not None]
-            entry = e.RenditionAdmitted(
-                first=min(numbers),
-                last=max(numbers),
-                level=level,
-                digest=digest_of(data),
-                tokens=self._counter.text(proposal.value),
-                txn=txn,
-            )
-            return [Fresh(entry, {entry.digest: data})]
-        if proposal.field == "plan":
-            return self._pager.plan(writeback.plan_of(proposal))
-        if proposal.field == "preference":
-            return self._pager.preference(proposal.value, proposal.scope)
-        return []
 
     def _cross(self, kind: BoundaryKind) -> FlushMiss | None:
         """Pass a boundary with nothing dirty left behind, or say that something was."""
@@ -458,19 +419,6 @@ class Session:
 def _added(fresh: Fresh) -> Page:
     assert isinstance(fresh.entry, e.MessageAdded)
     return fresh.entry.page
-
-
-def uuid7(now: datetime, entropy: Callable[[int], bytes]) -> str:
-    """A UUID of version 7: ordered by time, unique by chance."""
-    millis = _micros(now) // 1_000
-    bits = int.from_bytes(entropy(10), "big")
-    value = (millis & (2**48 - 1)) << 80 | 0x7 << 76 | (bits >> 62 & 0xFFF) << 64 | 0b10 << 62 | bits & (2**62 - 1)
-    text = f"{value:032x}"
-    return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
-
-
-def _micros(moment: datetime) -> int:
-    return int(moment.timestamp() * 1_000_000)
 
 
 def _begin(store: Store, row: SessionRow) -> Journal:
