@@ -420,6 +420,29 @@ def test_the_loser_of_a_race_is_told_and_can_go_on(store):
     assert texts(first) == texts(second) == ["one", "two", "three"]
 
 
+def test_boundaries_do_not_mind_that_others_wrote(store):
+    first, second = open_session(store), open_session(store, seed=2)
+    first.append(pt.user("one"))
+    assert second.recall("zebra") == pt.NoMatch()
+    assert second.checkpoint() is None
+    assert texts(second) == ["one"]
+    assert reopened(first).fault_counts() == {"no_match": 1}
+
+
+def test_a_policy_is_chosen_although_others_wrote(store):
+    first = open_session(store)
+    genuine = store.append
+
+    def append_late(session, after, batch):
+        store.append = genuine
+        first.append(pt.user("meanwhile"))
+        genuine(session, after, batch)
+
+    store.append = append_late
+    second = open_session(store, seed=2, policy=pt.Legacy())
+    assert (second.policy, texts(second)) == (pt.Legacy(), ["meanwhile"])
+
+
 def test_a_closed_session_is_closed_once_and_says_nothing():
     session = open_session()
     assert session.close() is None

@@ -79,16 +79,16 @@ class Session:
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
-        journal = Journal.open(store, id) or _begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
+        journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
+        wanted = policy if policy is not None else None if journal.head else Paged()
         if scope is not None and scope != journal.row.scope:
             raise InvalidInput(
                 "scope", expected=f"{journal.row.scope!r}, which the session was begun with", got=repr(scope)
             )
         session = cls(journal, model=model or DEFAULT_MODEL, clock=clock, entropy=entropy, reranker=reranker)
         session._reconcile()
-        wanted = policy if policy is not None else None if journal.head else Paged()
         if wanted is not None and wanted != journal.state.policy:
-            session._append(e.PolicyChosen(policy=wanted))
+            session._insist(lambda: session.choose(wanted))
         return session
 
     # -- what it is
@@ -397,13 +397,10 @@ class Session:
     def _cross(self, kind: BoundaryKind) -> FlushMiss | None:
         """Pass a boundary with nothing dirty left behind, or say that something was."""
         try:
-            self._flush_faults()
-            for txn in list(self._journal.state.staged):
-                self._settle(txn)
-            self._append(e.BoundaryCrossed(kind=kind))
+            self._insist(self._flush_faults)
+            self._reconcile()
+            self._insist(lambda: self._append(e.BoundaryCrossed(kind=kind)))
             self._journal.keep_snapshot()
-        except Conflict:
-            raise
         except StoreError as error:
             fault = FlushMiss()
             self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, detail=f"{kind}: {error}"))
@@ -411,9 +408,22 @@ class Session:
         return None
 
     def _reconcile(self) -> None:
-        """Settle what a crash left staged."""
-        for txn in list(self._journal.state.staged):
-            self._settle(txn)
+        """Settle what is staged, by this session or by one that crashed."""
+        self._insist(self._settle_all)
+
+    def _settle_all(self) -> None:
+        while self._journal.state.staged:
+            self._settle(next(iter(self._journal.state.staged)))
+
+    def _insist(self, write: Callable[[], object]) -> None:
+        """Write what does not depend on what others write: after a conflict, simply again."""
+        while True:
+            try:
+                write()
+            except Conflict:
+                self.refresh()
+            else:
+                return
 
 
 def _added(fresh: Fresh) -> Page:
@@ -424,3 +434,14 @@ def _added(fresh: Fresh) -> Page:
 def _begin(store: Store, row: SessionRow) -> Journal:
     store.create(row)
     return Journal(store, row)
+
+
+def _open_or_begin(store: Store, row: SessionRow) -> Journal:
+    """The journal of a session; where two begin it at the same time, one of them opens the other's."""
+    journal = Journal.open(store, row.id)
+    if journal is None:
+        with suppress(Conflict):
+            return _begin(store, row)
+        journal = Journal.open(store, row.id)
+    assert journal is not None, "sessions are never removed"
+    return journal
