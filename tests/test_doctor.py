@@ -46,7 +46,7 @@ def test_progress_covers_every_entry(store):
             "UPDATE records SET body = CAST('{}' AS BLOB) WHERE seq = 3",
             "entry 3: $.entry: expected a value, got nothing",
         ),
-        ("UPDATE sessions SET head = 99 WHERE id = 's'", "but its head is 99"),
+        ("DELETE FROM records WHERE seq = 5", "records, but they go from 1 to"),
     ],
 )
 def test_damage_is_found(store, damage, what):

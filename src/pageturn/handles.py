@@ -5,15 +5,16 @@ merely looks like a handle resolves to nothing, and a handle of one fork never m
 """
 
 import re
-from base64 import b32encode
 from hashlib import blake2b
 
+_LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 _HANDLE = re.compile(r"p([1-9][0-9]{0,14})-([a-z2-7]{4})")
 
 
 def check_of(key: bytes, seq: int, digest: str) -> str:
     """The check of a page's handle."""
-    return b32encode(blake2b(f"{seq}:{digest}".encode(), key=key, digest_size=5).digest())[:4].decode().lower()
+    bits = int.from_bytes(blake2b(f"{seq}:{digest}".encode(), key=key, digest_size=3).digest(), "big")
+    return _LETTERS[bits & 31] + _LETTERS[bits >> 5 & 31] + _LETTERS[bits >> 10 & 31] + _LETTERS[bits >> 15 & 31]
 
 
 def handle(seq: int, check: str) -> str:

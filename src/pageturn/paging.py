@@ -10,7 +10,7 @@ from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, TextRefer
 from pageturn.errors import InvalidInput
 from pageturn.handles import check_of
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, ToolCall, system
+from pageturn.messages import Message, ToolCall, ToolResult, system
 from pageturn.pages import CallReference, Page, PageKind, ResultReference
 from pageturn.plans import Plan
 from pageturn.tokens import TokenCounter
@@ -41,7 +41,7 @@ class Pager(NamedTuple):
             synthetic=message.synthetic,
             calls=tuple(CallReference(call.id, call.name, _canonical(call)) for call in message.tool_calls),
             results=tuple(
-                ResultReference(result.tool_call_id, digest_of(to_json(result.content)), result.is_error)
+                ResultReference(result.tool_call_id, _content_digest(result), result.is_error)
                 for result in message.tool_results
             ),
         )
@@ -84,6 +84,11 @@ def plan_on(message: Message) -> Plan:
 def _require_text(path: str, text: str) -> None:
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput(path, expected="some text", got=f"{text!r:.40}")
+
+
+def _content_digest(result: ToolResult) -> str:
+    content = result.content
+    return digest_of(content.encode() if isinstance(content, str) else to_json(content))
 
 
 def _canonical(call: ToolCall) -> str:

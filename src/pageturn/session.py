@@ -34,7 +34,7 @@ from pageturn.settling import settle, staged
 from pageturn.state import FaultRecord
 from pageturn.stores import Freed, SessionRow, Store, open_store
 from pageturn.tasks import TaskLog, read_task_log
-from pageturn.tokens import TokenCounter, counter_for
+from pageturn.tokens import counter_for
 from pageturn.usage import Usage
 from pageturn.windows import window_of
 
@@ -58,6 +58,8 @@ class Session:
         self._clock = clock
         self._entropy = entropy
         self._reranker = reranker
+        self._counter = counter_for(model)
+        self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy))
         self._dirty: list[e.Faulted] = []  # faults that the store has not taken yet
         self._closed = False
 
@@ -353,14 +355,6 @@ class Session:
 
     def _write(self, fresh: Sequence[Fresh]) -> None:
         self._journal.append(fresh, at=micros(self._clock()))
-
-    @property
-    def _pager(self) -> Pager:
-        return Pager(self._journal, self._counter, lambda: uuid7(self._clock(), self._entropy))
-
-    @property
-    def _counter(self) -> TokenCounter:
-        return counter_for(self._model)
 
     def _page_named(self, what: str | Page) -> Page | None:
         """The page that a handle means; None for any other text. A handle that does not resolve is refused."""

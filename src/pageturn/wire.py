@@ -25,13 +25,16 @@ _EXTRA = "$extra"  # the slot of `extra` between msgspec and us; never on the wi
 _EXTRA_KEY = b'"$extra":'  # quotes inside a JSON string are escaped, so this can only be a key
 
 
+# gc=False: values are frozen trees, so the collector would walk a hundred thousand pages and never find a cycle.
+
+
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Closed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Closed(msgspec.Struct, frozen=True, gc=False, forbid_unknown_fields=True):
     """A frozen value that refuses unknown fields."""
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
-class Open(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+class Open(msgspec.Struct, frozen=True, gc=False, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """A frozen value that keeps the fields it does not know in `extra`."""
 
     extra: Mapping[str, Any] | None = msgspec.field(name=_EXTRA, default=None)

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from heapq import nlargest
 
 from pageturn.errors import Conflict, StoreError
 from pageturn.stores.contract import Batch, Found, Freed, Loss, Record, SessionRow, Snapshot, Span
@@ -22,7 +23,7 @@ _BUSY_MS = 30_000
 _SCHEMA = """
 CREATE TABLE sessions (
     number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, key BLOB NOT NULL, created_at INTEGER NOT NULL,
-    scope TEXT, parent TEXT, parent_seq INTEGER NOT NULL, head INTEGER NOT NULL
+    scope TEXT, parent TEXT, parent_seq INTEGER NOT NULL
 );
 CREATE TABLE records (
     session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
@@ -34,11 +35,8 @@ CREATE TABLE erased (digest TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE refs (
     digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
-CREATE TABLE documents (
-    number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL, UNIQUE (session, seq)
-);
 CREATE VIRTUAL TABLE words USING fts5(
-    owner, text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
+    text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
 """
 
@@ -60,8 +58,8 @@ class SqliteStore:
         with self._writing() as db:
             try:
                 db.execute(
-                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq, head) VALUES (?,?,?,?,?,?,?)",
-                    row,
+                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq) VALUES (?,?,?,?,?,?)",
+                    row[:-1],
                 )
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"session {row.id!r} exists already") from error
@@ -120,22 +118,19 @@ class SqliteStore:
     def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
         with _translated(self.path):
             db = self._connection
-            numbers = {number: span for span in spans for number in self._numbers(db, span.session)}
-            wanted = self._rare(db, [_phrase(term) for term in terms(query)])
-            if not wanted or not numbers:
+            phrases = self._rare(db, [_phrase(term) for term in terms(query)])
+            if not phrases:
                 return []
-            owners = " OR ".join(f'"s{number}"' for number in numbers)
-            bounds = " OR ".join("(d.session = ? AND d.seq <= ?)" for _ in numbers)
-            rows = db.execute(
-                "SELECT d.session, d.seq, -bm25(words, 0, 1, .5) AS score FROM words JOIN documents d ON d.number = words.rowid"
-                f" WHERE words MATCH ? AND ({bounds}) ORDER BY score DESC, d.number DESC LIMIT ?",
-                (
-                    f"owner : ({owners}) AND {{text parts}} : ({' OR '.join(wanted)})",
-                    *(value for number, span in numbers.items() for value in (number, span.upto)),
-                    limit,
-                ),
-            )
-            return [Found(numbers[number].session, seq, score) for number, seq, score in rows]
+            found: list[Found] = []
+            for span in spans:
+                for number in self._numbers(db, span.session):
+                    rows = db.execute(
+                        "SELECT rowid, -bm25(words, 1, .5) AS score FROM words WHERE words MATCH ?"
+                        " AND rowid BETWEEN ? AND ? ORDER BY score DESC, rowid DESC LIMIT ?",
+                        (" OR ".join(phrases), _row(number, 0), _row(number, min(span.upto, _MAX_SEQ)), limit),
+                    )
+                    found += [Found(span.session, row & _MAX_SEQ, score) for row, score in rows]
+            return nlargest(limit, found, key=lambda each: each.score)
 
     def _rare(self, db: sqlite3.Connection, phrases: list[str]) -> list[str]:
         """The phrases without those that half of the store contains, unless there are no others."""
@@ -178,13 +173,13 @@ class SqliteStore:
         with _translated(self.path):
             db = self._connection
             broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            heads = db.execute(
-                "SELECT s.id, s.head, s.parent_seq, count(r.seq), coalesce(max(r.seq), s.parent_seq) FROM sessions s"
+            counts = db.execute(
+                "SELECT s.id, s.parent_seq, count(r.seq), coalesce(max(r.seq), s.parent_seq) FROM sessions s"
                 " LEFT JOIN records r ON r.session = s.number GROUP BY s.number"
             )
-            for session, head, parent_seq, count, last in heads:
-                if (head, count) != (last, last - parent_seq):
-                    broken.append(f"session {session}: {count} records up to {last}, but its head is {head}")
+            for session, parent_seq, count, last in counts:
+                if count != last - parent_seq:
+                    broken.append(f"session {session}: {count} records, but they go from {parent_seq + 1} to {last}")
             return broken
 
     def close(self) -> None:
@@ -196,22 +191,19 @@ class SqliteStore:
     # -- inside
 
     def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> int:
-        found = db.execute("SELECT number, head FROM sessions WHERE id = ?", (session,)).fetchone()
+        found = db.execute(f"SELECT number, {_HEAD} FROM sessions WHERE id = ?", (session,)).fetchone()
         if not found:
             raise StoreError(f"{self.path}: no session {session!r}")
         number, head = found
         if head != after:
             raise Conflict(f"session {session!r} went on to {head} after {after}", missed=head - after)
-        db.executemany("INSERT INTO records VALUES (?,?,?,?)", ((number, *record) for record in batch.records))
+        db.executemany("INSERT INTO records VALUES (?,?,?,?)", [(number, *record) for record in batch.records])
         db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
-        db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", ((d, number, seq) for seq, d in batch.references))
-        for seq, text in batch.documents:
-            row = db.execute("INSERT INTO documents(session, seq) VALUES (?,?)", (number, seq)).lastrowid
-            db.execute(
-                "INSERT INTO words(rowid, owner, text, parts) VALUES (?,?,?,?)",
-                (row, f"s{number}", text, hidden_parts(text)),
-            )
-        db.execute("UPDATE sessions SET head = ? WHERE number = ?", (after + len(batch.records), number))
+        db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
+        db.executemany(
+            "INSERT INTO words(rowid, text, parts) VALUES (?,?,?)",
+            [(_row(number, seq), text, hidden_parts(text)) for seq, text in batch.documents],
+        )
         return int(number)
 
     def _rewrite(self) -> None:
@@ -227,12 +219,9 @@ class SqliteStore:
         """Take a record's blobs and words away from it."""
         for digest in loss.digests:
             db.execute("DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?", (digest, number, loss.seq))
-        where = (number, loss.seq)
-        found = db.execute("SELECT number FROM documents WHERE session = ? AND seq = ?", where).fetchone()
-        if found and loss.text is not None:
-            words = (found[0], f"s{number}", loss.text, hidden_parts(loss.text))
-            db.execute("INSERT INTO words(words, rowid, owner, text, parts) VALUES ('delete', ?, ?, ?, ?)", words)
-            db.execute("DELETE FROM documents WHERE number = ?", found)
+        if loss.text is not None:
+            words = (_row(number, loss.seq), loss.text, hidden_parts(loss.text))
+            db.execute("INSERT INTO words(words, rowid, text, parts) VALUES ('delete', ?, ?, ?)", words)
 
     def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
         """Destroy those of the blobs that no record needs any more, and remember that this was meant."""
@@ -282,21 +271,29 @@ class SqliteStore:
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that is committed as a whole, or undone."""
-        with _translated(self.path):
-            db = self._connection
+        db = self._connection
+        try:
             db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                if db.in_transaction:
-                    db.execute("ROLLBACK")
-                raise
+            yield db
+            db.execute("COMMIT")
+        except BaseException as error:
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise StoreError(f"{self.path}: {error}") from error
+            raise
 
 
 _LAST = 2**62
 _LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
-_ROWS = "SELECT id, key, created_at, scope, parent, parent_seq, head FROM sessions"
+_HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
+_ROWS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD} FROM sessions"
+_MAX_SEQ = 2**40 - 1
+
+
+def _row(number: int, seq: int) -> int:
+    """Where the words of a record are in the index: those of one session lie together, in order."""
+    return number << 40 | seq
 
 
 def _phrase(term: str) -> str:

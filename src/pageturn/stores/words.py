@@ -6,6 +6,7 @@ anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; 
 
 import re
 
+_SEAM = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(r"\w[\w./:@-]*\w|\w")
@@ -13,6 +14,8 @@ _WORD = re.compile(r"\w[\w./:@-]*\w|\w")
 
 def hidden_parts(text: str) -> str:
     """The parts of the CamelCase words of a text."""
+    if _SEAM.search(text) is None:
+        return ""
     mixed = [word for word in dict.fromkeys(_RUN.findall(text)) if _is_mixed(word)]
     return " ".join(dict.fromkeys(part for word in mixed for part in _PART.findall(word)))
 
