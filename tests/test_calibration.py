@@ -17,6 +17,26 @@ def test_one_report_gives_the_plain_ratio():
     assert (learned.factor, learned.hidden_tokens) == (1.3, 0)
 
 
+def test_old_reports_fade():
+    learned = pt.Calibration()
+    for size in range(1_000, 41_000, 1_000):
+        learned = learned.observe(counted=size, reported=2 * size)
+    for size in range(1_000, 201_000, 1_000):
+        learned = learned.observe(counted=size, reported=size)
+    assert learned.factor == pytest.approx(1.0, abs=0.02)
+
+
+def test_prompts_of_one_size_give_the_ratio():
+    learned = pt.Calibration()
+    for jitter in (0, 1, 2, 0):
+        learned = learned.observe(counted=10_000 + jitter, reported=13_000 + 40 * jitter)
+    assert learned.factor == pytest.approx(1.3, abs=0.01)
+
+
+def test_a_calibration_without_counts_changes_nothing():
+    assert pt.from_json(pt.Calibration, b'{"weight":1,"y":5}').factor == 1.0
+
+
 @given(
     factor=st.floats(0.7, 2.5),
     hidden=st.integers(0, 40_000),

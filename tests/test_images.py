@@ -41,6 +41,16 @@ def test_a_size_that_nobody_knows_is_none(url):
     assert size_of(pt.Image(url=url)) is None
 
 
+@pytest.mark.parametrize(("width", "height"), [(-5, 7), (5, -7), (0, 7), (5, None)])
+def test_a_size_that_makes_no_sense_is_none(width, height):
+    assert size_of(pt.Image(url="https://e.org/a.png", width=width, height=height)) is None
+
+
+def test_a_size_beyond_all_measure_is_a_large_one():
+    size = size_of(pt.Image(url="u", width=10**400, height=3))
+    assert all(rule(size) > 0 for rule in (*CAPPED, images.gemini))
+
+
 @pytest.mark.parametrize(
     ("rule", "size", "tokens"),
     [
@@ -48,12 +58,16 @@ def test_a_size_that_nobody_knows_is_none(url):
         (images.openai_tiles(85, 170), Size(2048, 4096), 1105),  # 768 x 1536: 6 tiles
         (images.openai_tiles(85, 170), Size(100, 100), 255),
         (images.openai_patches(1.0), Size(1024, 1024), 1024),
-        (images.openai_patches(1.62), Size(4096, 4096), 2489),  # 1,536 patches at most
+        (images.openai_patches(1.62), Size(4096, 4096), 2465),  # 39 x 39 patches
+        (images.openai_patches(1.0), Size(1800, 2400), 1452),  # 33 x 44
         (images.anthropic, Size(200, 200), 54),
         (images.anthropic, Size(1000, 1000), 1334),
-        (images.anthropic, Size(8000, 8000), 1534),  # 1.15 megapixels at most
+        (images.anthropic, Size(8000, 8000), 1600),  # at most
+        (images.anthropic, Size(1092, 1092), 1590),
         (images.gemini, Size(384, 384), 258),
         (images.gemini, Size(960, 540), 1548),  # tiles of 360: 3 x 2
+        (images.gemini, Size(600, 300), 1548),  # tiles of 256 at least: 3 x 2
+        (images.gemini, Size(4000, 4000), 9288),  # tiles of 768 at most: 6 x 6
     ],
 )
 def test_a_vendors_price(rule, size, tokens):

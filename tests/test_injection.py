@@ -74,6 +74,23 @@ def test_conversation_notes_are_keyed_by_role_visibility_and_content():
     assert len({user.key, hidden.key, pt.ContextMessage.conversation_user("go on").key}) == 3
 
 
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"cooldown_turns": -1}, "cooldown_turns"),
+        ({"cooldown_turns": 2**32}, "cooldown_turns"),
+        ({"target": "top"}, "target"),
+    ],
+)
+def test_a_note_of_the_wrong_form_is_refused(fields, where):
+    with pytest.raises(pt.InvalidInput, match=rf"\$\.{where}: expected"):
+        pt.ContextMessage(key="k", content="c", **fields)
+
+
+def test_half_a_surrogate_pair_has_a_key_too():
+    assert pt.ContextMessage.conversation_user("\ud800").key.startswith("conversation:")
+
+
 def test_a_reminder_is_a_tagged_hidden_conversation_note():
     assert pt.ContextMessage.system_reminder("stay") == pt.ContextMessage.conversation_internal_system(
         "<system-reminder>stay</system-reminder>"

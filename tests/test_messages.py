@@ -79,6 +79,11 @@ def test_plain_names_and_lists_are_taken_for_what_they_mean():
         ({"role": "user", "content": (), "visibility": "none"}, r"\$\.visibility: expected one of 'all', 'internal'"),
         ({"role": "user", "content": "hi"}, r"\$\.content: expected parts, got str 'hi'"),
         ({"role": "user", "content": None}, r"\$\.content: expected parts, got NoneType None"),
+        ({"role": pt.Role.USER, "content": (5,)}, r"\$\.content\[0\]: expected text or a part, got int 5"),
+        (
+            {"role": pt.Role.USER, "content": ({"type": "text"},)},
+            r"\$\.content\[0\]: expected text or a part, got dict",
+        ),
         ({"role": "user", "content": [5]}, r"\$\.content\[0\]: expected text or a part, got int 5"),
     ],
 )

@@ -72,6 +72,23 @@ def test_every_path_starts_at_full_ends_at_the_floor_and_only_sinks(kind):
     assert all(above > below for above, below in pairwise(path))
 
 
+def test_the_table_is_the_seeds():
+    everything = ["full", "compressed", "structured", "pointer"]
+    assert {kind.value: [level.value for level in kind.degradation_path] for kind in PageKind} == {
+        "bootstrap": ["full", "structured"],
+        "constraint": ["full", "structured"],
+        "plan": ["full", "structured", "pointer"],
+        "preference": everything,
+        "evidence": everything,
+        "conversation": everything,
+    }
+
+
+def test_a_developer_message_after_a_late_system_message_is_conversation():
+    kinds = classify_all([pt.user("a"), pt.system("b"), pt.developer("c")])
+    assert [kind.value for kind in kinds] == ["conversation", "bootstrap", "conversation"]
+
+
 def test_rules_never_sink_below_structured():
     for kind in (PageKind.BOOTSTRAP, PageKind.CONSTRAINT):
         assert kind.min_fidelity is ResidencyLevel.STRUCTURED

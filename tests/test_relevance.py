@@ -43,6 +43,11 @@ def test_a_source_file_needs_no_slash():
         ("under src/auth there", "src/auth"),
         ("in docs/", "docs"),
         ("pkg/util/net", "pkg/util/net"),
+        ("--file=src/a.py", "src/a.py"),
+        ("tests/a.py::test_x", "tests/a.py"),
+        ("src/a.py's end", "src/a.py"),
+        ("one;two.css;three", "two.css"),
+        ("in lib/core-2/x there", "lib/core-2/x"),
         ("Dateien in büro/größe.txt", "büro/größe.txt"),
     ],
 )
@@ -55,7 +60,8 @@ def test_a_path_is_read_without_its_surroundings(text, path):
     [
         "and/or", "either/or this", "1/2", "24/7", "2026/11/16", "11/16/2026", "50%/50%", "he/she", "client/server",
         "https://example.org/a/b.html", "see http://x.y/z.py", "</thinking>", "<tag>a/b</tag>", "n/a", "w/o",
-        "3.14", "e.g.", "...", "a/b", "4G/5G", "", "/", "./", "km/h", "v1.2.3", "TCP/IP", "[y/N]",
+        "3.14", "e.g.", "...", "a/b", "4G/5G", "", "/", "./", "km/h", "v1.2.3", "TCP/IP", "[y/N]", "11/Nov/2026",
+        "mm/dd/yyyy", "yes/no/maybe", "s/foo/bar/g", "e.g./i.e.", "either/ or", "a" * 500 + ".py",
     ],
 )  # fmt: skip
 def test_what_is_no_path_is_not_taken_for_one(text):
@@ -110,6 +116,8 @@ def test_errors_are_tagged_in_text_and_in_results(text, classes):
         ("see messages 3-5 and Turn #7", (3, 5, 7)),
         ("turns 2 and 4", (2, 4)),
         ("return 12 items, saturn 5, in turn", ()),
+        ("error message 404, turn 180 degrees", ()),
+        ("x" * 100 + " see turn 8", (8,)),
     ],
 )
 def test_turns_that_are_named_by_number_are_references(text, refs):

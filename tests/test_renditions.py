@@ -50,6 +50,15 @@ def test_a_long_result_keeps_head_tail_and_the_count_between():
     assert "[... 91 lines ...]" in text
 
 
+def test_a_long_line_is_cut():
+    text = render(pt.tool_result("c", "x" * 5_000), ResidencyLevel.COMPRESSED, handle="p")
+    assert text == "x" * 160 + " [...]"
+
+
+def test_a_pointer_says_what_it_stands_for():
+    assert render(pt.user("x" * 5_000), ResidencyLevel.POINTER, handle="p7") == "[p7: user message, 5,000 characters]"
+
+
 def test_structured_names_files_tools_and_errors():
     call = pt.ToolCall(id="c", name="read", arguments='{"path":"src/a.py"}')
     text = render(pt.assistant("error: lost src/b.py", call), ResidencyLevel.STRUCTURED, handle="p")

@@ -34,6 +34,14 @@ def test_every_message_comes_back_as_it_was(messages):
         assert resolved.message.id == (message.id or page.id)
 
 
+@pytest.mark.parametrize("message", [pt.user(pt.Text(text=5)), pt.user("x", synthetic="no"), pt.user("x", metadata=5)])
+def test_what_could_not_be_read_back_is_not_written(message):
+    session = open_session()
+    with pytest.raises(pt.InvalidInput, match="expected"):
+        session.append(message)
+    assert session.pages() == ()
+
+
 def test_a_message_of_fifty_megabytes_is_kept_whole():
     session = open_session()
     body = "0123456789abcdef\n" * 3_000_000
@@ -164,6 +172,14 @@ def test_undo_of_several_turns_and_then_going_on():
     assert texts(session)[:3] == ["question 0", "answer 0", "result 0"]
     session.undo(1)
     assert texts(session)[-3:] == ["question 1", "answer 1", "result 1"]
+
+
+def test_undo_is_not_confused_by_ids_that_are_used_twice():
+    session = open_session()
+    take_turn(session, 0)
+    take_turn(session, 0)
+    session.undo()
+    assert texts(session) == ["question 0", "answer 0", "result 0"]
 
 
 @pytest.mark.parametrize("turns", [0, -1, 3])

@@ -28,6 +28,9 @@ models = st.sampled_from(MODELS)
         ("models/gemini-2.5-pro", "gemini", False),
         ("llama-4", "unknown", False),
         ("solar-pro1", "unknown", False),
+        ("gpt-2", "unknown", False),
+        ("gpt-neox-20b", "unknown", False),
+        ("gpt-oss-120b", "openai", True),
         ("marco-o1", "unknown", False),
         ("o4-mini", "openai", True),
         ("openai/o1", "openai", True),
@@ -130,5 +133,23 @@ def test_tools_are_counted_as_their_json():
     assert counter.tools(()) == 0
     assert counter.tools([tool, tool]) - counter.tools([tool]) >= counter.text("Read a file.")
     assert pt.counter_for("claude-opus-4-6").tools([tool]) > counter.tools([tool])
-    with pytest.raises(pt.InvalidInput, match=r"\$\.tools: expected tool definitions as JSON"):
-        counter.tools([{"name": object()}])
+    loop = {}
+    loop["loop"] = loop
+    for bad in ({"name": object()}, {"name": "\ud800"}, {"x": float("nan")}, loop):
+        with pytest.raises(pt.InvalidInput, match=r"\$\.tools: expected tool definitions as JSON"):
+            counter.tools([bad])
+
+
+@pytest.mark.parametrize(
+    ("model", "once", "each"), [("gpt-5", 24, 6), ("claude-opus-4-6", 549, 53), ("gemini-3", 24, 6)]
+)
+def test_what_a_vendor_adds_for_tools(model, once, each):
+    counter = pt.counter_for(model)
+    assert counter.tools([{}]) == counter.text("[{}]") + once + each
+    assert counter.tools([{}] * 9) == counter.text(str([{}] * 9).replace(" ", "")) + once + 9 * each
+
+
+@pytest.mark.parametrize(("model", "call"), [("gpt-5", 25), ("claude-opus-4-6", 80), ("gemini-3", 0)])
+def test_what_a_vendor_adds_for_a_call(model, call):
+    counter = pt.counter_for(model)
+    assert counter.message(pt.assistant(pt.ToolCall(id="c", name="", arguments=""))) == call + 4

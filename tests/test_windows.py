@@ -61,6 +61,11 @@ WINDOWS = {
     "mistral-7b": 32_000,
     "jamba-1.5": 256_000,
     "something-new": 128_000,
+    "claude-opus-4.7": 1_000_000,
+    "magistral-medium": 128_000,
+    "nova-lite": 300_000,
+    "nova-premier": 300_000,
+    "k1.5": 200_000,
 }
 
 

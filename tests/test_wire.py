@@ -63,12 +63,38 @@ def test_an_extra_field_cannot_stand_for_a_known_one():
         pt.to_json(pt.Text(text="t", extra={"type": "image"}))
 
 
-def test_a_smuggled_slot_cannot_change_a_known_field():
-    smuggled = b'{"role":"user","content":[],"\\u0024extra":{"role":"system"}}'
-    message = pt.from_json(pt.Message, smuggled)
-    assert message.role is pt.Role.USER
-    with pytest.raises(pt.InvalidInput):
-        pt.to_json(message)
+@pytest.mark.parametrize("name", ["$extra", "\\u0024extra", "$\\u0065xtra"])
+@pytest.mark.parametrize("value", ['{"role":"system"}', "{}", "null", '{"x":1}', "5"])
+def test_a_field_with_the_name_of_our_slot_is_a_field_like_any_other(name, value):
+    data = '{"role":"user","content":[],"' + name + '":' + value + "}"
+    for given_as in (data, data.encode()):
+        message = pt.from_json(pt.Message, given_as)
+        assert message.role is pt.Role.USER
+        assert message.extra == {"$extra": msgspec.json.decode(value)}
+        assert msgspec.json.decode(pt.to_json(message)) == msgspec.json.decode(data)
+
+
+def test_values_inside_extra_fields_are_flattened_too():
+    message = pt.user("x", extra={"a": pt.Text(text="t", extra={"q": 1}), "$extra": {"b": 2}})
+    assert msgspec.json.decode(pt.to_json(message)) == {
+        "role": "user", "content": [{"type": "text", "text": "x"}],
+        "a": {"type": "text", "text": "t", "q": 1}, "$extra": {"b": 2},
+    }  # fmt: skip
+    assert msgspec.json.decode(pt.to_json({pt.ResidencyLevel.FULL: message}))["full"]["a"]["q"] == 1
+
+
+def test_a_base_is_its_members_wherever_it_is_named():
+    faults = [pt.NoMatch(), pt.Denied("x")]
+    assert pt.from_json(list[pt.Fault], pt.to_json(faults)) == faults
+    assert pt.from_json(dict[str, pt.Fault], pt.to_json({"a": faults[1]})) == {"a": faults[1]}
+    assert pt.from_json(pt.DerivePolicy | None, b'{"policy":"legacy"}') == pt.Legacy()
+    assert pt.from_json(pt.DerivePolicy | None, b"null") is None
+
+
+@pytest.mark.parametrize("data", [None, {}, 5, bytearray(b"{}")])
+def test_what_is_neither_bytes_nor_text_is_refused(data):
+    with pytest.raises(pt.InvalidInput, match="expected JSON as bytes or text, got "):
+        pt.from_json(pt.Message, data)
 
 
 CONVERSATION = b'{"role":"user","content":['
@@ -155,7 +181,7 @@ BAD_INPUT = {
     "posterior out of range": (
         pt.DelegationState,
         b'{"beliefs":{"a|s|easy|isolated|no":' + POSTERIOR.replace(b'"c_self":0', b'"c_self":2') + b"}}",
-        "c_self: expected a finite number, at least 0, at most 1, got 2",
+        "$.beliefs['a|s|easy|isolated|no'].c_self: expected a finite number, at least 0, at most 1, got 2",
     ),
     "time without a zone": (
         pt.BetaPosterior,
@@ -166,6 +192,21 @@ BAD_INPUT = {
         pt.BetaPosterior,
         POSTERIOR.replace(b"2026-01-01T00:00:00Z", b"soon"),
         "$.last_update: expected a time as RFC 3339 writes it, got 'soon'",
+    ),
+    "bad value of a mapping": (
+        pt.DelegationState,
+        b'{"beliefs":{"a|s|easy|isolated|no":' + POSTERIOR + b',"b|s|easy|isolated|no":{"alpha":"x"}}}',
+        "$.beliefs['b|s|easy|isolated|no'].alpha: expected float, got 'x'",
+    ),
+    "bad key of a mapping": (
+        pt.DelegationState,
+        b'{"beliefs":{"garbage":' + POSTERIOR + b"}}",
+        "$.beliefs: expected keys of the form agent|skill|difficulty|dependency|tool_use, got 'garbage'",
+    ),
+    "time before time": (
+        pt.BetaPosterior,
+        POSTERIOR.replace(b"2026-01-01T00:00:00Z", b"0001-01-01T00:00:00+05:00"),
+        "$.last_update: expected a time as RFC 3339 writes it",
     ),
     "not an object": (pt.Message, b"[]", "$: expected object, got []"),
     "not JSON": (pt.Message, b"{nope", "$: expected JSON in UTF-8, got b'{nope'"),

@@ -32,6 +32,9 @@ class Body(Closed, omit_defaults=True):
     outside: tuple[Outside, ...] = ()
 
 
+_BODIES = msgspec.json.Decoder(Body)
+
+
 class Packed(NamedTuple):
     """The digest of a body, the bytes of the whole message, and the blobs that hold it."""
 
@@ -48,6 +51,7 @@ def digest_of(data: bytes) -> str:
 def pack(message: Message) -> Packed:
     """The blobs of a message. Its id is the journal's business and not part of it."""
     written = to_json(msgspec.structs.replace(message, id=None))
+    from_json(Message, written)  # what cannot be read back is not written
     blobs: dict[str, bytes] = {}
     outside: list[Outside] = []
     kept = written
@@ -64,7 +68,7 @@ def pack(message: Message) -> Packed:
 
 def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:
     """The message of a body; `blob` brings the texts that were taken out of it."""
-    body = from_json(Body, data)
+    body = _BODIES.decode(data)
     if not body.outside:
         return from_json(Message, bytes(body.message))
     raw = msgspec.json.decode(body.message)
@@ -75,7 +79,7 @@ def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:
 
 def digests(data: bytes) -> tuple[str, ...]:
     """The blobs that a body needs beside itself."""
-    return tuple(taken.digest for taken in from_json(Body, data).outside)
+    return tuple(taken.digest for taken in _BODIES.decode(data).outside)
 
 
 def search_text(message: Message) -> str:

@@ -39,7 +39,7 @@ class Calibration(Closed):
     @property
     def factor(self) -> float:
         """Provider tokens for each of ours, in hundredths so that it moves rarely."""
-        if self.weight == 0.0:
+        if self.weight <= 0.0 or self.x <= 0.0:
             return 1.0
         spread = self.weight * self.xx - self.x * self.x
         if spread <= _FLAT * self.x * self.x:
@@ -51,7 +51,7 @@ class Calibration(Closed):
     @property
     def hidden_tokens(self) -> int:
         """What the provider adds to every prompt and we do not see: a system prompt or tools of a harness."""
-        return max(0, round((self.y - self.factor * self.x) / self.weight)) if self.weight else 0
+        return max(0, round((self.y - self.factor * self.x) / self.weight)) if self.weight > 0.0 else 0
 
     def expected(self, counted: int) -> int:
         """What the provider will report for a prompt of this count."""

@@ -6,10 +6,17 @@ from enum import StrEnum
 from pageturn.errors import InvalidInput
 
 
-def require_whole(path: str, value: object) -> None:
+def require_whole(path: str, value: object, *, below: int | None = None) -> None:
     """Refuse what is not a whole number, 0 or more."""
-    if type(value) is not int or value < 0:
-        raise InvalidInput(path, expected="a whole number, 0 or more", got=repr(value))
+    if type(value) is not int or value < 0 or (below is not None and value >= below):
+        bound = f" and below {below}" if below is not None else ""
+        raise InvalidInput(path, expected=f"a whole number, 0 or more{bound}", got=repr(value))
+
+
+def require_bool(path: str, value: object) -> None:
+    """Refuse what is not true or false."""
+    if type(value) is not bool:
+        raise InvalidInput(path, expected="true or false", got=repr(value))
 
 
 def require_finite(path: str, value: object, *, at_least: float | None = None, at_most: float | None = None) -> None:

@@ -1,6 +1,7 @@
 """Complaints: what msgspec says about bad input, as an `InvalidInput` that names place, expectation and find."""
 
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import msgspec
@@ -15,11 +16,16 @@ _MISSING = re.compile(r"Object missing required field `(?P<name>.*)`")
 _MISMATCH = re.compile(r"Expected (?P<expected>.*?)(?:, got `[^`]*`)?", re.DOTALL)
 
 
-def explain(error: msgspec.ValidationError, raw: Any, info: inspect.Type) -> InvalidInput:
-    """The complaint about `raw`, which was to be of the type `info`."""
+Convert = Callable[[Any, inspect.Type, Any], Any]
+
+
+def explain(error: msgspec.ValidationError, raw: Any, info: inspect.Type, convert: Convert) -> InvalidInput:
+    """The complaint about `raw`, which was to be of the type `info`; `convert` is how it was tried."""
     where = _WHERE.fullmatch(str(error))
     assert where is not None, "the pattern matches every text"
     what, path = where["what"], where["path"] or "$"
+    if "[...]" in path and (inner := _in_mapping(path.split("[...]")[0], raw, info, convert)) is not None:
+        return inner
     if isinstance(cause := error.__cause__, InvalidInput):
         return InvalidInput(path + cause.path.removeprefix("$"), expected=cause.expected, got=cause.got)
     if missing := _MISSING.fullmatch(what):
@@ -54,6 +60,23 @@ def member_for(raw: Any, info: inspect.Type) -> inspect.Type:
             case inspect.ListType() | inspect.VarTupleType() if isinstance(raw, list):
                 return member
     return info
+
+
+def _in_mapping(path: str, raw: Any, info: inspect.Type, convert: Convert) -> InvalidInput | None:
+    """The complaint about the first bad value of a mapping, whose key msgspec does not tell."""
+    place = _walk(path, raw, info)
+    if place is None or not isinstance(place.info, inspect.DictType) or not isinstance(place.raw, dict):
+        return None
+    value_type = place.info.value_type
+    if not isinstance(value_type, inspect.StructType):
+        return None
+    for key, item in place.raw.items():
+        try:
+            convert(item, value_type, value_type.cls)
+        except msgspec.ValidationError as error:
+            inner = explain(error, item, value_type, convert)
+            return InvalidInput(f"{path}[{key!r}]{inner.path[1:]}", expected=inner.expected, got=inner.got)
+    return None
 
 
 class _Place(NamedTuple):

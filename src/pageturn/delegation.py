@@ -10,7 +10,7 @@ from datetime import datetime
 
 import msgspec
 
-from pageturn.checks import require_finite, require_whole
+from pageturn.checks import require_bool, require_finite, require_whole
 from pageturn.errors import InvalidInput
 from pageturn.relevance import Bucket
 from pageturn.wire import Closed, Instant
@@ -33,6 +33,8 @@ class BetaPosterior(Closed):
             require_finite(f"$.{name}", getattr(self, name), at_least=0.0)
         require_finite("$.c_self", self.c_self, at_least=0.0, at_most=1.0)
         require_whole("$.n", self.n)
+        for name in ("alpha", "beta", "c_self", "kappa"):
+            msgspec.structs.force_setattr(self, name, float(getattr(self, name)))
         if type(self.last_update) is not Instant:
             msgspec.structs.force_setattr(self, "last_update", Instant.of(self.last_update))
 
@@ -53,7 +55,11 @@ class BetaPosterior(Closed):
     def variance(self) -> float:
         """The variance of the success rate."""
         total = self.alpha + self.beta
-        return self.alpha * self.beta / (total * total * (total + 1.0)) if total > 0.0 else 0.0
+        scale = total * total * (total + 1.0)
+        if 0.0 < scale < math.inf:
+            return self.alpha * self.beta / scale
+        # Counts beyond what squares can hold: the same value, divided step by step.
+        return self.alpha / total * (self.beta / total) / (total + 1.0) if total > 0.0 else 0.0
 
     def score(self, gamma: float) -> float:
         """The lower confidence bound: mean less `gamma` standard deviations."""
@@ -61,6 +67,7 @@ class BetaPosterior(Closed):
 
     def update(self, outcome: bool, lambda_: float, *, now: datetime) -> "BetaPosterior":
         """The posterior after one more outcome; `lambda_` below 1 forgets the past."""
+        require_bool("$.outcome", outcome)
         return msgspec.structs.replace(
             self,
             alpha=self.alpha * lambda_ + (1.0 if outcome else 0.0),
@@ -82,6 +89,8 @@ class DelegationConfig(Closed):
     def __post_init__(self) -> None:
         for name, at_least in (("gamma", None), ("delta", None), ("kappa", 0.0), ("lambda_", 0.0)):
             require_finite(f"$.{name.rstrip('_')}", getattr(self, name), at_least=at_least)
+            msgspec.structs.force_setattr(self, name, float(getattr(self, name)))
+        require_bool("$.enabled", self.enabled)
 
 
 class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
@@ -91,6 +100,11 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
     config: DelegationConfig = msgspec.field(default_factory=DelegationConfig)
 
     def __post_init__(self) -> None:
+        for key in self.beliefs:
+            if key.count("|") != 4:
+                raise InvalidInput(
+                    "$.beliefs", expected="keys of the form agent|skill|difficulty|dependency|tool_use", got=repr(key)
+                )
         self.beliefs = dict(sorted(self.beliefs.items()))
 
     @staticmethod
@@ -142,9 +156,9 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         means = [posterior.mean for posterior in near if posterior is not None and posterior.n > 0]
         if not means:
             return
-        lent = sum(means) / len(means)
         own = self.ensure(agent, skill, bucket, 0.5, now=now)
-        alpha, beta = own.alpha + weight * lent, own.beta + weight * (1.0 - lent)
+        alpha = own.alpha + sum(means) / len(means) * weight
+        beta = own.beta + sum(1.0 - mean for mean in means) / len(means) * weight
         self._put(key, msgspec.structs.replace(own, alpha=alpha, beta=beta))
 
     def _score_or_zero(self, agent: str, skill: str, bucket: Bucket) -> float:

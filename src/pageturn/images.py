@@ -20,13 +20,14 @@ class Size(NamedTuple):
     height: int
 
 
+_LARGEST = 1_000_000  # pixels on a side; whoever says more is mistaken
 ImageRule = Callable[[Size | None], int]
 
 
 def size_of(image: Image) -> Size | None:
     """The size that the image says it has, or that its data: URL shows; None where neither tells."""
-    if image.width and image.height:
-        return Size(image.width, image.height)
+    if image.width and image.height and min(image.width, image.height) > 0:
+        return Size(min(image.width, _LARGEST), min(image.height, _LARGEST))
     content = data_urls.read(image.url)
     if content is None:
         return None
@@ -48,20 +49,24 @@ def openai_tiles(base: int, tile: int) -> ImageRule:
 
 
 def openai_patches(multiplier: float) -> ImageRule:
-    """One token for each patch of 32 x 32, at most 1,536 of them, times the model's multiplier."""
+    """One token for each patch of 32 x 32 times the model's multiplier; shrunk to whole patches, at most 1,536."""
 
     def rule(size: Size | None) -> int:
-        patches = ceil(size.width / 32) * ceil(size.height / 32) if size else 1_536
-        return ceil(min(patches, 1_536) * multiplier)
+        width, height = size or Size(32 * 48, 32 * 32)
+        if ceil(width / 32) * ceil(height / 32) > 1_536:
+            shrink = sqrt(32 * 32 * 1_536 / (width * height))
+            across, down = width * shrink / 32, height * shrink / 32
+            shrink *= min(max(1, int(across)) / across, max(1, int(down)) / down)
+            width, height = max(1, int(width * shrink)), max(1, int(height * shrink))
+        return ceil(min(ceil(width / 32) * ceil(height / 32), 1_536) * multiplier)
 
     return rule
 
 
 def anthropic(size: Size | None) -> int:
-    """Long side to 1568 and 1.15 megapixels at most; then a token for every 750 pixels."""
+    """Long side to 1568, then a token for every 750 pixels; what would take more than 1,600 is shrunk to that."""
     width, height = _fit(size or Size(1568, 1568), longest=1568)
-    shrink = min(1.0, sqrt(1_150_000 / (width * height)))
-    return ceil(width * shrink * height * shrink / 750)
+    return min(1_600, ceil(width * height / 750))
 
 
 def gemini(size: Size | None) -> int:

@@ -49,7 +49,7 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
         # Constructors are not checked by msgspec, and a target that is mere text would be in no band.
         for name, type_ in (("role", Role), ("visibility", Visibility), ("target", ContextMessageTarget)):
             require_member(f"$.{name}", getattr(self, name), type_)
-        require_whole("$.cooldown_turns", self.cooldown_turns)
+        require_whole("$.cooldown_turns", self.cooldown_turns, below=2**32)
 
     @classmethod
     def system(cls, key: str, content: str, **fields: Unpack[NoteFields]) -> Self:
@@ -162,7 +162,7 @@ def _digest(*fields: str, size: int = 16) -> str:
     """A hash of several texts that is the same on every machine and cannot confuse where one ends."""
     digest = blake2b(digest_size=size)
     for field in fields:
-        data = field.encode()
+        data = field.encode("utf-8", "surrogatepass")
         digest.update(len(data).to_bytes(8, "big"))
         digest.update(data)
     return digest.hexdigest()

@@ -111,7 +111,12 @@ class Message(Open, kw_only=True):
 
     def __post_init__(self) -> None:
         # Constructors are not checked by msgspec, and a role that is mere text would lose its floor.
-        if type(self.role) is not Role or type(self.visibility) is not Visibility or type(self.content) is not tuple:
+        if (
+            type(self.role) is not Role
+            or type(self.visibility) is not Visibility
+            or type(self.content) is not tuple
+            or not all(isinstance(part, _Part) for part in self.content)
+        ):
             _normalise(self)
 
     @property

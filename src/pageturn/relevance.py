@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from pageturn.checks import require_member
 from pageturn.messages import Message, Text, ToolCall, ToolResult
 from pageturn.wire import Closed
 
@@ -45,6 +46,10 @@ class Bucket(Closed):
     difficulty: Difficulty
     dependency: Dependency
     tool_use: ToolUse
+
+    def __post_init__(self) -> None:
+        for name, type_ in (("difficulty", Difficulty), ("dependency", Dependency), ("tool_use", ToolUse)):
+            require_member(f"$.{name}", getattr(self, name), type_)
 
 
 class RelevanceMeta(Closed):
@@ -109,19 +114,26 @@ def _unique(items: Iterable[T]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(items))
 
 
-_SEPARATORS = str.maketrans(dict.fromkeys(",;()`", " "))
+_SEPARATORS = str.maketrans(dict.fromkeys(",;()`=", " "))
 _OPENING = "\"':[]{}<>*!?|"
 _CLOSING = _OPENING + "."
-_LINE_SUFFIX = re.compile(r"(?::\d+(?:-\d+)?(?::\d+)?|#L\d+(?:-L?\d+)?)$")  # src/a.py:12, src/a.py:12:5, src/a.py#L12
+_SUFFIX = re.compile(
+    r"(?::\d+(?:-\d+)?(?::\d+)?|#L\d+(?:-L?\d+)?|::.*|'s)$"
+)  # a.py:12, a.py:12:5, a.py#L12, a.py::test
 _SEGMENT = r"[\w.@+~-]+"
 _PATH = re.compile(rf"(?:~?/|\.{{1,2}}/)?{_SEGMENT}(?:/{_SEGMENT})*/?|[A-Za-z]:\\[\w.\\-]+")
 _HAS_LETTER = re.compile(r"[^\W\d_]")
-_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,7}$")
+_EXTENSION = re.compile(r"[\w-]{2,}\.[A-Za-z]\w{0,7}$")
+_UNLIKE_A_WORD = re.compile(r"[_.-]|[^\W\d_]\d|\d[^\W\d_]")
+_LONGEST = 400
 _SOURCE_EXTENSIONS = tuple(
     ".rs .ts .tsx .js .jsx .py .go .md .json .toml .yaml .yml .html .css .c .cpp .h .hpp".split()
 )
 # The word before the first slash, where a path of two plain words ("src/auth", not "and/or") is meant as one.
-_ROOTS = frozenset("src lib app apps bin cmd pkg packages crates test tests spec docs etc usr var opt tmp home".split())
+_ROOTS = frozenset(
+    "src lib app apps bin cmd pkg packages crates test tests spec docs etc usr var opt tmp home out dist build target"
+    " media static public assets scripts examples include internal vendor config".split()
+)
 
 
 def _paths(text: str) -> Iterator[str]:
@@ -130,26 +142,29 @@ def _paths(text: str) -> Iterator[str]:
     for token in dict.fromkeys(text.translate(_SEPARATORS).split()):
         if ("/" not in token and "." not in token) or "://" in token or "</" in token:
             continue
-        path = _LINE_SUFFIX.sub("", token.lstrip(_OPENING).rstrip(_CLOSING))
+        path = _SUFFIX.sub("", token.lstrip(_OPENING).rstrip(_CLOSING))
         if _is_path(path):
             yield path.removesuffix("/")
 
 
 def _is_path(path: str) -> bool:
     """Whether a token names a file: by its ending, or by a slash that is not a date, a fraction or an alternative."""
-    if len(path) < 3 or not _PATH.fullmatch(path):
+    if not 3 <= len(path) <= _LONGEST or not _PATH.fullmatch(path):
         return False
     if path.endswith(_SOURCE_EXTENSIONS):
         return True
     if "/" not in path or len(path) <= 3 or not _HAS_LETTER.search(path):
         return False
-    first, *rest = path.strip("/").split("/")
     if path.startswith(("/", "./", "../", "~/")) or _EXTENSION.search(path):
         return True
-    return first in _ROOTS or len(rest) >= 2 or path.endswith("/")
+    first, *rest = path.strip("/").split("/")
+    return first in _ROOTS or (len(rest) >= 2 and any(map(_UNLIKE_A_WORD.search, (first, *rest))))
 
 
-_REFERENCE = re.compile(r"\b(?:turn|message)s?\s+#?(\d{1,7})(?:\s*(?:-|to|and)\s*#?(\d{1,7}))?\b", re.IGNORECASE)
+_REFERENCE = re.compile(
+    r"\b(?<!error )(?:turn|message)s?\s+#?(\d{1,7})(?:\s*(?:-|to|and)\s*#?(\d{1,7}))?\b(?!\s*(?:degrees|°))",
+    re.IGNORECASE,
+)
 
 
 def _references(text: str) -> Iterator[int]:

@@ -102,9 +102,13 @@ class SessionState(msgspec.Struct):
 
     def belonging(self, first: int, last: int) -> list[int]:
         """Where the pages are that belong to turns in this range: talk, and results of calls that were made in it."""
-        inside = range(self.after(first - 1), self.after(last))
-        calls = {call.id for at in inside for call in self.pages[at].calls}
-        return [at for at in inside if self._belongs(self.pages[at], calls)]
+        belonging = []
+        calls: set[str] = set()  # made so far in the range; some vendors use an id twice
+        for at in range(self.after(first - 1), self.after(last)):
+            calls.update(call.id for call in self.pages[at].calls)
+            if self._belongs(self.pages[at], calls):
+                belonging.append(at)
+        return belonging
 
     def _belongs(self, page: Page, calls: set[str]) -> bool:
         if page.undone or self.kind(page) not in (PageKind.EVIDENCE, PageKind.CONVERSATION):

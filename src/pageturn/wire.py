@@ -6,10 +6,12 @@ value that really has unknown fields takes the slow one.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
-from typing import Any, NamedTuple, TypeVar, Union, cast, dataclass_transform
+from types import UnionType
+from typing import Any, NamedTuple, TypeVar, Union, cast, dataclass_transform, get_args, get_origin
 
 import msgspec
 from msgspec import inspect
@@ -73,16 +75,29 @@ def to_json(value: Any) -> bytes:
 
 def from_json(type_: type[T], data: bytes | str) -> T:
     """The value of this type that the JSON describes; raises `InvalidInput` where there is none."""
-    target = _target(type_)
-    try:
-        return cast(T, _decoder(target).decode(data))
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raw = _parse(data)
+    if not isinstance(data, bytes | str):
+        raise InvalidInput("$", expected="JSON as bytes or text", got=f"{type(data).__name__} {show(data)}")
+    target = _target(cast(Hashable, type_))
+    if not _names_the_slot(data):
+        with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
+            return cast(T, _decoder(target).decode(data))
+    raw = _parse(data)
     info = _type_info(target)
     try:
-        return cast(T, msgspec.convert(_gather(raw, info), target, dec_hook=_decode_custom))
+        return cast(T, _convert(raw, info, target))
     except msgspec.ValidationError as error:
-        raise explain(error, raw, info) from error
+        raise explain(error, raw, info, _convert) from error
+
+
+def _names_the_slot(data: bytes | str) -> bool:
+    """Whether the input may have a field of the slot's name, which is then a field like any other that we do not know."""
+    if isinstance(data, str):
+        return _EXTRA in data or "\\u00" in data
+    return _EXTRA.encode() in data or b"\\u00" in data
+
+
+def _convert(raw: Any, info: inspect.Type, target: Any) -> Any:
+    return msgspec.convert(_gather(raw, info), target, dec_hook=_decode_custom)
 
 
 def _parse(data: bytes | str) -> Any:
@@ -103,7 +118,7 @@ def _decode_custom(type_: type, raw: Any) -> Any:
         raise TypeError(f"no JSON form for {type_.__name__}")
     try:
         return Instant.of(msgspec.convert(raw, datetime))
-    except msgspec.ValidationError as error:
+    except (msgspec.ValidationError, OverflowError) as error:
         raise InvalidInput("$", expected="a time as RFC 3339 writes it", got=show(raw)) from error
 
 
@@ -120,8 +135,12 @@ def _type_info(target: Any) -> inspect.Type:
     return inspect.type_info(target)
 
 
+@cache
 def _target(type_: Any) -> Any:
-    """The union of the members of a tagged base class of ours; every other type is meant as it is."""
+    """The type with every tagged base class of ours replaced by the union of its members."""
+    if arguments := get_args(type_):
+        origin = Union if isinstance(type_, UnionType) else get_origin(type_)
+        return origin[tuple(_target(argument) for argument in arguments)]
     if not (isinstance(type_, type) and issubclass(type_, Closed | Open) and type_.__struct_config__.tag_field):
         return type_
     members = tuple(member for member in type_.__subclasses__() if member.__module__.startswith("pageturn."))
@@ -150,7 +169,8 @@ def _flatten(value: Any, built: Any) -> Any:
             for field in msgspec.structs.fields(type(value)):
                 if field.encode_name != _EXTRA and field.encode_name in built:
                     built[field.encode_name] = _flatten(getattr(value, field.name), built[field.encode_name])
-            extra = (built.pop(_EXTRA, None) or {}) if isinstance(value, Open) else {}
+            extra = _flatten(value.extra, built.pop(_EXTRA)) if isinstance(value, Open) and value.extra else {}
+            built.pop(_EXTRA, None)
             if clash := _names(type(value)) & extra.keys():
                 name = min(clash)
                 raise InvalidInput(f"$.extra.{name}", expected="a field that the value does not have", got=f"{name!r}")
@@ -158,7 +178,9 @@ def _flatten(value: Any, built: Any) -> Any:
         case list() | tuple():
             return [_flatten(item, slot) for item, slot in zip(value, built, strict=True)]
         case Mapping():
-            return {name: _flatten(item, built[name]) for name, item in value.items()}
+            return {
+                name: _flatten(item, slot) for item, (name, slot) in zip(value.values(), built.items(), strict=True)
+            }
     return built
 
 

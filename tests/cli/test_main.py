@@ -38,8 +38,21 @@ def test_an_unknown_command_is_refused_without_a_traceback():
     assert "Traceback" not in wrong.stderr
 
 
+def test_a_terminal_without_our_letters_gets_others():
+    shown = subprocess.run([PAGETURN, "demo"], capture_output=True, env={"PYTHONIOENCODING": "ascii"}, check=False)
+    assert shown.returncode == 0
+    assert b"bootstrap" in shown.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+def test_output_that_cannot_be_written_is_one_line():
+    with Path("/dev/full").open("w") as full:
+        wrong = subprocess.run([PAGETURN, "demo"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (wrong.returncode, wrong.stderr) == (1, "pageturn: [Errno 28] No space left on device\n")
+
+
 def test_an_error_of_ours_is_one_line(monkeypatch, capsys):
-    def fail():
+    def fail(**_options):
         raise InvalidInput("$.x", expected="a", got="b")
 
     monkeypatch.setattr(program, "cli", fail)

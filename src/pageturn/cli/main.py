@@ -1,6 +1,9 @@
 """The command line. Each command is a few lines and calls one function."""
 
+import io
+import os
 import sys
+from contextlib import suppress
 
 import click
 from rich.console import Console
@@ -90,8 +93,21 @@ def export(store: str, session: str | None, *, internal: bool) -> None:
 
 def main() -> None:
     """Run the command line; errors become one line and an exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our letters gets others, not a traceback
     try:
-        cli()
+        cli(standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
     except PageturnError as error:
         click.echo(f"pageturn: {error}", err=True)
+        sys.exit(1)
+    except (OSError, click.Abort) as error:
+        with suppress(OSError):
+            click.echo(f"pageturn: {error or 'stopped'}", err=True)
+        with suppress(OSError):  # what is buffered for a stream that failed must not be written again at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

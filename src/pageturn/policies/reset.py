@@ -13,4 +13,4 @@ class Reset(DerivePolicy, tag="reset"):
     threshold_tokens: Whole
 
     def limit_tokens(self, window_tokens: int) -> int:
-        return budget_within(self.threshold_tokens or round(window_tokens / 2), window_tokens)
+        return budget_within(self.threshold_tokens or (window_tokens + 1) // 2, window_tokens)
