@@ -6,7 +6,7 @@ and from then on with every append. A fork begins with the entries of its parent
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -68,7 +68,8 @@ class Journal:
         for record, (entry, _, _) in zip(records, fresh, strict=True):
             apply(self.state, record.seq, entry)
         if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4):
-            self.keep_snapshot()
+            with suppress(StoreError):  # the entries are written; a snapshot may be missing
+                self.keep_snapshot()
 
     def erase(self, page: Page, *, at: int) -> Freed:
         """Destroy the words of a page, and every text that was made of them; write down that this was done."""
@@ -97,6 +98,10 @@ class Journal:
             return None
         message = unpack(body, self._text)
         return msgspec.structs.replace(message, id=page.id)
+
+    def is_erased(self, digest: str) -> bool:
+        """Whether a blob is gone because it was erased."""
+        return self._verified(digest) is None
 
     def value(self, digest: str) -> Any:
         """The value of a proposal, from the blob that it is kept as."""

@@ -52,8 +52,10 @@ class Session:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
         reranker: Reranker | None = None,
+        owns_store: bool = False,
     ) -> None:
         self._journal = journal
+        self._owns_store = owns_store
         self._model = model
         self._clock = clock
         self._entropy = entropy
@@ -82,15 +84,20 @@ class Session:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
         journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
-        wanted = policy if policy is not None else None if journal.head else Paged()
         if scope is not None and scope != journal.row.scope:
             raise InvalidInput(
                 "scope", expected=f"{journal.row.scope!r}, which the session was begun with", got=repr(scope)
             )
-        session = cls(journal, model=model or DEFAULT_MODEL, clock=clock, entropy=entropy, reranker=reranker)
+        session = cls(
+            journal,
+            model=model or DEFAULT_MODEL,
+            clock=clock,
+            entropy=entropy,
+            reranker=reranker,
+            owns_store=isinstance(url, str),
+        )
         session._reconcile()
-        if wanted is not None and wanted != journal.state.policy:
-            session._insist(lambda: session.choose(wanted))
+        session._insist(lambda: session._begin_with(policy))
         return session
 
     # -- what it is
@@ -306,11 +313,17 @@ class Session:
         return self._faulted(outcome, detail=handle) if isinstance(outcome, Fault) else outcome
 
     def erase(self, what: str | Page) -> Freed:
-        """Destroy the words of a page for ever; its digest stays. Says what was freed."""
+        """Destroy the words of a page for ever; its digest stays. Says what was freed.
+
+        The words are gone from the session when this returns or raises; a `StoreError` says that the file could not be
+        rewritten while others read it, so that their bytes linger there until `pageturn vacuum --yes`.
+        """
         page = self._page_named(what)
         if page is None or page.erased:
             raise InvalidInput("handle", expected="the handle of a page with words", got=repr(what))
-        return self._journal.erase(page, at=micros(self._clock()))
+        freed = self._journal.erase(page, at=micros(self._clock()))
+        self._journal.store.scrub()
+        return freed
 
     # -- writeback and boundaries
 
@@ -319,9 +332,12 @@ class Session:
         state = self._journal.state
         if proposal.key is not None and (settled := state.settled.get(proposal.key)) is not None:
             return settled
-        txn = state.next_txn
-        self._write([staged(proposal, txn)])
-        return self._settle(txn)
+        keys = {waiting.proposal.key: txn for txn, waiting in state.staged.items()}
+        txn = keys.get(proposal.key) if proposal.key is not None else None
+        if txn is None:
+            txn = state.next_txn
+            self._write([staged(proposal, txn)])
+        return self._settle_for_certain(txn)
 
     def checkpoint(self) -> FlushMiss | None:
         """Make sure that everything is on disk; a fault says that it is not."""
@@ -337,7 +353,8 @@ class Session:
             return None
         fault = self._cross(BoundaryKind.CLOSE)
         self._closed = True
-        self._journal.store.close()
+        if self._owns_store:
+            self._journal.store.close()
         return fault
 
     def __enter__(self) -> Self:
@@ -382,6 +399,17 @@ class Session:
             self._write([Fresh(entry) for entry in self._dirty])
             self._dirty.clear()
 
+    def _settle_for_certain(self, txn: int) -> Committed | Rejected:
+        """Decide what is staged, whoever else writes: a `Conflict` would say, wrongly, that nothing was written."""
+        head = self._journal.head
+        while txn in self._journal.state.staged:
+            try:
+                return self._settle(txn)
+            except Conflict:
+                self.refresh()
+        later = (entry for _, entry in self._journal.entries(after=head))
+        return next(entry for entry in later if isinstance(entry, Committed | Rejected) and entry.txn == txn)
+
     def _settle(self, txn: int) -> Committed | Rejected:
         """Decide a staged proposal."""
         outcome, entries = settle(self._pager, txn, self.scope)
@@ -390,16 +418,25 @@ class Session:
 
     def _cross(self, kind: BoundaryKind) -> FlushMiss | None:
         """Pass a boundary with nothing dirty left behind, or say that something was."""
+        # A summary covers everything before it, so its author must have seen everything: there a conflict is told.
+        insist = self._insist if kind is not BoundaryKind.RESET else lambda write: write()
         try:
-            self._insist(self._flush_faults)
-            self._reconcile()
-            self._insist(lambda: self._append(e.BoundaryCrossed(kind=kind)))
+            insist(self._flush_faults)
+            insist(self._settle_all)
+            insist(lambda: self._append(e.BoundaryCrossed(kind=kind)))
             self._journal.keep_snapshot()
+        except Conflict:
+            raise
         except StoreError as error:
             fault = FlushMiss()
             self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, detail=f"{kind}: {error}"))
             return fault
         return None
+
+    def _begin_with(self, policy: AnyPolicy | None) -> None:
+        wanted = policy if policy is not None else None if self._journal.head else Paged()
+        if wanted is not None and wanted != self.policy:
+            self.choose(wanted)
 
     def _reconcile(self) -> None:
         """Settle what is staged, by this session or by one that crashed."""

@@ -9,7 +9,7 @@ from pageturn.bodies import digest_of
 from pageturn.entries import Committed, Rejected, RenditionAdmitted, Staged
 from pageturn.journal import Fresh
 from pageturn.paging import Pager
-from pageturn.proposals import Proposal
+from pageturn.proposals import Proposal, ProvenanceFail
 from pageturn.recall import page_of
 from pageturn.wire import to_json
 from pageturn.writeback import Ground, level_of, plan_of, validate
@@ -34,6 +34,9 @@ def settle(pager: Pager, txn: int, scope: str | None) -> Settlement:
     journal = pager.journal
     state = journal.state
     waiting = state.staged[txn]
+    if journal.is_erased(waiting.value):
+        rejected = Rejected(txn=txn, reason=ProvenanceFail("its evidence was erased"))
+        return Settlement(rejected, [Fresh(rejected)])
     proposal = msgspec.structs.replace(waiting.proposal, value=journal.value(waiting.value))
     ground = Ground(state, scope, partial(page_of, state), journal.value, pager.counter.text)
     rejection = validate(proposal, ground)

@@ -107,6 +107,23 @@ def test_erased_bytes_are_gone_from_the_file(tmp_path):
     assert b"tulip" not in data
 
 
+def test_an_erasure_while_others_read_is_done_and_says_that_bytes_linger(tmp_path, monkeypatch):
+    monkeypatch.setattr("pageturn.stores.sqlite._BUSY_MS", 50)
+    path = str(tmp_path / "r.db")
+    session = pt.Session.open(path, id="s")
+    page = session.append(pt.user("the tulip secret"))
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM records").fetchone()
+    with pytest.raises(StoreError):
+        session.erase(page)
+    assert session.resolve(page.handle) == pt.Denied("erased")
+    reader.close()
+    session._journal.store.scrub()
+    session.close()
+    assert b"tulip" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
 def test_the_default_writes_through_to_the_disk_at_every_append(tmp_path):
     store = SqliteStore(str(tmp_path / "d.db"))
     assert store._connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL

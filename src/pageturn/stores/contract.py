@@ -126,6 +126,10 @@ class Store(Protocol):
         """Append a record; what is lost loses its words in the index, and its bytes where no other record needs them."""
         ...
 
+    def scrub(self) -> None:
+        """Make sure that nothing that was dropped lingers in the files; fails while others are reading."""
+        ...
+
     def is_erased(self, digest: str) -> bool:
         """Whether a blob is missing because it was erased."""
         ...

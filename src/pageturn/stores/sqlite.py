@@ -152,8 +152,15 @@ class SqliteStore:
             freed = self._drop_unnamed(db, {digest for loss in losses for digest in loss.digests})
             # The index keeps deleted words until its segments are merged.
             db.execute("INSERT INTO words(words) VALUES ('optimize')")
-        self._rewrite()
         return freed
+
+    def scrub(self) -> None:
+        # Free pages and the log keep deleted bytes, so the file is written anew without them.
+        with _translated(self.path):
+            self._connection.execute("VACUUM")
+            busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise StoreError(f"{self.path}: others are reading, so erased bytes stay in the log for now")
 
     def is_erased(self, digest: str) -> bool:
         with _translated(self.path):
@@ -166,7 +173,7 @@ class SqliteStore:
             if not dry_run:
                 db.execute(f"DELETE {unnamed}")
         if not dry_run:
-            self._rewrite()
+            self.scrub()
         return freed
 
     def check(self) -> list[str]:
@@ -206,12 +213,6 @@ class SqliteStore:
         )
         return int(number)
 
-    def _rewrite(self) -> None:
-        """Write the file anew, without free pages and without a log, in which deleted bytes would linger."""
-        with _translated(self.path):
-            self._connection.execute("VACUUM")
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-
     def _numbers(self, db: sqlite3.Connection, session: str) -> list[int]:
         return [row[0] for row in db.execute("SELECT number FROM sessions WHERE id = ?", (session,))]
 
@@ -248,7 +249,7 @@ class SqliteStore:
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, timeout=_BUSY_MS / 1_000, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_log(connection)
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
         return connection
 
@@ -294,6 +295,18 @@ _MAX_SEQ = 2**40 - 1
 def _row(number: int, seq: int) -> int:
     """Where the words of a record are in the index: those of one session lie together, in order."""
     return number << 40 | seq
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log. Where another is at it, SQLite says that it is busy instead of waiting: we wait."""
+    while connection.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            connection.execute("BEGIN IMMEDIATE")  # waits for the other, and gives up after the timeout
+            connection.execute("ROLLBACK")
 
 
 def _phrase(term: str) -> str:
