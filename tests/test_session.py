@@ -459,10 +459,20 @@ def test_a_policy_is_chosen_although_others_wrote(store):
     assert (second.policy, texts(second)) == (pt.Legacy(), ["meanwhile"])
 
 
-def test_a_closed_session_is_closed_once_and_says_nothing():
+def test_a_closed_session_is_closed_once_and_takes_nothing_more():
     session = open_session()
     assert session.close() is None
     assert session.close() is None
+    with pytest.raises(pt.StoreError, match="session 's' is closed"):
+        session.append(pt.user("too late"))
+
+
+def test_a_conflict_at_a_reset_writes_nothing(store):
+    first, second = open_session(store), open_session(store, seed=2)
+    first.append(pt.user("unseen"))
+    with pytest.raises(pt.Conflict):
+        second.reset("all that I have seen")
+    assert store.session("s").head == 2
 
 
 def test_the_same_clock_and_randomness_give_the_same_journal():

@@ -96,7 +96,7 @@ class Session:
             reranker=reranker,
             owns_store=isinstance(url, str),
         )
-        session._reconcile()
+        session._insist(session._settle_all)
         session._insist(lambda: session._begin_with(policy))
         return session
 
@@ -209,9 +209,12 @@ class Session:
         """Begin afresh with a summary by the host: what came before is covered by it, and still recalled."""
         if not summary.strip():
             raise InvalidInput("summary", expected="some text", got=repr(summary))
-        self._cross(BoundaryKind.RESET)
-        page = self._pager.page(user(summary, synthetic=True), PageKind.CONVERSATION)
-        self._write([page, Fresh(e.SessionReset(page=self._journal.head + 1))])
+        # It covers everything before it, so its author must have seen everything: unlike elsewhere, a conflict is told.
+        self._flush_faults()
+        self._settle_all()
+        page = self._pager.page(user(summary, synthetic=True), PageKind.CONVERSATION, ahead=1)
+        covering = e.SessionReset(page=self._journal.head + 2)
+        self._write([Fresh(e.BoundaryCrossed(kind=BoundaryKind.RESET)), page, Fresh(covering)])
         return self._journal.state.pages[-1]
 
     def choose(self, policy: AnyPolicy) -> None:
@@ -371,6 +374,8 @@ class Session:
         self._write([Fresh(entry)])
 
     def _write(self, fresh: Sequence[Fresh]) -> None:
+        if self._closed:
+            raise StoreError(f"session {self.id!r} is closed")
         self._journal.append(fresh, at=micros(self._clock()))
 
     def _page_named(self, what: str | Page) -> Page | None:
@@ -418,15 +423,11 @@ class Session:
 
     def _cross(self, kind: BoundaryKind) -> FlushMiss | None:
         """Pass a boundary with nothing dirty left behind, or say that something was."""
-        # A summary covers everything before it, so its author must have seen everything: there a conflict is told.
-        insist = self._insist if kind is not BoundaryKind.RESET else lambda write: write()
         try:
-            insist(self._flush_faults)
-            insist(self._settle_all)
-            insist(lambda: self._append(e.BoundaryCrossed(kind=kind)))
+            self._insist(self._flush_faults)
+            self._insist(self._settle_all)
+            self._insist(lambda: self._append(e.BoundaryCrossed(kind=kind)))
             self._journal.keep_snapshot()
-        except Conflict:
-            raise
         except StoreError as error:
             fault = FlushMiss()
             self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, detail=f"{kind}: {error}"))
@@ -438,11 +439,8 @@ class Session:
         if wanted is not None and wanted != self.policy:
             self.choose(wanted)
 
-    def _reconcile(self) -> None:
-        """Settle what is staged, by this session or by one that crashed."""
-        self._insist(self._settle_all)
-
     def _settle_all(self) -> None:
+        """Settle what is staged, by this session or by one that crashed."""
         while self._journal.state.staged:
             self._settle(next(iter(self._journal.state.staged)))
 

@@ -148,8 +148,8 @@ def test_whatever_the_loser_wanted_to_write_is_not_written_and_can_be_written_af
 
 
 def in_threads(work, names):
-    """Run `work(name)` for each, all at once; what they return, or the first error."""
-    ready = threading.Barrier(len(names))
+    """What `work(name, wait)` returns for each, where `wait` is until all have come so far; or the first error."""
+    ready = threading.Barrier(len(names), timeout=60)
     with ThreadPoolExecutor(len(names)) as pool:
         return list(pool.map(lambda name: work(name, ready.wait), names))
 
@@ -211,10 +211,7 @@ class Overtaken:
         return getattr(self.store, name)
 
 
-@pytest.mark.parametrize(
-    "method",
-    ["create", "append"],
-)
+@pytest.mark.parametrize("method", ["create", "append"])
 def test_a_session_that_somebody_else_begins_meanwhile_is_opened(store, method):
     begin = partial(pt.Session.open, store, id="s", policy=pt.Reset(1_000))
     session = pt.Session.open(Overtaken(store, method, 1, begin), id="s")
