@@ -6,7 +6,9 @@ anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; 
 
 import re
 
-_SEAM = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_SEAM = re.compile(
+    r"[A-Z](?<=[A-Za-z0-9][A-Z])"
+)  # a capital inside a word; most texts have none, and that is soon said
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(r"\w[\w./:@-]*\w|\w")
