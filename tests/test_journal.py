@@ -76,7 +76,7 @@ def test_a_long_journal_is_saved_now_and_then():
 def test_the_form_of_a_snapshot_has_its_number():
     """When this fails, raise `_SNAPSHOT_FORMAT` in journal.py and put the new fields here."""
     assert SessionState.__struct_fields__ == (
-        "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "preferences", "notes", "renditions", "fields",
+        "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "spared", "preferences", "notes", "renditions", "fields",
         "policy", "grants", "faults", "usage", "resets", "next_txn", "staged", "settled",
     )  # fmt: skip
     assert Page.__struct_fields__ == (

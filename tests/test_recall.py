@@ -67,7 +67,7 @@ def test_four_failures_have_four_codes():
 
 
 def test_a_limit_below_one_is_refused():
-    with pytest.raises(pt.InvalidInput, match="limit: expected 1 or more, got 0"):
+    with pytest.raises(pt.InvalidInput, match="limit: expected 1 to 1,000, got 0"):
         open_session().recall("x", limit=0)
 
 
@@ -101,6 +101,14 @@ def test_another_scope_must_be_granted(team):
     assert len(foreign.recall("vault", scope="team").hits) == 3
     foreign.grant("team", allowed=False)
     assert foreign.recall("vault", scope="team").is_denied
+
+
+def test_a_fork_does_not_hide_what_its_parent_said_later(team):
+    mine, other, _ = team
+    child = other.fork("child")
+    other.append(pt.user("vault door code"))
+    for session in (mine, child):
+        assert "vault door code" in excerpts(session.recall("vault", limit=9, scope="team"))
 
 
 def test_internal_text_of_another_session_is_hidden_unless_asked_for(team):

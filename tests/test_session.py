@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.doctor import examine
 from pageturn.ids import uuid7
 from pageturn.stores import MemoryStore
 from tests import strategies
@@ -40,6 +41,78 @@ def test_what_could_not_be_read_back_is_not_written(message):
     with pytest.raises(pt.InvalidInput, match="expected"):
         session.append(message)
     assert session.pages() == ()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda s: s.append("hi"),
+        lambda s: s.append(pt.user("ok"), None),
+        lambda s: s.append(pt.assistant("a"), usage="lots"),
+        lambda s: s.append(pt.assistant("a"), usage=pt.Usage(input_tokens=-3)),
+        lambda s: s.report(None),
+        lambda s: s.grant(5),
+        lambda s: s.prefer("x", 5),
+        lambda s: s.prefer(" "),
+        lambda s: s.inject("note"),
+        lambda s: s.choose("paged"),
+        lambda s: s.plan(5),
+        lambda s: s.plan("g", "abc"),
+        lambda s: s.plan("g", [1, 2]),
+        lambda s: s.plan("g", ["a"], "0"),
+        lambda s: s.pin(5),
+        lambda s: s.pin("rule", 5),
+        lambda s: s.unpin(None),
+        lambda s: s.reset(5),
+        lambda s: s.undo("1"),
+        lambda s: s.erase(None),
+        lambda s: s.retract(["k"]),
+        lambda s: s.recall(None),
+        lambda s: s.recall("x", limit=2**63),
+        lambda s: s.recall("x", limit=1.5),
+        lambda s: s.resolve("p2-aaaa", start=-5),
+        lambda s: s.resolve("p2-aaaa", length=-3),
+        lambda s: s.fork(""),
+        lambda s: s.fork(5),
+        lambda s: s.write_back({"field": "x"}),
+        lambda s: s.write_back(pt.Proposal(field=5, value=1)),
+        lambda s: s.write_back(pt.Proposal(field="memory.a", value=1, key=7)),
+        lambda s: s.write_back(pt.Proposal(field="memory.a", value=1, op="zap")),
+        lambda s: s.write_back(pt.Proposal(field="memory.a", value="\ud800")),
+    ],
+)
+def test_an_argument_of_the_wrong_kind_is_refused_and_nothing_is_written(store, act):
+    session = open_session(store)
+    session.append(pt.user("hello"))
+    with pytest.raises(pt.InvalidInput):
+        act(session)
+    assert store.session("s").head == 2
+    assert session.checkpoint() is None
+    assert texts(reopened(session)) == ["hello"]
+
+
+def test_odd_queries_are_faults_like_any_other(store):
+    session = open_session(store)
+    session.append(pt.user("hello"))
+    for query in ("zzz \ud800", "zz\0z"):
+        assert session.recall(query) == pt.NoMatch()
+    assert session.resolve("\ud800") == session.resolve(None) == pt.NoMatch()
+    assert session.checkpoint() is None
+    assert reopened(session).fault_counts() == {"no_match": 4}
+
+
+@pytest.mark.parametrize(
+    "options", [{"url": None}, {"url": b"x"}, {"url": ""}, {"url": "a\0b"}, {"model": 5}, {"scope": ""}, {"id": b"x"}]
+)
+def test_a_session_cannot_be_opened_with_nonsense(options):
+    with pytest.raises(pt.InvalidInput):
+        pt.Session.open(**options)
+
+
+def test_a_session_can_be_opened_by_a_path(tmp_path):
+    with pt.Session.open(tmp_path / "a.db", id="s") as session:
+        page = session.append(pt.user("hello"))
+    assert pt.Session.open(f"{tmp_path}/a.db?durability=normal", id="s").resolve(page).text == "hello"
 
 
 def test_a_message_of_fifty_megabytes_is_kept_whole():
@@ -267,10 +340,12 @@ def test_pins_are_rules_and_unpinning_restores_what_was():
     session.pin(result)
     state = session._journal.state
     assert state.kind(state.page(result.seq)) is pt.PageKind.CONSTRAINT
-    session.undo()
-    assert texts(session) == ["result 1"]
     session.unpin(result.handle)
     assert state.kind(state.page(result.seq)) is pt.PageKind.EVIDENCE
+    session.pin(result)
+    session.undo()
+    assert texts(session) == ["result 1"]
+    session.unpin(result)
     with pytest.raises(pt.InvalidInput, match="the handle of a pinned page"):
         session.unpin(result)
 
@@ -393,6 +468,65 @@ def test_erasing_one_of_two_equal_messages_keeps_the_other():
     assert session.erase(first) == (0, 0)
     assert session.resolve(first.handle) == pt.Denied("erased")
     assert session.resolve(second.handle).text == "same words"
+
+
+def test_erasing_what_a_memory_rests_on_takes_the_memory_and_nothing_else():
+    session = open_session()
+    first, second = session.append(pt.user("the tulip"), pt.user("the rose"))
+    for page, value in ((first, "tulip"), (second, "rose")):
+        session.write_back(pt.Proposal(field="memory.flowers", value=value, evidence=(page.handle,)))
+    session.erase(first)
+    assert session.memory("flowers") == ["rose"]
+    session.write_back(pt.Proposal(field="memory.flowers", value="lily", evidence=(second.handle,)))
+    assert session.checkpoint() is None
+    assert reopened(session).memory("flowers") == ["rose", "lily"]
+
+
+def test_erasing_a_page_inside_a_summary_takes_the_summary(store):
+    session = open_session(store)
+    pages = session.append(*(pt.user(f"tulip {n} " * 30) for n in range(3)))
+    text = "flowers were named, tulips among them, many times " * 6
+    session.write_back(pt.Proposal(field="summary", value=text, evidence=(pages[0].handle, pages[2].handle)))
+    session.erase(pages[1])
+    assert reopened(session)._journal.state.renditions == []
+    everything = b"".join(bytes(row[0]) for row in store._connection.execute("SELECT data FROM blobs"))
+    assert b"flowers were named" not in everything
+    assert list(examine(store)) == []
+
+
+def test_erasing_the_summary_of_a_reset_takes_the_reset():
+    session = open_session()
+    session.erase(session.reset("so far"))
+    assert session._journal.state.resets == []
+
+
+def test_a_page_that_does_not_count_cannot_be_pinned():
+    session = open_session()
+    result = take_turn(session, 1)
+    erased = session.append(pt.user("x"))
+    session.erase(erased)
+    session.undo()
+    for page in (result, erased):
+        with pytest.raises(pt.InvalidInput, match="handle: expected the handle of a page that counts"):
+            session.pin(page)
+
+
+def test_unpinning_after_undo_does_not_bring_talk_back():
+    session = open_session()
+    result = take_turn(session, 1)
+    session.pin(result)
+    session.undo()
+    session.unpin(result)
+    assert session.pages() == ()
+
+
+def test_a_text_that_was_pinned_is_no_rule_any_more():
+    session = open_session(policy=pt.Paged(20))
+    rule = session.pin("one two three four five six")
+    session.unpin(rule)
+    state = session._journal.state
+    assert state.kind(state.page(rule.seq)) is pt.PageKind.CONVERSATION
+    session.pin("seven eight nine ten eleven")
 
 
 def test_missing_bytes_are_a_backend_error_and_not_an_erasure(store):

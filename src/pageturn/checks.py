@@ -13,6 +13,18 @@ def require_whole(path: str, value: object, *, below: int | None = None) -> None
         raise InvalidInput(path, expected=f"a whole number, 0 or more{bound}", got=repr(value))
 
 
+def require_instance(path: str, value: object, type_: type) -> None:
+    """Refuse a value of another type."""
+    if not isinstance(value, type_):
+        raise InvalidInput(path, expected=f"a {type_.__name__}", got=f"{type(value).__name__} {value!r:.40}")
+
+
+def require_text(path: str, value: object) -> None:
+    """Refuse what is not text, or says nothing."""
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(path, expected="some text", got=f"{value!r:.40}")
+
+
 def require_bool(path: str, value: object) -> None:
     """Refuse what is not true or false."""
     if type(value) is not bool:

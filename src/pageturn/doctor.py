@@ -64,6 +64,8 @@ def _examine_page(journal: Journal, page: Page) -> Iterator[str]:
 def _examine_blob(journal: Journal, digest: str, owner: str) -> Iterator[str]:
     data = journal.store.blob(digest)
     if data is None:
+        if journal.store.is_erased(digest):
+            return
         yield f"{owner}: its words ({digest}) are missing"
     elif digest_of(data) != digest:
         yield f"{owner}: its words are not those that were written ({digest})"

@@ -4,7 +4,10 @@ PageturnError
 ├── InvalidInput     a value from outside that does not have the form it should have
 ├── NotADegradation  a residency change that the page's kind does not allow
 │   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
-└── MissingTokenizer an encoding that cannot be counted on this machine
+├── MissingTokenizer an encoding that cannot be counted on this machine
+├── BudgetTooSmall   the pages that may not shrink need more tokens than there are
+└── StoreError       the store could not do it, and nothing has happened
+    └── Conflict     ... because somebody else appended first
 """
 
 

@@ -24,5 +24,5 @@ def handle(seq: int, check: str) -> str:
 
 def parse(text: str) -> tuple[int, str] | None:
     """The number and the check of a handle, or None where the text is none."""
-    found = _HANDLE.fullmatch(text)
+    found = _HANDLE.fullmatch(text) if isinstance(text, str) else None
     return (int(found[1]), found[2]) if found else None

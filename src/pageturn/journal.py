@@ -14,8 +14,10 @@ import msgspec
 from pageturn.bodies import digest_of, digests, search_text, unpack
 from pageturn.entries import Entry, PageErased, Pinned, RenditionAdmitted, Staged, TextReference
 from pageturn.errors import StoreError
+from pageturn.handles import parse
 from pageturn.messages import Message
 from pageturn.pages import Page
+from pageturn.proposals import Proposal
 from pageturn.state import SessionState, apply
 from pageturn.stores import Batch, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
 from pageturn.wire import from_json, to_json
@@ -58,14 +60,19 @@ class Journal:
         blobs: dict[str, bytes] = {}
         documents: list[Document] = []
         references: list[tuple[int, str]] = []
+        applied: list[Entry] = []
         for seq, (entry, brought, text) in enumerate(fresh, start=self.head + 1):
-            records.append(Record(seq, at, to_json(entry)))
+            body = to_json(entry)
+            applied.append(
+                from_json(Entry, body)
+            )  # what cannot be read back is not written, and what is read is applied
+            records.append(Record(seq, at, body))
             blobs.update(brought)
             references += [(seq, digest) for digest in brought]
             if text is not None:
                 documents.append(Document(seq, text))
         self.store.append(self.row.id, self.head, Batch(records, blobs, documents, references))
-        for record, (entry, _, _) in zip(records, fresh, strict=True):
+        for record, entry in zip(records, applied, strict=True):
             apply(self.state, record.seq, entry)
         if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4):
             with suppress(StoreError):  # the entries are written; a snapshot may be missing
@@ -99,13 +106,10 @@ class Journal:
         message = unpack(body, self._text)
         return msgspec.structs.replace(message, id=page.id)
 
-    def is_erased(self, digest: str) -> bool:
-        """Whether a blob is gone because it was erased."""
-        return self._verified(digest) is None
-
     def value(self, digest: str) -> Any:
-        """The value of a proposal, from the blob that it is kept as."""
-        return msgspec.json.decode(self._text(digest))
+        """The value of a proposal, from the blob that it is kept as; UNSET where it was erased."""
+        data = self._verified(digest)
+        return msgspec.UNSET if data is None else msgspec.json.decode(data)
 
     def keep_snapshot(self) -> None:
         """Save the state, so that the next opening need not apply every entry."""
@@ -171,9 +175,16 @@ def _text_about(page: Page, entry: Entry) -> str | None:
             return digest
         case RenditionAdmitted(first=first, last=last, digest=digest) if first <= page.seq <= last:
             return digest
-        case Staged(proposal=proposal, value=digest) if page.handle in proposal.evidence:
+        case Staged(proposal=proposal, value=digest) if _rests_on(page, proposal):
             return digest
     return None
+
+
+def _rests_on(page: Page, proposal: Proposal) -> bool:
+    """Whether a proposal was made of a page: named as evidence, or inside the span that a summary covers."""
+    numbers = [parsed[0] for handle in proposal.evidence if (parsed := parse(handle)) is not None]
+    covered = proposal.field == "summary" and bool(numbers) and min(numbers) <= page.seq <= max(numbers)
+    return covered or page.handle in proposal.evidence
 
 
 def _decoded(session: str, record: Record) -> Entry:

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import msgspec
 
 from pageturn.bodies import digest_of, pack, search_text
+from pageturn.checks import require_text
 from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, TextReference
-from pageturn.errors import InvalidInput
 from pageturn.handles import check_of
 from pageturn.journal import Fresh, Journal
 from pageturn.messages import Message, ToolCall, ToolResult, system
@@ -49,7 +49,7 @@ class Pager(NamedTuple):
 
     def constraint(self, text: str, structured: str | None) -> list[Fresh]:
         """A text as a pinned page."""
-        _require_text("text", text)
+        require_text("text", text)
         page = self.page(system(text), PageKind.CONSTRAINT)
         return [page, self.pin(self.journal.head + 1, structured)]
 
@@ -57,7 +57,7 @@ class Pager(NamedTuple):
         """A page as a constraint."""
         if structured is None:
             return Fresh(Pinned(page=page))
-        _require_text("structured", structured)
+        require_text("structured", structured)
         data = structured.encode()
         form = TextReference(digest_of(data), self.counter.message(system(structured)))
         return Fresh(Pinned(page=page, structured=form), {form.digest: data})
@@ -71,7 +71,7 @@ class Pager(NamedTuple):
 
     def preference(self, text: str, scope: str | None) -> list[Fresh]:
         """A wish as a page."""
-        _require_text("text", text)
+        require_text("text", text)
         page = self.page(system(text), PageKind.PREFERENCE)
         return [page, Fresh(Preferred(page=self.journal.head + 1, scope=scope))]
 
@@ -79,11 +79,6 @@ class Pager(NamedTuple):
 def plan_on(message: Message) -> Plan:
     """The plan that a plan page holds."""
     return from_json(Plan, to_json((message.metadata or {}).get("plan")))
-
-
-def _require_text(path: str, text: str) -> None:
-    if not isinstance(text, str) or not text.strip():
-        raise InvalidInput(path, expected="some text", got=f"{text!r:.40}")
 
 
 def _content_digest(result: ToolResult) -> str:

@@ -1,5 +1,6 @@
 """Plans: what the agent is after, in steps."""
 
+from pageturn.checks import require_text, require_whole
 from pageturn.errors import InvalidInput
 from pageturn.wire import Open
 
@@ -12,8 +13,10 @@ class Plan(Open, kw_only=True):
     current: int = 0
 
     def __post_init__(self) -> None:
-        if not self.goal.strip():
-            raise InvalidInput("$.goal", expected="some text", got=repr(self.goal))
+        require_text("$.goal", self.goal)
+        if isinstance(self.steps, str) or not all(isinstance(step, str) for step in self.steps):
+            raise InvalidInput("$.steps", expected="texts", got=f"{self.steps!r:.60}")
+        require_whole("$.current", self.current)
         if not 0 <= self.current <= len(self.steps):
             raise InvalidInput("$.current", expected=f"0 to {len(self.steps)}", got=repr(self.current))
 

@@ -93,12 +93,12 @@ def recall(
 
 def _search(journals: Sequence[Journal], query: str, limit: int, see_internal: Callable[[Journal], bool]) -> list[Hit]:
     owners: dict[str, Journal] = {}
-    spans: list[Span] = []
+    widest: dict[str, Span] = {}  # a fork sees less of its parent than the parent itself
     for journal in journals:
         for span in lineage(journal.store, journal.row):
-            if span.session not in owners:
-                owners[span.session] = journal
-                spans.append(span)
+            if span.session not in widest or span.upto > widest[span.session].upto:
+                owners[span.session], widest[span.session] = journal, span
+    spans = list(widest.values())
     wanted = limit
     while True:
         found = journals[0].store.search(spans, query, wanted)
@@ -123,6 +123,7 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
     if message is None:
         return Denied("erased")
     data = search_text(message).encode()
+    start = min(start, len(data))
     end = len(data) if length is None else min(len(data), start + length)
     # A cut inside a character would not be text: leave the broken ends out.
     text = data[start:end].decode("utf-8", "ignore")

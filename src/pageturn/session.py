@@ -15,6 +15,7 @@ from typing import Any, Self
 from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
+from pageturn.checks import require_instance, require_text, require_whole
 from pageturn.entries import BoundaryKind, Committed, Rejected
 from pageturn.errors import Conflict, InvalidInput, StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
@@ -39,6 +40,7 @@ from pageturn.usage import Usage
 from pageturn.windows import window_of
 
 DEFAULT_MODEL = "gpt-5"
+_MOST_HITS = 1_000
 
 
 class Session:
@@ -68,7 +70,7 @@ class Session:
     @classmethod
     def open(
         cls,
-        url: str | Store = ":memory:",
+        url: str | os.PathLike[str] | Store = ":memory:",
         *,
         id: str | None = None,  # noqa: A002
         policy: AnyPolicy | None = None,
@@ -79,7 +81,13 @@ class Session:
         reranker: Reranker | None = None,
     ) -> Self:
         """Open a session, or begin it where there is none of that id."""
-        store = open_store(url) if isinstance(url, str) else url
+        for path, text in (("model", model), ("scope", scope)):
+            if text is not None:
+                require_text(path, text)
+        owns_store = isinstance(url, str | os.PathLike)
+        store = open_store(os.fspath(url)) if isinstance(url, str | os.PathLike) else url
+        if not hasattr(store, "append"):
+            raise InvalidInput("url", expected="a URL, a path or a store", got=f"{url!r:.60}")
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
@@ -94,7 +102,7 @@ class Session:
             clock=clock,
             entropy=entropy,
             reranker=reranker,
-            owns_store=isinstance(url, str),
+            owns_store=owns_store,
         )
         session._insist(session._settle_all)
         session._insist(lambda: session._begin_with(policy))
@@ -167,6 +175,8 @@ class Session:
         """Write messages down, all or none. An assistant message ends a turn; its usage belongs to that turn."""
         if not messages:
             raise InvalidInput("messages", expected="at least one message", got="none")
+        for index, message in enumerate(messages):
+            require_instance(f"messages[{index}]", message, Message)
         fresh: list[Fresh] = []
         is_opening = self._journal.state.is_opening
         turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
@@ -189,6 +199,7 @@ class Session:
 
     def undo(self, turns: int = 1) -> None:
         """Take back the last turns: their messages no longer count, but stay in the journal."""
+        require_whole("turns", abs(turns) if type(turns) is int else turns)
         first = self._journal.state.start_of_turns(turns)
         if first is None:
             have = len(self._journal.state.turns)
@@ -198,8 +209,9 @@ class Session:
     def fork(self, id: str | None = None) -> "Session":  # noqa: A002
         """A new session that shares this one's past."""
         row = self._journal.row
-        name = id or uuid7(self._clock(), self._entropy)
+        name = id if id is not None else uuid7(self._clock(), self._entropy)
         require_session_id(name)
+        self._require_open()
         head = self._journal.head
         child = SessionRow(name, row.key, micros(self._clock()), row.scope, row.id, head, head)
         journal = _begin(self._journal.store, child)
@@ -207,8 +219,7 @@ class Session:
 
     def reset(self, summary: str) -> Page:
         """Begin afresh with a summary by the host: what came before is covered by it, and still recalled."""
-        if not summary.strip():
-            raise InvalidInput("summary", expected="some text", got=repr(summary))
+        require_text("summary", summary)
         # It covers everything before it, so its author must have seen everything: unlike elsewhere, a conflict is told.
         self._flush_faults()
         self._settle_all()
@@ -231,10 +242,12 @@ class Session:
         """Make a text or a page a constraint, which never sinks below its structured form."""
         page = self._page_named(what)
         if page is None:
-            assert isinstance(what, str)
-            fresh = self._pager.constraint(what, structured)
+            require_text("what", what)
+            fresh = self._pager.constraint(str(what), structured)
             more = _added(fresh[0]).tokens
         else:
+            if page.undone or self._journal.message(page) is None:
+                raise InvalidInput("handle", expected="the handle of a page that counts", got=repr(page.handle))
             fresh, more = [self._pager.pin(page.seq, structured)], page.tokens
         form = next(each.entry.structured for each in fresh if isinstance(each.entry, e.Pinned))
         require_room(
@@ -255,6 +268,8 @@ class Session:
 
     def plan(self, goal: str | Plan, steps: Sequence[str] = (), current: int = 0) -> Page:
         """Set the plan; the one before stays in the journal."""
+        if isinstance(steps, str):
+            raise InvalidInput("steps", expected="texts", got=repr(steps))
         plan = goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current)
         self._write(self._pager.plan(plan))
         return self._journal.state.pages[-1]
@@ -278,11 +293,12 @@ class Session:
 
     def inject(self, note: ContextMessage) -> None:
         """Add a durable note, in place of an earlier one of its key."""
+        require_instance("note", note, ContextMessage)
         self._append(e.NoteAdded(note=note))
 
     def retract(self, key: str, *, now: bool = False) -> None:
         """Take a durable note back."""
-        if key not in self._journal.state.notes:
+        if not isinstance(key, str) or key not in self._journal.state.notes:
             raise InvalidInput("key", expected="the key of a durable note", got=repr(key))
         self._append(e.NoteRetracted(key=key, now=now))
 
@@ -292,8 +308,9 @@ class Session:
         self, query: str, limit: int = 5, *, scope: str | None = None, internal: bool = False
     ) -> Recalled | AnyFault:
         """Search everything that was ever appended here, or in the sessions of a granted scope."""
-        if limit < 1:
-            raise InvalidInput("limit", expected="1 or more", got=repr(limit))
+        require_instance("query", query, str)
+        if type(limit) is not int or not 1 <= limit <= _MOST_HITS:
+            raise InvalidInput("limit", expected=f"1 to {_MOST_HITS:,}", got=repr(limit))
         if scope is not None and scope != self.scope and scope not in self._journal.state.grants:
             return self._faulted(Denied(f"scope {scope!r} is not granted"), detail=query)
         try:
@@ -310,10 +327,13 @@ class Session:
         )
         return self._faulted(outcome, detail=query) if isinstance(outcome, Fault) else outcome
 
-    def resolve(self, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
+    def resolve(self, handle: str | Page, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
         """The original words of a page, or of a range of their bytes."""
+        handle = handle.handle if isinstance(handle, Page) else handle
+        require_whole("start", start)
+        require_whole("length", 0 if length is None else length)
         outcome = recalling.resolve(self._journal, handle, start=start, length=length)
-        return self._faulted(outcome, detail=handle) if isinstance(outcome, Fault) else outcome
+        return self._faulted(outcome, detail=str(handle)) if isinstance(outcome, Fault) else outcome
 
     def erase(self, what: str | Page) -> Freed:
         """Destroy the words of a page for ever; its digest stays. Says what was freed.
@@ -324,6 +344,7 @@ class Session:
         page = self._page_named(what)
         if page is None or page.erased:
             raise InvalidInput("handle", expected="the handle of a page with words", got=repr(what))
+        self._require_open()
         freed = self._journal.erase(page, at=micros(self._clock()))
         self._journal.store.scrub()
         return freed
@@ -332,6 +353,7 @@ class Session:
 
     def write_back(self, proposal: Proposal) -> Committed | Rejected:
         """Stage, validate, and commit or reject what a model proposes. The same key twice is done once."""
+        require_instance("proposal", proposal, Proposal)
         state = self._journal.state
         if proposal.key is not None and (settled := state.settled.get(proposal.key)) is not None:
             return settled
@@ -374,9 +396,12 @@ class Session:
         self._write([Fresh(entry)])
 
     def _write(self, fresh: Sequence[Fresh]) -> None:
+        self._require_open()
+        self._journal.append(fresh, at=micros(self._clock()))
+
+    def _require_open(self) -> None:
         if self._closed:
             raise StoreError(f"session {self.id!r} is closed")
-        self._journal.append(fresh, at=micros(self._clock()))
 
     def _page_named(self, what: str | Page) -> Page | None:
         """The page that a handle means; None for any other text. A handle that does not resolve is refused."""
@@ -394,7 +419,8 @@ class Session:
 
     def _faulted(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> AnyFault:
         """Record a fault and hand it on; what the store does not take now is written at the next boundary."""
-        self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, page=page, detail=detail[:500]))
+        words = detail[:500].encode("utf-8", "replace").decode()
+        self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, page=page, detail=words))
         with suppress(StoreError):
             self._flush_faults()
         return fault

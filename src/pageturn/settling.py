@@ -34,12 +34,11 @@ def settle(pager: Pager, txn: int, scope: str | None) -> Settlement:
     journal = pager.journal
     state = journal.state
     waiting = state.staged[txn]
-    if journal.is_erased(waiting.value):
-        rejected = Rejected(txn=txn, reason=ProvenanceFail("its evidence was erased"))
-        return Settlement(rejected, [Fresh(rejected)])
-    proposal = msgspec.structs.replace(waiting.proposal, value=journal.value(waiting.value))
+    value = journal.value(waiting.value)
+    proposal = msgspec.structs.replace(waiting.proposal, value=value)
     ground = Ground(state, scope, partial(page_of, state), journal.value, pager.counter.text)
-    rejection = validate(proposal, ground)
+    was_erased = value is msgspec.UNSET
+    rejection = ProvenanceFail("its evidence was erased") if was_erased else validate(proposal, ground)
     if rejection is not None:
         rejected = Rejected(txn=txn, reason=rejection)
         return Settlement(rejected, [Fresh(rejected)])

@@ -49,6 +49,7 @@ class SessionState(msgspec.Struct):
     is_opening: bool = True  # whether only instructions have been given so far
     pins: dict[int, e.TextReference | None] = {}  # page -> the structured form that its author gave
     plan: e.PlanSet | None = None
+    spared: set[int] = set()  # pages of undone turns that only their pin keeps
     preferences: dict[int, str | None] = {}  # page -> scope
     notes: dict[str, ContextMessage] = {}
     renditions: list[e.RenditionAdmitted] = []
@@ -77,8 +78,10 @@ class SessionState(msgspec.Struct):
         return bisect_left(self.pages, seq + 1, key=lambda page: page.seq)
 
     def kind(self, page: Page) -> PageKind:
-        """What a page is for now: a pinned one is a constraint, whatever it was."""
-        return PageKind.CONSTRAINT if page.seq in self.pins else page.kind
+        """What a page is for now: a constraint while it is pinned; a text that was pinned is mere talk after."""
+        if page.seq in self.pins:
+            return PageKind.CONSTRAINT
+        return PageKind.CONVERSATION if page.kind is PageKind.CONSTRAINT else page.kind
 
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
@@ -156,6 +159,9 @@ def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
 
 def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
     state.pins.pop(entry.page, None)
+    if entry.page in state.spared:
+        state.spared.discard(entry.page)
+        _undo(state, state.after(entry.page) - 1)
 
 
 def _plan(state: SessionState, _: int, entry: e.PlanSet) -> None:
@@ -216,10 +222,17 @@ def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
 
 def _tombstone(state: SessionState, _: int, entry: e.TurnsUndone) -> None:
     for at in state.belonging(entry.first, entry.last):
-        state.pages[at] = msgspec.structs.replace(state.pages[at], undone=True)
+        _undo(state, at)
+    for page in state.pins:
+        if entry.first <= page <= entry.last and state.pages[state.after(page) - 1].kind is not PageKind.CONSTRAINT:
+            state.spared.add(page)
     for pages in (state.turns, state.resets):
         del pages[bisect_right(pages, entry.first - 1) :]
     state.renditions = [each for each in state.renditions if each.last < entry.first or each.first > entry.last]
+
+
+def _undo(state: SessionState, at: int) -> None:
+    state.pages[at] = msgspec.structs.replace(state.pages[at], undone=True)
 
 
 def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
@@ -228,6 +241,7 @@ def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
         state.pages[at] = msgspec.structs.replace(state.pages[at], erased=True)
     state.pins.pop(entry.page, None)
     state.preferences.pop(entry.page, None)
+    state.resets = [page for page in state.resets if page != entry.page]
     state.renditions = [each for each in state.renditions if not each.first <= entry.page <= each.last]
 
 

@@ -30,7 +30,7 @@ def read_task_log(lines: Iterable[str | bytes]) -> TaskLog:
     over: set[str] = set()
     damaged = 0
     for line in lines:
-        if not line.strip():
+        if isinstance(line, str | bytes) and not line.strip():
             continue
         try:
             event = msgspec.json.decode(line)

@@ -7,6 +7,8 @@ way when the session is opened again.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import msgspec
+
 from pageturn import proposals as p
 from pageturn.errors import InvalidInput
 from pageturn.pages import Page, ResidencyLevel
@@ -68,13 +70,16 @@ def field_value(field: Field, value: Callable[[str], Any]) -> Any:
     """What the writes of a field come to; `value` reads one of them."""
     result: Any = None
     for write in field.writes:
+        written = value(write.value)
+        if written is msgspec.UNSET:  # erased with the page that it rested on
+            continue
         match write.op:
             case Op.APPEND:
-                result = [*(result or ()), value(write.value)]
+                result = [*(result or ()), written]
             case Op.MERGE:
-                result = {**(result or {}), **value(write.value)}
+                result = {**(result or {}), **written}
             case Op.SET_WITH_VERSION:
-                result = value(write.value)
+                result = written
     return result
 
 
@@ -171,7 +176,7 @@ def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | No
 
 def _mergeable(proposal: Proposal, old: Any) -> p.InvariantViolation | None:
     expected = {Op.APPEND: list, Op.MERGE: dict}.get(proposal.op)
-    if expected is not None and not isinstance(old, expected):
+    if expected is not None and old is not None and not isinstance(old, expected):
         return p.InvariantViolation(f"{proposal.op} does not fit the present value, {_shown(old)}")
     return None
 

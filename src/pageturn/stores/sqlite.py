@@ -299,9 +299,10 @@ def _row(number: int, seq: int) -> int:
 
 def _use_log(connection: sqlite3.Connection) -> None:
     """Switch to the write-ahead log. Where another is at it, SQLite says that it is busy instead of waiting: we wait."""
-    while connection.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
+    while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
+            break
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                 raise
