@@ -97,6 +97,7 @@ class Thinking(_Part, tag="thinking"):
 
 
 Part = Text | Image | File | ToolCall | ToolResult | Thinking
+_PART_TYPES = frozenset((Text, Image, File, ToolCall, ToolResult, Thinking))
 
 
 class Message(Open, kw_only=True):
@@ -115,7 +116,7 @@ class Message(Open, kw_only=True):
             type(self.role) is not Role
             or type(self.visibility) is not Visibility
             or type(self.content) is not tuple
-            or not all(isinstance(part, _Part) for part in self.content)
+            or not _PART_TYPES.issuperset(map(type, self.content))
         ):
             _normalise(self)
 
