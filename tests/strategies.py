@@ -31,7 +31,7 @@ thinking = st.builds(pt.Thinking, text=text, signature=st.none() | text, redacte
 parts = texts | images | files | tool_calls | tool_results | thinking
 messages = st.builds(
     pt.Message,
-    id=st.none() | text,
+    id=st.none() | text.filter(str.strip),
     role=st.sampled_from(pt.Role),
     content=st.lists(parts, max_size=4).map(tuple),
     visibility=st.sampled_from(pt.Visibility),

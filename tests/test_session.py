@@ -35,7 +35,15 @@ def test_every_message_comes_back_as_it_was(messages):
         assert resolved.message.id == (message.id or page.id)
 
 
-@pytest.mark.parametrize("message", [pt.user(pt.Text(text=5)), pt.user("x", synthetic="no"), pt.user("x", metadata=5)])
+@pytest.mark.parametrize(
+    "message",
+    [
+        pt.user(pt.Text(text=5)),
+        pt.user("x", synthetic="no"),
+        pt.user("x", metadata=5),
+        pt.Message(id=5, role="user", content=()),
+    ],
+)
 def test_what_could_not_be_read_back_is_not_written(message):
     session = open_session()
     with pytest.raises(pt.InvalidInput, match="expected"):

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pageturn.bodies import digest_of, digests, search_text, unpack
-from pageturn.entries import Entry, PageErased, Pinned, RenditionAdmitted, Staged, TextReference
+from pageturn.entries import Entry, MessageAdded, PageErased, Pinned, RenditionAdmitted, Staged, TextReference
 from pageturn.errors import StoreError
 from pageturn.handles import parse
 from pageturn.messages import Message
@@ -63,9 +63,8 @@ class Journal:
         applied: list[Entry] = []
         for seq, (entry, brought, text) in enumerate(fresh, start=self.head + 1):
             body = to_json(entry)
-            applied.append(
-                from_json(Entry, body)
-            )  # what cannot be read back is not written, and what is read is applied
+            # What cannot be read back is not written. A page is made of a message that was read back already.
+            applied.append(entry if isinstance(entry, MessageAdded) else from_json(Entry, body))
             records.append(Record(seq, at, body))
             blobs.update(brought)
             references += [(seq, digest) for digest in brought]

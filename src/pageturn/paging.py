@@ -26,6 +26,8 @@ class Pager(NamedTuple):
 
     def page(self, message: Message, kind: PageKind, *, ahead: int = 0) -> Fresh:
         """The entry that makes a message a page, with `ahead` other entries before it."""
+        if message.id is not None:
+            require_text("$.id", message.id)
         seq = self.journal.head + 1 + ahead
         digest, size, blobs = pack(message)
         page = Page(
