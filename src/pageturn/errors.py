@@ -10,6 +10,9 @@ PageturnError
     └── Conflict     ... because somebody else appended first
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 
 class PageturnError(Exception):
     """The base of everything that pageturn raises on purpose."""
@@ -53,8 +56,8 @@ class StoreError(PageturnError, OSError):
 
 
 class Conflict(StoreError):
-    """Somebody else appended first; `missed` says what, and nothing of ours was written."""
+    """Somebody else appended first; nothing of ours was written, and `missed` is what they wrote: a session's entries."""
 
-    def __init__(self, message: str, *, missed: int = 0) -> None:
+    def __init__(self, message: str, *, missed: Iterable[Any] = ()) -> None:
         super().__init__(message)
-        self.missed = missed
+        self.missed = tuple(missed)

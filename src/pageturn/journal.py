@@ -13,7 +13,7 @@ import msgspec
 
 from pageturn.bodies import digest_of, digests, search_text, unpack
 from pageturn.entries import Entry, MessageAdded, PageErased, Pinned, RenditionAdmitted, Staged, TextReference
-from pageturn.errors import StoreError
+from pageturn.errors import Conflict, StoreError
 from pageturn.handles import parse
 from pageturn.messages import Message
 from pageturn.pages import Page
@@ -70,7 +70,8 @@ class Journal:
             references += [(seq, digest) for digest in brought]
             if text is not None:
                 documents.append(Document(seq, text))
-        self.store.append(self.row.id, self.head, Batch(records, blobs, documents, references))
+        with self._conflicts_told():
+            self.store.append(self.row.id, self.head, Batch(records, blobs, documents, references))
         for record, entry in zip(records, applied, strict=True):
             apply(self.state, record.seq, entry)
         if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4):
@@ -81,7 +82,8 @@ class Journal:
         """Destroy the words of a page, and every text that was made of them; write down that this was done."""
         entry = PageErased(page=page.seq, digest=page.digest)
         record = Record(self.head + 1, at, to_json(entry))
-        freed = self.store.erase(self.row.id, self.head, record, self._losses(page))
+        with self._conflicts_told():
+            freed = self.store.erase(self.row.id, self.head, record, self._losses(page))
         apply(self.state, record.seq, entry)
         return freed
 
@@ -115,6 +117,15 @@ class Journal:
         stored = msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, self.state))
         self.store.keep_snapshot(self.row.id, Snapshot(self.head, stored))
         self._snapshot_seq = self.head
+
+    @contextmanager
+    def _conflicts_told(self) -> Iterator[None]:
+        """A conflict with the entries that were missed, instead of the store's records."""
+        try:
+            yield
+        except Conflict as conflict:
+            missed = [_decoded(self.row.id, record) for record in conflict.missed]
+            raise Conflict(str(conflict), missed=missed) from None
 
     def _apply_stored(self) -> None:
         for record, entry in self.entries(after=self.head):

@@ -57,7 +57,7 @@ def test_an_append_behind_another_record_is_a_conflict_and_changes_nothing(store
     store.append("a", 0, batch(1, 2))
     with pytest.raises(Conflict) as caught:
         store.append("a", 0, batch(1, blobs={"d": b"x"}, texts=["lost"]))
-    assert caught.value.missed == 2
+    assert len(caught.value.missed) == 2
     assert bodies(store) == [b"{1}", b"{2}"]
     assert store.blob("d") is None
     assert store.search([Span("a", ALL)], "lost", 5) == []
@@ -182,12 +182,21 @@ def test_common_terms_do_not_hide_a_rare_one(store):
     assert len(store.search([Span("a", ALL)], "error", 3)) == 3
 
 
-def test_erasing_removes_bytes_and_words_but_not_what_others_hold(store):
+def test_documents_are_found_whether_one_came_or_many(store):
+    for seq in range(1, 151):
+        store.append("a", seq - 1, batch(seq, texts=[f"word{seq}"]))
+        assert [found.seq for found in store.search([Span("a", ALL)], f"word{seq // 2 + 1}", 3)] == [seq // 2 + 1]
+
+
+@pytest.mark.parametrize("searched_before", [False, True])
+def test_erasing_removes_bytes_and_words_but_not_what_others_hold(store, searched_before):
     store.create(SessionRow("b", b"k", 2))
     shared = {"mine": b"secret", "shared": b"common"}
     store.append("a", 0, batch(1, blobs=shared, texts=["the secret word"]))
     store.append("b", 0, batch(1, blobs={"shared": b"common"}))
     losses = [Loss("a", 1, ["mine", "shared"], "the secret word")]
+    if searched_before:
+        assert len(store.search([Span("a", ALL)], "secret", 5)) == 1
     freed = store.erase("a", 1, Record(2, 20, b"{2}"), losses)
     assert freed == (1, len(b"secret"))
     assert store.blob("mine") is None

@@ -7,6 +7,7 @@ import pytest
 import pageturn as pt
 from pageturn.errors import StoreError
 from pageturn.stores import SessionRow, SqliteStore
+from pageturn.stores.sqlite import _FORMATS, FORMAT
 
 
 def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path):
@@ -33,8 +34,31 @@ def test_a_newer_format_is_refused_with_both_numbers(tmp_path):
     SqliteStore(path).close()
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 99")
-    with pytest.raises(StoreError, match=r"written by a newer pageturn \(format 99, this one reads 1\)"):
+    with pytest.raises(StoreError, match=rf"written by a newer pageturn \(format 99, this one reads {FORMAT}\)"):
         pt.Session.open(path)
+
+
+@pytest.mark.parametrize("version", range(1, FORMAT))
+def test_a_file_of_an_older_format_is_brought_up_to_date(tmp_path, version):
+    path = str(tmp_path / "old.db")
+    with sqlite3.connect(path) as db:
+        db.executescript("".join(_FORMATS[:version]))
+        db.execute(f"PRAGMA user_version = {version}")
+    with pt.Session.open(path, id="s") as session:
+        session.append(pt.user("the tulip"))
+        assert isinstance(session.recall("tulip"), pt.Recalled)
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (FORMAT,)
+
+
+def test_what_waits_to_be_indexed_cannot_be_searched_on_a_store_that_takes_no_writes_and_that_is_said(tmp_path):
+    store = SqliteStore(str(tmp_path / "s.db"))
+    session = pt.Session.open(store, id="s")
+    session.append(pt.user("the tulip"))
+    store._connection.execute("PRAGMA query_only = ON")
+    assert isinstance(session.recall("tulip"), pt.BackendError)
+    store._connection.execute("PRAGMA query_only = OFF")
+    assert isinstance(session.recall("tulip"), pt.Recalled)
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path):
@@ -66,6 +90,7 @@ def test_a_full_disk_refuses_the_append_and_loses_nothing(full_disk):
 
 def test_a_boundary_on_a_broken_store_is_a_flush_miss(full_disk):
     session, store = full_disk
+    assert isinstance(session.recall("before"), pt.Recalled)  # so that everything is indexed
     store._connection.execute("PRAGMA query_only = ON")
     assert session.recall("zebra") == pt.NoMatch()
     assert session.checkpoint() == pt.FlushMiss()

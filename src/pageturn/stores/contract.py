@@ -99,7 +99,7 @@ class Store(Protocol):
         ...
 
     def append(self, session: str, after: int, batch: Batch) -> None:
-        """Add a batch behind record `after`, durably; raises `Conflict` where that is no longer the last."""
+        """Add a batch behind record `after`, durably; raises `Conflict` with the records after it where there are any."""
         ...
 
     def records(self, session: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:

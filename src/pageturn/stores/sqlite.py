@@ -15,10 +15,10 @@ from pageturn.errors import Conflict, StoreError
 from pageturn.stores.contract import Batch, Found, Freed, Loss, Record, SessionRow, Snapshot, Span
 from pageturn.stores.words import hidden_parts, terms
 
-FORMAT = 1
 _APPLICATION_ID = 0x50414745  # "PAGE"
 _COMMON = 500  # a term that occurs in more documents than this is dropped from a query that has rarer ones
 _BUSY_MS = 30_000
+_INDEX_EVERY = 64  # records; the index writes many documents in one go for a third of what it costs one by one
 
 _SCHEMA = """
 CREATE TABLE sessions (
@@ -39,6 +39,11 @@ CREATE VIRTUAL TABLE words USING fts5(
     text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
 );
 """
+_FORMATS = (  # each script brings a file from the format before to its own
+    _SCHEMA,
+    "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL);\n",
+)
+FORMAT = len(_FORMATS)
 
 
 class SqliteStore:
@@ -102,6 +107,7 @@ class SqliteStore:
             db.execute(
                 "INSERT OR REPLACE INTO snapshots SELECT number, ?, ? FROM sessions WHERE id = ?", (*snapshot, session)
             )
+            self._index(db, self._numbers(db, session))
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
         with _translated(self.path):
@@ -118,6 +124,7 @@ class SqliteStore:
     def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
         with _translated(self.path):
             db = self._connection
+            self._index_before_search(db, spans)
             phrases = self._rare(db, [_phrase(term) for term in terms(query)])
             if not phrases:
                 return []
@@ -131,6 +138,13 @@ class SqliteStore:
                     )
                     found += [Found(span.session, row & _MAX_SEQ, score) for row, score in rows]
             return nlargest(limit, found, key=lambda each: each.score)
+
+    def _index_before_search(self, db: sqlite3.Connection, spans: Sequence[Span]) -> None:
+        """See to it that everything that is searched is in the index; most often it is, and nothing is written."""
+        numbers = [number for span in spans for number in self._numbers(db, span.session)]
+        if any(self._unindexed(db, number) for number in numbers):
+            with self._writing():
+                self._index(db, numbers)
 
     def _rare(self, db: sqlite3.Connection, phrases: list[str]) -> list[str]:
         """The phrases without those that half of the store contains, unless there are no others."""
@@ -197,21 +211,33 @@ class SqliteStore:
 
     # -- inside
 
-    def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> int:
+    def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> None:
         found = db.execute(f"SELECT number, {_HEAD} FROM sessions WHERE id = ?", (session,)).fetchone()
         if not found:
             raise StoreError(f"{self.path}: no session {session!r}")
         number, head = found
         if head != after:
-            raise Conflict(f"session {session!r} went on to {head} after {after}", missed=head - after)
+            raise Conflict(f"session {session!r} went on to {head} after {after}", missed=self.records(session, after))
         db.executemany("INSERT INTO records VALUES (?,?,?,?)", [(number, *record) for record in batch.records])
         db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
         db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
         db.executemany(
-            "INSERT INTO words(rowid, text, parts) VALUES (?,?,?)",
-            [(_row(number, seq), text, hidden_parts(text)) for seq, text in batch.documents],
+            "INSERT INTO unindexed VALUES (?,?)", [(_row(number, seq), text) for seq, text in batch.documents]
         )
-        return int(number)
+        if (head + len(batch.records)) // _INDEX_EVERY > head // _INDEX_EVERY:
+            self._index(db, [number])
+
+    def _unindexed(self, db: sqlite3.Connection, number: int) -> list[tuple[int, str]]:
+        """The documents of a session that wait to be indexed."""
+        return db.execute(f"SELECT row, text FROM unindexed {_OF_SESSION}", _rows(number)).fetchall()
+
+    def _index(self, db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+        """Bring the documents of these sessions into the index."""
+        for number in numbers:
+            waiting = self._unindexed(db, number)
+            words = [(row, text, hidden_parts(text)) for row, text in waiting]
+            db.executemany("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", words)
+            db.execute(f"DELETE FROM unindexed {_OF_SESSION}", _rows(number))
 
     def _numbers(self, db: sqlite3.Connection, session: str) -> list[int]:
         return [row[0] for row in db.execute("SELECT number FROM sessions WHERE id = ?", (session,))]
@@ -220,7 +246,8 @@ class SqliteStore:
         """Take a record's blobs and words away from it."""
         for digest in loss.digests:
             db.execute("DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?", (digest, number, loss.seq))
-        if loss.text is not None:
+        waited = db.execute("DELETE FROM unindexed WHERE row = ?", (_row(number, loss.seq),)).rowcount
+        if loss.text is not None and not waited:
             words = (_row(number, loss.seq), loss.text, hidden_parts(loss.text))
             db.execute("INSERT INTO words(words, rowid, text, parts) VALUES ('delete', ?, ?, ?)", words)
 
@@ -260,11 +287,10 @@ class SqliteStore:
         if version == FORMAT:
             return
         with self._writing() as writing:
-            if writing.execute("PRAGMA user_version").fetchone()[0] == FORMAT:
-                return  # another process was faster
-            if writing.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
+            if version == 0 and writing.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 raise StoreError(f"{self.path}: a SQLite file of another program")
-            for statement in filter(str.strip, _SCHEMA.split(";\n")):
+            for statement in filter(str.strip, "".join(_FORMATS[version:]).split(";\n")):
                 writing.execute(statement)
             writing.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             writing.execute(f"PRAGMA user_version = {FORMAT}")
@@ -295,6 +321,14 @@ _MAX_SEQ = 2**40 - 1
 def _row(number: int, seq: int) -> int:
     """Where the words of a record are in the index: those of one session lie together, in order."""
     return number << 40 | seq
+
+
+_OF_SESSION = "WHERE row BETWEEN ? AND ?"
+
+
+def _rows(number: int) -> tuple[int, int]:
+    """The first and the last row that the words of a session may have."""
+    return _row(number, 0), _row(number, _MAX_SEQ)
 
 
 def _use_log(connection: sqlite3.Connection) -> None:
