@@ -28,7 +28,11 @@ tool_results = st.builds(
     extra=extras,
 )
 thinking = st.builds(pt.Thinking, text=text, signature=st.none() | text, redacted=st.none() | text, extra=extras)
-parts = texts | images | files | tool_calls | tool_results | thinking
+natives = st.builds(
+    pt.Native, vendor=name, item=st.dictionaries(text, json_values, max_size=2), text=text, extra=extras
+)
+parts = texts | images | files | tool_calls | tool_results | thinking | natives
+usages = st.builds(pt.Usage, input_tokens=whole, output_tokens=whole, cache_read_tokens=whole, model=st.none() | text)
 messages = st.builds(
     pt.Message,
     id=st.none() | text.filter(str.strip),
@@ -36,6 +40,8 @@ messages = st.builds(
     content=st.lists(parts, max_size=4).map(tuple),
     visibility=st.sampled_from(pt.Visibility),
     synthetic=st.booleans(),
+    joined=st.booleans(),
+    usage=st.none() | usages,
     metadata=st.none() | st.dictionaries(text, json_values, max_size=2),
     extra=extras,
 )

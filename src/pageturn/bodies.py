@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pageturn.errors import InvalidInput
-from pageturn.messages import File, Image, Message, Text, Thinking, ToolCall, ToolResult
+from pageturn.messages import File, Image, Message, Native, Text, Thinking, ToolCall, ToolResult
 from pageturn.wire import Closed, from_json, to_json
 
 LARGE = 4_096
@@ -49,8 +49,8 @@ def digest_of(data: bytes) -> str:
 
 
 def pack(message: Message) -> Packed:
-    """The blobs of a message. Its id is the journal's business and not part of it."""
-    written = to_json(msgspec.structs.replace(message, id=None))
+    """The blobs of a message. Its id and its usage are the journal's business and not part of it."""
+    written = to_json(msgspec.structs.replace(message, id=None, usage=None))
     from_json(Message, written)  # what cannot be read back is not written
     blobs: dict[str, bytes] = {}
     outside: list[Outside] = []
@@ -87,7 +87,7 @@ def search_text(message: Message) -> str:
     words: list[str] = []
     for part in message.content:
         match part:
-            case Text(text=text) | Thinking(text=text):
+            case Text(text=text) | Thinking(text=text) | Native(text=text):
                 words.append(text)
             case ToolCall(name=name, arguments=arguments):
                 words += [name, arguments]

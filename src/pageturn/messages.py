@@ -12,6 +12,7 @@ import msgspec
 
 from pageturn.checks import require_member
 from pageturn.errors import InvalidInput
+from pageturn.usage import Usage
 from pageturn.wire import Open
 
 
@@ -96,18 +97,32 @@ class Thinking(_Part, tag="thinking"):
     redacted: str | None = None
 
 
-Part = Text | Image | File | ToolCall | ToolResult | Thinking
-_PART_TYPES = frozenset((Text, Image, File, ToolCall, ToolResult, Thinking))
+class Native(_Part, tag="native"):
+    """An item that only its vendor understands, kept as it came; `text` is what it says to everybody else."""
+
+    vendor: str
+    item: Mapping[str, Any]
+    text: str = ""
+
+
+Part = Text | Image | File | ToolCall | ToolResult | Thinking | Native
+_PART_TYPES = frozenset((Text, Image, File, ToolCall, ToolResult, Thinking, Native))
 
 
 class Message(Open, kw_only=True):
-    """One message of a session. `synthetic` says that a harness wrote it, and not the person it speaks for."""
+    """One message of a session.
+
+    `synthetic` says that a harness wrote it, and not the person it speaks for; `joined`, that it was one with the message
+    before it when it came; `usage`, what the call that it answers took, which the session keeps with the turn.
+    """
 
     id: str | None = None
     role: Role
     content: tuple[Part, ...]
     visibility: Visibility = Visibility.ALL
     synthetic: bool = False
+    joined: bool = False
+    usage: Usage | None = None
     metadata: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:

@@ -7,7 +7,7 @@ stay full.
 
 from collections.abc import Mapping, Sequence
 
-from pageturn.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult, user
+from pageturn.messages import File, Image, Message, Native, Part, Text, Thinking, ToolCall, ToolResult, user
 from pageturn.pages import PageKind, ResidencyLevel
 from pageturn.relevance import extract
 from pageturn.tokens import TokenCounter
@@ -52,7 +52,7 @@ def _texts(content: Sequence[Part]) -> list[str]:
     texts: list[str] = []
     for part in content:
         match part:
-            case Text(text=text) | Thinking(text=text):
+            case Text(text=text) | Thinking(text=text) | Native(text=text):
                 texts.append(text)
             case ToolCall(name=name, arguments=arguments):
                 texts.append(f"{name} {arguments}")

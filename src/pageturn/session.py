@@ -171,8 +171,9 @@ class Session:
 
     # -- facts
 
-    def append(self, *messages: Message, usage: Usage | None = None) -> Page | tuple[Page, ...]:
+    def append(self, *given: Message | Sequence[Message], usage: Usage | None = None) -> Page | tuple[Page, ...]:
         """Write messages down, all or none. An assistant message ends a turn; its usage belongs to that turn."""
+        messages = [one for each in given for one in (each if isinstance(each, list | tuple) else (each,))]
         if not messages:
             raise InvalidInput("messages", expected="at least one message", got="none")
         for index, message in enumerate(messages):
@@ -185,7 +186,7 @@ class Session:
             is_opening = is_opening and kind is PageKind.BOOTSTRAP
             fresh.append(self._pager.page(message, kind, ahead=len(fresh)))
             if index in turns:
-                reported = usage if index == turns[-1] else None
+                reported = usage if usage is not None and index == turns[-1] else message.usage
                 fresh.append(Fresh(e.TurnTaken(page=self._journal.head + len(fresh), usage=reported)))
         if usage is not None and not turns:
             fresh.append(Fresh(e.UsageReported(usage=usage)))

@@ -16,7 +16,7 @@ from pageturn import data_urls, images
 from pageturn.encodings import Encoding, encoding
 from pageturn.errors import InvalidInput
 from pageturn.images import ImageRule
-from pageturn.messages import File, Image, Message, Part, Text, Thinking, ToolCall, ToolResult
+from pageturn.messages import File, Image, Message, Native, Part, Text, Thinking, ToolCall, ToolResult
 from pageturn.wire import Closed, to_json
 
 
@@ -162,6 +162,8 @@ class ProfileCounter:
                 return _Cost(ceil(len(redacted) / _REDACTED_CHARS))
             case Thinking(text=text):
                 return _Cost(self._count(text))
+            case Native(item=item):
+                return _Cost(self._count(to_json(item).decode()))
             case Image():
                 return _Cost(0, self._image_rule(images.size_of(part)))
             case File():

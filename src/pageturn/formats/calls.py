@@ -1,0 +1,57 @@
+"""Calls: their ids and arguments in the form that a vendor accepts."""
+
+import re
+from collections import defaultdict
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any
+
+import msgspec
+
+from pageturn.messages import ToolCall
+
+_NOT_AN_OBJECT = "not_an_object"
+
+
+class CallIds:
+    """The ids of the calls of one request: fit for the vendor, and each used for one call only."""
+
+    def __init__(self, pattern: str) -> None:
+        self._fits = re.compile(pattern).fullmatch
+        self._used: set[str] = set()
+        self._open: defaultdict[str, list[str]] = defaultdict(list)
+
+    def of_call(self, id_: str) -> str:
+        """The id under which a call goes out."""
+        shown, again = id_, 1
+        while not self._fits(shown) or shown in self._used:
+            shown = "call_" + blake2b(f"{again}:{id_}".encode(), digest_size=12).hexdigest()
+            again += 1
+        self._used.add(shown)
+        self._open[id_].append(shown)
+        return shown
+
+    def of_result(self, id_: str) -> str:
+        """The id of the call that a result answers: the oldest that has none yet, else the newest."""
+        waiting = self._open[id_]
+        if not waiting:
+            return self.of_call(id_)
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+
+@lru_cache(maxsize=1_024)
+def fitting_name(name: str, longest: int) -> str:
+    """The name of a tool with nothing in it that a vendor would refuse."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:longest] or "_"
+
+
+def as_object(call: ToolCall) -> dict[str, Any]:
+    """The arguments of a call for a vendor that wants an object; a text that is none is kept under a name of ours."""
+    parsed = call.parsed if call.arguments.strip() else {}
+    return parsed if isinstance(parsed, dict) else {_NOT_AN_OBJECT: call.arguments}
+
+
+def from_object(arguments: dict[str, Any]) -> str:
+    """The arguments of a call from a vendor that gives an object, as text."""
+    text = arguments.get(_NOT_AN_OBJECT) if len(arguments) == 1 else None
+    return text if isinstance(text, str) else msgspec.json.encode(arguments).decode()

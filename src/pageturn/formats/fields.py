@@ -1,0 +1,76 @@
+"""Fields: a vendor's JSON read field by field, so that what nobody asked for is kept and not dropped."""
+
+from typing import Any, TypeVar
+
+from pageturn.complaints import show
+from pageturn.errors import InvalidInput
+
+T = TypeVar("T")
+
+
+class Fields:
+    """The fields of one JSON object. Each is taken once; `rest` is what nobody took. Null is as good as absent."""
+
+    __slots__ = ("path", "rest")
+
+    def __init__(self, raw: Any, path: str) -> None:
+        if not isinstance(raw, dict):
+            raise InvalidInput(path, expected="an object", got=show(raw))
+        self.path = path
+        self.rest = (
+            raw.copy() if None not in raw.values() else {name: raw[name] for name in raw if raw[name] is not None}
+        )
+
+    def take(self, name: str, type_: type[T]) -> T | None:
+        """A field of that type, or None where there is none."""
+        value = self.rest.pop(name, None)
+        if value is None or isinstance(value, type_):
+            return value
+        raise InvalidInput(f"{self.path}.{name}", expected=_NAMES.get(type_, type_.__name__), got=show(value))
+
+    def need(self, name: str, type_: type[T]) -> T:
+        """A field of that type, which must be there."""
+        value = self.take(name, type_)
+        if value is None:
+            raise InvalidInput(f"{self.path}.{name}", expected=_NAMES.get(type_, type_.__name__), got="nothing")
+        return value
+
+    def text(self, name: str) -> str:
+        """A text that must be there."""
+        return self.need(name, str)
+
+    def inner(self, name: str) -> "Fields":
+        """The fields of an object inside; none where it is absent."""
+        return Fields(self.take(name, dict) or {}, f"{self.path}.{name}")
+
+    def count(self, name: str) -> int:
+        """A number of tokens, 0 where it is absent."""
+        value = self.take(name, int) or 0
+        if value < 0:
+            raise InvalidInput(f"{self.path}.{name}", expected="a number of tokens", got=show(value))
+        return value
+
+    def kept(self, vendor: str, **more: Any) -> dict[str, Any] | None:
+        """What is left, as the `extra` that only this vendor's `dump` looks at."""
+        fields = self.rest | more
+        return {vendor: fields} if fields else None
+
+
+_NAMES = {str: "text", dict: "an object", list: "a list", bool: "true or false", int: "a whole number"}
+
+
+def own(value: Any, vendor: str) -> dict[str, Any]:
+    """The fields that this vendor's `load` kept on a message or a part."""
+    if not value.extra:
+        return {}
+    fields = value.extra.get(vendor)
+    return dict(fields) if isinstance(fields, dict) else {}
+
+
+def plain(given: Any) -> Any:
+    """A client's object as JSON; what is JSON already is left alone."""
+    if isinstance(given, list | tuple):
+        return [plain(each) for each in given]
+    if hasattr(given, "model_dump"):
+        return given.model_dump(mode="json", exclude_none=True, exclude_unset=True)
+    return given

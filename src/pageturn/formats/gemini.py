@@ -1,0 +1,341 @@
+"""Google's Gemini: contents of parts, and the system instruction in the config.
+
+Field names are those of the official Python client, `function_call`; the names of the wire, `functionCall`, are read as well.
+Bytes are bytes, as the client wants them. Normalised further: developers speak as the system, the results of one batch are in
+one content, null is absence. A call without an id gets its name for one, numbered where a content has several.
+"""
+
+import base64
+import binascii
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+import msgspec
+
+from pageturn import data_urls
+from pageturn.errors import InvalidInput
+from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
+from pageturn.formats.fields import Fields, own, plain
+from pageturn.formats.joining import belongs, split
+from pageturn.formats.placeholders import is_inline, placeholder
+from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.usage import Usage
+
+VENDOR = "gemini"
+
+CONTINUED = "(The conversation began earlier.)"  # a request must begin with a user content
+
+_UNSIGNED = b"skip_thought_signature_validator"  # what the vendor wants with a call that another model made
+_AS = "as"  # in what `load` keeps: how a part differs from the usual form
+_NO_ID = "no id"
+_IDS = r".{1,128}"
+_LONGEST_NAME = 64
+_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def load(given: Any) -> Message | list[Message]:
+    """A content as one message or several, a list or a request as several; a response, or its chunks, as one with usage."""
+    match plain(given):
+        case [{"candidates": _}, *_] as chunks:
+            return _response(_accumulated(chunks))
+        case {"candidates": _} as response:
+            return _response(response)
+        case list() as contents:
+            return [one for index, raw in enumerate(contents) for one in _messages(raw, f"$[{index}]")]
+        case {"contents": list() as contents} as request:
+            messages = [one for index, raw in enumerate(contents) for one in _messages(raw, f"$.contents[{index}]")]
+            return [*_system(Fields(_snake(request), "$")), *messages]
+        case content:
+            several = list(_messages(content, "$"))
+            return several[0] if len(several) == 1 else several
+
+
+def dump(context: Sequence[Message]) -> dict[str, Any]:
+    """What the client's `models.generate_content` takes beside the model."""
+    ids = CallIds(_IDS)
+    names: dict[str, str] = {}
+    system: list[dict[str, Any]] = []
+    contents: list[dict[str, Any]] = []
+    before: Message | None = None
+    for message in context:
+        names |= {call.id: call.name for call in message.tool_calls}
+        parts = [shown for part in message.content for shown in _dump_part(part, ids, names)]
+        _sign_first_call(message, parts)
+        if not parts:
+            continue
+        role = "model" if message.role is Role.ASSISTANT else "user"
+        if message.role in (Role.SYSTEM, Role.DEVELOPER) and not contents:
+            system += parts
+        elif contents and contents[-1]["role"] == role and belongs(message, before):
+            contents[-1]["parts"] += parts
+        else:
+            if not contents and role == "model":
+                contents.append({"role": "user", "parts": [{"text": CONTINUED}]})
+            contents.append({"role": role, "parts": parts, **own(message, VENDOR)})
+        before = message
+    config = {"config": {"system_instruction": {"parts": system}}} if system else {}
+    return {"contents": contents, **config}
+
+
+# -- in
+
+
+def _response(response: dict[str, Any]) -> Message:
+    fields = Fields(_snake(response), "$")
+    candidates = fields.need("candidates", list)
+    if len(candidates) != 1:
+        raise InvalidInput("$.candidates", expected="one candidate", got=f"{len(candidates)}")
+    candidate = Fields(candidates[0], "$.candidates[0]")
+    content = candidate.take("content", dict) or {}
+    parts = _parts(content.get("parts") or [], "$.candidates[0].content.parts")
+    usage = _usage(fields)
+    metadata = {"response": fields.rest | candidate.rest}
+    return Message(role=Role.ASSISTANT, content=tuple(parts), usage=usage, metadata=metadata)
+
+
+def _usage(fields: Fields) -> Usage | None:
+    if "usage_metadata" not in fields.rest:
+        return None
+    usage = fields.inner("usage_metadata")
+    return Usage(
+        input_tokens=usage.count("prompt_token_count") + usage.count("tool_use_prompt_token_count"),
+        output_tokens=usage.count("candidates_token_count") + usage.count("thoughts_token_count"),
+        cache_read_tokens=usage.count("cached_content_token_count"),
+        model=fields.take("model_version", str),
+    )
+
+
+def _system(fields: Fields) -> list[Message]:
+    config = fields.inner("config")
+    given = fields.rest.get("system_instruction") or config.rest.get("system_instruction")
+    match given:
+        case None:
+            return []
+        case str():
+            parts: list[Part] = [Text(text=given)]
+        case _:
+            instruction = Fields(given, "$.system_instruction")
+            parts = _parts(instruction.need("parts", list), "$.system_instruction.parts")
+    return [Message(role=Role.SYSTEM, content=tuple(parts))]
+
+
+def _messages(raw: Any, path: str) -> Iterator[Message]:
+    fields = Fields(_snake(raw), path)
+    role = fields.take("role", str) or "user"
+    if role not in ("user", "model", "function"):
+        raise InvalidInput(f"{path}.role", expected="user or model", got=repr(role))
+    parts = _parts(fields.take("parts", list) or [], f"{path}.parts")
+    extra = fields.kept(VENDOR)
+    if role == "model":
+        yield Message(role=Role.ASSISTANT, content=tuple(parts), extra=extra)
+        return
+    yield from split(parts, extra)
+
+
+def _parts(raw_parts: Sequence[Any], path: str) -> list[Part]:
+    seen: Counter[str] = Counter()
+    return [_part(raw, f"{path}[{index}]", seen) for index, raw in enumerate(raw_parts)]
+
+
+def _part(raw: Any, path: str, seen: Counter[str]) -> Part:
+    fields = Fields(raw, path)
+    if "function_call" in fields.rest:
+        return _call(fields, seen)
+    if "function_response" in fields.rest:
+        return _result(fields, seen)
+    if "inline_data" in fields.rest or "file_data" in fields.rest:
+        return _media(fields) or Native(vendor=VENDOR, item=raw)
+    if "text" not in fields.rest:
+        return Native(vendor=VENDOR, item=raw, text=_words(raw))
+    text = fields.text("text")
+    if fields.take("thought", bool):
+        signature = _as_text(fields.rest.pop("thought_signature", None))
+        return Thinking(text=text, signature=signature, extra={VENDOR: fields.rest})
+    if "thought_signature" in fields.rest:
+        fields.rest["thought_signature"] = _as_text(fields.rest["thought_signature"])
+    return Text(text=text, extra=fields.kept(VENDOR))
+
+
+def _call(fields: Fields, seen: Counter[str]) -> ToolCall:
+    call = fields.inner("function_call")
+    name, arguments = call.text("name"), call.take("args", dict) or {}
+    id_, mark = _id_of(call, name, seen)
+    signature = _as_text(fields.rest.pop("thought_signature", None))
+    extra = {VENDOR: fields.rest | mark | ({"function_call": call.rest} if call.rest else {})}
+    return ToolCall(id=id_, name=name, arguments=from_object(arguments), thought_signature=signature, extra=extra)
+
+
+def _result(fields: Fields, seen: Counter[str]) -> ToolResult:
+    answer = fields.inner("function_response")
+    name, response = answer.take("name", str) or "", answer.take("response", dict) or {}
+    id_, mark = _id_of(answer, name, seen)
+    media = answer.take("parts", list) or []
+    is_error = list(response) == ["error"]
+    text = response.get("error" if is_error else "output") if len(response) == 1 else None
+    if not isinstance(text, str):
+        text, is_error, mark = msgspec.json.encode(response).decode(), False, mark | {_AS: "object"}
+    content: Any = text
+    if media:
+        pictures = [_media(Fields(part, f"{answer.path}.parts")) for part in media]
+        content = (Text(text=text), *(picture for picture in pictures if picture is not None))
+    extra = {VENDOR: fields.rest | mark | {"name": name} | ({"function_response": answer.rest} if answer.rest else {})}
+    return ToolResult(tool_call_id=id_, content=content, is_error=is_error, extra=extra)
+
+
+def _id_of(fields: Fields, name: str, seen: Counter[str]) -> tuple[str, dict[str, Any]]:
+    id_ = fields.take("id", str)
+    if id_ is not None:
+        return id_, {}
+    seen[name] += 1
+    return name if seen[name] == 1 else f"{name}#{seen[name]}", {_NO_ID: True}
+
+
+def _media(fields: Fields) -> Image | File | None:
+    """A picture or a document, inline or by its address."""
+    if "inline_data" in fields.rest:
+        blob = fields.inner("inline_data")
+        mime_type = blob.text("mime_type")
+        url = f"data:{mime_type};base64,{_as_text(blob.rest.pop('data', ''))}"
+        kept: dict[str, Any] = {"inline_data": blob.rest} if blob.rest else {}
+    elif "file_data" in fields.rest:
+        file = fields.inner("file_data")
+        mime_type, url = file.take("mime_type", str) or "", file.text("file_uri")
+        kept = {_AS: "file_data", **({"file_data": file.rest} if file.rest else {})}
+    else:
+        return None
+    extra = fields.kept(VENDOR, **kept)
+    if mime_type.startswith("image/"):
+        return Image(url=url, mime_type=None if is_inline(url) else mime_type, extra=extra)
+    return File(path=url, mime_type=mime_type or None, extra=extra)
+
+
+def _words(raw: dict[str, Any]) -> str:
+    """What a part of the vendor's own tools says in words, for searching and for other vendors."""
+    code, result = raw.get("executable_code"), raw.get("code_execution_result")
+    said = code.get("code") if isinstance(code, dict) else result.get("output") if isinstance(result, dict) else ""
+    return said if isinstance(said, str) else ""
+
+
+def _accumulated(chunks: Sequence[Any]) -> dict[str, Any]:
+    """The response that the chunks of a stream come to: plain texts that follow each other are one."""
+    parts: list[dict[str, Any]] = []
+    whole: dict[str, Any] = {}
+    for chunk in chunks:
+        fields = Fields(_snake(chunk), "$")
+        for candidate in fields.take("candidates", list) or []:
+            for part in ((candidate or {}).get("content") or {}).get("parts") or []:
+                if parts and part.keys() <= {"text", "thought"} and parts[-1].keys() == part.keys():
+                    parts[-1]["text"] += part["text"]
+                else:
+                    parts.append(dict(part))
+        whole |= fields.rest
+    return whole | {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+
+
+def _snake(value: Any) -> Any:
+    """The wire's names as the client's, except inside what tools say and hear."""
+    if isinstance(value, list):
+        return [_snake(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    named = ((_snake_name(name), each) for name, each in value.items())
+    return {name: each if name in ("args", "response", "part_metadata") else _snake(each) for name, each in named}
+
+
+@lru_cache(maxsize=1_024)
+def _snake_name(name: str) -> str:
+    return _HUMP.sub(lambda found: f"_{found[1].lower()}", name)
+
+
+def _as_text(data: Any) -> str | None:
+    """Bytes as base64; what is text is base64 already, of either alphabet."""
+    if isinstance(data, bytes):
+        return base64.b64encode(data).decode()
+    return data.replace("-", "+").replace("_", "/") if isinstance(data, str) else None
+
+
+# -- out
+
+
+def _dump_part(part: Part, ids: CallIds, names: dict[str, str]) -> list[dict[str, Any]]:
+    kept = own(part, VENDOR)
+    match part:
+        case Text(text=text):
+            return [_signed({"text": text, **kept})] if text or kept else []
+        case Thinking(text=text, signature=signature):
+            shown = {"text": text, "thought": True, "thought_signature": signature, **kept}
+            return [_signed(shown)] if _is_ours(part) else []
+        case ToolCall():
+            return [_dump_call(part, kept, ids)]
+        case ToolResult():
+            return [_dump_result(part, kept, ids, names)]
+        case Image() | File():
+            return [_dump_media(part, kept) or {"text": placeholder(part)}]
+        case Native(vendor=vendor, item=item) if vendor == VENDOR:
+            return [dict(item)]
+        case _:
+            said = placeholder(part)
+            return [{"text": said}] if said else []
+
+
+def _dump_call(call: ToolCall, kept: dict[str, Any], ids: CallIds) -> dict[str, Any]:
+    shown: dict[str, Any] = {"name": fitting_name(call.name, _LONGEST_NAME), "args": as_object(call)}
+    id_ = ids.of_call(call.id)
+    if not kept.pop(_NO_ID, False):
+        shown["id"] = id_
+    shown |= kept.pop("function_call", {})
+    signature = call.thought_signature if _is_ours(call) else None
+    return _signed({"function_call": shown, "thought_signature": signature, **kept})
+
+
+def _is_ours(part: Part) -> bool:
+    """Whether this vendor's `load` made a part."""
+    return VENDOR in (part.extra or {})
+
+
+def _sign_first_call(message: Message, parts: list[dict[str, Any]]) -> None:
+    """The first call of a content needs a signature; for one that another model made there is a stand-in."""
+    if message.tool_calls and not _is_ours(message.tool_calls[0]):
+        first = next(part for part in parts if "function_call" in part)
+        first.setdefault("thought_signature", _UNSIGNED)
+
+
+def _dump_result(result: ToolResult, kept: dict[str, Any], ids: CallIds, names: dict[str, str]) -> dict[str, Any]:
+    text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+    media = [_dump_media(part, own(part, VENDOR)) for part in result.parts if not isinstance(part, Text)]
+    response = msgspec.json.decode(text) if kept.pop(_AS, None) else {"error" if result.is_error else "output": text}
+    name = kept.pop("name", None) or names.get(result.tool_call_id, "unknown")
+    id_ = ids.of_result(result.tool_call_id)
+    shown: dict[str, Any] = {"name": fitting_name(name, _LONGEST_NAME), "response": response}
+    if not kept.pop(_NO_ID, False):
+        shown["id"] = id_
+    if any(media):
+        shown["parts"] = [each for each in media if each is not None]
+    return {"function_response": shown | kept.pop("function_response", {}), **kept}
+
+
+def _dump_media(part: Image | File, kept: dict[str, Any]) -> dict[str, Any] | None:
+    url = part.url if isinstance(part, Image) else part.path
+    content = data_urls.read(url)
+    if content is not None:
+        return {
+            "inline_data": {"mime_type": content.mime_type, "data": content.data, **kept.pop("inline_data", {})},
+            **kept,
+        }
+    if kept.pop(_AS, None) != "file_data":
+        return None
+    mime_type = {"mime_type": part.mime_type} if part.mime_type else {}
+    return {"file_data": {"file_uri": url, **mime_type, **kept.pop("file_data", {})}, **kept}
+
+
+def _signed(part: dict[str, Any]) -> dict[str, Any]:
+    """The part with its signature as bytes, or without where it has none."""
+    signature = part.pop("thought_signature", None)
+    if isinstance(signature, str):
+        with suppress(binascii.Error):  # which would not be a signature of this vendor
+            part["thought_signature"] = base64.b64decode(signature, validate=True)
+    return part

@@ -1,0 +1,26 @@
+"""Joining: vendors that put results and instructions into one user message, and we who keep them apart."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from pageturn.formats.openings import is_synthetic
+from pageturn.messages import Message, Part, Role, ToolResult
+
+
+def split(parts: Sequence[Part], extra: Mapping[str, Any] | None = None) -> Iterator[Message]:
+    """One message for each result, and one for each run of anything else; all but the first are joined to the one before."""
+    joined = False
+    for is_result, run in groupby(parts, key=lambda part: isinstance(part, ToolResult)):
+        for content in ((part,) for part in run) if is_result else (tuple(run),):
+            role = Role.TOOL if is_result else Role.USER
+            synthetic = not is_result and is_synthetic(content)
+            yield Message(
+                role=role, content=content, synthetic=synthetic, joined=joined, extra=None if joined else extra
+            )
+            joined = True
+
+
+def belongs(message: Message, before: Message | None) -> bool:
+    """Whether a message goes into the one before: it came so, or both hold results of one batch."""
+    return message.joined or (before is not None and bool(message.tool_results) and bool(before.tool_results))

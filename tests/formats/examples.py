@@ -1,0 +1,235 @@
+"""Requests as the vendors document them: every kind of block, in the form that `dump` gives back."""
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PDF = "JVBERi0xLjQKJSVFT0YK"
+
+OPENAI_CHAT = {
+    "messages": [
+        {"role": "system", "content": "You are a coding agent."},
+        {"role": "developer", "content": "Answer briefly.", "name": "host"},
+        {
+            "role": "user",
+            "name": "ada",
+            "content": [
+                {"type": "text", "text": "What is this?", "prompt_cache_breakpoint": {"mode": "explicit"}},
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}", "detail": "low"}},
+                {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
+                {"type": "file", "file": {"file_id": "file-123"}},
+                {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{PDF}", "filename": "a.pdf"}},
+                {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav"}},
+            ],
+        },
+        {
+            "role": "assistant",
+            "reasoning_content": "Two files at once.",
+            "content": "I look.",
+            "tool_calls": [
+                {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.py"}'}},
+                {"id": "call_2", "type": "custom", "custom": {"name": "patch", "input": "*** Begin"}},
+                {
+                    "id": "call_3",
+                    "type": "function",
+                    "function": {"name": "read", "arguments": "{not json"},
+                    "index": 2,
+                },
+            ],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "x = 1"},
+        {"role": "tool", "tool_call_id": "call_2", "content": [{"type": "text", "text": "ok"}]},
+        {"role": "tool", "tool_call_id": "call_3", "content": ""},
+        {"role": "assistant", "refusal": "I cannot help with that."},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+        {
+            "role": "assistant",
+            "content": "Heard.",
+            "audio": {"id": "audio_1"},
+            "annotations": [{"type": "url_citation"}],
+        },
+        {"role": "assistant", "function_call": {"name": "old", "arguments": "{}"}},
+        {"role": "function", "name": "old", "content": "done"},
+    ]
+}
+
+OPENAI_RESPONSES = {
+    "instructions": "You are a coding agent.",
+    "input": [
+        {"type": "message", "role": "developer", "content": "Answer briefly."},
+        {
+            "type": "message",
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "What is this?"},
+                {"type": "input_image", "image_url": f"data:image/png;base64,{PNG}", "detail": "low"},
+                {"type": "input_image", "file_id": "file-9", "detail": "auto"},
+                {"type": "input_file", "file_url": "https://example.org/a.pdf"},
+                {"type": "input_file", "file_id": "file-123"},
+                {"type": "input_file", "file_data": f"data:application/pdf;base64,{PDF}", "filename": "a.pdf"},
+            ],
+        },
+        {
+            "type": "reasoning",
+            "id": "rs_1",
+            "summary": [{"type": "summary_text", "text": "Two files."}],
+            "encrypted_content": "gAAAA",
+        },
+        {
+            "type": "message",
+            "role": "assistant",
+            "id": "msg_1",
+            "status": "completed",
+            "phase": "commentary",
+            "content": [
+                {"type": "output_text", "text": "I look.", "annotations": []},
+                {
+                    "type": "output_text",
+                    "text": "Closely.",
+                    "annotations": [{"type": "url_citation", "url": "https://e.org"}],
+                },
+            ],
+        },
+        {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": '{"path": "a.py"}'},
+        {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_2", "name": "patch", "input": "*** Begin"},
+        {
+            "type": "web_search_call",
+            "id": "ws_1",
+            "status": "completed",
+            "action": {"type": "search", "query": "pep 8"},
+        },
+        {"type": "function_call_output", "call_id": "call_1", "output": "x = 1"},
+        {
+            "type": "custom_tool_call_output",
+            "call_id": "call_2",
+            "output": [
+                {"type": "input_text", "text": "ok"},
+                {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "auto"},
+            ],
+        },
+        {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAB"},
+        {"type": "local_shell_call_output", "id": "ls_1", "output": "{}"},
+        {
+            "type": "message",
+            "role": "assistant",
+            "id": "msg_2",
+            "status": "completed",
+            "content": [{"type": "refusal", "refusal": "No."}],
+        },
+        {"type": "message", "role": "user", "content": "Go on."},
+        {"type": "message", "role": "assistant", "content": "Gone on."},
+    ],
+}
+
+ANTHROPIC = {
+    "system": [
+        {"type": "text", "text": "You are a coding agent."},
+        {"type": "text", "text": "Rules.", "cache_control": {"type": "ephemeral"}},
+    ],
+    "messages": [
+        {
+            "role": "user",
+            "content": [
+                {"type": "text", "text": "What is this?", "cache_control": {"type": "ephemeral", "ttl": "1h"}},
+                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+                {"type": "image", "source": {"type": "url", "url": "https://example.org/a.png"}},
+                {"type": "image", "source": {"type": "file", "file_id": "file_1"}},
+                {
+                    "type": "document",
+                    "source": {"type": "base64", "media_type": "application/pdf", "data": PDF},
+                    "title": "A",
+                    "citations": {"enabled": True},
+                },
+                {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "plain words"}},
+                {
+                    "type": "search_result",
+                    "source": "https://e.org",
+                    "title": "E",
+                    "content": [{"type": "text", "text": "t"}],
+                },
+            ],
+        },
+        {
+            "role": "assistant",
+            "content": [
+                {"type": "thinking", "thinking": "Two files.", "signature": "sig=="},
+                {"type": "redacted_thinking", "data": "opaque"},
+                {"type": "text", "text": "I look.", "citations": [{"type": "char_location", "cited_text": "x"}]},
+                {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "pep 8"}},
+                {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+                {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}},
+                {"type": "tool_use", "id": "toolu_2", "name": "read", "input": {}, "caller": {"type": "direct"}},
+            ],
+        },
+        {
+            "role": "user",
+            "content": [
+                {"type": "tool_result", "tool_use_id": "toolu_1", "content": "x = 1"},
+                {
+                    "type": "tool_result",
+                    "tool_use_id": "toolu_2",
+                    "is_error": True,
+                    "content": [
+                        {"type": "text", "text": "no such file"},
+                        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
+                        {"type": "tool_reference", "tool_name": "other"},
+                    ],
+                    "cache_control": {"type": "ephemeral"},
+                },
+                {"type": "text", "text": "Now fix it."},
+            ],
+        },
+        {"role": "user", "content": "And quickly."},
+        {"role": "assistant", "content": [{"type": "compaction", "content": "Summary so far."}]},
+        {"role": "system", "content": "The clock says noon."},
+        {"role": "user", "content": "Go on."},
+    ],
+}
+
+GEMINI = {
+    "contents": [
+        {
+            "role": "user",
+            "parts": [
+                {"text": "What is this?"},
+                {"inline_data": {"mime_type": "image/png", "data": b"\x89PNG"}},
+                {"file_data": {"mime_type": "application/pdf", "file_uri": "https://files.example.org/f1"}},
+                {
+                    "file_data": {"mime_type": "image/png", "file_uri": "gs://bucket/a.png"},
+                    "media_resolution": {"level": "MEDIA_RESOLUTION_LOW"},
+                },
+            ],
+        },
+        {
+            "role": "model",
+            "parts": [
+                {"text": "Two files.", "thought": True},
+                {"text": "I look.", "thought_signature": b"sig-1"},
+                {"executable_code": {"language": "PYTHON", "code": "print(1)"}},
+                {"code_execution_result": {"outcome": "OUTCOME_OK", "output": "1"}},
+                {
+                    "function_call": {"name": "read", "args": {"filePath": "a.py"}},
+                    "thought_signature": b"\x00\xff\xfe",
+                },
+                {"function_call": {"name": "read", "args": {}}},
+                {"function_call": {"id": "c3", "name": "stat", "args": {"deepKey": {"innerKey": 1}}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"function_response": {"name": "read", "response": {"output": "x = 1"}}},
+                {"function_response": {"name": "read", "response": {"error": "no such file"}}},
+                {
+                    "function_response": {
+                        "id": "c3",
+                        "name": "stat",
+                        "response": {"size": 3, "isFile": True},
+                        "parts": [{"inline_data": {"mime_type": "image/png", "data": b"\x89PNG"}}],
+                    }
+                },
+                {"text": "Now fix it."},
+            ],
+        },
+        {"role": "model", "parts": [{"text": "Done."}]},
+        {"role": "user", "parts": [{"text": "Go on."}]},
+    ],
+    "config": {"system_instruction": {"parts": [{"text": "You are a coding agent."}]}},
+}
