@@ -47,6 +47,8 @@ def test_progress_covers_every_entry(store):
             "entry 3: $.entry: expected a value, got nothing",
         ),
         ("DELETE FROM records WHERE seq = 5", "records, but they go from 1 to"),
+        ("DELETE FROM blobs WHERE data = CAST('rule' AS BLOB)", "entry 11: its words"),
+        ("DELETE FROM blobs WHERE data = CAST('\"large, many times\"' AS BLOB)", "entry 7: its words"),
     ],
 )
 def test_damage_is_found(store, damage, what):

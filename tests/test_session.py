@@ -1,5 +1,6 @@
 """The session: facts go in whole, come back as they were, and outlive the process."""
 
+import json
 import pickle
 import random
 
@@ -25,13 +26,18 @@ def reopened(session, **options):
     return open_session(session._journal.store, id=session.id, **options)
 
 
+def bare(message):
+    """A message without what the journal keeps elsewhere."""
+    return msgspec.structs.replace(message, id=None, usage=None)
+
+
 @given(st.lists(strategies.messages, min_size=1, max_size=5))
 def test_every_message_comes_back_as_it_was(messages):
     session = open_session()
     pages = session.append(*messages)
     for page, message in zip(pages if isinstance(pages, tuple) else [pages], messages, strict=True):
         resolved = reopened(session).resolve(page.handle)
-        assert msgspec.structs.replace(resolved.message, id=None) == msgspec.structs.replace(message, id=None)
+        assert bare(resolved.message) == bare(message)
         assert resolved.message.id == (message.id or page.id)
 
 
@@ -239,7 +245,7 @@ def test_undo_takes_back_turns_and_keeps_them_resolvable():
     assert session.recall("result 2").hits[0].excerpt != "result 2"
     session.undo()
     assert texts(reopened(session)) == ["rules", "keep this"]
-    with pytest.raises(pt.InvalidInput, match="turns: expected 1 to 0 turns, got 1"):
+    with pytest.raises(pt.InvalidInput, match="turns: expected at least one turn to undo, got 1"):
         session.undo()
 
 
@@ -268,7 +274,7 @@ def test_undo_of_turns_that_are_not_there_is_refused(turns):
     session = open_session()
     take_turn(session, 1)
     take_turn(session, 2)
-    with pytest.raises(pt.InvalidInput, match="turns: expected 1 to 2 turns"):
+    with pytest.raises(pt.InvalidInput, match="turns: expected 1 to 2, got"):
         session.undo(turns)
 
 
@@ -631,3 +637,157 @@ def test_pages_can_be_pickled():
     session = open_session()
     page = session.append(pt.assistant(call(1)))
     assert pickle.loads(pickle.dumps(page)) == page
+
+
+def test_the_usage_of_a_message_is_that_of_its_turn():
+    session = open_session()
+    session.append(pt.user("a"), pt.assistant("b", usage=pt.Usage(input_tokens=5)), pt.user("c"))
+    assert session.usage == pt.Usage(input_tokens=5)
+    session.append(pt.assistant("d", usage=pt.Usage(input_tokens=6)), usage=pt.Usage(input_tokens=7))
+    assert session.usage == pt.Usage(input_tokens=7)
+    session.append(pt.user("e", usage=pt.Usage(input_tokens=8)))
+    assert reopened(session).usage == pt.Usage(input_tokens=8)
+
+
+def test_a_list_of_messages_is_appended_as_its_messages():
+    session = open_session()
+    pages = session.append([pt.user("a"), pt.assistant("b")], pt.user("c"))
+    assert [page.role for page in pages] == ["user", "assistant", "user"]
+    with pytest.raises(pt.InvalidInput, match=r"messages\[1\]: expected a Message, got str 'x'"):
+        session.append([pt.user("a"), "x"])
+
+
+def nested(levels):
+    value = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("levels", [101, 900, 20_000])
+def test_what_is_nested_too_deeply_to_be_read_back_everywhere_is_refused(levels):
+    session = open_session()
+    page = session.append(pt.user("a", metadata={"deep": nested(50)}))
+    with pytest.raises(pt.InvalidInput):
+        session.append(pt.user("b", metadata={"deep": nested(levels)}))
+    with pytest.raises(pt.InvalidInput):
+        session.write_back(pt.Proposal(field="memory.x", value=nested(levels), evidence=(page.handle,)))
+    assert session.checkpoint() is None
+    assert len(reopened(session).pages()) == 1
+
+
+def test_a_memory_goes_with_the_page_that_it_rests_on_even_if_another_says_the_same():
+    session = open_session()
+    first, second = session.append(pt.user("one"), pt.user("two"))
+    for name, page in (("x", first), ("y", second)):
+        session.write_back(pt.Proposal(field=f"memory.{name}", value="tulip", evidence=(page.handle,)))
+    session.erase(first)
+    assert session.memory("x") in (None, [])
+    assert session.memory("y") == ["tulip"]
+    session.write_back(pt.Proposal(field="memory.x", value="rose", evidence=(second.handle,)))
+    assert reopened(session).memory("x") == ["rose"]
+
+
+def test_a_page_is_erased_in_a_fork_and_in_its_parent():
+    session = open_session()
+    page, _ = session.append(pt.user("yes"), pt.user("yes"))
+    session.checkpoint()
+    session.fork("f").erase(page)
+    session.erase(page)
+    assert len(session.recall("yes").hits) == 1
+
+
+def test_unpinning_after_an_undo_takes_back_only_what_the_undo_would_have():
+    session = open_session()
+    session.append(pt.user("q"))
+    wish = session.prefer("tabs")
+    session.append(pt.assistant("a"))
+    session.pin(wish)
+    session.undo()
+    session.unpin(wish)
+    assert texts(session) == ["tabs"]
+
+
+def test_a_turn_whose_pages_are_all_pinned_can_be_undone():
+    session = open_session()
+    question = session.append(pt.user("q"))
+    answer = session.append(pt.assistant("a"))
+    session.pin(question)
+    session.pin(answer)
+    session.undo()
+    assert texts(session) == ["q", "a"]
+    session.unpin(answer)
+    assert texts(session) == ["q"]
+
+
+def test_recall_in_a_scope_finds_what_a_fork_still_has_and_its_parent_took_back():
+    session = open_session(scope="team")
+    session.append(pt.user("zebra"))
+    fork = session.fork("f")
+    session.append(pt.assistant("ok"))
+    session.undo()
+    assert isinstance(fork.recall("zebra"), pt.Recalled)
+    assert isinstance(fork.recall("zebra", scope="team"), pt.Recalled)
+
+
+def test_a_closed_store_says_so(tmp_path):
+    for url in (":memory:", str(tmp_path / "a.db")):
+        session = pt.Session.open(url, id="s")
+        session.append(pt.user("words"))
+        fork = session.fork("f")
+        session.close()
+        assert fork.close() == pt.FlushMiss()
+        assert session.recall("words") == pt.BackendError(f"{url}: the store is closed")
+        with pytest.raises(pt.StoreError, match="the store is closed"):
+            list(session.messages())
+
+
+def test_unknown_fields_of_a_plan_keep_their_names():
+    session = open_session()
+    session.plan(pt.from_json(pt.Plan, b'{"goal":"x","owner":"me"}'))
+    assert reopened(session).plan_in_force.extra == {"owner": "me"}
+
+
+def test_a_resolution_that_faults_names_the_page():
+    session = open_session()
+    page = session.append(pt.user("words"))
+    session.erase(page)
+    session.resolve(page.handle)
+    assert session.faults()[0].entry.page == page.seq
+
+
+@pytest.mark.parametrize(
+    ("act", "complaint"),
+    [
+        (lambda s: pt.Session.open(["a.db"]), "url: expected a URL, a path or a store, got"),
+        (
+            lambda s: pt.Session.open(scope="\ud800"),
+            "scope: expected text that is valid Unicode, got the lone surrogate",
+        ),
+        (lambda s: s.pin("x", "\ud800"), "structured: expected text that is valid Unicode"),
+        (lambda s: s.recall("x", scope=["a"]), "scope: expected some text"),
+        (lambda s: s.plan("x", None), "steps: expected a list of texts, got None"),
+        (lambda s: s.read_tasks(None), "lines: expected lines of JSON, got None"),
+        (lambda s: s.memory(5), "name: expected some text, got 5"),
+        (lambda s: s.write_back(pt.Proposal(field="plan", key=["a"])), r"\$.key: expected"),
+        (lambda s: s.undo("1"), "turns: expected at least one turn to undo, got '1'"),
+    ],
+)
+def test_a_wrong_argument_is_named(act, complaint):
+    with pytest.raises(pt.InvalidInput, match=complaint):
+        act(open_session())
+
+
+def test_a_name_that_is_refused_leaves_no_file(tmp_path):
+    with pytest.raises(pt.InvalidInput):
+        pt.Session.open(str(tmp_path / "new.db"), id="a/b")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("field", ["forbidden", "success_criteria"])
+@pytest.mark.parametrize("value", [5, "no push", {"a": 1}])
+def test_a_goal_with_something_else_than_lists_is_a_damaged_line(field, value):
+    session = open_session()
+    line = json.dumps({"kind": "goal_set", "objective": "x", field: value})
+    assert session.read_tasks([line]).damaged_lines == 1
+    assert session.pages() == ()

@@ -109,6 +109,7 @@ class SessionMachine(RuleBasedStateMachine):
     @rule()
     def crash_and_reopen(self):
         self.store.close()
+        self.store = SqliteStore(self.store.path, durability="normal")
         self.session = open_session(self.store, id=self.session.id)
 
     @invariant()

@@ -110,7 +110,7 @@ BAD_INPUT = {
     "part tag": (
         pt.Message,
         CONVERSATION + b'{"type":"txt","text":""}]}',
-        "$.content[0].type: expected one of 'text', 'image', 'file', 'tool_call', 'tool_result', 'thinking', got 'txt'",
+        "$.content[0].type: expected one of 'text', 'image', 'file', 'tool_call', 'tool_result', 'thinking', 'native', got 'txt'",
     ),
     "wrong type": (
         pt.Message,

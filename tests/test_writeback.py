@@ -54,9 +54,9 @@ def test_a_summary_of_pages_is_admitted_as_a_rendition(session):
     [
         ("summary", "", {}, "summary needs some text"),
         ("summary", " \n ", {}, "summary needs some text"),
-        ("summary", 5, {}, "summary needs some text, got 5"),
+        ("summary", 5, {}, "summary needs some text, got int"),
         ("summary", "x", {"op": Op.MERGE}, "summary cannot be changed by merge"),
-        ("plan", {"steps": ["a"]}, {"op": Op.SET_WITH_VERSION, "version": 0}, "goal: expected a value, got nothing"),
+        ("plan", {"steps": ["a"]}, {"op": Op.SET_WITH_VERSION, "version": 0}, "plan needs a goal"),
         ("plan", "mend it", {}, "plan cannot be changed by append"),
         ("messages", "x", {}, "no field 'messages'"),
         ("memory.", "x", {}, "no field 'memory.'"),

@@ -10,6 +10,7 @@ from pageturn.errors import (
     InvalidInput,
     MissingTokenizer,
     NotADegradation,
+    NotScrubbed,
     PageturnError,
     StoreError,
 )
@@ -92,6 +93,7 @@ __all__ = [
     "Native",
     "NoMatch",
     "NotADegradation",
+    "NotScrubbed",
     "OracleReplay",
     "Page",
     "PageKind",

@@ -20,9 +20,14 @@ def require_instance(path: str, value: object, type_: type) -> None:
 
 
 def require_text(path: str, value: object) -> None:
-    """Refuse what is not text, or says nothing."""
+    """Refuse what is not text, says nothing, or is not valid Unicode."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(path, expected="some text", got=f"{value!r:.40}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        lone = ascii(value[error.start : error.end])
+        raise InvalidInput(path, expected="text that is valid Unicode", got=f"the lone surrogate {lone}") from error
 
 
 def require_bool(path: str, value: object) -> None:

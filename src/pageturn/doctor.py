@@ -5,7 +5,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pageturn.bodies import digest_of, digests
-from pageturn.entries import MessageAdded, RenditionAdmitted
+from pageturn.entries import Entry, MessageAdded, Pinned, RenditionAdmitted, Staged, TextReference
 from pageturn.errors import PageturnError
 from pageturn.handles import check_of
 from pageturn.journal import Journal
@@ -29,7 +29,7 @@ def examine(
     for row in store.sessions():
         try:
             journal = Journal(store, row)
-        except (PageturnError, AssertionError) as error:
+        except PageturnError as error:
             yield Finding(row.id, f"cannot be read: {error}")
             continue
         yield from (Finding(row.id, what) for what in _examine_words(journal, partial(progress, row)))
@@ -42,23 +42,28 @@ def _examine_words(journal: Journal, progress: Callable[[int], None]) -> Iterato
             progress(record.seq)
             if isinstance(entry, MessageAdded) and entry.page.seq not in erased:
                 yield from _examine_page(journal, entry.page)
-            elif isinstance(entry, RenditionAdmitted):
-                yield from _examine_blob(journal, entry.digest, f"rendition at entry {record.seq}")
+            elif (digest := _text_of(entry)) is not None:
+                yield from _examine_blob(journal, digest, f"entry {record.seq}")
     except PageturnError as error:
         yield str(error)
+
+
+def _text_of(entry: Entry) -> str | None:
+    """The blob of an entry that keeps a text beside the messages."""
+    match entry:
+        case RenditionAdmitted(digest=digest) | Pinned(structured=TextReference(digest=digest)) | Staged(value=digest):
+            return digest
+    return None
 
 
 def _examine_page(journal: Journal, page: Page) -> Iterator[str]:
     if page.check != check_of(journal.row.key, page.seq, page.digest):
         yield f"{page.handle}: the handle does not belong to this session"
-    missing = False
-    for what in _examine_blob(journal, page.digest, page.handle):
-        missing = True
-        yield what
-    if not missing:
-        body = journal.store.blob(page.digest)
-        for digest in digests(body) if body is not None else ():
-            yield from _examine_blob(journal, digest, page.handle)
+    wrong = list(_examine_blob(journal, page.digest, page.handle))
+    body = journal.store.blob(page.digest)
+    if not wrong and body is not None:
+        wrong = [what for digest in digests(body) for what in _examine_blob(journal, digest, page.handle)]
+    yield from wrong
 
 
 def _examine_blob(journal: Journal, digest: str, owner: str) -> Iterator[str]:

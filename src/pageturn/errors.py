@@ -6,6 +6,7 @@ PageturnError
 │   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
 ├── MissingTokenizer an encoding that cannot be counted on this machine
 ├── BudgetTooSmall   the pages that may not shrink need more tokens than there are
+├── NotScrubbed      what was erased is gone from the session, but its bytes linger in the file
 └── StoreError       the store could not do it, and nothing has happened
     └── Conflict     ... because somebody else appended first
 """
@@ -49,6 +50,10 @@ class BudgetTooSmall(PageturnError, ValueError):
         self.needed_tokens = needed_tokens
         self.budget_tokens = budget_tokens
         self.handles = handles
+
+
+class NotScrubbed(PageturnError, OSError):
+    """The file could not be rewritten without what was dropped from it; `pageturn vacuum --yes` does it later."""
 
 
 class StoreError(PageturnError, OSError):

@@ -47,6 +47,11 @@ class BackendError(Fault, tag="backend_error"):
 
     reason: str
 
+    @classmethod
+    def of(cls, error: Exception) -> "BackendError":
+        """The fault that an error comes to; the name of a file in it may be no valid text."""
+        return cls(str(error).encode("utf-8", "replace").decode())
+
     def __str__(self) -> str:
         return f"backend error: {self.reason}"
 

@@ -19,7 +19,7 @@ from pageturn.messages import Message
 from pageturn.pages import Page
 from pageturn.proposals import Proposal
 from pageturn.state import SessionState, apply
-from pageturn.stores import Batch, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
+from pageturn.stores import LAST, Batch, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
 from pageturn.wire import from_json, to_json
 
 _SNAPSHOT_EVERY = 2_000  # entries at least, and a quarter of the journal, lie between two snapshots
@@ -129,7 +129,11 @@ class Journal:
 
     def _apply_stored(self) -> None:
         for record, entry in self.entries(after=self.head):
-            apply(self.state, record.seq, entry)
+            try:
+                apply(self.state, record.seq, entry)
+            except (AssertionError, LookupError) as error:
+                what = f"session {self.row.id!r}, entry {record.seq}: it does not follow from the entries before it"
+                raise StoreError(what) from error
 
     def _losses(self, page: Page) -> list[Loss]:
         """What goes with a page: its own words, its pins' forms, and the texts that were proposed for it."""
@@ -165,7 +169,7 @@ class Journal:
 
 def lineage(store: Store, row: SessionRow) -> list[Span]:
     """The runs of records that a session consists of: its ancestors' up to where it left them, then its own."""
-    spans = [Span(row.id, _ALL)]
+    spans = [Span(row.id, LAST)]
     while row.parent is not None:
         parent = store.session(row.parent)
         if parent is None:
@@ -173,9 +177,6 @@ def lineage(store: Store, row: SessionRow) -> list[Span]:
         spans.append(Span(parent.id, min(row.parent_seq, spans[-1].upto)))
         row = parent
     return spans[::-1]
-
-
-_ALL = 2**62
 
 
 def _text_about(page: Page, entry: Entry) -> str | None:
@@ -225,7 +226,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 1  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 2  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
 
 

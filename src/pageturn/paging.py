@@ -67,7 +67,7 @@ class Pager(NamedTuple):
     def plan(self, plan: Plan) -> list[Fresh]:
         """A plan as a page; it counts as the next version."""
         now = self.journal.state.plan
-        message = system(plan.text, metadata={"plan": msgspec.to_builtins(plan)})
+        message = system(plan.text, metadata={"plan": msgspec.json.decode(to_json(plan))})
         entry = PlanSet(page=self.journal.head + 1, version=now.version + 1 if now else 1)
         return [self.page(message, PageKind.PLAN), Fresh(entry)]
 

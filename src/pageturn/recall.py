@@ -83,7 +83,7 @@ def recall(
     try:
         hits = _search(journals, query, wanted, see_internal)
     except StoreError as error:
-        return BackendError(str(error))
+        return BackendError.of(error)
     if reranker is not None:
         scores = reranker.score(query, [hit.excerpt for hit in hits])
         ranked = sorted(zip(hits, scores, strict=True), key=lambda pair: -pair[1])
@@ -92,21 +92,29 @@ def recall(
 
 
 def _search(journals: Sequence[Journal], query: str, limit: int, see_internal: Callable[[Journal], bool]) -> list[Hit]:
-    owners: dict[str, Journal] = {}
-    widest: dict[str, Span] = {}  # a fork sees less of its parent than the parent itself
+    seers: dict[str, list[tuple[int, Journal]]] = {}  # session -> who sees it up to where: itself, and its forks
     for journal in journals:
         for span in lineage(journal.store, journal.row):
-            if span.session not in widest or span.upto > widest[span.session].upto:
-                owners[span.session], widest[span.session] = journal, span
-    spans = list(widest.values())
+            seers.setdefault(span.session, []).append((span.upto, journal))
+    spans = [Span(session, max(upto for upto, _ in those)) for session, those in seers.items()]
     wanted = limit
     while True:
         found = journals[0].store.search(spans, query, wanted)
-        hits = (_hit(owners[each.session], each, query, see_internal) for each in found)
+        hits = (_first_hit(seers[each.session], each, query, see_internal) for each in found)
         seen = [hit for hit in hits if hit is not None]
         if len(seen) >= limit or len(found) < wanted:
             return seen[:limit]
         wanted *= 4  # some of what was found is undone, erased or hidden
+
+
+def _first_hit(
+    seers: Sequence[tuple[int, Journal]], found: Found, query: str, see_internal: Callable[[Journal], bool]
+) -> Hit | None:
+    """The hit as the first of these journals has it: a page may be undone in one and not in its fork."""
+    for upto, journal in seers:
+        if found.seq <= upto and (hit := _hit(journal, found, query, see_internal)) is not None:
+            return hit
+    return None
 
 
 def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
@@ -119,7 +127,7 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
     try:
         message = journal.message(page)
     except StoreError as error:
-        return BackendError(str(error))
+        return BackendError.of(error)
     if message is None:
         return Denied("erased")
     data = search_text(message).encode()

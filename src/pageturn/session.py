@@ -1,7 +1,7 @@
 """Session: one agent's work, and the one object that a user holds.
 
-It has no logic of its own. It assigns ids and times, hands facts to the journal, and asks the modules below for everything
-else. It is synchronous and owned by one thread.
+It assigns ids and times, hands facts to the journal, writes again after a conflict where that is safe, and asks the modules
+below for everything else. It is synchronous and owned by one thread.
 """
 
 import os
@@ -38,6 +38,7 @@ from pageturn.tasks import TaskLog, read_task_log
 from pageturn.tokens import counter_for
 from pageturn.usage import Usage
 from pageturn.windows import window_of
+from pageturn.wire import from_json, to_json
 
 DEFAULT_MODEL = "gpt-5"
 _MOST_HITS = 1_000
@@ -84,13 +85,13 @@ class Session:
         for path, text in (("model", model), ("scope", scope)):
             if text is not None:
                 require_text(path, text)
-        owns_store = isinstance(url, str | os.PathLike)
-        store = open_store(os.fspath(url)) if isinstance(url, str | os.PathLike) else url
-        if not hasattr(store, "append"):
-            raise InvalidInput("url", expected="a URL, a path or a store", got=f"{url!r:.60}")
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
+        if not isinstance(url, str | os.PathLike | Store):
+            raise InvalidInput("url", expected="a URL, a path or a store", got=f"{url!r:.60}")
+        owns_store = not isinstance(url, Store)
+        store = url if isinstance(url, Store) else open_store(os.fspath(url))
         journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
         if scope is not None and scope != journal.row.scope:
             raise InvalidInput(
@@ -161,6 +162,7 @@ class Session:
 
     def memory(self, name: str) -> Any:
         """What writeback has put into the field `memory.NAME`, or None."""
+        require_text("name", name)
         field = self._journal.state.fields.get(MEMORY + name)
         return writeback.field_value(field, self._journal.value) if field else None
 
@@ -188,6 +190,8 @@ class Session:
             if index in turns:
                 reported = usage if usage is not None and index == turns[-1] else message.usage
                 fresh.append(Fresh(e.TurnTaken(page=self._journal.head + len(fresh), usage=reported)))
+            elif message.usage is not None:
+                fresh.append(Fresh(e.UsageReported(usage=message.usage)))
         if usage is not None and not turns:
             fresh.append(Fresh(e.UsageReported(usage=usage)))
         self._write(fresh)
@@ -200,11 +204,12 @@ class Session:
 
     def undo(self, turns: int = 1) -> None:
         """Take back the last turns: their messages no longer count, but stay in the journal."""
-        require_whole("turns", abs(turns) if type(turns) is int else turns)
-        first = self._journal.state.start_of_turns(turns)
+        first = self._journal.state.start_of_turns(turns) if type(turns) is int else None
         if first is None:
             have = len(self._journal.state.turns)
-            raise InvalidInput("turns", expected=f"1 to {have} turns", got=repr(turns))
+            raise InvalidInput(
+                "turns", expected=f"1 to {have}" if have else "at least one turn to undo", got=repr(turns)
+            )
         self._append(e.TurnsUndone(first=first, last=self._journal.head))
 
     def fork(self, id: str | None = None) -> "Session":  # noqa: A002
@@ -269,8 +274,8 @@ class Session:
 
     def plan(self, goal: str | Plan, steps: Sequence[str] = (), current: int = 0) -> Page:
         """Set the plan; the one before stays in the journal."""
-        if isinstance(steps, str):
-            raise InvalidInput("steps", expected="texts", got=repr(steps))
+        if isinstance(steps, str) or not isinstance(steps, Sequence):
+            raise InvalidInput("steps", expected="a list of texts", got=repr(steps))
         plan = goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current)
         self._write(self._pager.plan(plan))
         return self._journal.state.pages[-1]
@@ -282,6 +287,8 @@ class Session:
 
     def read_tasks(self, lines: Iterable[str | bytes]) -> TaskLog:
         """Take over the plan and the forbidden acts of a task log; what is known already is not added again."""
+        if not isinstance(lines, Iterable):
+            raise InvalidInput("lines", expected="lines of JSON", got=repr(lines))
         log = read_task_log(lines)
         known = {message.text for page in self.pages() if page.seq in self._journal.state.pins
                  if (message := self._journal.message(page)) is not None}  # fmt: skip
@@ -312,12 +319,14 @@ class Session:
         require_instance("query", query, str)
         if type(limit) is not int or not 1 <= limit <= _MOST_HITS:
             raise InvalidInput("limit", expected=f"1 to {_MOST_HITS:,}", got=repr(limit))
+        if scope is not None:
+            require_text("scope", scope)
         if scope is not None and scope != self.scope and scope not in self._journal.state.grants:
             return self._faulted(Denied(f"scope {scope!r} is not granted"), detail=query)
         try:
             others = [] if scope is None else self._others(scope)
         except StoreError as error:
-            return self._faulted(BackendError(str(error)), detail=query)
+            return self._faulted(BackendError.of(error), detail=query)
         journals = [self._journal, *others]
         outcome = recalling.recall(
             journals,
@@ -334,13 +343,16 @@ class Session:
         require_whole("start", start)
         require_whole("length", 0 if length is None else length)
         outcome = recalling.resolve(self._journal, handle, start=start, length=length)
-        return self._faulted(outcome, detail=str(handle)) if isinstance(outcome, Fault) else outcome
+        if not isinstance(outcome, Fault):
+            return outcome
+        page = recalling.page_of(self._journal.state, handle)
+        return self._faulted(outcome, page=page.seq if page is not None else None, detail=str(handle))
 
     def erase(self, what: str | Page) -> Freed:
         """Destroy the words of a page for ever; its digest stays. Says what was freed.
 
-        The words are gone from the session when this returns or raises; a `StoreError` says that the file could not be
-        rewritten while others read it, so that their bytes linger there until `pageturn vacuum --yes`.
+        `NotScrubbed` says that this was done, but that the file could not be rewritten while others read it, so that the
+        bytes linger there until `pageturn vacuum --yes`.
         """
         page = self._page_named(what)
         if page is None or page.erased:
@@ -355,13 +367,15 @@ class Session:
     def write_back(self, proposal: Proposal) -> Committed | Rejected:
         """Stage, validate, and commit or reject what a model proposes. The same key twice is done once."""
         require_instance("proposal", proposal, Proposal)
+        proposal = from_json(Proposal, to_json(proposal))  # a constructor looks at nothing
         state = self._journal.state
-        if proposal.key is not None and (settled := state.settled.get(proposal.key)) is not None:
-            return settled
-        keys = {waiting.proposal.key: txn for txn, waiting in state.staged.items()}
-        txn = keys.get(proposal.key) if proposal.key is not None else None
-        if txn is None:
-            txn = state.next_txn
+        txn = state.next_txn
+        if proposal.key is not None:
+            if (settled := state.settled.get(proposal.key)) is not None:
+                return settled
+            same = (txn for txn, waiting in state.staged.items() if waiting.proposal.key == proposal.key)
+            txn = next(same, txn)
+        if txn not in state.staged:
             self._write([staged(proposal, txn)])
         return self._settle_for_certain(txn)
 

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from pageturn import entries as e
+from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.pages import Page, PageKind
 from pageturn.policies import STORED_DEFAULT, AnyPolicy
@@ -26,10 +27,11 @@ class FaultRecord(Closed):
 
 
 class Write(Closed):
-    """One write to a field: how, and the blob that holds the value."""
+    """One write to a field: how, the blob that holds the value, and the pages that it rests on."""
 
     op: Op
     value: str
+    evidence: frozenset[int] = frozenset()
 
 
 class Field(Closed):
@@ -104,7 +106,7 @@ class SessionState(msgspec.Struct):
         return self.pages[belonging[0]].seq if belonging else None
 
     def belonging(self, first: int, last: int) -> list[int]:
-        """Where the pages are that belong to turns in this range: talk, and results of calls that were made in it."""
+        """Where the pages are that belong to turns in this range, pinned or not: talk, and results of calls made in it."""
         belonging = []
         calls: set[str] = set()  # made so far in the range; some vendors use an id twice
         for at in range(self.after(first - 1), self.after(last)):
@@ -114,7 +116,8 @@ class SessionState(msgspec.Struct):
         return belonging
 
     def _belongs(self, page: Page, calls: set[str]) -> bool:
-        if page.undone or self.kind(page) not in (PageKind.EVIDENCE, PageKind.CONVERSATION):
+        kind = page.kind if page.seq in self.pins else self.kind(page)
+        if page.undone or kind not in (PageKind.EVIDENCE, PageKind.CONVERSATION):
             return False  # rules, plans and wishes outlive the turn in which they were stated
         return not page.results or any(result.call in calls for result in page.results)
 
@@ -196,7 +199,9 @@ def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> No
     if isinstance(entry, e.Committed) and staged.proposal.is_memory:
         field = state.fields.get(staged.proposal.field, Field())
         before = () if staged.proposal.op is Op.SET_WITH_VERSION else field.writes
-        writes = (*before, Write(staged.proposal.op, staged.value))
+        pages = (parse(handle) for handle in staged.proposal.evidence)
+        evidence = frozenset(page[0] for page in pages if page is not None)
+        writes = (*before, Write(staged.proposal.op, staged.value, evidence))
         state.fields[staged.proposal.field] = Field(writes, field.version + 1)
 
 
@@ -222,10 +227,11 @@ def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
 
 def _tombstone(state: SessionState, _: int, entry: e.TurnsUndone) -> None:
     for at in state.belonging(entry.first, entry.last):
-        _undo(state, at)
-    for page in state.pins:
-        if entry.first <= page <= entry.last and state.pages[state.after(page) - 1].kind is not PageKind.CONSTRAINT:
+        page = state.pages[at].seq
+        if page in state.pins:
             state.spared.add(page)
+        else:
+            _undo(state, at)
     for pages in (state.turns, state.resets):
         del pages[bisect_right(pages, entry.first - 1) :]
     state.renditions = [each for each in state.renditions if each.last < entry.first or each.first > entry.last]
@@ -243,6 +249,10 @@ def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
     state.preferences.pop(entry.page, None)
     state.resets = [page for page in state.resets if page != entry.page]
     state.renditions = [each for each in state.renditions if not each.first <= entry.page <= each.last]
+    for name, field in state.fields.items():
+        left = tuple(write for write in field.writes if entry.page not in write.evidence)
+        if len(left) < len(field.writes):
+            state.fields[name] = Field(left, field.version)
 
 
 _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {

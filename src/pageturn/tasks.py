@@ -36,7 +36,11 @@ def read_task_log(lines: Iterable[str | bytes]) -> TaskLog:
             event = msgspec.json.decode(line)
             match event["kind"]:
                 case "goal_set":
-                    goal = {**event, "objective": str(event["objective"])}
+                    goal = {
+                        "objective": str(event["objective"]),
+                        "forbidden": _texts(event.get("forbidden")),
+                        "success_criteria": _texts(event.get("success_criteria")),
+                    }
                 case "goal_cleared":
                     goal = None
                 case "task_added":
@@ -45,8 +49,13 @@ def read_task_log(lines: Iterable[str | bytes]) -> TaskLog:
                     (over.add if event["status"] in _OVER else over.discard)(str(event["id"]))
         except (msgspec.DecodeError, UnicodeError, KeyError, TypeError):
             damaged += 1
-    forbidden = tuple(str(rule) for rule in (goal or {}).get("forbidden") or ())
-    return TaskLog(_plan(goal, tasks, over), forbidden, damaged)
+    return TaskLog(_plan(goal, tasks, over), goal["forbidden"] if goal else (), damaged)
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    if given is not None and not isinstance(given, list):
+        raise TypeError("not a list")
+    return tuple(str(each) for each in given or () if str(each).strip())
 
 
 def _plan(goal: dict[str, Any] | None, tasks: dict[str, str], over: set[str]) -> Plan | None:
@@ -54,5 +63,5 @@ def _plan(goal: dict[str, Any] | None, tasks: dict[str, str], over: set[str]) ->
         return None
     finished = [text for task, text in tasks.items() if task in over]
     ahead = [text for task, text in tasks.items() if task not in over]
-    criteria = [f"Done when: {each}" for each in goal.get("success_criteria") or ()]
+    criteria = [f"Done when: {each}" for each in goal["success_criteria"]]
     return Plan(goal=goal["objective"], steps=(*finished, *ahead, *criteria), current=len(finished))

@@ -6,7 +6,7 @@ value that really has unknown fields takes the slow one.
 """
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -24,6 +24,7 @@ __all__ = ["Closed", "Instant", "Open", "from_json", "to_json"]
 T = TypeVar("T")
 
 _EXTRA = "$extra"  # the slot of `extra` between msgspec and us; never on the wire
+_DEEPEST = 100
 _EXTRA_KEY = b'"$extra":'  # quotes inside a JSON string are escaped, so this can only be a key
 
 
@@ -65,12 +66,36 @@ def to_json(value: Any) -> bytes:
             data = _ENCODER.encode(_flatten(value, msgspec.to_builtins(value, enc_hook=_encode_custom)))
         if b"null" in data:  # which is also what msgspec makes of numbers that JSON does not have
             _refuse_not_finite(value)
+        if data.count(b"[") + data.count(b"{") > _DEEPEST:
+            _refuse_too_deep(value)
     except UnicodeEncodeError as error:
         lone = ascii(error.object[error.start : error.end])
         raise InvalidInput("$", expected="text that is valid Unicode", got=f"the lone surrogate {lone}") from error
     except (TypeError, RecursionError) as error:
         raise InvalidInput("$", expected="a value that JSON can hold", got=str(error)) from error
     return data
+
+
+def _refuse_too_deep(value: Any) -> None:
+    """Refuse what a decoder, deep in somebody's stack, might no longer be able to read."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise InvalidInput("$", expected=f"at most {_DEEPEST} levels of objects and lists", got="more")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    match value:
+        case msgspec.Struct():
+            return (getattr(value, name) for name in value.__struct_fields__)
+        case Mapping():
+            return value.values()
+        case list() | tuple() | set() | frozenset():
+            return value
+        case _:
+            return ()
 
 
 def from_json(type_: type[T], data: bytes | str) -> T:

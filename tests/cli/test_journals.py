@@ -1,6 +1,7 @@
 """The commands that read a store, run as a user runs them."""
 
 import json
+import sqlite3
 
 import pytest
 
@@ -130,3 +131,30 @@ def test_text_with_control_characters_and_markup_is_shown_as_text(tmp_path):
     assert "[red]not red[/red]" in shown.stdout
     assert "\x1b" not in shown.stdout
     assert "\x1b" not in run("recall", file, "more").stdout
+
+
+def test_markup_in_names_is_shown_as_it_is(tmp_path):
+    path = str(tmp_path / "m.db")
+    with open_session(path, scope="[/x]") as session:
+        session.append(pt.assistant(pt.ToolCall(id="c", name="[/x]", arguments="{}")), pt.tool_result("c", "zebra"))
+    assert "[/x]" in run("sessions", path).stdout
+    assert "[/x]" in run("recall", path, "zebra").stdout
+
+
+def test_a_name_that_no_session_can_have_is_refused(path):
+    told = run("show", path, "-s", "\udcff")
+    assert told.returncode == 1
+    assert told.stderr.startswith("pageturn: id: expected 1 to 128 letters")
+
+
+def test_the_doctor_survives_a_journal_with_a_hole(path):
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM records WHERE seq = 3")
+        db.execute("DELETE FROM snapshots")
+    told = run("doctor", path)
+    assert told.returncode == 1
+    assert "does not follow from the entries before it" in " ".join(told.stdout.split())
+    assert "Traceback" not in told.stderr
+    for command in ("show", "export", "sessions"):
+        told = run(command, path)
+        assert told.stderr.startswith("pageturn: session 'branch', entry 4:")

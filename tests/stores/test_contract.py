@@ -273,3 +273,18 @@ def test_camel_case_hides_its_parts_and_stopwords_say_nothing():
         "Response",
     }
     assert terms("Which commit broke the login?") == ["commit", "broke", "login"]
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("plain words only", ""),
+        ("UserAccount useUserAccount", "User Account use"),
+        ("parseHTTPResponse2 FF0a 0xFFee", "parse HTTP Response 2 FF 0 a x F Fee"),
+        ("ABC snake_case kebab-case", ""),
+        ("iPhone éCole", "i Phone"),
+    ],
+)
+def test_the_hidden_parts_of_a_text_never_change(text, parts):
+    """A document is taken out of the index by repeating exactly what was put in, perhaps by an older version."""
+    assert hidden_parts(text) == parts

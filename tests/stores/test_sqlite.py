@@ -1,23 +1,27 @@
 """The SQLite file: other people's files, newer formats, full and read-only disks, erased bytes."""
 
+import gc
 import sqlite3
+import threading
 
 import pytest
 
 import pageturn as pt
 from pageturn.errors import StoreError
 from pageturn.stores import SessionRow, SqliteStore
-from pageturn.stores.sqlite import _FORMATS, FORMAT
+from pageturn.stores.sqlite import _APPLICATION_ID, _FORMATS, FORMAT
 
 
-def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path):
+@pytest.mark.parametrize("version", [0, 1, 2, 99])
+def test_a_file_of_another_program_is_refused_and_left_alone(tmp_path, version):
     path = tmp_path / "other.db"
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE notes (text)")
+        db.execute(f"PRAGMA user_version = {version}")
+    before = path.read_bytes()
     with pytest.raises(StoreError, match="a SQLite file of another program"):
         SqliteStore(str(path))
-    with sqlite3.connect(path) as db:
-        assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("notes",)]
+    assert path.read_bytes() == before
 
 
 def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path):
@@ -43,6 +47,7 @@ def test_a_file_of_an_older_format_is_brought_up_to_date(tmp_path, version):
     path = str(tmp_path / "old.db")
     with sqlite3.connect(path) as db:
         db.executescript("".join(_FORMATS[:version]))
+        db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {version}")
     with pt.Session.open(path, id="s") as session:
         session.append(pt.user("the tulip"))
@@ -140,7 +145,7 @@ def test_an_erasure_while_others_read_is_done_and_says_that_bytes_linger(tmp_pat
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM records").fetchone()
-    with pytest.raises(StoreError):
+    with pytest.raises(pt.NotScrubbed):
         session.erase(page)
     assert session.resolve(page.handle) == pt.Denied("erased")
     reader.close()
@@ -164,3 +169,49 @@ def test_damage_is_reported(tmp_path):
     session.append(pt.user("hello"))
     store._connection.execute("DELETE FROM records WHERE seq = 1")
     assert store.check() == ["session s: 1 records, but they go from 1 to 2"]
+
+
+def test_a_reason_for_a_rejection_quotes_nothing_that_could_not_be_erased(tmp_path):
+    path = tmp_path / "q.db"
+    with pt.Session.open(str(path), id="s") as session:
+        page = session.append(pt.user("mine"))
+        for field, value, fields in [
+            ("memory.pw", "hunter2xyz", {"op": pt.proposals.Op.SET_WITH_VERSION, "version": 0}),
+            ("memory.pw", "more", {}),
+            ("summary", ["hunter2xyz"], {}),
+            ("plan", {"goal": 5, "steps": "hunter2xyz"}, {"op": pt.proposals.Op.SET_WITH_VERSION, "version": 0}),
+        ]:
+            session.write_back(pt.Proposal(field=field, value=value, evidence=(page.handle,), **fields))
+        session.erase(page)
+    assert b"hunter2xyz" not in path.read_bytes()
+
+
+def test_a_damaged_index_stops_searching_but_not_the_journal_and_the_doctor_sees_it(tmp_path):
+    store = SqliteStore(str(tmp_path / "i.db"))
+    session = pt.Session.open(store, id="s")
+    store._connection.execute("DROP TABLE words")
+    for number in range(200):
+        session.append(pt.user(f"word{number}"))
+    assert session.checkpoint() is None
+    assert isinstance(session.recall("word7"), pt.BackendError)
+    assert any("no such table: words" in what for what in store.check())
+
+
+def test_connections_end_with_their_threads(tmp_path):
+    store = SqliteStore(str(tmp_path / "t.db"))
+    for _ in range(20):
+        thread = threading.Thread(target=store.sessions)
+        thread.start()
+        thread.join()
+    gc.collect()
+    assert len(store._connections) <= 1
+    store.close()
+
+
+def test_what_was_erased_and_written_again_is_missing_when_it_is_lost(tmp_path):
+    store = SqliteStore(str(tmp_path / "m.db"))
+    session = pt.Session.open(store, id="s")
+    session.erase(session.append(pt.user("tulip")))
+    again = session.append(pt.user("tulip"))
+    store._connection.execute("DELETE FROM blobs WHERE digest = ?", (again.digest,))
+    assert isinstance(session.resolve(again), pt.BackendError)

@@ -1,4 +1,7 @@
-"""What the commands show of a store: sessions, pages, hits, health. Only the doctor and the vacuum ever write."""
+"""What the commands show of a store: sessions, pages, hits, health.
+
+Only the doctor and the vacuum change anything, and a search indexes what nobody has searched yet.
+"""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -15,6 +18,7 @@ from pageturn.bodies import search_text
 from pageturn.doctor import examine
 from pageturn.errors import InvalidInput
 from pageturn.faults import Fault
+from pageturn.ids import require_session_id
 from pageturn.journal import Journal
 from pageturn.messages import Visibility
 from pageturn.pages import Page
@@ -37,6 +41,8 @@ def opened(path: str) -> Iterator[Store]:
 def journal_of(store: Store, session: str | None) -> Journal:
     """The journal of a session; of the newest one where none is named."""
     rows = store.sessions()
+    if session is not None:
+        require_session_id(session)
     name = session if session is not None else rows[0].id if rows else None
     journal = Journal.open(store, name) if name is not None else None
     if journal is None:
@@ -55,7 +61,8 @@ def show_sessions(console: Console, store: Store) -> None:
     for row in store.sessions():
         state = Journal(store, row).state
         counts = (sum(1 for _ in state.live_pages()), len(state.turns), len(state.faults))
-        table.add_row(row.id, _time(row.created_at), row.scope or "", row.parent or "", *(f"{n:,}" for n in counts))
+        cells = (row.id, _time(row.created_at), _plain(row.scope or ""), row.parent or "")
+        table.add_row(*cells, *(f"{count:,}" for count in counts))
     console.print(table)
 
 
@@ -84,10 +91,11 @@ def show_hits(console: Console, journal: Journal, query: str, limit: int, *, int
     """The best matches; says whether there were any."""
     outcome = recall([journal], query, limit, see_internal=lambda _: internal)
     if isinstance(outcome, Fault):
-        console.print(str(outcome))
+        console.print(_plain(str(outcome)))
         return False
     for hit in outcome.hits:
-        console.print(f"[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{f', {hit.tool}' if hit.tool else ''}")
+        tool = f", {_plain(hit.tool)}" if hit.tool else ""
+        console.print(f"[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}")
         console.print(f"  {_plain(hit.excerpt)}")
     return True
 
@@ -107,7 +115,8 @@ def show_health(console: Console, store: Store) -> bool:
         for finding in examine(store, progress=advance):
             findings.append(finding)
             progress.console.print(f"[red]{_plain(finding.session or 'store')}[/]: {_plain(finding.what)}")
-    settled = sum(settle(store, row) for row in rows)
+    ill = {finding.session for finding in findings}
+    settled = sum(settle(store, row) for row in rows if row.id not in ill)
     if settled:
         console.print(f"settled {settled} proposals that a crash had left staged")
     console.print(f"{len(rows)} sessions, {sum(row.head - row.parent_seq for row in rows):,} entries: ", end="")

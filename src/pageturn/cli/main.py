@@ -107,7 +107,7 @@ def main() -> None:
         sys.exit(1)
     except (OSError, click.Abort) as error:
         with suppress(OSError):
-            click.echo(f"pageturn: {error or 'stopped'}", err=True)
+            click.echo(f"pageturn: {str(error) or 'stopped'}", err=True)
         with suppress(OSError):  # what is buffered for a stream that failed must not be written again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""OracleReplay: the wire form of the policy that reads ahead. Its planner lives in the lab; sessions refuse it."""
+"""OracleReplay: the wire form of the policy that reads ahead. Its planner lives in the lab."""
 
 from pageturn.policies.contract import DerivePolicy, Whole
 

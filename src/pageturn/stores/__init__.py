@@ -1,6 +1,7 @@
 """Stores: where journals live. One contract, interchangeable members."""
 
 from pageturn.stores.contract import (
+    LAST,
     Batch,
     Document,
     Found,
@@ -17,6 +18,7 @@ from pageturn.stores.sqlite import SqliteStore
 from pageturn.stores.urls import open_store
 
 __all__ = [
+    "LAST",
     "Batch",
     "Document",
     "Found",

@@ -6,7 +6,9 @@ records begin behind those of its parent.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
+
+LAST = 2**40 - 1  # the greatest number that a record may have
 
 
 class Record(NamedTuple):
@@ -83,6 +85,7 @@ class Freed(NamedTuple):
     bytes: int
 
 
+@runtime_checkable
 class Store(Protocol):
     """Where journals live. Every method raises `StoreError` where the backend fails."""
 
@@ -102,7 +105,7 @@ class Store(Protocol):
         """Add a batch behind record `after`, durably; raises `Conflict` with the records after it where there are any."""
         ...
 
-    def records(self, session: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record]:
         """The session's own records in order; those of its parent are the parent's."""
         ...
 
@@ -127,7 +130,7 @@ class Store(Protocol):
         ...
 
     def scrub(self) -> None:
-        """Make sure that nothing that was dropped lingers in the files; fails while others are reading."""
+        """Make sure that nothing that was dropped lingers in the files; raises `NotScrubbed` while others are reading."""
         ...
 
     def is_erased(self, digest: str) -> bool:

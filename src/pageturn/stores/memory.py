@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from pageturn.errors import StoreError
 from pageturn.stores.sqlite import SqliteStore
 
 
@@ -18,10 +19,15 @@ class MemoryStore(SqliteStore):
 
     @property
     def _connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"{self.path}: the store is closed")
         if self._shared is None:
             self._shared = self._connect()
-            self._connections.append(self._shared)
         return self._shared
+
+    def scrub(self) -> None:
+        with self._lock:
+            super().scrub()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -8,17 +8,19 @@ half of one.
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from heapq import nlargest
+from weakref import WeakSet
 
-from pageturn.errors import Conflict, StoreError
-from pageturn.stores.contract import Batch, Found, Freed, Loss, Record, SessionRow, Snapshot, Span
+from pageturn.errors import Conflict, NotScrubbed, StoreError
+from pageturn.stores.contract import LAST, Batch, Found, Freed, Loss, Record, SessionRow, Snapshot, Span
 from pageturn.stores.words import hidden_parts, terms
 
 _APPLICATION_ID = 0x50414745  # "PAGE"
 _COMMON = 500  # a term that occurs in more documents than this is dropped from a query that has rarer ones
 _BUSY_MS = 30_000
-_INDEX_EVERY = 64  # records; the index writes many documents in one go for a third of what it costs one by one
+_INDEX_EVERY = 64  # records of a session; the index takes many documents at once for a third of what each costs alone
+_LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
 
 _SCHEMA = """
 CREATE TABLE sessions (
@@ -44,6 +46,17 @@ _FORMATS = (  # each script brings a file from the format before to its own
     "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL);\n",
 )
 FORMAT = len(_FORMATS)
+_HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
+_SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD} FROM sessions"
+_OF_SESSION = "WHERE row BETWEEN ? AND ?"
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that is closed when nobody has it any more."""
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it never came to be open
+            self.close()
 
 
 class SqliteStore:
@@ -53,7 +66,8 @@ class SqliteStore:
         self.path = path
         self._durability = durability
         self._local = threading.local()
-        self._connections: list[sqlite3.Connection] = []
+        self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
+        self._closed = False
         with _translated(path):
             self._prepare(self._connection)
 
@@ -71,12 +85,14 @@ class SqliteStore:
 
     def session(self, session: str) -> SessionRow | None:
         with _translated(self.path):
-            found = self._connection.execute(f"{_ROWS} WHERE id = ?", (session,)).fetchone()
+            found = self._connection.execute(f"{_SESSIONS} WHERE id = ?", (session,)).fetchone()
         return SessionRow(*found) if found else None
 
     def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
         with _translated(self.path):
-            rows = self._connection.execute(f"{_ROWS} WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC", (scope,))
+            rows = self._connection.execute(
+                f"{_SESSIONS} WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC", (scope,)
+            )
             return [SessionRow(*row) for row in rows]
 
     # -- records and blobs
@@ -85,12 +101,12 @@ class SqliteStore:
         with self._writing() as db:
             self._append(db, session, after, batch)
 
-    def records(self, session: str, after: int = 0, upto: int | None = None) -> Iterator[Record]:
+    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record]:
         with _translated(self.path):
             rows = self._connection.execute(
                 "SELECT seq, at, body FROM records WHERE session = (SELECT number FROM sessions WHERE id = ?)"
                 " AND seq > ? AND seq <= ? ORDER BY seq",
-                (session, after, upto if upto is not None else _LAST),
+                (session, after, upto),
             )
             yield from map(Record._make, rows)
 
@@ -107,7 +123,7 @@ class SqliteStore:
             db.execute(
                 "INSERT OR REPLACE INTO snapshots SELECT number, ?, ? FROM sessions WHERE id = ?", (*snapshot, session)
             )
-            self._index(db, self._numbers(db, session))
+            self._index_if_possible(db, self._numbers(db, session))
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
         with _translated(self.path):
@@ -134,20 +150,21 @@ class SqliteStore:
                     rows = db.execute(
                         "SELECT rowid, -bm25(words, 1, .5) AS score FROM words WHERE words MATCH ?"
                         " AND rowid BETWEEN ? AND ? ORDER BY score DESC, rowid DESC LIMIT ?",
-                        (" OR ".join(phrases), _row(number, 0), _row(number, min(span.upto, _MAX_SEQ)), limit),
+                        (" OR ".join(phrases), _row(number, 0), _row(number, span.upto), limit),
                     )
-                    found += [Found(span.session, row & _MAX_SEQ, score) for row, score in rows]
+                    found += [Found(span.session, row & LAST, score) for row, score in rows]
             return nlargest(limit, found, key=lambda each: each.score)
 
     def _index_before_search(self, db: sqlite3.Connection, spans: Sequence[Span]) -> None:
         """See to it that everything that is searched is in the index; most often it is, and nothing is written."""
         numbers = [number for span in spans for number in self._numbers(db, span.session)]
-        if any(self._unindexed(db, number) for number in numbers):
+        waiting = f"SELECT 1 FROM unindexed {_OF_SESSION} LIMIT 1"
+        if any(db.execute(waiting, _rows(number)).fetchone() for number in numbers):
             with self._writing():
                 self._index(db, numbers)
 
     def _rare(self, db: sqlite3.Connection, phrases: list[str]) -> list[str]:
-        """The phrases without those that half of the store contains, unless there are no others."""
+        """The phrases without those that very many documents contain, unless there are no others."""
         rare = []
         for phrase in phrases:
             counted = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
@@ -170,11 +187,13 @@ class SqliteStore:
 
     def scrub(self) -> None:
         # Free pages and the log keep deleted bytes, so the file is written anew without them.
-        with _translated(self.path):
+        try:
             self._connection.execute("VACUUM")
             busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.Error as error:
+            raise NotScrubbed(f"{self.path}: {error}, so erased bytes stay in the file for now") from error
         if busy:
-            raise StoreError(f"{self.path}: others are reading, so erased bytes stay in the log for now")
+            raise NotScrubbed(f"{self.path}: others are reading, so erased bytes stay in the log for now")
 
     def is_erased(self, digest: str) -> bool:
         with _translated(self.path):
@@ -194,6 +213,7 @@ class SqliteStore:
         with _translated(self.path):
             db = self._connection
             broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            broken += self._check_index(db)
             counts = db.execute(
                 "SELECT s.id, s.parent_seq, count(r.seq), coalesce(max(r.seq), s.parent_seq) FROM sessions s"
                 " LEFT JOIN records r ON r.session = s.number GROUP BY s.number"
@@ -204,10 +224,9 @@ class SqliteStore:
             return broken
 
     def close(self) -> None:
-        for connection in self._connections:
+        self._closed = True
+        for connection in list(self._connections):
             connection.close()
-        self._connections.clear()
-        self._local = threading.local()
 
     # -- inside
 
@@ -220,21 +239,35 @@ class SqliteStore:
             raise Conflict(f"session {session!r} went on to {head} after {after}", missed=self.records(session, after))
         db.executemany("INSERT INTO records VALUES (?,?,?,?)", [(number, *record) for record in batch.records])
         db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
+        db.executemany("DELETE FROM erased WHERE digest = ?", [(digest,) for digest in batch.blobs])
         db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
         db.executemany(
             "INSERT INTO unindexed VALUES (?,?)", [(_row(number, seq), text) for seq, text in batch.documents]
         )
         if (head + len(batch.records)) // _INDEX_EVERY > head // _INDEX_EVERY:
-            self._index(db, [number])
+            self._index_if_possible(db, [number])
 
-    def _unindexed(self, db: sqlite3.Connection, number: int) -> list[tuple[int, str]]:
-        """The documents of a session that wait to be indexed."""
-        return db.execute(f"SELECT row, text FROM unindexed {_OF_SESSION}", _rows(number)).fetchall()
+    def _index_if_possible(self, db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+        """Index, unless the index is damaged: the journal goes on without it, and the next search says what is wrong."""
+        db.execute("SAVEPOINT indexing")
+        try:
+            self._index(db, numbers)
+        except sqlite3.Error:
+            db.execute("ROLLBACK TO indexing")
+        db.execute("RELEASE indexing")
+
+    def _check_index(self, db: sqlite3.Connection) -> list[str]:
+        """What is wrong with the index; it cannot be looked at in a file that takes no writes."""
+        try:
+            db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
+        except sqlite3.Error as error:
+            return [] if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_READONLY else [f"the index: {error}"]
+        return []
 
     def _index(self, db: sqlite3.Connection, numbers: Iterable[int]) -> None:
         """Bring the documents of these sessions into the index."""
         for number in numbers:
-            waiting = self._unindexed(db, number)
+            waiting = db.execute(f"SELECT row, text FROM unindexed {_OF_SESSION}", _rows(number))
             words = [(row, text, hidden_parts(text)) for row, text in waiting]
             db.executemany("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", words)
             db.execute(f"DELETE FROM unindexed {_OF_SESSION}", _rows(number))
@@ -244,10 +277,12 @@ class SqliteStore:
 
     def _forget(self, db: sqlite3.Connection, number: int, loss: Loss) -> None:
         """Take a record's blobs and words away from it."""
+        gone = 0
         for digest in loss.digests:
-            db.execute("DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?", (digest, number, loss.seq))
+            named = "DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?"
+            gone += db.execute(named, (digest, number, loss.seq)).rowcount
         waited = db.execute("DELETE FROM unindexed WHERE row = ?", (_row(number, loss.seq),)).rowcount
-        if loss.text is not None and not waited:
+        if loss.text is not None and gone and not waited:  # a fork or its parent may have erased it before
             words = (_row(number, loss.seq), loss.text, hidden_parts(loss.text))
             db.execute("INSERT INTO words(words, rowid, text, parts) VALUES ('delete', ?, ?, ?)", words)
 
@@ -267,17 +302,21 @@ class SqliteStore:
 
     @property
     def _connection(self) -> sqlite3.Connection:
-        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if self._closed:
+            raise StoreError(f"{self.path}: the store is closed")
+        connection: _Connection | None = getattr(self._local, "connection", None)
         if connection is None:
-            connection = self._connect()
-            self._local.connection = connection
-            self._connections.append(connection)
+            connection = self._local.connection = self._connect()
         return connection
 
-    def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None, timeout=_BUSY_MS / 1_000, check_same_thread=False)
+    def _connect(self) -> "_Connection":
+        connection: _Connection = sqlite3.connect(
+            self.path, isolation_level=None, timeout=_BUSY_MS / 1_000, check_same_thread=False, factory=_Connection
+        )
+        _refuse_foreign(self.path, connection)
         _use_log(connection)
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+        self._connections.add(connection)
         return connection
 
     def _prepare(self, db: sqlite3.Connection) -> None:
@@ -288,8 +327,6 @@ class SqliteStore:
             return
         with self._writing() as writing:
             version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
-            if version == 0 and writing.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                raise StoreError(f"{self.path}: a SQLite file of another program")
             for statement in filter(str.strip, "".join(_FORMATS[version:]).split(";\n")):
                 writing.execute(statement)
             writing.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
@@ -311,24 +348,22 @@ class SqliteStore:
             raise
 
 
-_LAST = 2**62
-_LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
-_HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
-_ROWS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD} FROM sessions"
-_MAX_SEQ = 2**40 - 1
-
-
 def _row(number: int, seq: int) -> int:
     """Where the words of a record are in the index: those of one session lie together, in order."""
     return number << 40 | seq
 
 
-_OF_SESSION = "WHERE row BETWEEN ? AND ?"
-
-
 def _rows(number: int) -> tuple[int, int]:
     """The first and the last row that the words of a session may have."""
-    return _row(number, 0), _row(number, _MAX_SEQ)
+    return _row(number, 0), _row(number, LAST)
+
+
+def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
+    """Leave a file alone that is not ours: reading is all that was done to it."""
+    ours = connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION_ID
+    if not ours and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        connection.close()
+        raise StoreError(f"{path}: a SQLite file of another program")
 
 
 def _use_log(connection: sqlite3.Connection) -> None:
