@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import datetime
+from hashlib import blake2b
 
 from pageturn.errors import InvalidInput
 
@@ -13,6 +14,14 @@ def require_session_id(name: str) -> None:
     """Refuse names that could be taken for a path, or that nobody could type."""
     if not isinstance(name, str) or not _SESSION.fullmatch(name) or ".." in name:
         raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=repr(name))
+
+
+def fitting_session_id(name: str) -> str:
+    """A name that a session can have, made of any other; the same each time, and different for different names."""
+    if isinstance(name, str) and _SESSION.fullmatch(name) and ".." not in name:
+        return name
+    plain = re.sub(r"\.\.+|[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100] or "session"
+    return f"{plain}-{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
 
 
 def uuid7(now: datetime, entropy: Callable[[int], bytes]) -> str:

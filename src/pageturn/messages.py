@@ -156,6 +156,8 @@ class MessageFields(TypedDict, total=False):
 
     visibility: Visibility
     synthetic: bool
+    joined: bool
+    usage: Usage | None
     metadata: Mapping[str, Any] | None
     extra: Mapping[str, Any] | None
 

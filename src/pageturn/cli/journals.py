@@ -61,7 +61,7 @@ def show_sessions(console: Console, store: Store) -> None:
     for row in store.sessions():
         state = Journal(store, row).state
         counts = (sum(1 for _ in state.live_pages()), len(state.turns), len(state.faults))
-        cells = (row.id, _time(row.created_at), _plain(row.scope or ""), row.parent or "")
+        cells = (row.id, _time(row.created_at), plain(row.scope or ""), row.parent or "")
         table.add_row(*cells, *(f"{count:,}" for count in counts))
     console.print(table)
 
@@ -81,7 +81,7 @@ def show_pages(console: Console, journal: Journal, *, internal: bool) -> None:
             hidden += 1
             continue
         cells = (page.handle, str(journal.state.turn_of(page)), page.role, journal.state.kind(page), f"{page.tokens:,}")
-        table.add_row(*cells, _plain(_first_words(journal, page)))
+        table.add_row(*cells, plain(_first_words(journal, page)))
     console.print(table)
     if hidden:
         console.print(f"[dim]{hidden} internal pages are not shown; --internal shows them[/]")
@@ -91,12 +91,12 @@ def show_hits(console: Console, journal: Journal, query: str, limit: int, *, int
     """The best matches; says whether there were any."""
     outcome = recall([journal], query, limit, see_internal=lambda _: internal)
     if isinstance(outcome, Fault):
-        console.print(_plain(str(outcome)))
+        console.print(plain(str(outcome)))
         return False
     for hit in outcome.hits:
-        tool = f", {_plain(hit.tool)}" if hit.tool else ""
+        tool = f", {plain(hit.tool)}" if hit.tool else ""
         console.print(f"[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}")
-        console.print(f"  {_plain(hit.excerpt)}")
+        console.print(f"  {plain(hit.excerpt)}")
     return True
 
 
@@ -114,7 +114,7 @@ def show_health(console: Console, store: Store) -> bool:
 
         for finding in examine(store, progress=advance):
             findings.append(finding)
-            progress.console.print(f"[red]{_plain(finding.session or 'store')}[/]: {_plain(finding.what)}")
+            progress.console.print(f"[red]{plain(finding.session or 'store')}[/]: {plain(finding.what)}")
     ill = {finding.session for finding in findings}
     settled = sum(settle(store, row) for row in rows if row.id not in ill)
     if settled:
@@ -161,7 +161,7 @@ def _first_words(journal: Journal, page: Page) -> str:
     return "" if message is None else search_text(message)[:400]
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """A text from a journal on one line of a terminal: without markup, and without codes that would move its cursor."""
     return escape(" ".join("".join(letter if letter.isprintable() else " " for letter in text).split()))
 

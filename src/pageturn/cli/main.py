@@ -4,12 +4,14 @@ import io
 import os
 import sys
 from contextlib import suppress
+from pathlib import Path
 
 import click
 from rich.console import Console
 
-from pageturn.cli import journals
+from pageturn.cli import imports, journals
 from pageturn.cli.demo import show_demo
+from pageturn.cli.imports import claude_code_folder, codex_folder
 from pageturn.errors import PageturnError
 
 _STORE = click.argument("store")
@@ -89,6 +91,23 @@ def export(store: str, session: str | None, *, internal: bool) -> None:
     """Write the messages of a session as JSON lines."""
     with journals.opened(store) as opened:
         journals.export(Console(stderr=True), journals.journal_of(opened, session), internal=internal)
+
+
+@cli.command("import")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--into", default="pageturn.db", show_default=True, help="The store; it is made where it is not there.")
+@click.option("--claude-code", is_flag=True, help="Everything that Claude Code has recorded on this machine.")
+@click.option("--codex", is_flag=True, help="Everything that Codex has recorded on this machine.")
+def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: bool) -> None:
+    """Take over recorded sessions of other tools: files, or folders of them.
+
+    What is there already is not taken again. Exits with 1 where a file that was named could not be read.
+    """
+    usual = [folder for wanted, folder in ((claude_code, claude_code_folder()), (codex, codex_folder())) if wanted]
+    if not paths and not usual:
+        raise click.UsageError("give files or folders, --claude-code or --codex")
+    took_all = imports.import_paths(Console(), into, [*paths, *usual], named=set(paths))
+    sys.exit(0 if took_all else 1)
 
 
 def main() -> None:

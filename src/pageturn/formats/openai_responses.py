@@ -32,6 +32,8 @@ _LONGEST_NAME = 64
 def load(given: Any) -> Message | list[Message]:
     """An item, or a list or a request as messages; a response, or the events of its stream, as a message with usage."""
     match plain(given):
+        case {"type": _} as item:
+            return next(_messages([(item, "$")]))
         case {"output": list()} as response:
             return _response(Fields(response, "$"))
         case [*_, {"type": str(), "response": dict() as response}]:
@@ -101,15 +103,15 @@ def _placed(items: Sequence[Any], path: str) -> Iterable[tuple[Any, str]]:
 
 
 def _messages(items: Iterable[tuple[Any, str]]) -> Iterator[Message]:
-    for is_answer, run in groupby(items, key=lambda each: _is_answer(each[0])):
-        if is_answer:
+    for by_model, run in groupby(items, key=lambda each: is_answer(each[0])):
+        if by_model:
             parts = [part for raw, where in run for part in _answer_parts(raw, where)]
             yield Message(role=Role.ASSISTANT, content=tuple(parts))
         else:
             yield from (_message(raw, where) for raw, where in run)
 
 
-def _is_answer(raw: Any) -> bool:
+def is_answer(raw: Any) -> bool:
     """Whether the model wrote an item, and not somebody else."""
     match raw:
         case {"role": role}:

@@ -1,0 +1,229 @@
+"""Importing: recorded sessions into a store. What is there already is not taken again, so an import can be repeated.
+
+A message is known by the id that its reader gives it, which becomes the id of its page. What was imported while the other
+tool was still writing is completed the next time.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from pageturn.bodies import pack
+from pageturn.entries import Rejected
+from pageturn.errors import Conflict, InvalidInput
+from pageturn.ids import fitting_session_id
+from pageturn.imports import claude_code, codex, gemini_cli, opencode, openhands, pi, requests, swe_agent
+from pageturn.imports.contract import Compacted, Reader, Said, Skipped
+from pageturn.imports.source import Source
+from pageturn.journal import Journal
+from pageturn.messages import Message
+from pageturn.pages import Page
+from pageturn.proposals import Proposal
+from pageturn.session import Session
+from pageturn.stores import Store
+
+READERS: tuple[Reader, ...] = (codex, pi, openhands, claude_code, gemini_cli, opencode, swe_agent, requests)
+ENDINGS = (".jsonl", ".json", ".traj", ".jsonl.gz", ".json.gz")
+
+_BATCH = 200
+
+
+class Report:
+    """What an import did: what it took, what was there already, what it left out and why."""
+
+    def __init__(self) -> None:
+        self.tools: Counter[str] = Counter()  # files of each tool
+        self.sessions: set[str] = set()
+        self.messages = 0
+        self.known = 0
+        self.calls = 0
+        self.results = 0
+        self.compactions = 0
+        self.skipped: Counter[str] = Counter()
+        self.examples: dict[str, str] = {}  # where each reason first occurred
+        self.failed: dict[Path, str] = {}
+
+    def skip(self, reason: str, path: Path, line: int = 0, detail: str = "") -> None:
+        """Note that something was left out."""
+        self.skipped[reason] += 1
+        self.examples.setdefault(reason, f"{path}{f':{line}' if line else ''}{f' ({detail})' if detail else ''}")
+
+
+def files_in(paths: Iterable[Path], report: Report) -> Iterator[Path]:
+    """The files that are given, and those in folders that are given, if they may be logs."""
+    for path in paths:
+        if not path.is_dir():
+            yield path
+            continue
+        for inside in sorted(path.rglob("*")):
+            if inside.is_file() and not inside.name.endswith(ENDINGS):
+                report.skip(f"a file that ends in {inside.suffix or 'nothing'}", inside)
+            elif inside.is_file():
+                yield inside
+
+
+def import_file(store: Store, path: Path, report: Report, *, on_read: Callable[[int], None] = lambda _: None) -> None:
+    """Take the sessions of one file. A file that cannot be read, or is of no known kind, is noted and left alone."""
+    try:
+        first = Source(path).first()
+        reader = next((reader for reader in READERS if reader.recognises(first)), None)
+        if reader is None:
+            report.failed[path] = "not a recorded session of a known tool"
+            return
+        report.tools[reader.NAME] += 1
+        _take(store, path, reader, report, on_read)
+    except OSError as error:
+        report.failed[path] = error.strerror or str(error)
+
+
+def _take(store: Store, path: Path, reader: Reader, report: Report, on_read: Callable[[int], None]) -> None:
+    takers: dict[str, _Taker] = {}
+    for step in reader.read(Source(path, on_read)):
+        if isinstance(step, Skipped):
+            report.skip(step.reason, path, step.line, step.detail)
+            continue
+        taker = takers.get(step.session)
+        if taker is None:
+            taker = takers[step.session] = _Taker(store, step.session, reader.NAME, path, report)
+        if isinstance(step, Said):
+            taker.take(step)
+        else:
+            taker.compact(step)
+    for taker in takers.values():
+        taker.finish()
+
+
+class _Taker:
+    """One session on its way into the store."""
+
+    def __init__(self, store: Store, name: str, tool: str, path: Path, report: Report) -> None:
+        self._store, self._tool, self._path, self._report = store, tool, path, report
+        self._id = fitting_session_id(name)
+        self._known = _pages_by_id(store, self._id)
+        self._session: Session | None = None  # opened when there is something new
+        self._batch: list[Message] = []
+        self._batch_lines: list[int] = []
+        self._times: Counter[str] = Counter()  # how often each id was given in this file
+        report.sessions.add(self._id)
+
+    def take(self, said: Said) -> None:
+        """Take a message, unless it is there."""
+        given = said.id if said.id is not None else "#"
+        self._times[given] += 1
+        again = self._times[given]
+        id_ = f"#{again}" if said.id is None else given if again == 1 else f"{given}~{again}"
+        message = msgspec.structs.replace(said.message, id=id_, metadata=self._with_source(said))
+        if id_ in self._known:
+            rest = self._rest(self._known[id_], message)
+            if rest is None:
+                self._report.known += 1
+                return
+            message = rest
+        self._batch.append(message)
+        self._batch_lines.append(said.line)
+        if len(self._batch) >= _BATCH:
+            self._write()
+
+    def compact(self, step: Compacted) -> None:
+        """Offer the other tool's summary as a rendition of what it stood for; the history stays."""
+        self._write()
+        self._report.compactions += 1
+        if step.summary is None:
+            self._report.skip("summary that only its vendor can read", self._path, step.line)
+            return
+        key = f"import:{self._tool}:{step.line}"
+        covered = _covered(self._opened().pages(), step.kept_from)
+        if not covered:
+            self._report.skip("summary of nothing", self._path, step.line)
+            return
+        proposal = Proposal(
+            field="summary",
+            value=step.summary,
+            evidence=(covered[0].handle, covered[-1].handle),
+            key=key,
+            extra={"source": self._source(step.line, trigger=step.trigger, before_tokens=step.before_tokens)},
+        )
+        outcome = self._opened().write_back(proposal)
+        if isinstance(outcome, Rejected):
+            self._report.skip(f"summary rejected: {outcome.reason.code}", self._path, step.line, str(outcome.reason))
+
+    def finish(self) -> None:
+        """Write what is left."""
+        self._write()
+        if self._session is not None:
+            self._session.checkpoint()
+
+    def _opened(self) -> Session:
+        if self._session is None:
+            self._session = Session.open(self._store, id=self._id)
+        return self._session
+
+    def _write(self) -> None:
+        batch, lines = self._batch, self._batch_lines
+        self._batch, self._batch_lines = [], []
+        if not batch:
+            return
+        try:
+            self._append(batch)
+        except InvalidInput:  # one of them cannot be kept; the others can
+            for message, line in zip(batch, lines, strict=True):
+                try:
+                    self._append([message])
+                except InvalidInput as error:
+                    self._report.skip("message that cannot be kept", self._path, line, str(error))
+
+    def _append(self, messages: list[Message]) -> None:
+        session = self._opened()
+        while True:
+            try:
+                session.append(messages)
+                break
+            except Conflict:
+                session.refresh()
+        self._report.messages += len(messages)
+        self._report.calls += sum(len(message.tool_calls) for message in messages)
+        self._report.results += sum(len(message.tool_results) for message in messages)
+
+    def _rest(self, page: Page, message: Message) -> Message | None:
+        """What a message has beyond what was imported of it; None where it was imported whole."""
+        if page.erased or pack(message).digest == page.digest:
+            return None
+        stored = Journal.open(self._store, self._id)
+        before = stored.message(page) if stored is not None else None
+        if before is None or before.content == message.content:
+            return None
+        length = len(before.content)
+        if message.content[:length] == before.content:  # the other tool was still writing
+            id_ = f"{message.id}+{length}"
+            more = msgspec.structs.replace(message, id=id_, content=message.content[length:], joined=True)
+            return None if id_ in self._known else more
+        return msgspec.structs.replace(message, id=f"{message.id}~{pack(message).digest[:8]}")
+
+    def _with_source(self, said: Said) -> dict[str, Any]:
+        source = self._source(said.line, id=said.id, at=said.at)
+        return {**(said.message.metadata or {}), "source": source}
+
+    def _source(self, line: int, **more: Any) -> dict[str, Any]:
+        told = {"tool": self._tool, "file": str(self._path), "line": line or None, **more}
+        return {name: value for name, value in told.items() if value is not None}
+
+
+def _pages_by_id(store: Store, session: str) -> dict[str, Page]:
+    journal = Journal.open(store, session)
+    return {page.id: page for page in journal.state.pages} if journal is not None else {}
+
+
+def _covered(pages: Iterable[Page], kept_from: str | None) -> list[Page]:
+    """The pages that a summary stands for: those before what was kept, and after the last rule among them."""
+    covered: list[Page] = []
+    for page in pages:
+        if page.id == kept_from:
+            break
+        if page.kind.is_rule:
+            covered.clear()
+        else:
+            covered.append(page)
+    return covered

@@ -1,0 +1,102 @@
+"""Source: a file of JSON, read line by line or whole, in bounded memory."""
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import msgspec
+
+LONGEST_LINE = 64 * 2**20
+LARGEST_WHOLE = 512 * 2**20
+
+
+class Line(NamedTuple):
+    """One JSON value, and the line that it stands on."""
+
+    number: int
+    value: Any
+
+
+class Damaged(NamedTuple):
+    """A line that cannot be read, and what is wrong with it."""
+
+    number: int
+    reason: str
+
+
+class Source:
+    """A file that somebody recorded. `on_read` is told how many bytes were read."""
+
+    def __init__(self, path: Path, on_read: Callable[[int], None] = lambda _: None) -> None:
+        self.path = path
+        self._on_read = on_read
+
+    @property
+    def name(self) -> str:
+        """The name of the file without its endings."""
+        return self.path.name.split(".jsonl")[0].split(".json")[0].removesuffix(".traj")
+
+    def first(self) -> Any:
+        """The first JSON value: that of the first line, or else the whole file. UNSET where there is none."""
+        for line in self.lines():
+            if isinstance(line, Line):
+                return line.value
+            break
+        return self.whole()
+
+    def whole(self) -> Any:
+        """The file as one JSON value, UNSET where it is none or is too large to be read at once."""
+        if self.path.stat().st_size > LARGEST_WHOLE:
+            return msgspec.UNSET
+        with self._opened() as file:
+            data = file.read()
+        self._on_read(len(data))
+        try:
+            return msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return msgspec.UNSET
+
+    def lines(self) -> Iterator[Line | Damaged]:
+        """The values of a file that has one on each line, or several that a writer glued together."""
+        number = 0
+        with self._opened() as file:
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                self._on_read(len(line))
+                if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                    self._pass_over(file)
+                    yield Damaged(number, f"line longer than {LONGEST_LINE // 2**20} MB")
+                elif stripped := line.strip():
+                    yield from _decoded(number, stripped)
+
+    def _opened(self) -> BinaryIO:
+        return cast(BinaryIO, gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb"))
+
+    def _pass_over(self, file: BinaryIO) -> None:
+        while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+            self._on_read(len(rest))
+        self._on_read(len(rest))
+
+
+def _decoded(number: int, line: bytes) -> Iterator[Line | Damaged]:
+    try:
+        yield Line(number, msgspec.json.decode(line))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        yield from _pieces(number, line)
+
+
+def _pieces(number: int, line: bytes) -> Iterator[Line | Damaged]:
+    """The values that a line holds one after the other, up to where it makes no sense."""
+    text = line.decode("utf-8", "surrogateescape")
+    at = 0
+    while at < len(text):
+        try:
+            value, end = json.JSONDecoder().raw_decode(text, at)
+            json.dumps(value, ensure_ascii=False).encode()  # bytes that are no text do not get in
+        except (ValueError, RecursionError):
+            yield Damaged(number, "broken line")
+            return
+        yield Line(number, value)
+        at = end + len(text[end:]) - len(text[end:].lstrip())

@@ -1,0 +1,50 @@
+"""Which user messages a harness wrote."""
+
+import pytest
+
+import pageturn as pt
+from pageturn.formats import anthropic, openai_chat, openai_responses
+from pageturn.formats.openings import OPENINGS, is_synthetic
+
+FORMS = [
+    lambda text: openai_chat.load({"role": "user", "content": text}),
+    lambda text: openai_responses.load(
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+    ),
+    lambda text: anthropic.load({"role": "user", "content": text}),
+]
+
+
+@pytest.mark.parametrize("opening", OPENINGS)
+def test_a_text_with_a_known_opening_is_the_harness_s(opening):
+    for load in FORMS:
+        assert load(f"\n{opening} and so on").synthetic
+        assert not load(f"Why do I see {opening}?").synthetic
+
+
+@pytest.mark.parametrize(
+    ("text", "by_harness"),
+    [
+        ("<command-name>/exit</command-name>\n<command-args></command-args>", True),
+        ("<command-name>/review</command-name>\n<command-args>the login module</command-args>", False),
+        ("Base directory for this skill: /x\n\nDo it.", True),
+        ("Base directory for this skill: /x\n\nDo it.\nARGUMENTS: the login module", False),
+        ("continue", False),
+        ("", False),
+    ],
+)
+def test_a_command_with_words_of_the_person_is_the_person_s(text, by_harness):
+    for load in FORMS:
+        assert load(text).synthetic is by_harness
+
+
+def test_one_part_by_the_person_makes_the_message_theirs():
+    reminder, words = pt.Text(text="<system-reminder>x</system-reminder>"), pt.Text(text="Fix it.")
+    assert is_synthetic([reminder])
+    assert not is_synthetic([reminder, words])
+    assert not is_synthetic([pt.Image(url="https://example.org/a.png")])
+
+
+def test_only_users_are_mistaken_for_harnesses():
+    assert not openai_chat.load({"role": "assistant", "content": "<system-reminder>"}).synthetic
+    assert not openai_chat.load({"role": "system", "content": "<system-reminder>"}).synthetic
