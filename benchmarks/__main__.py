@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from benchmarks import journal, stopwatch, values
+from benchmarks import formats, journal, stopwatch, values
 
 
 def main() -> None:
@@ -10,6 +10,7 @@ def main() -> None:
     console.print(f"[dim]{stopwatch.machine()}; best of several runs; compare ratios, not milliseconds[/]")
     values.show(console)
     journal.show(console)
+    formats.show(console)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ one content, null is absence. A call without an id gets its name for one, number
 """
 
 import base64
-import binascii
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -34,6 +33,7 @@ _AS = "as"  # in what `load` keeps: how a part differs from the usual form
 _NO_ID = "no id"
 _IDS = r".{1,128}"
 _LONGEST_NAME = 64
+_NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # whose names are the tools' and the host's
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
@@ -62,12 +62,15 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
     contents: list[dict[str, Any]] = []
     before: Message | None = None
     for message in context:
-        names |= {call.id: call.name for call in message.tool_calls}
+        is_answer = message.role is Role.ASSISTANT
+        if is_answer:
+            names |= {call.id: call.name for call in message.tool_calls}
         parts = [shown for part in message.content for shown in _dump_part(part, ids, names)]
-        _sign_first_call(message, parts)
         if not parts:
             continue
-        role = "model" if message.role is Role.ASSISTANT else "user"
+        if is_answer:
+            _sign_first_call(message, parts)
+        role = "model" if is_answer else "user"
         if message.role in (Role.SYSTEM, Role.DEVELOPER) and not contents:
             system += parts
         elif contents and contents[-1]["role"] == role and belongs(message, before):
@@ -238,12 +241,13 @@ def _accumulated(chunks: Sequence[Any]) -> dict[str, Any]:
 
 def _snake(value: Any) -> Any:
     """The wire's names as the client's, except inside what tools say and hear."""
-    if isinstance(value, list):
+    if type(value) is list:
         return [_snake(each) for each in value]
-    if not isinstance(value, dict):
+    if type(value) is not dict:
         return value
-    named = ((_snake_name(name), each) for name, each in value.items())
-    return {name: each if name in ("args", "response", "part_metadata") else _snake(each) for name, each in named}
+    return {
+        _snake_name(name): each if type(each) is str or name in _NOT_OURS else _snake(each) for name, each in value.items()
+    }
 
 
 @lru_cache(maxsize=1_024)
@@ -299,7 +303,8 @@ def _is_ours(part: Part) -> bool:
 
 def _sign_first_call(message: Message, parts: list[dict[str, Any]]) -> None:
     """The first call of a content needs a signature; for one that another model made there is a stand-in."""
-    if message.tool_calls and not _is_ours(message.tool_calls[0]):
+    call = next((part for part in message.content if isinstance(part, ToolCall)), None)
+    if call is not None and not _is_ours(call):
         first = next(part for part in parts if "function_call" in part)
         first.setdefault("thought_signature", _UNSIGNED)
 
@@ -336,6 +341,6 @@ def _signed(part: dict[str, Any]) -> dict[str, Any]:
     """The part with its signature as bytes, or without where it has none."""
     signature = part.pop("thought_signature", None)
     if isinstance(signature, str):
-        with suppress(binascii.Error):  # which would not be a signature of this vendor
+        with suppress(ValueError):  # which would not be a signature of this vendor
             part["thought_signature"] = base64.b64decode(signature, validate=True)
     return part

@@ -48,10 +48,11 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []  # of results: between the results of one batch they would be refused
     for message in context:
-        if pictures and not message.tool_results:
+        results = message.tool_results
+        if pictures and not results:
             messages.append({"role": "user", "content": pictures})
             pictures = []
-        for result in message.tool_results:
+        for result in results:
             messages.append(_dump_result(message, result, ids))
             pictures += [shown for part in result.parts if isinstance(part, Image) for shown in _dump_part(part)]
         if message.role is not Role.TOOL:
