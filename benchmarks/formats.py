@@ -24,7 +24,10 @@ MESSAGES = 4_000
 
 def show(console: Console) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        logs = {"Claude Code": (claude_code, Path(folder) / "claude.jsonl"), "Codex": (codex, Path(folder) / "codex.jsonl")}
+        logs = {
+            "Claude Code": (claude_code, Path(folder) / "claude.jsonl"),
+            "Codex": (codex, Path(folder) / "codex.jsonl"),
+        }
         logs["Claude Code"][1].write_bytes(b"\n".join(claude_code_lines()))
         logs["Codex"][1].write_bytes(b"\n".join(codex_lines()))
         imports(console, logs, Path(folder))
@@ -38,7 +41,7 @@ def imports(console: Console, logs: dict[str, tuple[Reader, Path]], folder: Path
     for name, (reader, path) in logs.items():
         size = path.stat().st_size / 1e6
         with path.open("rb") as lines:
-            plain = best_ms(lambda: [json.loads(line) for line in lines] + [lines.seek(0)])  # noqa: B023
+            plain = best_ms(lambda: [json.loads(line) for line in lines] + [lines.seek(0)])
         read = best_ms(lambda: list(reader.read(Source(path))))  # noqa: B023
         start = perf_counter()
         store = SqliteStore(str(folder / f"{reader.NAME}.db"))
@@ -74,12 +77,20 @@ def claude_code_lines() -> list[bytes]:
             usage = {"input_tokens": 10, "cache_read_input_tokens": 9_000, "output_tokens": 100}
             for at, block in enumerate(blocks):
                 content = [{"type": "text", "text": block} if isinstance(block, str) else block]
-                told = {"id": f"m{number}", "model": "claude-opus-4-6", "role": "assistant", "content": content, "usage": usage}
+                told = {
+                    "id": f"m{number}",
+                    "model": "claude-opus-4-6",
+                    "role": "assistant",
+                    "content": content,
+                    "usage": usage,
+                }
                 lines.append({**envelope, "uuid": f"u{number}.{at}", "type": "assistant", "message": told})
         else:
             told = {"role": "user", "content": request["content"]}
             twice = [result.content for result in message.tool_results]
-            lines.append({**envelope, "type": "user", "message": told, "toolUseResult": {"stdout": twice, "file": twice}})
+            lines.append(
+                {**envelope, "type": "user", "message": told, "toolUseResult": {"stdout": twice, "file": twice}}
+            )
     return [msgspec.json.encode(line) for line in lines]
 
 

@@ -246,7 +246,8 @@ def _snake(value: Any) -> Any:
     if type(value) is not dict:
         return value
     return {
-        _snake_name(name): each if type(each) is str or name in _NOT_OURS else _snake(each) for name, each in value.items()
+        _snake_name(name): each if type(each) is str or name in _NOT_OURS else _snake(each)
+        for name, each in value.items()
     }
 
 

@@ -1,0 +1,1 @@
+"""Lab: what a policy would have shown, kept and cost on recorded sessions."""

@@ -1,0 +1,116 @@
+"""Demand: what later calls name that was said before, and how much of it a context still shows."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from pageturn.lab.traces import Trace, text_of
+from pageturn.messages import Message, ToolCall
+
+_IDENTIFIER = re.compile(
+    r"""
+    (?:[\w.@~-]*/)+[\w.@-]+\.\w{1,8}       # a path with an extension
+  | \b[0-9a-f]{7,40}\b                     # a hexadecimal id
+  | \b[A-Z]{2,}-\d+\b
+  | \#\w*\d{3,}\b
+  | \b\w*\d{4,}\w*\b
+  | \b[a-z]+(?:_[a-z0-9]+)+\b
+  | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b
+  | \b(?:[A-Z][a-z0-9]+){2,}\b
+    """,
+    re.VERBOSE,
+)
+_SHORTEST, _SHORTEST_OF_LETTERS, _LONGEST = 5, 7, 160
+_SHORTEST_LINE = 12
+_LINE_NUMBER = re.compile(r"^\s*\d+[→:\t|]")
+_OLD_TEXTS = ("old_string", "old_str", "oldText", "search")
+
+
+class Wanted(NamedTuple):
+    """What one turn names that was said before: identifiers, and the lines that its edits must match."""
+
+    turn: int  # the place of the assistant's message
+    identifiers: frozenset[str]
+    lines: frozenset[str]
+
+
+def identifiers(text: str) -> Iterator[str]:
+    """The identifiers of a text, in order, as often as they stand there."""
+    for found in _IDENTIFIER.finditer(text):
+        name = found[0]
+        if (_SHORTEST_OF_LETTERS if name.isalpha() else _SHORTEST) <= len(name) <= _LONGEST:
+            yield name
+
+
+def demand(trace: Trace) -> list[Wanted]:
+    """What each turn with calls demands of everything before it."""
+    wanted = []
+    said: list[str] = []
+    lines: set[str] = set()
+    for index, message in enumerate(trace.messages):
+        calls = message.tool_calls
+        if calls:
+            before = "\n".join(said)
+            named = {name for call in calls for name in identifiers(call.arguments)}
+            edited = {line for call in calls for line in old_lines(call)}
+            found = frozenset(name for name in named if name in before)
+            wanted.append(Wanted(index, found, frozenset(edited & lines)))
+        said.append(text_of(message))
+        lines |= lines_of(message)
+    return wanted
+
+
+def covered(names: Iterable[str], context: str) -> int:
+    """How many of these identifiers stand in the text of a context."""
+    return sum(1 for name in names if name in context)
+
+
+def lines_of(message: Message) -> set[str]:
+    """The lines of a message as an edit would have to match them: without the numbers that a tool put before them."""
+    texts = [text_of(message), *(text for call in message.tool_calls for text in _strings(call.parsed))]
+    return {stripped for text in texts for line in text.splitlines() for stripped in _readings(line)}
+
+
+def _readings(line: str) -> Iterator[str]:
+    stripped = line.strip()
+    if len(stripped) >= _SHORTEST_LINE:
+        yield stripped
+    bare = _LINE_NUMBER.sub("", line).strip()
+    if bare != stripped and len(bare) >= _SHORTEST_LINE:
+        yield bare
+
+
+def old_lines(call: ToolCall) -> Iterator[str]:
+    """The lines that an edit says stand there: what it replaces, and the context of a patch."""
+    arguments = call.parsed
+    for text in _old_texts(arguments):
+        yield from (line.strip() for line in text.splitlines() if len(line.strip()) >= _SHORTEST_LINE)
+    for text in _strings(arguments):
+        if "*** Begin Patch" in text:
+            kept = (line[1:].strip() for line in text.splitlines() if line[:1] in (" ", "-"))
+            yield from (line for line in kept if len(line) >= _SHORTEST_LINE)
+
+
+def _old_texts(value: Any) -> Iterator[str]:
+    match value:
+        case dict():
+            for name, inner in value.items():
+                if name in _OLD_TEXTS and isinstance(inner, str):
+                    yield inner
+                else:
+                    yield from _old_texts(inner)
+        case list():
+            for inner in value:
+                yield from _old_texts(inner)
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from _strings(inner)
+        case list():
+            for inner in value:
+                yield from _strings(inner)

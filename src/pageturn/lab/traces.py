@@ -1,0 +1,98 @@
+"""Traces: recorded sessions to replay, one JSON line each, with messages in the form of OpenAI's chat.
+
+A summary that the recording tool put in place of its history is not a message of the session: it stands beside it.
+"""
+
+import gzip
+from collections.abc import Iterator
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.errors import InvalidInput
+from pageturn.formats import openai_chat
+from pageturn.formats.fields import Fields
+from pageturn.messages import Message, Native, Text, Thinking, ToolCall, ToolResult
+
+LONG_TOKENS = 60_000
+_CHARS_PER_TOKEN = 4
+
+
+class Compaction(NamedTuple):
+    """Where the recording tool compacted: before which message, and the summary that it wrote."""
+
+    before: int
+    summary: str
+
+
+class Trace(NamedTuple):
+    """One recorded session."""
+
+    id: str
+    source: str
+    messages: tuple[Message, ...]
+    compactions: tuple[Compaction, ...] = ()
+
+    @property
+    def turns(self) -> list[int]:
+        """Where the assistant's messages are; the context of each comes from everything before it."""
+        return [index for index, message in enumerate(self.messages) if message.role == "assistant"]
+
+    @property
+    def tokens(self) -> int:
+        """The size of the whole session, in the study's tokens."""
+        return sum(study_tokens(message) for message in self.messages)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the session is long enough to press on a budget."""
+        return self.tokens >= LONG_TOKENS
+
+    @property
+    def is_for_tuning(self) -> bool:
+        """Whether this session may be tuned on; the others are for reporting."""
+        return int(blake2b(self.id.encode()).hexdigest(), 16) % 2 == 0
+
+
+def text_of(message: Message) -> str:
+    """The text of a message as the measures see it: its words, and the names and arguments of its calls."""
+    words: list[str] = []
+    for part in message.content:
+        match part:
+            case Text(text=text) | Thinking(text=text) | Native(text=text):
+                words.append(text)
+            case ToolCall(name=name, arguments=arguments):
+                words += [name, arguments]
+            case ToolResult(parts=parts):
+                words += [inner.text for inner in parts if isinstance(inner, Text)]
+    return "\n".join(words)
+
+
+def study_tokens(message: Message) -> int:
+    """A quarter of the characters: the unit in which policies are compared with each other."""
+    return len(text_of(message)) // _CHARS_PER_TOKEN
+
+
+def read_traces(path: Path) -> Iterator[Trace]:
+    """The sessions of one file."""
+    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield _trace(msgspec.json.decode(line))
+            except (msgspec.DecodeError, InvalidInput) as error:
+                raise InvalidInput(f"{path}:{number}", expected="a recorded session", got=str(error)) from error
+
+
+def _trace(raw: Any) -> Trace:
+    fields = Fields(raw, "$")
+    loaded = openai_chat.load(fields.need("messages", list))
+    assert isinstance(loaded, list), "a list was given"
+    marks = fields.inner("annotations").take("compactions", list) or []
+    places = sorted(Fields(mark, "$.annotations.compactions").need("index", int) for mark in marks)
+    kept = [message for index, message in enumerate(loaded) if index not in places]
+    compactions = [
+        Compaction(place - before, text_of(loaded[place])) for before, place in enumerate(places) if place < len(loaded)
+    ]
+    return Trace(fields.text("id"), fields.text("source"), tuple(kept), tuple(compactions))

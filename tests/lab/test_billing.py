@@ -1,0 +1,38 @@
+"""The bill, by its published vectors."""
+
+import pytest
+
+from pageturn.lab.billing import Prices, Sent, bill, cached, floor, refetches
+
+A, B, C, D = Sent("A", 10), Sent("B", 20), Sent("C", 5), Sent("D", 40)
+
+
+def test_a_message_that_leaves_the_middle_costs_what_comes_after_it():
+    assert bill([[A, B], [A, B, C], [A, C]]) == pytest.approx(54.0)
+
+
+def test_a_history_that_only_grows_is_mostly_read():
+    assert bill([[A, B], [A, B, C], [A, B, C, D]]) == pytest.approx(100.25)
+
+
+def test_the_common_prefix_is_of_whole_messages():
+    assert cached([A, B, C], [A, B, D]) == 30
+    assert cached([A, B], [B, A]) == 0
+    assert cached([Sent("A", 10)], [Sent("A", 11)]) == 0
+
+
+def test_a_cold_cache_is_written_anew():
+    assert bill([[A, B], [A, B, C]], cold=[1]) == pytest.approx(1.25 * 30 + 1.25 * 35)
+
+
+def test_other_vendors_have_other_prices():
+    assert bill([[A], [A]], Prices(read=0.5, write=1.0)) == pytest.approx(10 + 5)
+
+
+def test_the_floor_writes_every_token_once_and_reads_the_opening():
+    assert floor(100, 10, 5) == pytest.approx(125 + 0.1 * 10 * 4)
+    assert floor(0, 10, 0) == 0
+
+
+def test_a_refetch_costs_the_page_and_one_more_call():
+    assert refetches([40, 20], 100) == pytest.approx(1.25 * 60 + 2 * 10)
