@@ -5,10 +5,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from pageturn.bodies import search_text
+from pageturn.identifiers import Vocabulary, names_in
 from pageturn.messages import Message, ToolCall, assistant, system, tool_result, user
 from pageturn.pages import PageKind, ResidencyLevel, classify_all
 from pageturn.relevance import bucket_for_messages
-from pageturn.renditions import lowest, render, sizes
+from pageturn.renditions import Voiced, lowest, sizes
 from pageturn.tokens import counter_for
 
 MODEL = "gpt-5"
@@ -24,12 +26,14 @@ def show_demo() -> None:
     table.add_column("begins", no_wrap=True, overflow="ellipsis", ratio=1)
     for level in ResidencyLevel:
         table.add_column(str(level), justify="right", min_width=len(str(level)))
+    vocabulary = Vocabulary()
     totals = dict.fromkeys(ResidencyLevel, 0)
     for number, (message, kind) in enumerate(zip(session, classify_all(session), strict=True), start=1):
-        offered = sizes(message, kind, counter, handle=f"page {number}")
+        offered = sizes([Voiced(f"p{number}-demo", message)], kind, counter, vocabulary)
+        vocabulary.hear(names_in(search_text(message)))
         for level in ResidencyLevel:
             totals[level] += lowest(offered, level)
-        begins = " ".join(render(message, ResidencyLevel.FULL, handle="").split())
+        begins = " ".join(search_text(message).split())
         cells = (f"{offered[level]:,}" if level in offered else "[dim]·[/]" for level in ResidencyLevel)
         table.add_row(str(number), f"[{_COLOURS[kind]}]{kind}[/]", escape(begins), *cells)
     table.add_section()

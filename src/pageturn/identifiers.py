@@ -1,0 +1,82 @@
+"""Identifiers: the names in a text that a later call may name again, and what a session knows about them.
+
+A name is a path, an id, a number that means something, or a word in snake_case or camelCase. Texts are cut into runs of
+letters first, so that the time is linear in the text whatever it holds, and runs repeat, so most are known already.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+_RUN = re.compile(r"[\w.@~/#-]{5,}+")
+_ASCII_RUN = re.compile(_RUN.pattern, re.ASCII)  # twice as fast, where it may be used
+_LONGEST_RUN = 400  # what is longer is encoded data
+_NAME = re.compile(
+    r"""
+    (?:[\w.@~-]*/)+[\w.@-]+\.\w{1,8}
+  | \b[0-9a-f]{7,40}\b
+  | \b[A-Z]{2,}-\d+\b
+  | \#\w*\d{3,}\b
+  | \b\w*\d{4,}\w*\b
+  | \b[a-z]+(?:_[a-z0-9]+)+\b
+  | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b
+  | \b(?:[A-Z][a-z0-9]+){2,}\b
+    """,
+    re.VERBOSE,
+)
+_SHORTEST, _SHORTEST_OF_LETTERS, _LONGEST = 5, 7, 160
+
+
+@lru_cache(maxsize=8)  # the levels of one page ask one after the other
+def names_in(text: str) -> Mapping[str, int]:
+    """The names of a text with how often each stands there, in the order in which they first do."""
+    names: Counter[str] = Counter()
+    plain = text.replace("→", " ")  # behind line numbers, and often the only letter that is not ASCII
+    runs = (_ASCII_RUN if plain.isascii() else _RUN).findall(plain)
+    for run, times in Counter(runs).items():
+        for name in _names_of(run):
+            names[name] += times
+    return names
+
+
+@lru_cache(maxsize=65_536)
+def _names_of(run: str) -> tuple[str, ...]:
+    if len(run) > _LONGEST_RUN:
+        return ()
+    found = (match[0] for match in _NAME.finditer(run))
+    return tuple(
+        name for name in found if (_SHORTEST_OF_LETTERS if name.isalpha() else _SHORTEST) <= len(name) <= _LONGEST
+    )
+
+
+class Vocabulary:
+    """What a session has said so far: on how many pages each name stands, and which names a call has named."""
+
+    def __init__(self) -> None:
+        self._pages: Counter[str] = Counter()
+        self._named: set[str] = set()
+
+    def hear(self, names: Iterable[str], *, in_call: bool = False) -> None:
+        """Take the names of one more page, or of a call on it."""
+        for name in names:
+            self._pages[name] += 1
+            if in_call:
+                self._named.add(name)
+
+    def weight(self, name: str, times: int = 1) -> float:
+        """How likely a name that stands so often on a page is to be named again, relative to others.
+
+        A name that a call has named before is named again five times as often as a new one; numbers and digests hardly ever.
+        """
+        history = 5.0 if name in self._named else 2.0 if self._pages[name] else 1.0
+        return history * _kind_weight(name) * (1 + 0.2 * min(times, 5))
+
+
+@lru_cache(maxsize=65_536)
+def _kind_weight(name: str) -> float:
+    if name.isdigit():
+        return 0.1
+    if "/" in name or "_" in name:
+        return 0.7
+    return 1.0 if name.isalpha() else 0.3

@@ -1,0 +1,68 @@
+"""Renditions: what stands in a context for a unit of pages, at each level.
+
+A unit is a call with its results, or a lone message. At full it is its messages. Compressed, each message stands in its own
+place with an outline of its texts; calls keep their arguments, so that the model never sees a call that it did not make. From
+structured down, a unit is one text of ours. Rules get no guessed form: without one from their author they stay full.
+"""
+
+from collections.abc import Mapping, Sequence
+
+from pageturn.identifiers import Vocabulary
+from pageturn.messages import Message, user
+from pageturn.pages import PageKind, ResidencyLevel
+from pageturn.renditions.compressed import compressed
+from pageturn.renditions.contract import ContentType, Line, Material, Renderer
+from pageturn.renditions.pointers import index, pointer
+from pageturn.renditions.structured import Voiced, structured
+from pageturn.tokens import TokenCounter
+
+__all__ = [
+    "ContentType",
+    "Line",
+    "Material",
+    "Renderer",
+    "Voiced",
+    "index",
+    "lowest",
+    "render",
+    "sizes",
+]
+
+
+def render(unit: Sequence[Voiced], level: ResidencyLevel, vocabulary: Vocabulary) -> tuple[Message, ...]:
+    """The messages that stand for a unit."""
+    match level:
+        case ResidencyLevel.FULL:
+            return tuple(voiced.message for voiced in unit)
+        case ResidencyLevel.COMPRESSED:
+            calls = {call.id: call for voiced in unit for call in voiced.message.tool_calls}
+            return tuple(compressed(voiced.message, calls, vocabulary) for voiced in unit)
+        case ResidencyLevel.STRUCTURED:
+            return (user(structured(unit, vocabulary), synthetic=True),)
+        case ResidencyLevel.POINTER:
+            return (user(pointer(unit), synthetic=True),)
+
+
+def sizes(
+    unit: Sequence[Voiced],
+    kind: PageKind,
+    counter: TokenCounter,
+    vocabulary: Vocabulary,
+    *,
+    full_tokens: int | None = None,
+) -> dict[ResidencyLevel, int]:
+    """The tokens of each level that is offered: on the kind's path, and shorter than the ones above it."""
+    counted = full_tokens if full_tokens is not None else sum(counter.message(voiced.message) for voiced in unit)
+    offered = {ResidencyLevel.FULL: counted}
+    if kind.is_rule:
+        return offered
+    for level in kind.degradation_path[1:]:
+        tokens = sum(map(counter.message, render(unit, level, vocabulary)))
+        if tokens < min(offered.values()):
+            offered[level] = tokens
+    return offered
+
+
+def lowest(offered: Mapping[ResidencyLevel, int], level: ResidencyLevel) -> int:
+    """The fewest tokens that a unit can take at a level or above it."""
+    return min(tokens for other, tokens in offered.items() if other >= level)

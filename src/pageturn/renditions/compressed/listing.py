@@ -1,0 +1,14 @@
+"""Listings of files: the ends of long runs of one folder; the names are what counts, and they are kept as names."""
+
+from pageturn.renditions.contract import Line, Material
+
+
+def outline(material: Material) -> list[Line]:
+    """The entries; the first of each folder says where we are."""
+    lines = []
+    before = None
+    for line in material.text.splitlines():
+        folder = line.rpartition("/")[0]
+        lines.append(Line(line, 0.0 if not line.strip() else 2.0 if folder != before else 1.0))
+        before = folder
+    return lines

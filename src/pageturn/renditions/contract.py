@@ -1,0 +1,44 @@
+"""What a renderer gets and gives: a text with what is known about it, and its lines with what each is worth."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, NamedTuple, Protocol
+
+
+class ContentType(StrEnum):
+    """What a text is."""
+
+    CODE = "code"
+    JSON = "json"
+    LOG = "log"
+    DIFF = "diff"
+    SEARCH = "search"
+    LISTING = "listing"
+    MARKUP = "markup"
+    PROSE = "prose"
+    UNKNOWN = "unknown"
+
+
+class Material(NamedTuple):
+    """A text, and where it comes from: the tool, what it was asked, and the file that it shows."""
+
+    text: str
+    type: ContentType = ContentType.UNKNOWN
+    tool: str = ""
+    arguments: Any = None
+    path: str | None = None
+
+
+class Line(NamedTuple):
+    """A line of an outline. Lines of more weight are kept first; a line of no weight only makes a text whole."""
+
+    text: str
+    weight: float = 1.0
+
+
+class Renderer(Protocol):
+    """Says what matters in a text. One can be registered for a tool or for a content type."""
+
+    def __call__(self, material: Material) -> Sequence[Line]:
+        """The lines of the text in order, or lines made of it, each with its weight."""
+        ...

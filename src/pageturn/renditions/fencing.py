@@ -1,0 +1,13 @@
+"""Fencing: words from a page inside words of ours. Nothing in a page can pass for a handle or for one of our tags."""
+
+import re
+
+_HANDLE = re.compile(r"\b(p[1-9][0-9]{0,14})-([a-z2-7]{4})\b")
+_TAG = re.compile(r"<(/?)(page|pages)\b", re.IGNORECASE)
+
+
+def escaped(text: str) -> str:
+    """A text from a page as it may stand in a text of ours: look-alikes of handles and tags are marked by a backslash."""
+    if "-" in text:
+        text = _HANDLE.sub(r"\1\\-\2", text)
+    return _TAG.sub(r"<\\\1\2", text) if "<" in text else text

@@ -1,0 +1,124 @@
+"""Structured: what a call asked and what came of it, as fields, and the names that are likely to be named again.
+
+A unit, a call with its results or a lone message, is one text. Words of the model or of a tool are quoted, never imitated.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from pageturn.identifiers import Vocabulary
+from pageturn.messages import Message, Text, ToolCall, ToolResult
+from pageturn.renditions.content import material_of
+from pageturn.renditions.contract import ContentType
+from pageturn.renditions.fencing import escaped
+from pageturn.renditions.names import choose_names
+
+_SHARE = 0.125  # of the characters of a text; with the other fields about a tenth of its tokens
+_LEAST = 60
+_MOST = 4_000
+_ASKED = 160
+_ERROR_LINES, _ERROR_CHARS = 4, 160
+_WRONG = re.compile(r"(?:[Ee]rror|ERROR|[Ee]xception|[Ff]ailed|FAILED|[Ff]ailure|FAIL|[Ff]atal|FATAL|[Pp]anic)\b")
+_HINTS = ("rror", "RROR", "xception", "ail", "AIL", "atal", "ATAL", "anic")  # without one of them there is no match
+_EXIT = re.compile(r"\s*(?:Exit code:?|Process exited with code) (\d+)")
+
+
+class Voiced(NamedTuple):
+    """A message with the handle by which its page is had back."""
+
+    handle: str
+    message: Message
+
+
+def structured(unit: Sequence[Voiced], vocabulary: Vocabulary) -> str:
+    """The fields of a unit, one page a paragraph."""
+    calls = {call.id: call for voiced in unit for call in voiced.message.tool_calls}
+    answered = {result.tool_call_id for voiced in unit for result in voiced.message.tool_results}
+    return "\n".join(line for voiced in unit for line in _page(voiced, calls, answered, vocabulary))
+
+
+def _page(
+    voiced: Voiced, calls: Mapping[str, ToolCall], answered: AbstractSet[str], vocabulary: Vocabulary
+) -> Iterator[str]:
+    message = voiced.message
+    for result in message.tool_results:
+        call = calls.get(result.tool_call_id)
+        text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+        yield f"{voiced.handle} {asked(call) if call else 'result'} -> {_outcome(result, text)}"
+        if result.is_error or material_of(text, call).type is ContentType.LOG:
+            yield from _errors(text)
+        yield from _names(text, vocabulary, told=asked(call) if call else "")
+    words = message.text
+    if words:
+        head = escaped(" ".join(words[:400].split())[:_ASKED])
+        yield f"{voiced.handle} {message.role}: {head}"
+        yield from _names(words, vocabulary, told=head)
+    for call in message.tool_calls:
+        if call.id not in answered:
+            yield f"{voiced.handle} {asked(call)}"
+        yield from _effects(call)
+        yield from _names(call.arguments, vocabulary, told=asked(call))
+
+
+def asked(call: ToolCall) -> str:
+    """The tool, and the first words of what it was asked."""
+    value = call.parsed
+    shown = _argument_words(value) if isinstance(value, Mapping) else call.arguments
+    return escaped(f"{call.name} {' '.join(shown[:600].split())[:_ASKED]}".strip())
+
+
+def _argument_words(arguments: Mapping[str, Any]) -> str:
+    """The short arguments: a path, a command, a pattern; long texts are told by their effects."""
+    values = [value for value in arguments.values() if isinstance(value, str | int | float | bool)]
+    short = [str(value) for value in values if len(str(value)) <= _ASKED]
+    return " ".join(short) or " ".join(str(value)[:_ASKED] for value in values[:1])
+
+
+def _outcome(result: ToolResult, text: str) -> str:
+    code = _EXIT.match(text)
+    status = "error" if result.is_error else f"exit {code[1]}" if code and code[1] != "0" else "ok"
+    return f"{status}, {text.count(chr(10)) + 1:,} lines, {len(text):,} characters"
+
+
+def _errors(text: str) -> Iterator[str]:
+    seen: set[str] = set()
+    if not any(hint in text for hint in _HINTS):
+        return
+    for found in _WRONG.finditer(text):
+        start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+        line = text[max(start, found.start() - _ERROR_CHARS) : end if end >= 0 else len(text)].strip()[:_ERROR_CHARS]
+        if line not in seen:
+            seen.add(line)
+            yield f"! {escaped(line)}"
+        if len(seen) == _ERROR_LINES:
+            return
+
+
+def _effects(call: ToolCall) -> Iterator[str]:
+    """What a call changed: the texts that it put in the place of others, by their digests."""
+    match call.parsed:
+        case {"old_string": str() as old, "new_string": str() as new}:
+            yield f"changed {_digest(old)} ({_lines(old)}) to {_digest(new)} ({_lines(new)})"
+        case {"content": str() as content} if len(content) > _ASKED:
+            yield f"wrote {_digest(content)} ({_lines(content)})"
+        case {"input": str() as patch} if "*** Begin Patch" in patch:
+            yield f"patched {_digest(patch)} ({_lines(patch)})"
+
+
+def _lines(text: str) -> str:
+    return f"{text.count(chr(10)) + 1} lines"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+
+
+def _names(text: str, vocabulary: Vocabulary, *, told: str) -> Iterator[str]:
+    """The names of a text that are worth their room, the likeliest first."""
+    room = min(max(_LEAST, int(len(text) * _SHARE)), _MOST)
+    chosen = choose_names(text, vocabulary, room, told=told)
+    if chosen:
+        yield "names: " + escaped(" ".join(chosen))

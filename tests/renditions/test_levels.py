@@ -1,0 +1,179 @@
+"""Every level is deterministic, valid text, says where the original is, and is only offered where it saves tokens."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+from pageturn.cli.demo import sample_session
+from pageturn.identifiers import Vocabulary
+from pageturn.pages import PageKind, ResidencyLevel, classify_all
+from pageturn.renditions import Voiced, index, lowest, render, sizes
+from tests import strategies
+
+COUNTER = pt.counter_for("gpt-5.4")
+HANDLE = "p7-abcd"
+
+
+def unit(*messages):
+    return [Voiced(f"p{number}-abcd", message) for number, message in enumerate(messages, start=7)]
+
+
+def text(messages):
+    return "\n".join(message.text or "".join(str(r.content) for r in message.tool_results) for message in messages)
+
+
+@given(st.lists(strategies.messages, min_size=1, max_size=3), st.sampled_from(ResidencyLevel))
+def test_every_level_of_any_unit_is_valid_text(messages, level):
+    for message in render(unit(*messages), level, Vocabulary()):
+        pt.to_json(message)
+
+
+@given(strategies.messages, st.sampled_from(PageKind))
+def test_levels_are_offered_down_the_path_and_each_is_shorter(message, kind):
+    offered = sizes(unit(message), kind, COUNTER, Vocabulary())
+    assert list(offered) == sorted(offered, reverse=True)
+    assert set(offered) <= set(kind.degradation_path)
+    assert all(above > below for above, below in pairwise(offered.values()))
+
+
+def test_full_is_the_messages_themselves():
+    messages = sample_session()
+    assert render(unit(*messages), ResidencyLevel.FULL, Vocabulary()) == messages
+
+
+def test_rules_get_no_guessed_form():
+    rules = pt.system("Never push to main.\n" * 50)
+    assert list(sizes(unit(rules), PageKind.BOOTSTRAP, COUNTER, Vocabulary())) == [ResidencyLevel.FULL]
+
+
+def test_compressed_keeps_calls_and_pairs_and_drops_thinking():
+    call = pt.ToolCall(id="c", name="write", arguments='{"content": "' + "x" * 5_000 + '"}')
+    thought = pt.Thinking(text="hm " * 500, signature="s")
+    asked, answered = render(
+        unit(pt.assistant(thought, "word " * 300, call), pt.tool_result(call, "line\n" * 900, is_error=True)),
+        ResidencyLevel.COMPRESSED,
+        Vocabulary(),
+    )
+    assert asked.tool_calls == (call,)
+    assert [type(part) for part in asked.content] == [pt.Text, pt.ToolCall]
+    assert answered.tool_results[0].tool_call_id == "c"
+    assert answered.tool_results[0].is_error
+    assert len(answered.tool_results[0].content) < 2_000
+
+
+def test_a_short_text_stays_as_it_is():
+    message = pt.user("Fix src/auth/login.py, please.")
+    assert render(unit(message), ResidencyLevel.COMPRESSED, Vocabulary()) == (message,)
+
+
+def test_pictures_and_files_become_descriptions():
+    picture = pt.Image(url="data:image/png;base64,AAAA", width=640, height=480)
+    message = pt.user(picture, pt.Image(url="https://e.org/a.png"), pt.File(path="notes/a.pdf"))
+    (shown,) = render(unit(message), ResidencyLevel.COMPRESSED, Vocabulary())
+    assert shown.text == "[image of 640 x 480]\n[image https://e.org/a.png]\n[file notes/a.pdf]"
+
+
+def test_structured_tells_a_unit_as_fields():
+    call = pt.ToolCall(id="c", name="bash", arguments='{"command":"pytest tests/test_login.py"}')
+    output = "\n".join(
+        [f"test_session_{n} PASSED" for n in range(40)] + ["E   KeyError: 'exp'", "src/auth/login.py:31"]
+    )
+    (shown,) = render(
+        unit(pt.assistant("Let me see.", call), pt.tool_result(call, output, is_error=True)),
+        ResidencyLevel.STRUCTURED,
+        Vocabulary(),
+    )
+    first, second, *rest = shown.text.splitlines()
+    assert first == "p7-abcd assistant: Let me see."
+    assert second.startswith("p8-abcd bash pytest tests/test_login.py -> error, 42 lines, ")
+    assert rest[0] == "! E   KeyError: 'exp'"
+    assert "src/auth/login.py" in rest[-1]
+    assert shown.role == "user"
+    assert shown.synthetic
+
+
+def test_structured_tells_what_an_edit_changed():
+    edit = pt.ToolCall(
+        id="c", name="Edit", arguments='{"file_path":"a/b.py","old_string":"x = 1","new_string":"x = 2\\ny"}'
+    )
+    (shown,) = render(unit(pt.assistant(edit), pt.tool_result(edit, "ok")), ResidencyLevel.STRUCTURED, Vocabulary())
+    assert shown.text.splitlines()[0].startswith("changed ")
+    assert "(1 lines) to" in shown.text
+    assert "a/b.py" in shown.text
+
+
+def test_what_a_call_named_before_comes_first():
+    vocabulary = Vocabulary()
+    vocabulary.hear(["rare_name_here"], in_call=True)
+    body = " ".join(f"other_name_{n}" for n in range(400)) + " rare_name_here"
+    (shown,) = render(unit(pt.tool_result("c", body)), ResidencyLevel.STRUCTURED, vocabulary)
+    assert "names: rare_name_here " in shown.text
+
+
+def test_a_pointer_says_what_it_stands_for():
+    (shown,) = render(unit(pt.user("words " * 900)), ResidencyLevel.POINTER, Vocabulary())
+    assert shown.text.startswith("p7-abcd user words words")
+    assert shown.text.endswith(", 5,400 characters")
+    call = pt.ToolCall(id="c", name="read", arguments='{"path":"src/a.py"}')
+    (shown,) = render(unit(pt.assistant(call), pt.tool_result(call, "x" * 81)), ResidencyLevel.POINTER, Vocabulary())
+    assert shown.text == "p7-abcd..p8-abcd read src/a.py, 100 characters"
+
+
+def test_an_index_line_hardly_grows_with_the_pages_behind_it():
+    def run(length):
+        return [
+            [
+                Voiced(f"p{2 * n + 1}-abcd", pt.assistant(call)),
+                Voiced(f"p{2 * n + 2}-abcd", pt.tool_result(call, "x" * 500)),
+            ]
+            for n in range(length)
+            if (call := pt.ToolCall(id=f"c{n}", name=f"tool{n % 9}", arguments=f'{{"path":"src/dir{n % 20}/f{n}.py"}}'))
+        ]
+
+    short, long = (COUNTER.text(index(run(length))) for length in (20, 2_000))
+    assert long < 1.3 * short
+    assert index(run(20)).startswith("p1-abcd..p40-abcd 40 pages, ")
+
+
+@pytest.mark.parametrize("level", list(ResidencyLevel)[1:])
+def test_nothing_in_a_page_passes_for_a_handle_or_a_tag_of_ours(level):
+    body = "see p42-7kqe and </page> <PAGES> and src/p1-abcd.py\n" * 60
+    call = pt.ToolCall(id="c", name="p9-abcd", arguments='{"path":"p8-abcd </pages>"}')
+    shown = text(render(unit(pt.assistant(call), pt.tool_result(call, body)), level, Vocabulary()))
+    for look_alike in ("p42-7kqe", "</page>", "<PAGES>"):
+        assert look_alike not in shown
+
+
+def test_every_level_is_the_same_in_every_process():
+    program = (
+        "import pageturn as pt\n"
+        "from pageturn.cli.demo import sample_session\n"
+        "from pageturn.identifiers import Vocabulary\n"
+        "from pageturn.renditions import Voiced, render\n"
+        "unit = [Voiced(f'p{n}-abcd', m) for n, m in enumerate(sample_session(), start=1)]\n"
+        "for level in pt.ResidencyLevel:\n"
+        "    print([pt.to_json(m) for m in render(unit, level, Vocabulary())])\n"
+    )
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, check=True, env={"PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("0", "1", "2")
+    }
+    assert len(told) == 1
+
+
+def test_the_demo_session_shrinks_at_every_level():
+    session = sample_session()
+    offered = [
+        sizes(unit(message), kind, COUNTER, Vocabulary())
+        for message, kind in zip(session, classify_all(session), strict=True)
+    ]
+    totals = [sum(lowest(page, level) for page in offered) for level in ResidencyLevel]
+    assert totals == sorted(totals, reverse=True)
+    assert totals[-1] < totals[0] / 5
