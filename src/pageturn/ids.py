@@ -20,7 +20,7 @@ def fitting_session_id(name: str) -> str:
     """A name that a session can have, made of any other; the same each time, and different for different names."""
     if isinstance(name, str) and _SESSION.fullmatch(name) and ".." not in name:
         return name
-    plain = re.sub(r"\.\.+|[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100] or "session"
+    plain = re.sub(r"\.\.+|[^A-Za-z0-9._-]+", "-", name).strip("-._")[:100] or "session"
     return f"{plain}-{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
 
 

@@ -187,13 +187,19 @@ def _refuse_not_finite(value: Any, path: str = "$") -> None:
                 _refuse_not_finite(item, f"{path}[{index}]")
 
 
+@cache
+def _fields(type_: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
+    """The fields of a struct, each with its name on the wire."""
+    return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(type_))
+
+
 def _flatten(value: Any, built: Any) -> Any:
     """`built`, the builtins of `value`, with each `extra` spread beside the fields of its owner."""
     match value:
         case msgspec.Struct():
-            for field in msgspec.structs.fields(type(value)):
-                if field.encode_name != _EXTRA and field.encode_name in built:
-                    built[field.encode_name] = _flatten(getattr(value, field.name), built[field.encode_name])
+            for name, shown in _fields(type(value)):
+                if shown != _EXTRA and shown in built:
+                    built[shown] = _flatten(getattr(value, name), built[shown])
             extra = _flatten(value.extra, built.pop(_EXTRA)) if isinstance(value, Open) and value.extra else {}
             built.pop(_EXTRA, None)
             if clash := _names(type(value)) & extra.keys():

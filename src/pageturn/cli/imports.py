@@ -48,7 +48,7 @@ def import_paths(console: Console, into: str, paths: Sequence[Path], *, named: s
     missed = {file: why for file, why in report.failed.items() if file in named}
     for file, why in report.failed.items():
         if file not in missed:
-            report.skip(f"a file that is {why}", file)
+            report.skip(f"a file: {why}", file)
     _show(console, into, report, missed)
     return not missed
 

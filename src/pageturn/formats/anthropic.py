@@ -11,7 +11,7 @@ from typing import Any
 from pageturn import data_urls
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
-from pageturn.formats.fields import Fields, own, plain
+from pageturn.formats.fields import Fields, only_text, own, plain
 from pageturn.formats.joining import belongs, split
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -47,7 +47,11 @@ def dump(context: Sequence[Message], *, breakpoints: Sequence[int] = ()) -> dict
     messages: list[dict[str, Any]] = []
     before: Message | None = None
     for index, message in enumerate(context):
-        blocks = [block for part in message.content for block in _dump_part(part, ids)]
+        text = only_text(message)
+        if text:
+            blocks = [{"type": "text", "text": text}]
+        else:
+            blocks = [block for part in message.content for block in _dump_part(part, ids)]
         if not blocks:
             continue
         if index in marked:

@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 from pageturn.complaints import show
 from pageturn.errors import InvalidInput
+from pageturn.messages import Message, Text
 
 T = TypeVar("T")
 
@@ -65,6 +66,14 @@ def own(value: Any, vendor: str) -> dict[str, Any]:
         return {}
     fields = value.extra.get(vendor)
     return dict(fields) if isinstance(fields, dict) else {}
+
+
+def only_text(message: Message) -> str | None:
+    """The text of a message that is nothing but one text, as most are; None for any other."""
+    if message.extra or len(message.content) != 1:
+        return None
+    part = message.content[0]
+    return part.text if type(part) is Text and not part.extra else None
 
 
 def plain(given: Any) -> Any:

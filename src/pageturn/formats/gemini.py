@@ -18,7 +18,7 @@ import msgspec
 from pageturn import data_urls
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
-from pageturn.formats.fields import Fields, own, plain
+from pageturn.formats.fields import Fields, only_text, own, plain
 from pageturn.formats.joining import belongs, split
 from pageturn.formats.placeholders import is_inline, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -65,7 +65,11 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
         is_answer = message.role is Role.ASSISTANT
         if is_answer:
             names |= {call.id: call.name for call in message.tool_calls}
-        parts = [shown for part in message.content for shown in _dump_part(part, ids, names)]
+        text = only_text(message)
+        if text:
+            parts = [{"text": text}]
+        else:
+            parts = [shown for part in message.content for shown in _dump_part(part, ids, names)]
         if not parts:
             continue
         if is_answer:

@@ -11,7 +11,7 @@ import msgspec
 
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, fitting_name
-from pageturn.formats.fields import Fields, own, plain
+from pageturn.formats.fields import Fields, only_text, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -48,14 +48,17 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
     messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []  # of results: between the results of one batch they would be refused
     for message in context:
-        results = message.tool_results
+        text = only_text(message)
+        results = message.tool_results if text is None else ()
         if pictures and not results:
             messages.append({"role": "user", "content": pictures})
             pictures = []
         for result in results:
             messages.append(_dump_result(message, result, ids))
             pictures += [shown for part in result.parts if isinstance(part, Image) for shown in _dump_part(part)]
-        if message.role is not Role.TOOL:
+        if text is not None:
+            messages.append({"role": str(message.role), "content": text})
+        elif message.role is not Role.TOOL:
             messages += _dump_message(message, ids)
     if pictures:
         messages.append({"role": "user", "content": pictures})

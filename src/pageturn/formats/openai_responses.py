@@ -10,7 +10,7 @@ from typing import Any
 
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, fitting_name
-from pageturn.formats.fields import Fields, own, plain
+from pageturn.formats.fields import Fields, only_text, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -52,7 +52,9 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
     request: dict[str, Any] = {}
     items: list[dict[str, Any]] = []
     for message in context:
-        if own(message, VENDOR).get(_AS) == "instructions":
+        if (text := only_text(message)) is not None:
+            items.append({"type": "message", "role": str(message.role), "content": text})
+        elif own(message, VENDOR).get(_AS) == "instructions":
             request["instructions"] = message.text
         elif message.role is Role.ASSISTANT:
             items += _dump_answer(message, ids)
@@ -145,6 +147,8 @@ def _said(fields: Fields) -> Iterator[Part]:
     if isinstance(content, str):
         yield Text(text=content, extra=fields.kept(VENDOR))
         return
+    if not isinstance(content, list):
+        raise InvalidInput(f"{fields.path}.content", expected="text or a list of parts", got=f"{content!r:.40}")
     item: Any = fields.rest
     for index, raw in enumerate(content):
         part = Fields(raw, f"{fields.path}.content[{index}]")

@@ -19,7 +19,10 @@ from pageturn.messages import Message, Role
 NAME = "claude-code"
 
 _MESSAGES = ("user", "assistant")
-_OTHERS = ("system", "progress", "attachment", "summary", "file-history-snapshot", "permission-mode", "queue-operation")
+_OTHERS = (
+    *("system", "progress", "attachment", "summary", "file-history-snapshot", "permission-mode", "queue-operation"),
+    *("mode", "custom-title", "ai-title", "agent-name", "last-prompt", "pr-link"),
+)
 
 
 def recognises(first: Any) -> bool:
@@ -47,10 +50,10 @@ def read(source: Source) -> Iterator[Step]:
         if not isinstance(record, dict):
             yield Skipped("not an object", line.number)
             continue
+        session, record = _placed(record, source.name)
         if _is_repeated(record, seen):
             yield Skipped("repeated line", line.number)
             continue
-        session, record = _placed(record, source.name)
         chain = chains.setdefault(session, _Chain(session))
         yield from chain.take(record, line.number)
     for chain in chains.values():
@@ -85,11 +88,13 @@ def _placed(record: dict[str, Any], file: str) -> tuple[str, dict[str, Any]]:
 
 def _loaded(raw: Any) -> list[Message]:
     """The messages of a record; a block that is not understood is kept as it came."""
-    fields = {**raw, "type": "message"} if isinstance(raw, dict) else raw
+    if not isinstance(raw, dict):
+        raise InvalidInput("$.message", expected="an object", got=f"{raw!r:.40}")
+    fields = {**raw, "type": "message"} if raw.get("role") == "assistant" else raw
     try:
         loaded = anthropic.load(fields)
     except InvalidInput:
-        if not isinstance(fields, dict) or not isinstance(fields.get("content"), list):
+        if not isinstance(fields.get("content"), list):
             raise
         loaded = anthropic.load({**fields, "content": [_kept(block) for block in fields["content"]]})
     return loaded if isinstance(loaded, list) else [loaded]
@@ -124,7 +129,8 @@ class _Chain:
             name = f"{kind}/{record['subtype']}" if "subtype" in record else str(kind)
             if name == "system/compact_boundary":
                 yield from self.flush()
-                self._mark = record.get("compactMetadata") or {}
+                mark = record.get("compactMetadata")
+                self._mark = mark if isinstance(mark, dict) else {}
             else:
                 yield Skipped(name[:60], line)
             return
@@ -133,7 +139,9 @@ class _Chain:
         except InvalidInput as error:
             yield Skipped("message not understood", line, str(error))
             return
-        if kind == "assistant":
+        if not messages or not messages[0].content:
+            yield Skipped("empty message", line)
+        elif kind == "assistant":
             yield from self._answered(record, messages[0], line)
         else:
             yield from self._heard(record, messages, line)

@@ -57,6 +57,7 @@ class _Rollout:
         self._usage: Usage | None = None
         self._model: str | None = None
         self._prompt_tokens: int | None = None
+        self._counts: dict[str, Any] = {}
         self._has_begun = False
 
     def take(self, kind: str, payload: dict[str, Any], line: int, at: str | None) -> Iterator[Step]:
@@ -112,7 +113,8 @@ class _Rollout:
     def _count(self, counts: dict[str, Any]) -> None:
         """Keep what the response took. After a compaction the counts are zeros, which mean nothing."""
         given = {name: value for name, value in counts.items() if type(value) is int and value >= 0}
-        if given.get("input_tokens"):
+        if given.get("input_tokens") and counts != self._counts:  # they are told again at the end of a turn
+            self._counts = counts
             self._prompt_tokens = given["input_tokens"]
             self._usage = Usage(
                 input_tokens=given["input_tokens"],

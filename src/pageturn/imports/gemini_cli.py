@@ -1,6 +1,6 @@
 """Gemini CLI: `~/.gemini/tmp/*/chats/session-*.json`, and the same as lines since 0.40.
 
-A call and its result are one object. What the person typed, where files were pulled into it, is `displayContent`.
+A call and its result are one object.
 """
 
 from collections.abc import Iterator
@@ -55,7 +55,7 @@ def _told(session: str, record: dict[str, Any], number: int) -> Iterator[Step]:
         if kind == "user":
             yield Said(session, user(*_texts(record)), number, id_, at)
         elif kind in ("gemini", "model"):
-            calls = [Fields(call, "$.toolCalls") for call in record.get("toolCalls") or []]
+            calls = [Fields(call, "$.toolCalls") for call in _list(record, "toolCalls")]
             said = assistant(*_thoughts(record), *_texts(record), *map(_call, calls), usage=_usage(record))
             if not said.content:
                 yield Skipped("empty answer", number)
@@ -70,6 +70,10 @@ def _told(session: str, record: dict[str, Any], number: int) -> Iterator[Step]:
         yield Skipped("message not understood", number, str(error))
 
 
+def _list(record: dict[str, Any], name: str) -> list[Any]:
+    return Fields(record, "$").take(name, list) or []
+
+
 def _texts(record: dict[str, Any]) -> list[Part]:
     content = record.get("content", record.get("parts"))
     if isinstance(content, str):
@@ -80,7 +84,7 @@ def _texts(record: dict[str, Any]) -> list[Part]:
 
 
 def _thoughts(record: dict[str, Any]) -> list[Part]:
-    told = (Fields(thought, "$.thoughts") for thought in record.get("thoughts") or [])
+    told = (Fields(thought, "$.thoughts") for thought in _list(record, "thoughts"))
     return [
         Thinking(text=f"{each.take('subject', str) or ''}\n{each.take('description', str) or ''}".strip())
         for each in told

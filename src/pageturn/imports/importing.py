@@ -4,6 +4,7 @@ A message is known by the id that its reader gives it, which becomes the id of i
 tool was still writing is completed the next time.
 """
 
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.bodies import pack
+from pageturn.bodies import digest_of, pack
 from pageturn.entries import Rejected
 from pageturn.errors import Conflict, InvalidInput
 from pageturn.ids import fitting_session_id
@@ -19,11 +20,12 @@ from pageturn.imports import claude_code, codex, gemini_cli, opencode, openhands
 from pageturn.imports.contract import Compacted, Reader, Said, Skipped
 from pageturn.imports.source import Source
 from pageturn.journal import Journal
-from pageturn.messages import Message
+from pageturn.messages import Message, Part
 from pageturn.pages import Page
 from pageturn.proposals import Proposal
 from pageturn.session import Session
 from pageturn.stores import Store
+from pageturn.wire import to_json
 
 READERS: tuple[Reader, ...] = (codex, pi, openhands, claude_code, gemini_cli, opencode, swe_agent, requests)
 ENDINGS = (".jsonl", ".json", ".traj", ".jsonl.gz", ".json.gz")
@@ -75,8 +77,8 @@ def import_file(store: Store, path: Path, report: Report, *, on_read: Callable[[
             return
         report.tools[reader.NAME] += 1
         _take(store, path, reader, report, on_read)
-    except OSError as error:
-        report.failed[path] = error.strerror or str(error)
+    except (OSError, EOFError, zlib.error) as error:  # the last two come of a packed file that is damaged
+        report.failed[path] = getattr(error, "strerror", None) or str(error)
 
 
 def _take(store: Store, path: Path, reader: Reader, report: Report, on_read: Callable[[int], None]) -> None:
@@ -102,7 +104,8 @@ class _Taker:
     def __init__(self, store: Store, name: str, tool: str, path: Path, report: Report) -> None:
         self._store, self._tool, self._path, self._report = store, tool, path, report
         self._id = fitting_session_id(name)
-        self._known = _pages_by_id(store, self._id)
+        self._stored = Journal.open(store, self._id)  # as it was before
+        self._known = {page.id: page for page in self._stored.state.pages} if self._stored is not None else {}
         self._session: Session | None = None  # opened when there is something new
         self._batch: list[Message] = []
         self._batch_lines: list[int] = []
@@ -111,13 +114,9 @@ class _Taker:
 
     def take(self, said: Said) -> None:
         """Take a message, unless it is there."""
-        given = said.id if said.id is not None else "#"
-        self._times[given] += 1
-        again = self._times[given]
-        id_ = f"#{again}" if said.id is None else given if again == 1 else f"{given}~{again}"
-        message = msgspec.structs.replace(said.message, id=id_, metadata=self._with_source(said))
-        if id_ in self._known:
-            rest = self._rest(self._known[id_], message)
+        message = msgspec.structs.replace(said.message, id=self._named(said.id), metadata=self._with_source(said))
+        if message.id in self._known:
+            rest = self._rest(message)
             if rest is None:
                 self._report.known += 1
                 return
@@ -134,7 +133,9 @@ class _Taker:
         if step.summary is None:
             self._report.skip("summary that only its vendor can read", self._path, step.line)
             return
-        key = f"import:{self._tool}:{step.line}"
+        key = f"import:{self._tool}:{step.line}:{digest_of(step.summary.encode())}"
+        if self._stored is not None and key in self._stored.state.settled:
+            return
         covered = _covered(self._opened().pages(), step.kept_from)
         if not covered:
             self._report.skip("summary of nothing", self._path, step.line)
@@ -187,20 +188,40 @@ class _Taker:
         self._report.calls += sum(len(message.tool_calls) for message in messages)
         self._report.results += sum(len(message.tool_results) for message in messages)
 
-    def _rest(self, page: Page, message: Message) -> Message | None:
+    def _named(self, id_: str | None) -> str:
+        """The id of a message in our session: the tool's own, told apart where it repeats, or its place."""
+        given = id_ if isinstance(id_, str) and id_.strip() else "#"
+        self._times[given] += 1
+        again = self._times[given]
+        return f"#{again}" if given == "#" else given if again == 1 else f"{given}~{again}"
+
+    def _rest(self, message: Message) -> Message | None:
         """What a message has beyond what was imported of it; None where it was imported whole."""
-        if page.erased or pack(message).digest == page.digest:
+        assert message.id is not None
+        if pack(message).digest == self._known[message.id].digest:
             return None
-        stored = Journal.open(self._store, self._id)
-        before = stored.message(page) if stored is not None else None
-        if before is None or before.content == message.content:
+        before = self._imported(message.id)
+        if before is None or before == message.content:
             return None
-        length = len(before.content)
-        if message.content[:length] == before.content:  # the other tool was still writing
-            id_ = f"{message.id}+{length}"
-            more = msgspec.structs.replace(message, id=id_, content=message.content[length:], joined=True)
-            return None if id_ in self._known else more
-        return msgspec.structs.replace(message, id=f"{message.id}~{pack(message).digest[:8]}")
+        length = len(before)
+        if message.content[:length] == before:  # the other tool was still writing
+            more = message.content[length:]
+            return msgspec.structs.replace(message, id=f"{message.id}+{length}", content=more, joined=True)
+        words = digest_of(b"".join(map(to_json, message.content)))
+        other = f"{message.id}~{words[:8]}"  # another message that claims the same id
+        return None if other in self._known else msgspec.structs.replace(message, id=other)
+
+    def _imported(self, id_: str) -> tuple[Part, ...] | None:
+        """What was imported of a message, at once or in pieces; None where a piece of it was erased."""
+        parts: tuple[Part, ...] = ()
+        name = id_
+        while name in self._known:
+            stored = self._stored.message(self._known[name]) if self._stored is not None else None
+            if stored is None or not stored.content:
+                return None
+            parts += stored.content
+            name = f"{id_}+{len(parts)}"
+        return parts
 
     def _with_source(self, said: Said) -> dict[str, Any]:
         source = self._source(said.line, id=said.id, at=said.at)
@@ -209,11 +230,6 @@ class _Taker:
     def _source(self, line: int, **more: Any) -> dict[str, Any]:
         told = {"tool": self._tool, "file": str(self._path), "line": line or None, **more}
         return {name: value for name, value in told.items() if value is not None}
-
-
-def _pages_by_id(store: Store, session: str) -> dict[str, Page]:
-    journal = Journal.open(store, session)
-    return {page.id: page for page in journal.state.pages} if journal is not None else {}
 
 
 def _covered(pages: Iterable[Page], kept_from: str | None) -> list[Page]:

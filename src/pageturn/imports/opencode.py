@@ -92,6 +92,8 @@ def _told(session: str, messages: list[Any]) -> Iterator[Step]:
 
 def _message(session: str, info: Fields, raw_parts: list[dict[str, Any]], number: int) -> Iterator[Step]:
     role, id_ = info.text("role"), info.take("id", str)
+    if role not in ("user", "assistant", "system"):
+        raise InvalidInput("$.info.role", expected="user or assistant", got=repr(role))
     created = _created(info.rest)
     at = str(created) if created is not None else None
     parts, results = [], []

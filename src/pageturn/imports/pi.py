@@ -3,7 +3,7 @@
 One line is one message. A compaction keeps a tail of the session, and says where it begins.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -28,6 +28,8 @@ def recognises(first: Any) -> bool:
 
 def read(source: Source) -> Iterator[Step]:
     session = source.name
+    settings: list[str] = []  # entries that are no messages, since the last message
+    follows: dict[str, str] = {}  # such an entry -> the message after it
     for line in source.lines():
         if isinstance(line, Damaged):
             yield Skipped(line.reason, line.number)
@@ -36,11 +38,14 @@ def read(source: Source) -> Iterator[Step]:
             case {"type": "session", "id": str() as name}:
                 session = name
             case {"type": "message", "message": dict() as message} as record:
+                follows |= dict.fromkeys(settings, _id_at(record, line.number))
+                settings = []
                 yield from _told(session, message, record, line.number)
             case {"type": "compaction", "summary": str() as summary} as record:
-                yield _compaction(session, summary, record, line.number)
+                yield _compaction(session, summary, record, line.number, follows)
                 yield Said(session, user(summary, synthetic=True), line.number, _id_at(record, line.number))
-            case {"type": str() as kind}:
+            case {"type": str() as kind} as record:
+                settings.append(_id_at(record, line.number))
                 yield Skipped(kind[:60], line.number)
             case _:
                 yield Skipped("not a record", line.number)
@@ -52,14 +57,14 @@ def _id_at(record: dict[str, Any], line: int) -> str:
     return id_ if isinstance(id_, str) else str(line - 1)
 
 
-def _compaction(session: str, summary: str, record: dict[str, Any], line: int) -> Compacted:
+def _compaction(session: str, summary: str, record: dict[str, Any], line: int, follows: Mapping[str, str]) -> Compacted:
     kept, tokens = record.get("firstKeptEntryId", record.get("firstKeptEntryIndex")), record.get("tokensBefore")
     return Compacted(
         session,
         summary,
         line,
         before_tokens=tokens if isinstance(tokens, int) else None,
-        kept_from=str(kept) if kept is not None else None,
+        kept_from=follows.get(str(kept), str(kept)) if kept is not None else None,
     )
 
 
@@ -99,6 +104,8 @@ def _parts(fields: Fields) -> Iterator[Part]:
     if isinstance(content, str):
         yield Text(text=content)
         return
+    if not isinstance(content, list | None):
+        raise InvalidInput("$.message.content", expected="text or a list", got=f"{content!r:.40}")
     for raw in content or []:
         part = Fields(raw, "$.message.content")
         match part.text("type"):

@@ -42,7 +42,7 @@ def read(source: Source) -> Iterator[Step]:
         elif (messages := _messages_of(value)) is None:
             yield Skipped("no messages", number)
         else:
-            yield from log.take(value, messages, number)
+            yield from log.take(_body_of(value), messages, number)
 
 
 def _messages_of(value: Any) -> list[Any] | None:
@@ -58,22 +58,31 @@ def _messages_of(value: Any) -> list[Any] | None:
             return None
 
 
+def _body_of(value: Any) -> Any:
+    """The request itself, with the name of the session that may stand beside it."""
+    match value:
+        case {"request": dict() as inner} | {"body": dict() as inner}:
+            return {**{name: value[name] for name in _IDS if name in value}, **_body_of(inner)}
+        case _:
+            return value
+
+
 class _Log:
     """Which session a request belongs to: the one whose messages it repeats, or a new one."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._sessions = 0
-        self._digests: list[bytes] = []
+        self._digests: dict[str | None, list[bytes]] = {}  # of the last request of each session; None: without a name
 
     def take(self, value: Any, messages: list[Any], line: int) -> Iterator[Step]:
         digests = [blake2b(msgspec.json.encode(message), digest_size=16).digest() for message in messages]
-        known = len(self._digests)
         name = _name_of(value)
-        if name is not None or digests[:known] != self._digests or not known:
+        before = self._digests.get(name, [])
+        known = len(before) if digests[: len(before)] == before else 0
+        if name is None and not known:
             self._sessions += 1
-            known = 0
-        self._digests = digests
+        self._digests[name] = digests
         session = name if name is not None else f"{self._name}.{self._sessions}"
         if known:
             yield Skipped("repeated by the next request", line, f"{known} messages")

@@ -1,5 +1,6 @@
 """Source: a file of JSON, read line by line or whole, in bounded memory."""
 
+import codecs
 import gzip
 import json
 from collections.abc import Callable, Iterator
@@ -39,24 +40,31 @@ class Source:
         return self.path.name.split(".jsonl")[0].split(".json")[0].removesuffix(".traj")
 
     def first(self) -> Any:
-        """The first JSON value: that of the first line, or else the whole file. UNSET where there is none."""
-        for line in self.lines():
-            if isinstance(line, Line):
-                return line.value
-            break
-        return self.whole()
+        """The first JSON value: that of the first line, else the whole file, else the first line that can be read.
+
+        UNSET where there is none.
+        """
+        lines = self.lines()
+        line = next(lines, None)
+        if isinstance(line, Line):
+            return line.value
+        whole = self.whole()
+        readable = (line.value for line in lines if isinstance(line, Line))
+        return whole if whole is not msgspec.UNSET else next(readable, msgspec.UNSET)
 
     def whole(self) -> Any:
         """The file as one JSON value, UNSET where it is none or is too large to be read at once."""
         if self.path.stat().st_size > LARGEST_WHOLE:
             return msgspec.UNSET
         with self._opened() as file:
-            data = file.read()
-        self._on_read(len(data))
+            data = file.read().removeprefix(codecs.BOM_UTF8)
         try:
-            return msgspec.json.decode(data)
+            value = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
-            return msgspec.UNSET
+            value = _mended(data)
+        if value is not msgspec.UNSET:
+            self._on_read(len(data))
+        return value
 
     def lines(self) -> Iterator[Line | Damaged]:
         """The values of a file that has one on each line, or several that a writer glued together."""
@@ -68,7 +76,7 @@ class Source:
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                     self._pass_over(file)
                     yield Damaged(number, f"line longer than {LONGEST_LINE // 2**20} MB")
-                elif stripped := line.strip():
+                elif stripped := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
                     yield from _decoded(number, stripped)
 
     def _opened(self) -> BinaryIO:
@@ -89,14 +97,25 @@ def _decoded(number: int, line: bytes) -> Iterator[Line | Damaged]:
 
 def _pieces(number: int, line: bytes) -> Iterator[Line | Damaged]:
     """The values that a line holds one after the other, up to where it makes no sense."""
-    text = line.decode("utf-8", "surrogateescape")
     at = 0
-    while at < len(text):
-        try:
+    try:
+        text = line.decode()
+        while at < len(text):
             value, end = json.JSONDecoder().raw_decode(text, at)
-            json.dumps(value, ensure_ascii=False).encode()  # bytes that are no text do not get in
-        except (ValueError, RecursionError):
-            yield Damaged(number, "broken line")
-            return
-        yield Line(number, value)
-        at = end + len(text[end:]) - len(text[end:].lstrip())
+            yield Line(number, _without_halves(value))
+            at = end + len(text[end:]) - len(text[end:].lstrip())
+    except (ValueError, RecursionError):
+        yield Damaged(number, "broken line")
+
+
+def _mended(data: bytes) -> Any:
+    """The value of JSON that only Python's own decoder reads; UNSET where it does not either."""
+    try:
+        return _without_halves(json.loads(data.decode()))
+    except (ValueError, RecursionError):
+        return msgspec.UNSET
+
+
+def _without_halves(value: Any) -> Any:
+    """A value in which half of a surrogate pair, which JavaScript writes and nobody can read, is a question mark."""
+    return msgspec.json.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

@@ -50,7 +50,9 @@ def read(source: Source) -> Iterator[Step]:
 
 
 def _message(item: Any) -> Message:
-    fields = {name: item[name] for name in _CHAT if name in item} if isinstance(item, dict) else item
+    if not isinstance(item, dict):
+        raise InvalidInput("$.history", expected="objects", got=f"{item!r:.40}")
+    fields = {name: item[name] for name in _CHAT if name in item}
     match item:
         case {"role": "tool", "tool_call_ids": [str() as call, *_]}:
             fields["tool_call_id"] = call
