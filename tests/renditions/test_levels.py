@@ -90,7 +90,7 @@ def test_structured_tells_a_unit_as_fields():
     )
     first, second, *rest = shown.text.splitlines()
     assert first == "p7-abcd assistant: Let me see."
-    assert second.startswith("p8-abcd bash pytest tests/test_login.py -> error, 42 lines, ")
+    assert second == "p8-abcd bash pytest tests/test_login.py: error, 42 lines"
     assert rest[0] == "! E   KeyError: 'exp'"
     assert "src/auth/login.py" in rest[-1]
     assert shown.role == "user"
@@ -109,7 +109,7 @@ def test_structured_tells_what_an_edit_changed():
 
 def test_what_a_call_named_before_comes_first():
     vocabulary = Vocabulary()
-    vocabulary.hear(["rare_name_here"], in_call=True)
+    vocabulary.hear(pt.assistant(pt.ToolCall(id="c", name="read", arguments='{"what":"rare_name_here"}')))
     body = " ".join(f"other_name_{n}" for n in range(400)) + " rare_name_here"
     (shown,) = render(unit(pt.tool_result("c", body)), ResidencyLevel.STRUCTURED, vocabulary)
     assert "names: rare_name_here " in shown.text

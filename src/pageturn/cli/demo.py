@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from pageturn.bodies import search_text
-from pageturn.identifiers import Vocabulary, names_in
+from pageturn.identifiers import Vocabulary
 from pageturn.messages import Message, ToolCall, assistant, system, tool_result, user
 from pageturn.pages import PageKind, ResidencyLevel, classify_all
 from pageturn.relevance import bucket_for_messages
@@ -30,7 +30,7 @@ def show_demo() -> None:
     totals = dict.fromkeys(ResidencyLevel, 0)
     for number, (message, kind) in enumerate(zip(session, classify_all(session), strict=True), start=1):
         offered = sizes([Voiced(f"p{number}-demo", message)], kind, counter, vocabulary)
-        vocabulary.hear(names_in(search_text(message)))
+        vocabulary.hear(message)
         for level in ResidencyLevel:
             totals[level] += lowest(offered, level)
         begins = " ".join(search_text(message).split())

@@ -10,17 +10,19 @@ from collections.abc import Mapping, Sequence
 from pageturn.identifiers import Vocabulary
 from pageturn.messages import Message, user
 from pageturn.pages import PageKind, ResidencyLevel
-from pageturn.renditions.compressed import compressed
-from pageturn.renditions.contract import ContentType, Line, Material, Renderer
+from pageturn.renditions.compressed import BUILT_IN, Compressor
+from pageturn.renditions.contract import ContentType, Line, Material, Renderer, Renderers
 from pageturn.renditions.pointers import index, pointer
 from pageturn.renditions.structured import Voiced, structured
 from pageturn.tokens import TokenCounter
 
 __all__ = [
+    "BUILT_IN",
     "ContentType",
     "Line",
     "Material",
     "Renderer",
+    "Renderers",
     "Voiced",
     "index",
     "lowest",
@@ -29,14 +31,17 @@ __all__ = [
 ]
 
 
-def render(unit: Sequence[Voiced], level: ResidencyLevel, vocabulary: Vocabulary) -> tuple[Message, ...]:
+def render(
+    unit: Sequence[Voiced], level: ResidencyLevel, vocabulary: Vocabulary, renderers: Renderers = BUILT_IN
+) -> tuple[Message, ...]:
     """The messages that stand for a unit."""
     match level:
         case ResidencyLevel.FULL:
             return tuple(voiced.message for voiced in unit)
         case ResidencyLevel.COMPRESSED:
             calls = {call.id: call for voiced in unit for call in voiced.message.tool_calls}
-            return tuple(compressed(voiced.message, calls, vocabulary) for voiced in unit)
+            compressor = Compressor(vocabulary, renderers)
+            return tuple(compressor.message(voiced.message, calls) for voiced in unit)
         case ResidencyLevel.STRUCTURED:
             return (user(structured(unit, vocabulary), synthetic=True),)
         case ResidencyLevel.POINTER:
@@ -49,6 +54,7 @@ def sizes(
     counter: TokenCounter,
     vocabulary: Vocabulary,
     *,
+    renderers: Renderers = BUILT_IN,
     full_tokens: int | None = None,
 ) -> dict[ResidencyLevel, int]:
     """The tokens of each level that is offered: on the kind's path, and shorter than the ones above it."""
@@ -57,7 +63,7 @@ def sizes(
     if kind.is_rule:
         return offered
     for level in kind.degradation_path[1:]:
-        tokens = sum(map(counter.message, render(unit, level, vocabulary)))
+        tokens = sum(map(counter.message, render(unit, level, vocabulary, renderers)))
         if tokens < min(offered.values()):
             offered[level] = tokens
     return offered

@@ -1,6 +1,6 @@
 """What a renderer gets and gives: a text with what is known about it, and its lines with what each is worth."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -37,8 +37,19 @@ class Line(NamedTuple):
 
 
 class Renderer(Protocol):
-    """Says what matters in a text. One can be registered for a tool or for a content type."""
+    """Says what matters in a text. The same text must always give the same lines."""
 
     def __call__(self, material: Material) -> Sequence[Line]:
         """The lines of the text in order, or lines made of it, each with its weight."""
         ...
+
+
+class Renderers(NamedTuple):
+    """Who says what matters, by the tool that brought a text, or else by what the text is."""
+
+    by_type: Mapping[ContentType, Renderer]
+    by_tool: Mapping[str, Renderer] = {}
+
+    def outline(self, material: Material) -> Sequence[Line]:
+        """The lines of a text, by the renderer that is there for it."""
+        return self.by_tool.get(material.tool, self.by_type[material.type])(material)

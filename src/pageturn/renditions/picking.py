@@ -4,12 +4,15 @@ from collections.abc import Iterable, Sequence
 
 from pageturn.renditions.contract import Line
 
+_MARK = len("[... 12 lines ...]\n")
+
 
 def pick(lines: Sequence[Line], room: int) -> str:
     """The weightiest lines that fit into so many characters; between them, how many are missing."""
     chosen: set[int] = set()
     for at in sorted(range(len(lines)), key=lambda at: -lines[at].weight):
-        cost = len(lines[at].text) + 1
+        stands_alone = at - 1 not in chosen and at + 1 not in chosen
+        cost = len(lines[at].text) + 1 + (_MARK if stands_alone else 0)
         if lines[at].weight > 0 and cost <= room:
             chosen.add(at)
             room -= cost

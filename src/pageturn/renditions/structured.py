@@ -16,10 +16,12 @@ from pageturn.renditions.contract import ContentType
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.names import choose_names
 
-_SHARE = 0.125  # of the characters of a text; with the other fields about a tenth of its tokens
+_SHARE = 0.16  # of the characters of a text; with the other fields about a tenth of its tokens
 _LEAST = 60
 _MOST = 4_000
-_ASKED = 160
+_ASKED = 120
+_LONG = 400  # characters of arguments that are more than what was asked
+_SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
 _ERROR_LINES, _ERROR_CHARS = 4, 160
 _WRONG = re.compile(r"(?:[Ee]rror|ERROR|[Ee]xception|[Ff]ailed|FAILED|[Ff]ailure|FAIL|[Ff]atal|FATAL|[Pp]anic)\b")
 _HINTS = ("rror", "RROR", "xception", "ail", "AIL", "atal", "ATAL", "anic")  # without one of them there is no match
@@ -47,7 +49,7 @@ def _page(
     for result in message.tool_results:
         call = calls.get(result.tool_call_id)
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-        yield f"{voiced.handle} {asked(call) if call else 'result'} -> {_outcome(result, text)}"
+        yield f"{voiced.handle} {asked(call) if call else 'result'}: {_outcome(result, text)}"
         if result.is_error or material_of(text, call).type is ContentType.LOG:
             yield from _errors(text)
         yield from _names(text, vocabulary, told=asked(call) if call else "")
@@ -60,7 +62,8 @@ def _page(
         if call.id not in answered:
             yield f"{voiced.handle} {asked(call)}"
         yield from _effects(call)
-        yield from _names(call.arguments, vocabulary, told=asked(call))
+        if len(call.arguments) > _LONG:
+            yield from _names(call.arguments, vocabulary, told=asked(call))
 
 
 def asked(call: ToolCall) -> str:
@@ -71,16 +74,17 @@ def asked(call: ToolCall) -> str:
 
 
 def _argument_words(arguments: Mapping[str, Any]) -> str:
-    """The short arguments: a path, a command, a pattern; long texts are told by their effects."""
-    values = [value for value in arguments.values() if isinstance(value, str | int | float | bool)]
-    short = [str(value) for value in values if len(str(value)) <= _ASKED]
-    return " ".join(short) or " ".join(str(value)[:_ASKED] for value in values[:1])
+    """What a call is about: a path, a command, a pattern; else its first short texts. Long texts are told by their effects."""
+    told = [arguments[name] for name in _SUBJECTS if isinstance(arguments.get(name), str)]
+    if not told:
+        told = [value for value in arguments.values() if isinstance(value, str) and len(value) <= _ASKED][:2]
+    return " ".join(told)
 
 
 def _outcome(result: ToolResult, text: str) -> str:
     code = _EXIT.match(text)
-    status = "error" if result.is_error else f"exit {code[1]}" if code and code[1] != "0" else "ok"
-    return f"{status}, {text.count(chr(10)) + 1:,} lines, {len(text):,} characters"
+    status = "error, " if result.is_error else f"exit {code[1]}, " if code and code[1] != "0" else ""
+    return f"{status}{text.count(chr(10)) + 1} lines"
 
 
 def _errors(text: str) -> Iterator[str]:
