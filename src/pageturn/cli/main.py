@@ -12,7 +12,9 @@ from rich.console import Console
 from pageturn.cli import imports, journals
 from pageturn.cli.demo import show_demo
 from pageturn.cli.imports import claude_code_folder, codex_folder
+from pageturn.cli.pages import show_page
 from pageturn.errors import PageturnError
+from pageturn.pages import ResidencyLevel
 
 _STORE = click.argument("store")
 _SESSION = click.option("--session", "-s", help="The session; the newest one without it.")
@@ -60,6 +62,28 @@ def recall(store: str, query: str, session: str | None, limit: int, *, internal:
     with journals.opened(store) as opened:
         found = journals.show_hits(Console(), journals.journal_of(opened, session), query, limit, internal=internal)
     sys.exit(0 if found else 1)
+
+
+@cli.group()
+def page() -> None:
+    """Look at single pages."""
+
+
+@page.command("show")
+@_STORE
+@click.argument("handle")
+@_SESSION
+@click.option(
+    "--level",
+    type=click.Choice([level.value for level in ResidencyLevel]),
+    help="Only this level; all that are offered without it.",
+)
+@_INTERNAL
+def page_show(store: str, handle: str, session: str | None, level: str | None, *, internal: bool) -> None:
+    """Show what stands for a page at each level, with its tokens. A call and its results are shown together."""
+    with journals.opened(store) as opened:
+        levels = [ResidencyLevel(level)] if level else list(ResidencyLevel)
+        show_page(Console(), journals.journal_of(opened, session), handle, levels, internal=internal)
 
 
 @cli.command()

@@ -19,10 +19,11 @@ _CODE_ENDINGS = frozenset(
 )
 _TEXT_ENDINGS = frozenset("md mdx rst txt html htm xml adoc".split())
 _SEARCHED = re.compile(r"[\w./@~-]+\.\w{1,8}[:\-]\d+[:\-]|[\w./@~-]+\.\w{1,8}:")
-_LISTED = re.compile(r"[dl-][rwxs-]{9}|[\w./@~ -]+/?$|[│├└ ]*[├└]")
+_LISTED = re.compile(r"[dl-][rwxs-]{9}|\S*[/.]\S*$|[│├└ ]*[├└]")
 _LOGGED = re.compile(
     r"\s*(?:=== |--- (?:PASS|FAIL)|PASS|FAIL|ok\s|ERROR|WARN|INFO|DEBUG|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\s*at |Traceback|npm )"
 )
+_DRAWN_OVER = re.compile(r"[^\r\n]*+\r(?!\n)")  # what a progress bar showed before its last state
 _DIFFED = re.compile(r"diff --git |@@ |\+\+\+ |--- a/")
 _MARKED = re.compile(r"\s*(?:#{1,6} |[-*] |\d+\. |```|\||<\w|<!)")
 
@@ -31,6 +32,8 @@ def material_of(text: str, call: ToolCall | None = None) -> Material:
     """A text with what can be said about it; the call is the one that brought it."""
     arguments = call.parsed if call is not None else None
     path = _path_in(arguments)
+    if "\r" in text:
+        text = _DRAWN_OVER.sub("", text)
     return Material(text, _type_of(text, path), call.name if call is not None else "", arguments, path)
 
 
@@ -62,7 +65,7 @@ def _type_of(text: str, path: str | None) -> ContentType:
         return ContentType.LOG
     if (by_ending := _by_ending(path)) is not None:
         return by_ending
-    if _share(_LISTED, lines) >= _MOST and _share(re.compile(r".*[/.]|[dl-]r"), lines) >= _MOST:
+    if _share(_LISTED, lines) >= _MOST:
         return ContentType.LISTING
     if _share(_MARKED, lines) >= _MOST / 2:
         return ContentType.MARKUP

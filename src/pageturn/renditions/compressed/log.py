@@ -34,8 +34,7 @@ def _collapsed(lines: list[str]) -> list[str]:
     """The first line of each run of lines that are the same but for their numbers, and how many followed."""
     kept: list[str] = []
     shape, followed = None, 0
-    for whole in lines:
-        line = whole.rpartition("\r")[2] if "\r" in whole else whole  # a bar draws over itself
+    for line in lines:
         now = _DIGITS.sub("0", line)
         if now == shape and line.strip():
             followed += 1

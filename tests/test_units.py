@@ -1,0 +1,27 @@
+"""Calls and their results belong together."""
+
+import pageturn as pt
+from pageturn.units import units_of
+from tests.sessions import call, open_session
+
+
+def test_a_call_and_all_of_its_results_are_a_unit():
+    session = open_session()
+    session.append(
+        pt.user("go"),
+        pt.assistant("both", call(1), call(2)),
+        pt.tool_result("c2", "second"),
+        pt.user("meanwhile"),
+        pt.tool_result("c1", "first"),
+        pt.assistant("done"),
+    )
+    numbered = {page.seq: place for place, page in enumerate(session.pages())}
+    assert [[numbered[page.seq] for page in unit] for unit in units_of(session.pages())] == [[0], [1, 2, 4], [3], [5]]
+
+
+def test_a_result_belongs_to_the_newest_call_of_its_id():
+    session = open_session()
+    for _ in range(2):
+        session.append(pt.assistant(call(1)), pt.tool_result("c1", "again"))
+    session.append(pt.tool_result("c9", "of a call that nobody made"))
+    assert [len(unit) for unit in units_of(session.pages())] == [2, 2, 1]
