@@ -102,6 +102,9 @@ def _counter(profile: Profile, image_rule: ImageRule) -> "ProfileCounter":
     return ProfileCounter(profile, image_rule)
 
 
+_ENCODED = re.compile(r"[\w+/=-]{400,}+")  # pictures, sounds and secrets inside an item are not read as text
+
+
 class _Cost(NamedTuple):
     """What a part costs: tokens of the vocabulary, which the slope scales, and tokens beside them."""
 
@@ -163,7 +166,7 @@ class ProfileCounter:
             case Thinking(text=text):
                 return _Cost(self._count(text))
             case Native(item=item):
-                return _Cost(self._count(to_json(item).decode()))
+                return _Cost(self._count(_ENCODED.sub("", to_json(item).decode())))
             case Image():
                 return _Cost(0, self._image_rule(images.size_of(part)))
             case File():

@@ -83,7 +83,9 @@ OPENAI_RESPONSES = {
                 {
                     "type": "output_text",
                     "text": "Closely.",
-                    "annotations": [{"type": "url_citation", "url": "https://e.org"}],
+                    "annotations": [
+                        {"type": "url_citation", "url": "https://e.org", "title": "E", "start_index": 0, "end_index": 3}
+                    ],
                 },
             ],
         },
@@ -118,6 +120,14 @@ OPENAI_RESPONSES = {
     ],
 }
 
+CITATION = {
+    "type": "char_location",
+    "cited_text": "x",
+    "document_index": 0,
+    "document_title": "A",
+    "start_char_index": 0,
+    "end_char_index": 1,
+}
 ANTHROPIC = {
     "system": [
         {"type": "text", "text": "You are a coding agent."},
@@ -151,7 +161,7 @@ ANTHROPIC = {
             "content": [
                 {"type": "thinking", "thinking": "Two files.", "signature": "sig=="},
                 {"type": "redacted_thinking", "data": "opaque"},
-                {"type": "text", "text": "I look.", "citations": [{"type": "char_location", "cited_text": "x"}]},
+                {"type": "text", "text": "I look.", "citations": [CITATION]},
                 {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "pep 8"}},
                 {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
                 {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}},
@@ -177,8 +187,10 @@ ANTHROPIC = {
             ],
         },
         {"role": "user", "content": "And quickly."},
-        {"role": "assistant", "content": [{"type": "compaction", "content": "Summary so far."}]},
+        {"role": "assistant", "content": "I hurry."},
+        {"role": "user", "content": "Now."},
         {"role": "system", "content": "The clock says noon."},
+        {"role": "assistant", "content": "Noon."},
         {"role": "user", "content": "Go on."},
     ],
 }

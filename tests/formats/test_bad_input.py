@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from pageturn.wire import to_json
+from pageturn.wire import from_json, to_json
 from tests.formats.test_round_trips import EXAMPLES, FORMATS, by_name
 from tests.long import examples as number_of
 from tests.strategies import json_values
@@ -75,6 +75,6 @@ def check(vendor, value):
     except pt.InvalidInput:
         return
     for message in loaded if isinstance(loaded, list) else [loaded]:
-        to_json(message)
+        assert from_json(pt.Message, to_json(message)) == message
     for other in FORMATS:  # what was taken can be sent on
         msgspec.json.encode(other.dump(loaded if isinstance(loaded, list) else [loaded]))

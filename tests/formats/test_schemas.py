@@ -3,10 +3,11 @@
 import gzip
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from tests.formats.test_round_trips import EXAMPLES, FORMATS
@@ -41,11 +42,26 @@ def checks():
     }
 
 
+def whole(value):
+    """Look at all of a value: pydantic checks what a vendor calls an iterable only when somebody does."""
+    if isinstance(value, dict):
+        for inner in value.values():
+            whole(inner)
+    elif not isinstance(value, str | bytes) and isinstance(value, Iterable) and not hasattr(value, "model_dump"):
+        for inner in value:
+            whole(inner)
+
+
+def test_the_check_looks_all_the_way_down(checks):
+    with pytest.raises(ValidationError):
+        whole(checks[anthropic]({"messages": [{"role": "user", "content": [{"type": "nonsense"}]}]}))
+
+
 @pytest.mark.parametrize("origin", FORMATS, ids=lambda vendor: f"from {vendor.VENDOR}")
 def test_the_examples_have_the_published_types_with_every_vendor(checks, origin):
     messages = origin.load(EXAMPLES[origin])
     for vendor, check in checks.items():
-        check(vendor.dump(messages))
+        whole(check(vendor.dump(messages)))
 
 
 @pytest.mark.skipif(not TRACES, reason=f"no recorded sessions in {DATA / 'traces'}")
@@ -59,5 +75,5 @@ def test_recorded_sessions_have_the_published_types_and_come_back(checks, path):
         messages = openai_chat.load(session)
         for vendor, check in checks.items():
             request = vendor.dump(messages)
-            check(request)
+            whole(check(request))
             assert vendor.dump(vendor.load(request)) == request

@@ -218,7 +218,12 @@ def test_claude_code_counts_a_response_once_with_its_last_usage(store):
     taken = [(usage.input_tokens, usage.output_tokens) for usage in usages(store, BEES)]
     assert taken == [(100 + 20 + 300, 57), (150 + 20 + 300, 31), (60 + 20 + 300, 19)]
     assert journal(store, BEES).state.usage == Usage(
-        input_tokens=380, output_tokens=19, cache_read_tokens=300, cache_write_tokens=20, model="claude-test-1"
+        input_tokens=380,
+        output_tokens=19,
+        cache_read_tokens=300,
+        cache_write_tokens=20,
+        model="claude-test-1",
+        extra={"anthropic": {"service_tier": "standard"}},
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pageturn import data_urls
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
-from pageturn.formats.fields import Fields, only_text, own, plain
+from pageturn.formats.fields import WHOLE, Fields, inside_result, only_text, own, plain
 from pageturn.formats.joining import belongs, split
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -21,6 +21,8 @@ VENDOR = "anthropic"
 
 CONTINUED = "(The conversation began earlier.)"  # a request must begin with a user message
 
+_IN_THE_MIDDLE = "in the middle"  # in what `load` keeps: that the vendor itself had a system message there
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _IDS = r"[a-zA-Z0-9_-]{1,64}"
 _LONGEST_NAME = 128
 _MOST_BREAKPOINTS = 4
@@ -42,13 +44,13 @@ def load(given: Any) -> Message | list[Message]:
 def dump(context: Sequence[Message], *, breakpoints: Sequence[int] = ()) -> dict[str, Any]:
     """What the client's `messages.create` takes beside the model; up to each of these messages the prompt is cached."""
     ids = CallIds(_IDS)
-    marked = set(sorted(breakpoints)[-_MOST_BREAKPOINTS:])
+    marked = set(sorted(at if at >= 0 else len(context) + at for at in breakpoints)[-_MOST_BREAKPOINTS:])
     system: list[dict[str, Any]] = []
     messages: list[dict[str, Any]] = []
     before: Message | None = None
     for index, message in enumerate(context):
         text = only_text(message)
-        if text:
+        if text and text.strip():
             blocks = [{"type": "text", "text": text}]
         else:
             blocks = [block for part in message.content for block in _dump_part(part, ids)]
@@ -58,13 +60,16 @@ def dump(context: Sequence[Message], *, breakpoints: Sequence[int] = ()) -> dict
             _mark(blocks)
         role = _ROLES[message.role]
         if role == "system" and not messages:
-            system += blocks
+            system += [block for block in blocks if block["type"] == "text"]
         elif messages and messages[-1]["role"] == role and belongs(message, before):
             messages[-1]["content"] += blocks
         else:
+            kept = own(message, VENDOR)
+            if role == "system" and not kept.pop(_IN_THE_MIDDLE, False):
+                role = "user"  # only some models take others, and those only in some places
             if not messages and role == "assistant":
                 messages.append({"role": "user", "content": [{"type": "text", "text": CONTINUED}]})
-            messages.append({"role": role, "content": blocks, **own(message, VENDOR)})
+            messages.append({"role": role, "content": blocks, **kept})
         before = message
     request: dict[str, Any] = {"system": _short(system)} if system else {}
     return request | {"messages": [fields | {"content": _short(fields["content"])} for fields in messages]}
@@ -101,7 +106,8 @@ def _messages(raw: Any, path: str) -> Iterator[Message]:
     usage = _usage(fields)
     is_response = fields.take("type", str) == "message"
     metadata = {"response": fields.rest} if is_response and fields.rest else None
-    extra = None if is_response else fields.kept(VENDOR)
+    mark = {_IN_THE_MIDDLE: True} if role == "system" else {}
+    extra = None if is_response else fields.kept(VENDOR, **mark)
     yield Message(role=Role(role), content=tuple(blocks), usage=usage, metadata=metadata, extra=extra)
 
 
@@ -116,6 +122,7 @@ def _usage(fields: Fields) -> Usage | None:
         cache_read_tokens=read,
         cache_write_tokens=written,
         model=fields.take("model", str),
+        extra=usage.kept(VENDOR),
     )
 
 
@@ -143,7 +150,7 @@ def _block(raw: Any, path: str) -> Part:
         case "tool_result":
             return _result(fields)
         case "image" | "document" as kind if isinstance(source := fields.rest.get("source"), dict):
-            return _sourced(kind, source, fields) or Native(vendor=VENDOR, item=raw)
+            return _sourced(kind, source, fields) or Native(vendor=VENDOR, item=raw, text=_words(raw))
         case _:
             return Native(vendor=VENDOR, item=raw, text=_words(raw))
 
@@ -152,24 +159,10 @@ def _result(fields: Fields) -> ToolResult:
     content = fields.rest.pop("content", "")
     return ToolResult(
         tool_call_id=fields.text("tool_use_id"),
-        content=content if isinstance(content, str) else tuple(_inside_result(content, f"{fields.path}.content")),
+        content=content if isinstance(content, str) else inside_result(_blocks(content, f"{fields.path}.content")),
         is_error=fields.take("is_error", bool) or False,
         extra=fields.kept(VENDOR),
     )
-
-
-def _inside_result(content: Any, path: str) -> Iterator[Text | Image | File]:
-    for block in _blocks(content, path):
-        match block:
-            case Text() | Image() | File():
-                yield block
-            case Native(item=item, text=text):
-                yield Text(text=text, extra={VENDOR: {_WHOLE: item}})
-            case _:
-                raise InvalidInput(path, expected="text, images or documents", got=type(block).__name__)
-
-
-_WHOLE = "whole"  # in what `load` keeps of a result: a block that has no other form here
 
 
 def _sourced(kind: str, source: dict[str, Any], fields: Fields) -> Image | File | None:
@@ -189,12 +182,15 @@ def _sourced(kind: str, source: dict[str, Any], fields: Fields) -> Image | File 
 def _words(raw: dict[str, Any]) -> str:
     """What a block of the vendor's own tools says in words, for searching and for other vendors."""
     match raw:
-        case {"content": str() as text}:
+        case {"text": str() as text} | {"content": str() as text} | {"stdout": str() as text}:
             return text
         case {"name": str() as name, "input": dict() as arguments}:
             return f"{name} {from_object(arguments)}"
-        case {"source": {"type": "text", "data": str() as text}}:
+        case {"source": {"data": str() as text, "type": "text"}}:
             return text
+        case {"source": {"content": inner}} | {"content": inner}:
+            told = [_words(each) for each in (inner if isinstance(inner, list) else [inner]) if isinstance(each, dict)]
+            return "\n".join(filter(None, told))
         case _:
             return ""
 
@@ -205,10 +201,10 @@ def _words(raw: dict[str, Any]) -> str:
 def _dump_part(part: Part, ids: CallIds) -> list[dict[str, Any]]:
     kept = own(part, VENDOR)
     match part:
-        case Text() if _WHOLE in kept:
-            return [dict(kept[_WHOLE])]
+        case Text() if WHOLE in kept:
+            return [dict(kept[WHOLE])]
         case Text(text=text):
-            return [{"type": "text", "text": text, **kept}] if text else []
+            return [{"type": "text", "text": text, **kept}] if text.strip() else []
         case Thinking(text=text, signature=signature, redacted=redacted):
             return [*_dump_thinking(text, signature, redacted, kept)] if _is_ours(part) else []
         case ToolCall():
@@ -216,9 +212,9 @@ def _dump_part(part: Part, ids: CallIds) -> list[dict[str, Any]]:
             return [{"type": "tool_use", "id": ids.of_call(part.id), "name": name, "input": as_object(part), **kept}]
         case ToolResult():
             return [_dump_result(part, ids) | kept]
-        case Image(url=url) if (source := _source(url, kept)) is not None:
+        case Image(url=url) if (source := _source(url, kept, _IMAGES)) is not None:
             return [{"type": "image", "source": source, **kept}]
-        case File(path=path) if (source := _source(path, kept)) is not None:
+        case File(path=path) if (source := _source(path, kept, ("application/pdf",))) is not None:
             return [{"type": "document", "source": source, **kept}]
         case Native(vendor=vendor, item=item) if vendor == VENDOR:
             return [dict(item)]
@@ -249,22 +245,27 @@ def _dump_result(result: ToolResult, ids: CallIds) -> dict[str, Any]:
     return fields | ({"is_error": True} if result.is_error else {})
 
 
-def _source(url: str, kept: dict[str, Any]) -> dict[str, Any] | None:
+def _source(url: str, kept: dict[str, Any], mime_types: Sequence[str]) -> dict[str, Any] | None:
     if kept.pop("source", None) == "file":
         return {"type": "file", "file_id": url}
     if is_web(url):
         return {"type": "url", "url": url}
     header, _, data = url.partition(",")
-    if is_inline(url) and header.endswith(";base64") and data_urls.read(url) is not None:
-        return {"type": "base64", "media_type": header.removeprefix("data:").removesuffix(";base64"), "data": data}
-    return None
+    data = "".join(data.split())
+    content = data_urls.read(f"{header},{data}") if is_inline(url) else None
+    if content is None:
+        return None
+    if content.mime_type.startswith("text/") and "application/pdf" in mime_types:
+        return {"type": "text", "media_type": "text/plain", "data": content.data.decode("utf-8", "replace")}
+    is_taken = content.mime_type in mime_types and header.endswith(";base64")
+    return {"type": "base64", "media_type": content.mime_type, "data": data} if is_taken else None
 
 
 def _mark(blocks: list[dict[str, Any]]) -> None:
     """Let the cache end behind the last of these blocks that can say so; thinking cannot."""
     for block in reversed(blocks):
         if "thinking" not in block["type"]:
-            block["cache_control"] = {"type": "ephemeral"}
+            block.setdefault("cache_control", {"type": "ephemeral"})
             return
 
 

@@ -20,6 +20,7 @@ class CallIds:
         self._fits = re.compile(pattern).fullmatch
         self._used: set[str] = set()
         self._open: defaultdict[str, list[str]] = defaultdict(list)
+        self._answered: dict[str, str] = {}
 
     def of_call(self, id_: str) -> str:
         """The id under which a call goes out."""
@@ -32,17 +33,26 @@ class CallIds:
         return shown
 
     def of_result(self, id_: str) -> str:
-        """The id of the call that a result answers: the oldest that has none yet, else the newest."""
+        """The id of the call that a result answers: the oldest that has none yet, else the last that was answered."""
         waiting = self._open[id_]
-        if not waiting:
-            return self.of_call(id_)
-        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+        if waiting:
+            self._answered[id_] = waiting.pop(0)
+        elif id_ not in self._answered:
+            self._answered[id_] = self.of_call(id_)
+            waiting.clear()
+        return self._answered[id_]
 
 
 @lru_cache(maxsize=1_024)
-def fitting_name(name: str, longest: int) -> str:
-    """The name of a tool with nothing in it that a vendor would refuse."""
-    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:longest] or "_"
+def fitting_name(name: str, longest: int, also: str = "") -> str:
+    """The name of a tool with nothing in it that a vendor would refuse; `also` is what it takes beside letters.
+
+    A host that gives its tools names that a vendor refuses must offer them under these.
+    """
+    fitting = re.sub(rf"[^a-zA-Z0-9_{re.escape(also)}-]", "_", name) or "_"
+    if len(fitting) <= longest:
+        return fitting
+    return f"{fitting[: longest - 9]}_{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
 
 
 def as_object(call: ToolCall) -> dict[str, Any]:

@@ -1,10 +1,11 @@
 """Fields: a vendor's JSON read field by field, so that what nobody asked for is kept and not dropped."""
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from pageturn.complaints import show
 from pageturn.errors import InvalidInput
-from pageturn.messages import Message, Text
+from pageturn.messages import File, Image, Message, Native, Part, Text
 
 T = TypeVar("T")
 
@@ -68,6 +69,23 @@ def own(value: Any, vendor: str) -> dict[str, Any]:
     return dict(fields) if isinstance(fields, dict) else {}
 
 
+WHOLE = "whole"  # in what `load` keeps of a text: the item that it stands for
+
+
+def inside_result(parts: Iterable[Part]) -> tuple[Text | Image | File, ...]:
+    """Parts as a result may hold them: an item that only its vendor understands stands there as its words."""
+    kept: list[Text | Image | File] = []
+    for part in parts:
+        match part:
+            case Text() | Image() | File():
+                kept.append(part)
+            case Native(vendor=vendor, item=item, text=text):
+                kept.append(Text(text=text, extra={vendor: {WHOLE: item}}))
+            case _:
+                raise InvalidInput("$.content", expected="text, images or files", got=type(part).__name__)
+    return tuple(kept)
+
+
 def only_text(message: Message) -> str | None:
     """The text of a message that is nothing but one text, as most are; None for any other."""
     if message.extra or len(message.content) != 1:
@@ -77,9 +95,30 @@ def only_text(message: Message) -> str | None:
 
 
 def plain(given: Any) -> Any:
-    """A client's object as JSON; what is JSON already is left alone."""
+    """A client's object as JSON, wherever it stands; what is JSON already is left alone."""
     if isinstance(given, list | tuple):
         return [plain(each) for each in given]
-    if hasattr(given, "model_dump"):
-        return given.model_dump(mode="json", exclude_none=True, exclude_unset=True)
-    return given
+    if isinstance(given, dict):
+        return {
+            name: plain(each) if isinstance(each, list | tuple) or _is_object(each) else each
+            for name, each in given.items()
+        }
+    return (
+        _without(given.model_dump(mode="json", exclude_none=True, exclude_unset=True)) if _is_object(given) else given
+    )
+
+
+def _is_object(given: Any) -> bool:
+    return hasattr(given, "model_dump")
+
+
+def _without(value: Any) -> Any:
+    """A response without what only the client added to it."""
+    if isinstance(value, list):
+        return [_without(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _without(each) for name, each in value.items() if name not in _OF_THE_CLIENT}
+    return value
+
+
+_OF_THE_CLIENT = ("parsed", "parsed_arguments", "sdk_http_response", "automatic_function_calling_history")

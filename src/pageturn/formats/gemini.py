@@ -29,10 +29,11 @@ VENDOR = "gemini"
 CONTINUED = "(The conversation began earlier.)"  # a request must begin with a user content
 
 _UNSIGNED = b"skip_thought_signature_validator"  # what the vendor wants with a call that another model made
+_OF_A_RESPONSE = ("candidates", "prompt_feedback", "usage_metadata", "model_version")
 _AS = "as"  # in what `load` keeps: how a part differs from the usual form
 _NO_ID = "no id"
 _IDS = r".{1,128}"
-_LONGEST_NAME = 64
+_LONGEST_NAME = 128
 _NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # whose names are the tools' and the host's
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -40,13 +41,14 @@ _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 def load(given: Any) -> Message | list[Message]:
     """A content as one message or several, a list or a request as several; a response, or its chunks, as one with usage."""
     match plain(given):
-        case [{"candidates": _}, *_] as chunks:
+        case [dict() as first, *_] as chunks if _is_response(first):
             return _response(_accumulated(chunks))
-        case {"candidates": _} as response:
+        case dict() as response if _is_response(response):
             return _response(response)
         case list() as contents:
             return [one for index, raw in enumerate(contents) for one in _messages(raw, f"$[{index}]")]
-        case {"contents": list() as contents} as request:
+        case {"contents": str() | list() | dict() as given_contents} as request:
+            contents = _listed(given_contents)
             messages = [one for index, raw in enumerate(contents) for one in _messages(raw, f"$.contents[{index}]")]
             return [*_system(Fields(_snake(request), "$")), *messages]
         case content:
@@ -91,12 +93,23 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
 # -- in
 
 
+def _listed(contents: str | list[Any] | dict[str, Any]) -> list[Any]:
+    """Contents as the vendor takes them: a list, or one content, or its text alone."""
+    if isinstance(contents, str):
+        return [{"role": "user", "parts": [{"text": contents}]}]
+    return contents if isinstance(contents, list) else [contents]
+
+
+def _is_response(value: dict[str, Any]) -> bool:
+    return any(_snake_name(name) in _OF_A_RESPONSE for name in value)
+
+
 def _response(response: dict[str, Any]) -> Message:
     fields = Fields(_snake(response), "$")
-    candidates = fields.need("candidates", list)
-    if len(candidates) != 1:
+    candidates = fields.take("candidates", list) or []
+    if len(candidates) > 1 or not (candidates or "prompt_feedback" in fields.rest):
         raise InvalidInput("$.candidates", expected="one candidate", got=f"{len(candidates)}")
-    candidate = Fields(candidates[0], "$.candidates[0]")
+    candidate = Fields(candidates[0] if candidates else {}, "$.candidates[0]")  # a blocked prompt has none
     content = candidate.take("content", dict) or {}
     parts = _parts(content.get("parts") or [], "$.candidates[0].content.parts")
     usage = _usage(fields)
@@ -113,6 +126,7 @@ def _usage(fields: Fields) -> Usage | None:
         output_tokens=usage.count("candidates_token_count") + usage.count("thoughts_token_count"),
         cache_read_tokens=usage.count("cached_content_token_count"),
         model=fields.take("model_version", str),
+        extra=usage.kept(VENDOR),
     )
 
 
@@ -186,8 +200,10 @@ def _result(fields: Fields, seen: Counter[str]) -> ToolResult:
     if not isinstance(text, str):
         text, is_error, mark = msgspec.json.encode(response).decode(), False, mark | {_AS: "object"}
     content: Any = text
-    if media:
-        pictures = [_media(Fields(part, f"{answer.path}.parts")) for part in media]
+    pictures = [_media(Fields(part, f"{answer.path}.parts")) for part in media]
+    if None in pictures:  # something that we do not know; it goes back as it came
+        answer.rest["parts"] = media
+    elif pictures:
         content = (Text(text=text), *(picture for picture in pictures if picture is not None))
     extra = {VENDOR: fields.rest | mark | {"name": name} | ({"function_response": answer.rest} if answer.rest else {})}
     return ToolResult(tool_call_id=id_, content=content, is_error=is_error, extra=extra)
@@ -231,16 +247,22 @@ def _accumulated(chunks: Sequence[Any]) -> dict[str, Any]:
     """The response that the chunks of a stream come to: plain texts that follow each other are one."""
     parts: list[dict[str, Any]] = []
     whole: dict[str, Any] = {}
-    for chunk in chunks:
-        fields = Fields(_snake(chunk), "$")
-        for candidate in fields.take("candidates", list) or []:
-            for part in ((candidate or {}).get("content") or {}).get("parts") or []:
-                if parts and part.keys() <= {"text", "thought"} and parts[-1].keys() == part.keys():
-                    parts[-1]["text"] += part["text"]
+    told: dict[str, Any] = {}
+    for number, chunk in enumerate(chunks):
+        fields = Fields(_snake(chunk), f"$[{number}]")
+        for raw in fields.take("candidates", list) or []:
+            candidate = Fields(raw, f"{fields.path}.candidates[0]")
+            if candidate.take("index", int):
+                raise InvalidInput(f"{candidate.path}.index", expected="one candidate", got="several")
+            for part in candidate.inner("content").take("parts", list) or []:
+                piece = Fields(part, f"{candidate.path}.content.parts").rest
+                if parts and piece.keys() <= {"text", "thought"} and parts[-1].keys() == piece.keys():
+                    parts[-1]["text"] += str(piece["text"])
                 else:
-                    parts.append(dict(part))
+                    parts.append(piece)
+            told |= candidate.rest
         whole |= fields.rest
-    return whole | {"candidates": [{"content": {"role": "model", "parts": parts}}]}
+    return whole | {"candidates": [{**told, "content": {"role": "model", "parts": parts}}]}
 
 
 def _snake(value: Any) -> Any:
@@ -292,7 +314,7 @@ def _dump_part(part: Part, ids: CallIds, names: dict[str, str]) -> list[dict[str
 
 
 def _dump_call(call: ToolCall, kept: dict[str, Any], ids: CallIds) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": fitting_name(call.name, _LONGEST_NAME), "args": as_object(call)}
+    shown: dict[str, Any] = {"name": fitting_name(call.name, _LONGEST_NAME, ".:"), "args": as_object(call)}
     id_ = ids.of_call(call.id)
     if not kept.pop(_NO_ID, False):
         shown["id"] = id_
@@ -315,16 +337,22 @@ def _sign_first_call(message: Message, parts: list[dict[str, Any]]) -> None:
 
 
 def _dump_result(result: ToolResult, kept: dict[str, Any], ids: CallIds, names: dict[str, str]) -> dict[str, Any]:
-    text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-    media = [_dump_media(part, own(part, VENDOR)) for part in result.parts if not isinstance(part, Text)]
+    words, media = [], []
+    for part in result.parts:
+        shown_media = None if isinstance(part, Text) else _dump_media(part, own(part, VENDOR))
+        if shown_media is not None:
+            media.append(shown_media)
+        else:
+            words.append(part.text if isinstance(part, Text) else placeholder(part))
+    text = "\n".join(words)
     response = msgspec.json.decode(text) if kept.pop(_AS, None) else {"error" if result.is_error else "output": text}
     name = kept.pop("name", None) or names.get(result.tool_call_id, "unknown")
     id_ = ids.of_result(result.tool_call_id)
-    shown: dict[str, Any] = {"name": fitting_name(name, _LONGEST_NAME), "response": response}
+    shown: dict[str, Any] = {"name": fitting_name(name, _LONGEST_NAME, ".:"), "response": response}
     if not kept.pop(_NO_ID, False):
         shown["id"] = id_
-    if any(media):
-        shown["parts"] = [each for each in media if each is not None]
+    if media:
+        shown["parts"] = media
     return {"function_response": shown | kept.pop("function_response", {}), **kept}
 
 
@@ -332,14 +360,12 @@ def _dump_media(part: Image | File, kept: dict[str, Any]) -> dict[str, Any] | No
     url = part.url if isinstance(part, Image) else part.path
     content = data_urls.read(url)
     if content is not None:
-        return {
-            "inline_data": {"mime_type": content.mime_type, "data": content.data, **kept.pop("inline_data", {})},
-            **kept,
-        }
+        mime_type = url.partition(",")[0].removeprefix("data:").removesuffix(";base64") or content.mime_type
+        return {"inline_data": {"mime_type": mime_type, "data": content.data, **kept.pop("inline_data", {})}, **kept}
     if kept.pop(_AS, None) != "file_data":
         return None
-    mime_type = {"mime_type": part.mime_type} if part.mime_type else {}
-    return {"file_data": {"file_uri": url, **mime_type, **kept.pop("file_data", {})}, **kept}
+    known = {"mime_type": part.mime_type} if part.mime_type else {}
+    return {"file_data": {"file_uri": url, **known, **kept.pop("file_data", {})}, **kept}
 
 
 def _signed(part: dict[str, Any]) -> dict[str, Any]:

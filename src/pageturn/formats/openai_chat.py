@@ -5,13 +5,14 @@ here and no pictures; pictures follow the results of their batch in a user messa
 """
 
 from collections.abc import Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, fitting_name
-from pageturn.formats.fields import Fields, only_text, own, plain
+from pageturn.formats.fields import WHOLE, Fields, inside_result, only_text, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -30,7 +31,7 @@ _LONGEST_NAME = 64
 def load(given: Any) -> Message | list[Message]:
     """A message, or a list or a request as messages; a response, or the chunks of its stream, as a message with usage."""
     match plain(given):
-        case [{"object": "chat.completion.chunk"}, *_] as chunks:
+        case [{"choices": [{"delta": _}, *_] | []}, *_] as chunks:
             return _response(_accumulated(chunks))
         case list() as messages:
             return [_message(raw, f"$[{index}]") for index, raw in enumerate(messages)]
@@ -56,8 +57,9 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
         for result in results:
             messages.append(_dump_result(message, result, ids))
             pictures += [shown for part in result.parts if isinstance(part, Image) for shown in _dump_part(part)]
+        role = "user" if message.role is Role.TOOL else str(message.role)  # a tool that answers no call
         if text is not None:
-            messages.append({"role": str(message.role), "content": text})
+            messages.append({"role": role, "content": text})
         elif message.role is not Role.TOOL:
             messages += _dump_message(message, ids)
     if pictures:
@@ -90,6 +92,7 @@ def _usage(fields: Fields) -> Usage | None:
         cache_read_tokens=details.count("cached_tokens"),
         cache_write_tokens=details.count("cache_write_tokens"),
         model=fields.take("model", str),
+        extra=usage.kept(VENDOR, **_inside("prompt_tokens_details", details)),
     )
 
 
@@ -101,7 +104,7 @@ def _message(raw: Any, path: str) -> Message:
         case "function":
             return _result(fields, fields.text("name"), form="function")
         case "system" | "developer" | "user" | "assistant" as role:
-            parts = (*_beside_content(fields), *_content(fields), *_calls(fields))
+            parts = (*_beside_content(fields), *_content(fields), *_audio(fields), *_calls(fields))
             synthetic = role == "user" and is_synthetic(parts)
             extra = fields.kept(VENDOR)
             return Message(role=Role(role), content=parts, synthetic=synthetic, extra=extra)
@@ -112,7 +115,7 @@ def _message(raw: Any, path: str) -> Message:
 def _result(fields: Fields, call: str, form: str | None = None) -> Message:
     content = fields.rest.pop("content", "")
     if not isinstance(content, str):
-        content = _parts(content, f"{fields.path}.content")
+        content = inside_result(_parts(content, f"{fields.path}.content"))
     result = ToolResult(tool_call_id=call, content=content)
     return Message(role=Role.TOOL, content=(result,), extra=fields.kept(VENDOR, **{_AS: form} if form else {}))
 
@@ -122,6 +125,13 @@ def _beside_content(fields: Fields) -> Iterator[Part]:
         if isinstance(fields.rest.get(name), str):
             kind = Text if name == "refusal" else Thinking
             yield kind(text=fields.text(name), extra={VENDOR: {_AS: name}})
+
+
+def _audio(fields: Fields) -> Iterator[Part]:
+    """What the model said aloud: its id goes back, its transcript is for everybody else."""
+    if isinstance(fields.rest.get("audio"), dict):
+        audio = fields.inner("audio")
+        yield Native(vendor=VENDOR, item={"audio": {"id": audio.text("id")}}, text=audio.take("transcript", str) or "")
 
 
 def _content(fields: Fields) -> tuple[Part, ...]:
@@ -181,13 +191,19 @@ def _accumulated(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
     calls: dict[int, dict[str, Any]] = {}
     for number, chunk in enumerate(chunks):
         fields = Fields(chunk, f"$[{number}]")
-        response |= {name: fields.rest[name] for name in ("usage", "model") if name in fields.rest}
-        for choice in fields.take("choices", list) or []:
-            delta = Fields(choice, f"{fields.path}.choices[0]").inner("delta")
+        choices = fields.take("choices", list) or []
+        response |= fields.rest
+        for choice in choices:
+            told = Fields(choice, f"{fields.path}.choices[0]")
+            if told.take("index", int):
+                raise InvalidInput(f"{told.path}.index", expected="one choice", got="several")
+            delta = told.inner("delta")
             for index, raw in enumerate(delta.take("tool_calls", list) or []):
                 call = Fields(raw, f"{delta.path}.tool_calls[{index}]")
-                _grow(calls.setdefault(call.take("index", int) or 0, {}), call.rest)
+                place = call.take("index", int)
+                _grow(calls.setdefault(place if place is not None else len(calls), {}), call.rest)
             _grow(message, delta.rest)
+            response["choices"][0] |= told.rest
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
     return response
@@ -199,12 +215,12 @@ def _grow(whole: dict[str, Any], piece: dict[str, Any]) -> None:
         match whole.get(name), value:
             case dict() as inner, dict():
                 _grow(inner, value)
-            case (str() as so_far, str()) if name not in ("role", "type", "id"):
+            case (str() as so_far, str()) if name not in ("role", "type", "id", "name"):
                 whole[name] = so_far + value
             case list() as so_far, list():
                 whole[name] = so_far + value
             case _:
-                whole[name] = value
+                whole[name] = deepcopy(value)
 
 
 # -- out
@@ -218,6 +234,10 @@ def _dump_message(message: Message, ids: CallIds) -> Iterator[dict[str, Any]]:
         match part:
             case ToolResult():
                 continue
+            case Image() if message.role is not Role.USER:
+                content.append({"type": "text", "text": placeholder(part)})
+            case Native(vendor=vendor, item={"audio": audio}) if vendor == VENDOR:
+                fields["audio"] = audio
             case ToolCall():
                 _dump_call(part, fields, ids)
             case Text() | Thinking() if (name := own(part, VENDOR).get(_AS)) in _BESIDE_CONTENT:
@@ -229,8 +249,9 @@ def _dump_message(message: Message, ids: CallIds) -> Iterator[dict[str, Any]]:
             fields["content"] = text
         case [_, *_]:
             fields["content"] = content
+    fields |= own(message, VENDOR)
     if fields:
-        yield {"role": str(message.role), **fields, **own(message, VENDOR)}
+        yield {"role": str(message.role), **fields}
 
 
 def _dump_call(call: ToolCall, fields: dict[str, Any], ids: CallIds) -> None:
@@ -248,7 +269,8 @@ def _dump_result(message: Message, result: ToolResult, ids: CallIds) -> dict[str
     kept = own(message, VENDOR)
     content: Any = result.content
     if not isinstance(content, str):
-        content = [shown for part in content if not isinstance(part, Image) for shown in _dump_part(part)]
+        words = [shown for part in content if not isinstance(part, Image) for shown in _dump_part(part)]
+        content = words or ("[image below]" if content else "")
     if kept.pop(_AS, None) == "function":
         return {"role": "function", "name": result.tool_call_id, "content": content, **kept}
     return {"role": "tool", "tool_call_id": ids.of_result(result.tool_call_id), "content": content, **kept}
@@ -258,11 +280,13 @@ def _dump_part(part: Part) -> list[dict[str, Any]]:
     kept = own(part, VENDOR)
     form = kept.pop(_AS, None)
     match part:
+        case Text() if WHOLE in kept:
+            return [dict(kept[WHOLE])]
         case Text(text=text) if form == "refusal part":
             return [{"type": "refusal", "refusal": text, **kept}]
         case Text(text=text):
             return [{"type": "text", "text": text, **kept}]
-        case Image(url=url) if is_inline(url) or is_web(url):
+        case Image(url=url) if is_inline(url) or is_web(url) or part.extra:
             return [{"type": "image_url", "image_url": {"url": url, **kept.pop("image_url", {})}, **kept}]
         case File(path=path) if form or is_inline(path):
             return [{"type": "file", "file": {form or "file_data": path, **kept.pop("file", {})}, **kept}]

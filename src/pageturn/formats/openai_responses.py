@@ -10,7 +10,7 @@ from typing import Any
 
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, fitting_name
-from pageturn.formats.fields import Fields, only_text, own, plain
+from pageturn.formats.fields import WHOLE, Fields, inside_result, only_text, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -24,7 +24,19 @@ _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}  # where ea
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _BY_THE_HOST = ("_output", "_response", "additional_tools", "configuration_update", "compaction_trigger")
 _SAID = {"text": "output_text", "refusal": "refusal"}
-_TOLD = ("id", "created_at", "status", "incomplete_details", "error", "service_tier")  # the rest repeats the request
+_TOLD = (  # of a response; the rest repeats the request
+    *(
+        "id",
+        "model",
+        "created_at",
+        "completed_at",
+        "status",
+        "incomplete_details",
+        "error",
+        "service_tier",
+        "conversation",
+    ),
+)
 _IDS = r".{1,64}"
 _LONGEST_NAME = 64
 
@@ -38,6 +50,8 @@ def load(given: Any) -> Message | list[Message]:
             return _response(Fields(response, "$"))
         case [*_, {"type": str(), "response": dict() as response}]:
             return _response(Fields(response, "$[-1].response"))
+        case [{"type": str() as kind}, *_] if kind.startswith("response."):
+            raise InvalidInput("$[-1]", expected="an event with the whole response", got="a stream that was cut off")
         case {"input": str() | list() as items} as request:
             return _request(Fields(request, "$"), items)
         case list() as items:
@@ -53,7 +67,8 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
     items: list[dict[str, Any]] = []
     for message in context:
         if (text := only_text(message)) is not None:
-            items.append({"type": "message", "role": str(message.role), "content": text})
+            role = "user" if message.role is Role.TOOL else str(message.role)  # a tool that answers no call
+            items.append({"type": "message", "role": role, "content": text})
         elif own(message, VENDOR).get(_AS) == "instructions":
             request["instructions"] = message.text
         elif message.role is Role.ASSISTANT:
@@ -68,10 +83,11 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
 
 
 def _response(fields: Fields) -> Message:
+    response = fields.rest.copy()
     output = fields.need("output", list)
     parts = [part for index, raw in enumerate(output) for part in _answer_parts(raw, f"{fields.path}.output[{index}]")]
     usage = _usage(fields)
-    told = {name: fields.rest[name] for name in _TOLD if name in fields.rest}
+    told = {name: response[name] for name in _TOLD if name in response}
     return Message(role=Role.ASSISTANT, content=tuple(parts), usage=usage, metadata={"response": told})
 
 
@@ -86,6 +102,7 @@ def _usage(fields: Fields) -> Usage | None:
         cache_read_tokens=details.count("cached_tokens"),
         cache_write_tokens=details.count("cache_write_tokens"),
         model=fields.take("model", str),
+        extra=usage.kept(VENDOR, **({"input_tokens_details": details.rest} if details.rest else {})),
     )
 
 
@@ -118,6 +135,8 @@ def is_answer(raw: Any) -> bool:
     match raw:
         case {"role": role}:
             return bool(role == "assistant")
+        case {"execution": "server"} | {"type": "program_output"}:
+            return True
         case {"type": str() as kind}:
             return not kind.endswith(_BY_THE_HOST)
         case _:
@@ -190,7 +209,7 @@ def _message(raw: Any, path: str) -> Message:
         return Message(role=Role(role), content=parts, synthetic=synthetic, extra=fields.kept(VENDOR))
     if kind in _RESULTS:
         call, output = fields.text("call_id"), fields.rest.pop("output", "")
-        content = output if isinstance(output, str) else _inputs(output, f"{path}.output")
+        content = output if isinstance(output, str) else inside_result(_inputs(output, f"{path}.output"))
         form = {} if kind == "function_call_output" else {_AS: kind}
         result = ToolResult(tool_call_id=call, content=content, extra=fields.kept(VENDOR, **form))
         return Message(role=Role.TOOL, content=(result,))
@@ -278,6 +297,8 @@ def _dump_input(part: Part) -> list[dict[str, Any]]:
     kept = own(part, VENDOR)
     form = kept.pop(_AS, None)
     match part:
+        case Text() if WHOLE in kept:
+            return [dict(kept[WHOLE])]
         case Text(text=text):
             return [{"type": "input_text", "text": text, **kept}]
         case Image(url=url) if form or is_inline(url) or is_web(url):

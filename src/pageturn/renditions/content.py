@@ -7,6 +7,7 @@ from typing import Any
 
 from pageturn.messages import ToolCall
 from pageturn.renditions.contract import ContentType, Material
+from pageturn.renditions.scanning import without_middle
 
 _SAMPLE_LINES = 60
 _MOST = 0.6  # the share of sampled lines that decides
@@ -18,12 +19,13 @@ _CODE_ENDINGS = frozenset(
     " svelte css scss toml ini cfg".split()
 )
 _TEXT_ENDINGS = frozenset("md mdx rst txt html htm xml adoc".split())
-_SEARCHED = re.compile(r"[\w./@~-]+\.\w{1,8}[:\-]\d+[:\-]|[\w./@~-]+\.\w{1,8}:")
+_SEARCHED = re.compile(r"[\w./@~-]++(?<=\w)[:\-]\d+[:\-]|[\w./@~-]*\.\w{1,8}:(?!:)")
 _LISTED = re.compile(r"[dl-][rwxs-]{9}|\S*[/.]\S*$|[│├└ ]*[├└]")
 _LOGGED = re.compile(
-    r"\s*(?:=== |--- (?:PASS|FAIL)|PASS|FAIL|ok\s|ERROR|WARN|INFO|DEBUG|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\s*at |Traceback|npm )"
+    r"\s*(?:=== |--- (?:PASS|FAIL)|PASS|FAIL|ok\s|ERROR|WARN|INFO|DEBUG|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\s*at |Traceback|npm |.*\b(?:PASSED|FAILED|SKIPPED)\b)"
 )
 _DRAWN_OVER = re.compile(r"[^\r\n]*+\r(?!\n)")  # what a progress bar showed before its last state
+_BLANKS = re.compile(r"\n{3,}+")
 _DIFFED = re.compile(r"diff --git |@@ |\+\+\+ |--- a/")
 _MARKED = re.compile(r"\s*(?:#{1,6} |[-*] |\d+\. |```|\||<\w|<!)")
 
@@ -32,8 +34,11 @@ def material_of(text: str, call: ToolCall | None = None) -> Material:
     """A text with what can be said about it; the call is the one that brought it."""
     arguments = call.parsed if call is not None else None
     path = _path_in(arguments)
+    text = without_middle(text)
     if "\r" in text:
         text = _DRAWN_OVER.sub("", text)
+    if "\n\n\n" in text:
+        text = _BLANKS.sub("\n\n", text)
     return Material(text, _type_of(text, path), call.name if call is not None else "", arguments, path)
 
 

@@ -1,6 +1,16 @@
-"""Scanning: on which lines of a text a pattern stands, found in one pass over all of it."""
+"""Scanning: on which lines of a text a pattern stands, found in one pass; and how much of a text is looked at at all."""
 
 import re
+
+_LOOKED_AT = 500_000  # characters
+
+
+def without_middle(text: str) -> str:
+    """A text that nobody would read to its end, without its middle; any other as it is."""
+    if len(text) <= _LOOKED_AT:
+        return text
+    half = _LOOKED_AT // 2
+    return f"{text[:half]}\n[... {len(text) - _LOOKED_AT:,} characters ...]\n{text[-half:]}"
 
 
 def lines_with(pattern: re.Pattern[str], text: str) -> set[int]:

@@ -15,6 +15,7 @@ from pageturn.renditions.content import material_of
 from pageturn.renditions.contract import ContentType
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.names import choose_names
+from pageturn.renditions.scanning import without_middle
 
 _SHARE = 0.16  # of the characters of a text; with the other fields about a tenth of its tokens
 _LEAST = 60
@@ -50,8 +51,8 @@ def _page(
         call = calls.get(result.tool_call_id)
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
         yield f"{voiced.handle} {asked(call) if call else 'result'}: {_outcome(result, text)}"
-        if result.is_error or material_of(text, call).type is ContentType.LOG:
-            yield from _errors(text)
+        if result.is_error or material_of(without_middle(text), call).type is ContentType.LOG:
+            yield from _errors(without_middle(text))
         yield from _names(text, vocabulary, told=asked(call) if call else "")
     words = message.text
     if words:
@@ -123,6 +124,6 @@ def _digest(text: str) -> str:
 def _names(text: str, vocabulary: Vocabulary, *, told: str) -> Iterator[str]:
     """The names of a text that are worth their room, the likeliest first."""
     room = min(max(_LEAST, int(len(text) * _SHARE)), _MOST)
-    chosen = choose_names(text, vocabulary, room, told=told)
+    chosen = choose_names(without_middle(text), vocabulary, room, told=told)
     if chosen:
         yield "names: " + escaped(" ".join(chosen))

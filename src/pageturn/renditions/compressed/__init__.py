@@ -30,6 +30,7 @@ BUILT_IN = Renderers(
 
 _SHARE = 0.38  # of the characters of a text
 _NAMES = 0.45  # of the room, at most; the rest is for lines
+_MOST = 60_000  # characters of an outline
 _SHORT = 400  # characters; what is shorter stays as it is
 
 
@@ -46,7 +47,7 @@ class Compressor(NamedTuple):
 
     def outline(self, material: Material, room: int | None = None) -> str:
         """The lines of a text that matter most, and the names that they leave out, in so many characters."""
-        room = room if room is not None else int(len(material.text) * _SHARE)
+        room = room if room is not None else min(int(len(material.text) * _SHARE), _MOST)
         for_names = min(_room_of_names(material.text), int(room * _NAMES))
         kept = pick(self.renderers.outline(material), room - for_names)
         names = choose_names(material.text, self.vocabulary, max(for_names, room - len(kept)), told=kept)
@@ -55,7 +56,7 @@ class Compressor(NamedTuple):
     def _part(self, part: Part, calls: Mapping[str, ToolCall]) -> Part:
         match part:
             case Text(text=text):
-                return Text(text=self._shorter(material_of(text)))
+                return Text(text=self._shorter(text))
             case ToolResult(tool_call_id=call, is_error=is_error):
                 inner = tuple(self._inside(each, calls.get(call)) for each in part.parts)
                 content = inner[0].text if isinstance(part.content, str) else inner
@@ -66,13 +67,11 @@ class Compressor(NamedTuple):
                 return part
 
     def _inside(self, part: Text | Image | File, call: ToolCall | None) -> Text:
-        return Text(text=self._shorter(material_of(part.text, call))) if isinstance(part, Text) else _described(part)
+        return Text(text=self._shorter(part.text, call)) if isinstance(part, Text) else _described(part)
 
-    def _shorter(self, material: Material) -> str:
-        if len(material.text) < _SHORT:
-            return material.text
-        told = self.outline(material)
-        return told if len(told) < len(material.text) else material.text
+    def _shorter(self, text: str, call: ToolCall | None = None) -> str:
+        told = self.outline(material_of(text, call)) if len(text) >= _SHORT else text
+        return told if len(told) < len(text) else text
 
 
 def _room_of_names(text: str) -> int:
