@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from benchmarks import formats, journal, stopwatch, values
+from benchmarks import formats, journal, levels, stopwatch, values
 
 
 def main() -> None:
@@ -11,6 +11,7 @@ def main() -> None:
     values.show(console)
     journal.show(console)
     formats.show(console)
+    levels.show(console)
 
 
 if __name__ == "__main__":

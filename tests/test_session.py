@@ -791,3 +791,25 @@ def test_a_goal_with_something_else_than_lists_is_a_damaged_line(field, value):
     line = json.dumps({"kind": "goal_set", "objective": "x", field: value})
     assert session.read_tasks([line]).damaged_lines == 1
     assert session.pages() == ()
+
+
+def test_a_range_of_handles_gives_every_page_back():
+    session = open_session()
+    for number in range(3):
+        take_turn(session, number)
+    pages = session.pages()
+    whole = session.resolve_range(f"{pages[1].handle}..{pages[5].handle}")
+    assert [each.handle for each in whole] == [page.handle for page in pages[1:6]]
+    assert whole[0].text == session.resolve(pages[1]).text
+    session.erase(pages[2])
+    assert len(session.resolve_range(f"{pages[1].handle}..{pages[5].handle}")) == 4
+
+
+@pytest.mark.parametrize("text", ["", "p2-aaaa", "p2-aaaa..p3-bbbb", "..", "p9-x..p1-y", None, "{last}..{first}"])
+def test_a_range_that_nobody_was_given_is_a_fault(text):
+    session = open_session()
+    take_turn(session, 1)
+    first, *_, last = session.pages()
+    given_ = text.format(first=first.handle, last=last.handle) if text else text
+    assert session.resolve_range(given_) == pt.NoMatch()
+    assert session.fault_counts() == {"no_match": 1}

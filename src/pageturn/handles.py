@@ -22,6 +22,12 @@ def handle(seq: int, check: str) -> str:
     return f"p{seq}-{check}"
 
 
+def parse_range(text: str) -> tuple[str, str] | None:
+    """The first and the last handle of a range, `p3-abcd..p9-efgh`, or None where the text is none."""
+    first, dots, last = text.partition("..") if isinstance(text, str) else ("", "", "")
+    return (first, last) if dots and parse(first) is not None and parse(last) is not None else None
+
+
 def parse(text: str) -> tuple[int, str] | None:
     """The number and the check of a handle, or None where the text is none."""
     found = _HANDLE.fullmatch(text) if isinstance(text, str) else None

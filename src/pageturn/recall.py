@@ -9,7 +9,7 @@ import msgspec
 from pageturn.bodies import search_text
 from pageturn.errors import StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, NoMatch
-from pageturn.handles import parse
+from pageturn.handles import parse, parse_range
 from pageturn.journal import Journal, lineage
 from pageturn.messages import Message, Role, Visibility
 from pageturn.pages import Page, PageKind, ResidencyLevel
@@ -149,6 +149,23 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
         tool=state.tool_of(page),
         digest=page.digest,
     )
+
+
+def resolve_range(journal: Journal, text: str) -> tuple[Resolved, ...] | AnyFault:
+    """Every page from the first to the last handle of a range that counts, with its original words."""
+    ends = parse_range(text)
+    pages = [page_of(journal.state, handle) for handle in ends] if ends is not None else [None]
+    if any(page is None for page in pages):
+        return NoMatch()
+    first, last = (page.seq for page in pages if page is not None)
+    resolved: list[Resolved] = []
+    for page in journal.state.live_pages():
+        if first <= page.seq <= last:
+            outcome = resolve(journal, page.handle)
+            if not isinstance(outcome, Resolved):
+                return outcome
+            resolved.append(outcome)
+    return tuple(resolved) if resolved else NoMatch()
 
 
 def page_of(state: SessionState, handle: str) -> Page | None:

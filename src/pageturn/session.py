@@ -348,6 +348,11 @@ class Session:
         page = recalling.page_of(self._journal.state, handle)
         return self._faulted(outcome, page=page.seq if page is not None else None, detail=str(handle))
 
+    def resolve_range(self, handles: str) -> tuple[Resolved, ...] | AnyFault:
+        """The original words of every page of a range, `p3-abcd..p9-efgh`, as pointers and index lines name them."""
+        outcome = recalling.resolve_range(self._journal, handles)
+        return self._faulted(outcome, detail=str(handles)) if isinstance(outcome, Fault) else outcome
+
     def erase(self, what: str | Page) -> Freed:
         """Destroy the words of a page for ever; its digest stays. Says what was freed.
 

@@ -13,7 +13,9 @@ from pageturn.cli.demo import sample_session
 from pageturn.identifiers import Vocabulary
 from pageturn.pages import PageKind, ResidencyLevel, classify_all
 from pageturn.renditions import Voiced, index, lowest, render, sizes
+from pageturn.units import units_of
 from tests import strategies
+from tests.sessions import open_session, take_turn
 
 COUNTER = pt.counter_for("gpt-5.4")
 HANDLE = "p7-abcd"
@@ -177,3 +179,18 @@ def test_the_demo_session_shrinks_at_every_level():
     totals = [sum(lowest(page, level) for page in offered) for level in ResidencyLevel]
     assert totals == sorted(totals, reverse=True)
     assert totals[-1] < totals[0] / 5
+
+
+def test_every_pointer_and_index_line_of_a_session_leads_back_to_the_original_words():
+    session = open_session()
+    for number in range(5):
+        take_turn(session, number)
+    voiced = {page.seq: Voiced(page.handle, session.resolve(page).message) for page in session.pages()}
+    units = [[voiced[page.seq] for page in pages] for pages in units_of(session.pages())]
+    for pages in units:
+        (line,) = render(pages, ResidencyLevel.POINTER, Vocabulary())
+        name = line.text.split()[0]
+        found = session.resolve_range(name) if ".." in name else [session.resolve(name)]
+        assert [each.message for each in found] == [each.message for each in pages]
+    whole = session.resolve_range(index(units).split()[0])
+    assert [each.message for each in whole] == [each.message for each in voiced.values()]

@@ -1,0 +1,46 @@
+"""Renditions: the sizes of all levels and the structured form of one large tool result, and how that grows with it."""
+
+from rich.console import Console
+from rich.table import Table
+
+import pageturn as pt
+from benchmarks.stopwatch import best_ms
+from pageturn.identifiers import Vocabulary, names_in
+from pageturn.pages import PageKind
+from pageturn.renditions import Voiced, render, sizes
+
+SIZE = 100_000
+
+
+def show(console: Console) -> None:
+    table = Table(title="All levels of one tool result: sizes, and the structured text", title_justify="left")
+    for column in ("", "25 kB, ms", "100 kB, ms", "goal", "four times as long takes"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name, line, arguments in (
+        (
+            "code",
+            "    def handle_request_{n}(self, request): return self.store.load(request.path_{n})",
+            '{"path":"a.py"}',
+        ),
+        ("log", "2026-01-01 10:00:00 INFO request {n} of user_{n} served in 12 ms", "{}"),
+        ("search", "src/module_{n}.py:{n}: value = find_something(request_{n})", "{}"),
+        ("prose", "The deployment of service number {n} failed because the database was full again.", "{}"),
+    ):
+        text = "\n".join(line.format(n=n) for n in range(2_500))
+        short, long = (took(text[:size], arguments) for size in (SIZE // 4, SIZE))
+        table.add_row(name, f"{short:.1f}", f"{long:.1f}", "10", f"{long / short:.1f}x")
+    console.print(table)
+
+
+def took(text: str, arguments: str) -> float:
+    call = pt.ToolCall(id="c", name="read", arguments=arguments)
+    unit = [Voiced("p1-abcd", pt.assistant(call)), Voiced("p2-abcd", pt.tool_result(call, text))]
+    counter, vocabulary = pt.counter_for("gpt-5"), Vocabulary()
+    full = sum(counter.message(voiced.message) for voiced in unit)  # known since the append
+
+    def work() -> None:
+        names_in.cache_clear()
+        sizes(unit, PageKind.EVIDENCE, counter, vocabulary, full_tokens=full)
+        render(unit, pt.ResidencyLevel.STRUCTURED, vocabulary)
+
+    return best_ms(work)
