@@ -35,11 +35,12 @@ def show(console: Console) -> None:
 def took(text: str, arguments: str) -> float:
     call = pt.ToolCall(id="c", name="read", arguments=arguments)
     unit = [Voiced("p1-abcd", pt.assistant(call)), Voiced("p2-abcd", pt.tool_result(call, text))]
-    counter, vocabulary = pt.counter_for("gpt-5"), Vocabulary()
+    counter = pt.counter_for("gpt-5")
     full = sum(counter.message(voiced.message) for voiced in unit)  # known since the append
 
     def work() -> None:
         names_in.cache_clear()
+        vocabulary = Vocabulary()
         sizes(unit, PageKind.EVIDENCE, counter, vocabulary, full_tokens=full)
         render(unit, pt.ResidencyLevel.STRUCTURED, vocabulary)
 

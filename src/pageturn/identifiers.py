@@ -62,10 +62,12 @@ class Vocabulary:
         self._called: dict[str, int] = {}  # the page on which a call named it last
         self._wanted: set[str] = set()  # what a person named
         self._heard = 0
+        self._worth: dict[str, dict[str, float]] = {}  # of texts that were asked about since
 
     def hear(self, message: Message) -> None:
         """Take in one more message."""
         self._heard += 1
+        self._worth.clear()
         self._pages.update(names_in(search_text(message)).keys())
         for call in message.tool_calls:
             self._called |= dict.fromkeys(names_in(call.arguments), self._heard)
@@ -78,15 +80,38 @@ class Vocabulary:
         Fitted on recorded sessions: what a call named lately is named again seven times as often as what is new, and numbers
         and digests hardly ever are.
         """
-        weight = 1.6 if self._pages[name] else 1.0
-        if name in self._called:
-            weight += 5 * exp((self._called[name] - self._heard) / _FADES)
+        weight = 1.6 if name in self._pages else 1.0
+        called = self._called.get(name)
+        if called is not None:
+            weight += 5 * exp((called - self._heard) / _FADES)
         if name in self._wanted:
             weight *= 1.7
-        return weight * _kind_weight(name) * (1 + 0.2 * min(times, 5))
+        return weight * _kind_weight(name) * (1.2 if times == 1 else 1 + 0.2 * min(times, 5))
+
+    def worth(self, text: str) -> Mapping[str, float]:
+        """What each name of a text is worth for its length; of names that differ only in a number the first most.
+
+        The levels of a page ask one after the other, so the answer is kept until somebody says something new.
+        """
+        if text not in self._worth:
+            self._worth[text] = self._worth_in(text)
+        return self._worth[text]
+
+    def _worth_in(self, text: str) -> dict[str, float]:
+        series: Counter[str] = Counter()
+        worth: dict[str, float] = {}
+        for name, times in names_in(text).items():
+            value = self.weight(name, times) / (len(name) + 4)
+            if not name.isalpha():
+                shape = _DIGITS.sub("0", name)
+                value /= 1 + series[shape]
+                series[shape] += 1
+            worth[name] = value
+        return worth
 
 
 _FADES = 40  # pages
+_DIGITS = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=65_536)
