@@ -16,10 +16,10 @@ from pageturn.messages import Message, Role
 _RUN = re.compile(r"[\w.@~/#-]{5,}+")
 _ASCII_RUN = re.compile(_RUN.pattern, re.ASCII)  # twice as fast, where it may be used
 _LONGEST_RUN = 400  # what is longer is encoded data
-_NAME = re.compile(
+NAME = re.compile(  # of text in which no run is long: over others it would take the square of the time
     r"""
-    (?:[\w.@~-]*/)+[\w.@-]+\.\w{1,8}
-  | \b[0-9a-f]{7,40}\b
+    (?:[\w.@~-]*/)+[\w.@-]+\.\w{1,8}       # a path with an extension
+  | \b[0-9a-f]{7,40}\b                     # a hexadecimal id
   | \b[A-Z]{2,}-\d+\b
   | \#\w*\d{3,}\b
   | \b\w*\d{4,}\w*\b
@@ -48,10 +48,12 @@ def names_in(text: str) -> Mapping[str, int]:
 def _names_of(run: str) -> tuple[str, ...]:
     if len(run) > _LONGEST_RUN:
         return ()
-    found = (match[0] for match in _NAME.finditer(run))
-    return tuple(
-        name for name in found if (_SHORTEST_OF_LETTERS if name.isalpha() else _SHORTEST) <= len(name) <= _LONGEST
-    )
+    return tuple(match[0] for match in NAME.finditer(run) if is_of_length(match[0]))
+
+
+def is_of_length(name: str) -> bool:
+    """Whether something that looks like a name is neither too short nor too long for one."""
+    return (_SHORTEST_OF_LETTERS if name.isalpha() else _SHORTEST) <= len(name) <= _LONGEST
 
 
 class Vocabulary:

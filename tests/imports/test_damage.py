@@ -5,7 +5,6 @@ import json
 import pytest
 
 from pageturn.imports import source
-from pageturn.stores import MemoryStore
 from tests.imports.taking import (
     SAMPLES,
     chat,
@@ -19,11 +18,6 @@ from tests.imports.taking import (
 )
 
 NOT_KNOWN = "not a recorded session of a known tool"
-
-
-@pytest.fixture
-def store():
-    return MemoryStore()
 
 
 # -- files that are damaged

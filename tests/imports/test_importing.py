@@ -30,11 +30,6 @@ from tests.imports.taking import (
 NOT_KNOWN = "not a recorded session of a known tool"
 
 
-@pytest.fixture
-def store():
-    return MemoryStore()
-
-
 # -- files that grow
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from pageturn import data_urls
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
-from pageturn.formats.fields import WHOLE, Fields, inside_result, only_text, own, plain
+from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
 from pageturn.formats.joining import belongs, split
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -91,7 +91,7 @@ def _system(fields: Fields) -> list[Message]:
     content = fields.rest.pop("system", None)
     if content is None:
         return []
-    return [Message(role=Role.SYSTEM, content=tuple(_blocks(content, "$.system")))]
+    return [Message(role=Role.SYSTEM, content=_blocks(content, "$.system"))]
 
 
 def _messages(raw: Any, path: str) -> Iterator[Message]:
@@ -108,7 +108,7 @@ def _messages(raw: Any, path: str) -> Iterator[Message]:
     metadata = {"response": fields.rest} if is_response and fields.rest else None
     mark = {_IN_THE_MIDDLE: True} if role == "system" else {}
     extra = None if is_response else fields.kept(VENDOR, **mark)
-    yield Message(role=Role(role), content=tuple(blocks), usage=usage, metadata=metadata, extra=extra)
+    yield Message(role=Role(role), content=blocks, usage=usage, metadata=metadata, extra=extra)
 
 
 def _usage(fields: Fields) -> Usage | None:
@@ -126,12 +126,8 @@ def _usage(fields: Fields) -> Usage | None:
     )
 
 
-def _blocks(content: Any, path: str) -> list[Part]:
-    if isinstance(content, str):
-        return [Text(text=content)]
-    if not isinstance(content, list):
-        raise InvalidInput(path, expected="text or a list of blocks", got=f"{content!r:.40}")
-    return [_block(raw, f"{path}[{index}]") for index, raw in enumerate(content)]
+def _blocks(content: Any, path: str) -> tuple[Part, ...]:
+    return (Text(text=content),) if isinstance(content, str) else each_of(content, path, _block)
 
 
 def _block(raw: Any, path: str) -> Part:

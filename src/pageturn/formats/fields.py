@@ -1,6 +1,6 @@
 """Fields: a vendor's JSON read field by field, so that what nobody asked for is kept and not dropped."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 from pageturn.complaints import show
@@ -67,6 +67,13 @@ def own(value: Any, vendor: str) -> dict[str, Any]:
         return {}
     fields = value.extra.get(vendor)
     return dict(fields) if isinstance(fields, dict) else {}
+
+
+def each_of(content: Any, path: str, read: Callable[[Any, str], T]) -> tuple[T, ...]:
+    """What is read of each part of a list, each with where it stands."""
+    if not isinstance(content, list):
+        raise InvalidInput(path, expected="text or a list of parts", got=show(content))
+    return tuple(read(raw, f"{path}[{index}]") for index, raw in enumerate(content))
 
 
 WHOLE = "whole"  # in what `load` keeps of a text: the item that it stands for

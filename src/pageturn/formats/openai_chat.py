@@ -12,7 +12,7 @@ import msgspec
 
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, fitting_name
-from pageturn.formats.fields import WHOLE, Fields, inside_result, only_text, own, plain
+from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -115,7 +115,7 @@ def _message(raw: Any, path: str) -> Message:
 def _result(fields: Fields, call: str, form: str | None = None) -> Message:
     content = fields.rest.pop("content", "")
     if not isinstance(content, str):
-        content = inside_result(_parts(content, f"{fields.path}.content"))
+        content = inside_result(each_of(content, f"{fields.path}.content", _part))
     result = ToolResult(tool_call_id=call, content=content)
     return Message(role=Role.TOOL, content=(result,), extra=fields.kept(VENDOR, **{_AS: form} if form else {}))
 
@@ -138,13 +138,7 @@ def _content(fields: Fields) -> tuple[Part, ...]:
     content = fields.rest.pop("content", None)
     if isinstance(content, str):
         return (Text(text=content),)
-    return _parts(content, f"{fields.path}.content") if content is not None else ()
-
-
-def _parts(content: Any, path: str) -> tuple[Any, ...]:
-    if not isinstance(content, list):
-        raise InvalidInput(path, expected="text or a list of parts", got=f"{content!r:.40}")
-    return tuple(_part(raw, f"{path}[{index}]") for index, raw in enumerate(content))
+    return each_of(content, f"{fields.path}.content", _part) if content is not None else ()
 
 
 def _part(raw: Any, path: str) -> Part:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, fitting_name
-from pageturn.formats.fields import WHOLE, Fields, inside_result, only_text, own, plain
+from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -204,23 +204,17 @@ def _message(raw: Any, path: str) -> Message:
         if role not in ("user", "system", "developer"):
             raise InvalidInput(f"{path}.role", expected="user, system, developer or assistant", got=repr(role))
         content = fields.rest.pop("content", "")
-        parts = (Text(text=content),) if isinstance(content, str) else _inputs(content, f"{path}.content")
+        parts = (Text(text=content),) if isinstance(content, str) else each_of(content, f"{path}.content", _input)
         synthetic = role == "user" and is_synthetic(parts)
         return Message(role=Role(role), content=parts, synthetic=synthetic, extra=fields.kept(VENDOR))
     if kind in _RESULTS:
         call, output = fields.text("call_id"), fields.rest.pop("output", "")
-        content = output if isinstance(output, str) else inside_result(_inputs(output, f"{path}.output"))
+        content = output if isinstance(output, str) else inside_result(each_of(output, f"{path}.output", _input))
         form = {} if kind == "function_call_output" else {_AS: kind}
         result = ToolResult(tool_call_id=call, content=content, extra=fields.kept(VENDOR, **form))
         return Message(role=Role.TOOL, content=(result,))
     native = Native(vendor=VENDOR, item=raw, text=_words(raw))
     return Message(role=Role.USER, content=(native,), synthetic=True)
-
-
-def _inputs(content: Any, path: str) -> tuple[Any, ...]:
-    if not isinstance(content, list):
-        raise InvalidInput(path, expected="text or a list of parts", got=f"{content!r:.40}")
-    return tuple(_input(raw, f"{path}[{index}]") for index, raw in enumerate(content))
 
 
 def _input(raw: Any, path: str) -> Part:

@@ -4,23 +4,10 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from pageturn.identifiers import NAME, is_of_length
 from pageturn.lab.traces import Trace, text_of
 from pageturn.messages import Message, ToolCall
 
-_IDENTIFIER = re.compile(
-    r"""
-    (?:[\w.@~-]*/)+[\w.@-]+\.\w{1,8}       # a path with an extension
-  | \b[0-9a-f]{7,40}\b                     # a hexadecimal id
-  | \b[A-Z]{2,}-\d+\b
-  | \#\w*\d{3,}\b
-  | \b\w*\d{4,}\w*\b
-  | \b[a-z]+(?:_[a-z0-9]+)+\b
-  | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b
-  | \b(?:[A-Z][a-z0-9]+){2,}\b
-    """,
-    re.VERBOSE,
-)
-_SHORTEST, _SHORTEST_OF_LETTERS, _LONGEST = 5, 7, 160
 _SHORTEST_LINE = 12
 _LINE_NUMBER = re.compile(r"^\s*\d+[→:\t|]")
 _OLD_TEXTS = ("old_string", "old_str", "oldText", "search")
@@ -36,10 +23,7 @@ class Wanted(NamedTuple):
 
 def identifiers(text: str) -> Iterator[str]:
     """The identifiers of a text, in order, as often as they stand there."""
-    for found in _IDENTIFIER.finditer(text):
-        name = found[0]
-        if (_SHORTEST_OF_LETTERS if name.isalpha() else _SHORTEST) <= len(name) <= _LONGEST:
-            yield name
+    return (found[0] for found in NAME.finditer(text) if is_of_length(found[0]))
 
 
 def demand(trace: Trace) -> list[Wanted]:

@@ -11,10 +11,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pageturn.bodies import search_text as text_of
 from pageturn.errors import InvalidInput
 from pageturn.formats import openai_chat
 from pageturn.formats.fields import Fields
-from pageturn.messages import Message, Native, Text, Thinking, ToolCall, ToolResult
+from pageturn.messages import Message
+
+__all__ = ["Compaction", "Trace", "read_traces", "study_tokens", "text_of"]
 
 LONG_TOKENS = 60_000
 _CHARS_PER_TOKEN = 4
@@ -54,20 +57,6 @@ class Trace(NamedTuple):
     def is_for_tuning(self) -> bool:
         """Whether this session may be tuned on; the others are for reporting."""
         return int(blake2b(self.id.encode()).hexdigest(), 16) % 2 == 0
-
-
-def text_of(message: Message) -> str:
-    """The text of a message as the measures see it: its words, and the names and arguments of its calls."""
-    words: list[str] = []
-    for part in message.content:
-        match part:
-            case Text(text=text) | Thinking(text=text) | Native(text=text):
-                words.append(text)
-            case ToolCall(name=name, arguments=arguments):
-                words += [name, arguments]
-            case ToolResult(parts=parts):
-                words += [inner.text for inner in parts if isinstance(inner, Text)]
-    return "\n".join(words)
 
 
 def study_tokens(message: Message) -> int:
