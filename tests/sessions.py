@@ -21,6 +21,11 @@ def open_session(url=":memory:", *, id="s", seed=1, **options):
     return pt.Session.open(url, id=id, clock=Clock(), entropy=random.Random(seed).randbytes, **options)
 
 
+def reopened(session, **options):
+    """The same session, as another process would find it."""
+    return open_session(session._journal.store, id=session.id, **options)
+
+
 def call(number, name="bash", arguments="{}"):
     return pt.ToolCall(id=f"c{number}", name=name, arguments=arguments)
 
