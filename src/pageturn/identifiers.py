@@ -72,7 +72,7 @@ class Vocabulary:
         self._worth.clear()
         self._pages.update(names_in(search_text(message)).keys())
         for call in message.tool_calls:
-            self._called |= dict.fromkeys(names_in(call.arguments), self._heard)
+            self._called |= dict.fromkeys(names_in(call.texts), self._heard)
         if message.role is Role.USER and not message.synthetic:
             self._wanted.update(names_in(message.text))
 

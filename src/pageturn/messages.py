@@ -4,7 +4,7 @@ A message is a role and a tuple of parts. Its id and its time come from the sess
 constructor, so the same text is the same value wherever it is made.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
 from typing import Any, TypedDict, Unpack
 
@@ -74,6 +74,20 @@ class ToolCall(_Part, tag="tool_call"):
             return msgspec.json.decode(self.arguments)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return None
+
+    @property
+    def texts(self) -> str:
+        """The texts among the arguments, one below the other; the arguments themselves where they are no JSON."""
+        parsed = self.parsed
+        return "\n".join(_texts_in(parsed)) if parsed is not None else self.arguments
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(inner)
 
 
 class ToolResult(_Part, tag="tool_result"):

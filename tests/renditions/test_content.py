@@ -1,6 +1,7 @@
 """What a text is, and what its outline keeps."""
 
 import json
+import re
 
 import pytest
 
@@ -121,6 +122,91 @@ def test_a_progress_bar_is_told_by_its_last_state():
     )
     assert "100%" in told
     assert " 50%" not in told
+
+
+TIMES = [f"10:{n // 60:02}:{n % 60:02}" for n in range(150)]
+WORDS = [f"handler_{'abcdefg'[n % 7]} served" for n in range(150)]
+TIMED = list(zip(TIMES, WORDS, strict=True))
+
+
+def with_error(lines, error, at=90):
+    return "\n".join([*lines[:at], error, *lines[at:]])
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        (
+            with_error([f"2026-01-01T{t}.100Z INFO {w}" for t, w in TIMED], "2026-01-01T10:01:30Z ERROR KABOOM"),
+            "docker logs",
+        ),
+        (with_error([f"{t} INFO {w}" for t, w in TIMED], "10:01:30 ERROR KABOOM"), "journalctl"),
+        (with_error([json.dumps({"msg": w}) for w in WORDS], '{"level":"error","msg":"KABOOM"}'), "kubectl logs"),
+        (
+            with_error(
+                [f"[2026-01-01 {t}] [info] {w} [x]" for t, w in TIMED], "[2026-01-01 10:01:30] [error] KABOOM [x]"
+            ),
+            "run",
+        ),
+        (with_error([f"\x1b[32m✓\x1b[0m {w}" for w in WORDS], "\x1b[31mERROR\x1b[0m KABOOM"), "npx vitest"),
+        (
+            with_error([f"   Compiling crate_{w[8]} v0.1" for w in WORDS], "error[E0308]: mismatched KABOOM"),
+            "cargo build",
+        ),
+        (
+            with_error([f"src/big.c:{n}:5: warning: unused" for n in range(60)], "src/big.c:40:5: error: KABOOM", 40),
+            "make",
+        ),
+        (with_error([f"step {w} is done" for w in WORDS], "Error: KABOOM"), "python scripts/run.py"),
+        (with_error([f"npm warn deprecated {w}" for w in WORDS[:26]], "npm error KABOOM", 26), "npm install"),
+        ("\n".join([f"INFO {w}" for w in WORDS[:10]]) + "\nERROR KABOOM " + "x" * 1_800, "run"),
+    ],
+    ids=["iso", "times", "json lines", "brackets", "colours", "cargo", "compiler", "program", "npm", "long line"],
+)
+def test_what_went_wrong_is_kept_at_every_level_that_has_words(text, command):
+    asked = call({"command": command}, "bash")
+    pages = unit(pt.assistant(asked), pt.tool_result(asked, text))
+    _, shown = render(pages, pt.ResidencyLevel.COMPRESSED, Vocabulary())
+    assert "KABOOM" in shown.tool_results[0].content
+    (fields,) = render(pages, pt.ResidencyLevel.STRUCTURED, Vocabulary())
+    assert "KABOOM" in fields.text
+
+
+def test_output_of_a_program_is_not_the_file_that_it_was_given():
+    ran, shown = (call({"command": command}, "bash") for command in ("python run.py", "cd x && cat run.py"))
+    assert material_of("it ran\n" * 40, ran).type is not ContentType.CODE
+    assert material_of("it ran\n" * 40, shown).type is ContentType.CODE
+
+
+def test_a_mark_counts_the_lines_that_are_missing():
+    told = outline("\n".join(f"line of words number {w}" for w in WORDS), call({"command": "run"}, "bash"))
+    missing = sum(int(found) for found in re.findall(r"\[\.\.\. (\d+) lines? \.\.\.\]", told))
+    kept = sum(line.startswith("line of words") for line in told.splitlines())
+    assert missing + kept == 150
+
+
+def test_one_line_that_does_not_fit_is_cut_and_not_lost():
+    told = outline("!function(){" + "".join(f'var a{n}=t.getElement("{n}");' for n in range(400)) + "}()")
+    assert told.startswith("!function(){var a0=")
+
+
+def test_c_keeps_its_signatures_and_not_its_variables():
+    source = "".join(
+        f"int compute_{n}(int a) {{\n    int local_{n} = a * {n};\n    int other_{n} = a;\n    return local_{n};\n}}\n"
+        for n in range(20)
+    )
+    told = outline(source, call({"path": "a.c"}))
+    assert sum(f"int compute_{n}(int a)" in told for n in range(20)) > 8
+    assert "int local_" not in told
+
+
+def test_rows_that_are_all_the_same_are_told_once():
+    assert outline(json.dumps([{"a": 1, "b": "x"}] * 100)) == "[100 rows, a=1, b=x] "
+
+
+def test_the_last_state_of_a_bar_and_old_line_ends_survive():
+    assert "99% done" in outline("start\n" + "".join(f"{n}% done\r" for n in range(100)) + "\n" + "end of it\n" * 50)
+    assert "line 3" in outline("\r".join(f"line {n}" for n in range(200)))
 
 
 def test_a_diff_keeps_the_files_and_the_changes():

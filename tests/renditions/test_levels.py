@@ -1,5 +1,6 @@
 """Every level is deterministic, valid text, says where the original is, and is only offered where it saves tokens."""
 
+import json
 import subprocess
 import sys
 from itertools import pairwise
@@ -104,9 +105,54 @@ def test_structured_tells_what_an_edit_changed():
         id="c", name="Edit", arguments='{"file_path":"a/b.py","old_string":"x = 1","new_string":"x = 2\\ny"}'
     )
     (shown,) = render(unit(pt.assistant(edit), pt.tool_result(edit, "ok")), ResidencyLevel.STRUCTURED, Vocabulary())
-    assert shown.text.splitlines()[0].startswith("changed ")
+    assert shown.text.splitlines()[0].startswith("p7-abcd changed ")
     assert "(1 lines) to" in shown.text
     assert "a/b.py" in shown.text
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (pt.user(pt.Image(url="data:image/png;base64,AAAA", width=900, height=900)), "p7-abcd user: [image]"),
+        (pt.assistant(pt.Thinking(text="hm " * 300, signature="s")), "p7-abcd assistant: [thinking]"),
+        (pt.user(), "p7-abcd user: nothing"),
+        (pt.tool_result("c", ""), "p7-abcd result: nothing"),
+        (pt.tool_result("c", pt.Image(url="https://e.org/a.png")), "p7-abcd result: [image]"),
+    ],
+)
+def test_a_page_without_words_is_told_and_can_be_had_back(message, told):
+    (shown,) = render(unit(message), ResidencyLevel.STRUCTURED, Vocabulary())
+    assert shown.text == told
+    assert all(
+        each.content for each in render(unit(message), ResidencyLevel.COMPRESSED, Vocabulary()) if message.content
+    )
+
+
+def test_names_in_arguments_are_those_of_their_texts():
+    body = "import os\nparse_config()\n\ttoken_value = load_token(1)\n" * 20
+    write = pt.ToolCall(id="c", name="Write", arguments=json.dumps({"file_path": "src/a.py", "content": body}))
+    (shown,) = render(unit(pt.assistant(write), pt.tool_result(write, "ok")), ResidencyLevel.STRUCTURED, Vocabulary())
+    assert shown.text.splitlines()[0].startswith("p7-abcd wrote ")
+    assert set(shown.text.splitlines()[1].split()[1:]) == {"parse_config", "token_value", "load_token"}
+
+
+def test_structured_tells_what_failed_and_not_what_passed():
+    call = pt.ToolCall(id="c", name="bash", arguments='{"command":"pytest"}')
+    output = "\n".join(
+        [f"tests/t.py::test_{word}_error PASSED" for word in "parse load save read write".split()]
+        + ["tests/t.py::test_refund FAILED", "E   KeyError: KABOOM", "src/api.py:3: KeyError", "1 failed, 15 passed"]
+    )
+    (shown,) = render(unit(pt.assistant(call), pt.tool_result(call, output)), ResidencyLevel.STRUCTURED, Vocabulary())
+    assert [line for line in shown.text.splitlines() if line.startswith("! ")] == [
+        "! tests/t.py::test_refund FAILED",
+        "! E   KeyError: KABOOM",
+        "! src/api.py:3: KeyError",
+        "! 1 failed, 15 passed",
+    ]
+    (green,) = render(
+        unit(pt.assistant(call), pt.tool_result(call, "16 passed, 0 failed")), ResidencyLevel.STRUCTURED, Vocabulary()
+    )
+    assert "!" not in green.text
 
 
 def test_what_a_call_named_before_comes_first():
@@ -140,6 +186,25 @@ def test_an_index_line_hardly_grows_with_the_pages_behind_it():
     short, long = (COUNTER.text(index(run(length))) for length in (20, 2_000))
     assert long < 1.3 * short
     assert index(run(20)).startswith("p1-abcd..p40-abcd 40 pages, ")
+
+
+@pytest.mark.parametrize("level", list(ResidencyLevel)[1:])
+@pytest.mark.parametrize("body", ["see p42-7kqe </page> now", "请看p42-7kqe页。_p42-7kqe_ <Pages> "])
+def test_nothing_that_was_said_passes_for_a_handle_or_a_tag_of_ours(level, body):
+    shown = text(render(unit(pt.user(body * 60)), level, Vocabulary()))
+    for look_alike in ("p42-7kqe", "</page>", "<Pages>"):
+        assert look_alike not in shown
+
+
+def test_nothing_passes_for_a_handle_in_an_index_line_or_where_a_pointer_is_cut():
+    call = pt.ToolCall(id="c", name="p9-abcd", arguments='{"path":"src/p3-abcd/<page>/x.py"}')
+    told = index([unit(pt.assistant(call))])
+    assert told.startswith("p7-abcd..p7-abcd ")
+    assert "p9-abcd" not in told
+    assert "p3-abcd" not in told
+    cut = pt.ToolCall(id="c", name="bash", arguments=json.dumps({"command": "x" * 46 + " p42-7kqexyz"}))
+    (shown,) = render(unit(pt.assistant(cut)), ResidencyLevel.POINTER, Vocabulary())
+    assert "p42-7kqe," not in shown.text
 
 
 @pytest.mark.parametrize("level", list(ResidencyLevel)[1:])

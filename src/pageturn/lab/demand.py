@@ -51,7 +51,7 @@ def covered(names: Iterable[str], context: str) -> int:
 
 def lines_of(message: Message) -> set[str]:
     """The lines of a message as an edit would have to match them: without the numbers that a tool put before them."""
-    texts = [text_of(message), *(text for call in message.tool_calls for text in _strings(call.parsed))]
+    texts = [text_of(message), *(call.texts for call in message.tool_calls)]
     return {stripped for text in texts for line in text.splitlines() for stripped in _readings(line)}
 
 
@@ -69,10 +69,9 @@ def old_lines(call: ToolCall) -> Iterator[str]:
     arguments = call.parsed
     for text in _old_texts(arguments):
         yield from (line.strip() for line in text.splitlines() if len(line.strip()) >= _SHORTEST_LINE)
-    for text in _strings(arguments):
-        if "*** Begin Patch" in text:
-            kept = (line[1:].strip() for line in text.splitlines() if line[:1] in (" ", "-"))
-            yield from (line for line in kept if len(line) >= _SHORTEST_LINE)
+    if "*** Begin Patch" in call.texts:
+        kept = (line[1:].strip() for line in call.texts.splitlines() if line[:1] in (" ", "-"))
+        yield from (line for line in kept if len(line) >= _SHORTEST_LINE)
 
 
 def _old_texts(value: Any) -> Iterator[str]:
@@ -86,15 +85,3 @@ def _old_texts(value: Any) -> Iterator[str]:
         case list():
             for inner in value:
                 yield from _old_texts(inner)
-
-
-def _strings(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for inner in value.values():
-                yield from _strings(inner)
-        case list():
-            for inner in value:
-                yield from _strings(inner)

@@ -1,33 +1,57 @@
 """Content: what a text is, seen from the tool that brought it and from the text itself."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import Any
+
+import msgspec
 
 from pageturn.messages import ToolCall
 from pageturn.renditions.contract import ContentType, Material
 from pageturn.renditions.scanning import without_middle
 
 _SAMPLE_LINES = 60
-_MOST = 0.6  # the share of sampled lines that decides
+_COMMAND = 600  # characters
 _NUMBERED = re.compile(r"[ \t]*\d+[→\t|:]")
 _PATH_FIELDS = ("file_path", "path", "filename", "file", "notebook_path", "uri", "url")
 _FILE = re.compile(r"[\w./~@-]*[\w-]\.(\w{1,6})\b")
 _CODE_ENDINGS = frozenset(
     "py pyi js jsx mjs cjs ts tsx mts cts go rs java kt c h cc cpp hpp cs rb php swift scala sh bash zsh sql lua ex vue"
-    " svelte css scss toml ini cfg".split()
+    " svelte css scss toml ini cfg yaml yml".split()
 )
 _TEXT_ENDINGS = frozenset("md mdx rst txt html htm xml adoc".split())
 _SEARCHED = re.compile(r"[\w./@~-]++(?<=\w)[:\-]\d+[:\-]|[\w./@~-]*\.\w{1,8}:(?!:)")
 _LISTED = re.compile(r"[dl-][rwxs-]{9}|\S*[/.]\S*$|[│├└ ]*[├└]")
 _LOGGED = re.compile(
-    r"\s*(?:=== |--- (?:PASS|FAIL)|PASS|FAIL|ok\s|ERROR|WARN|INFO|DEBUG|\[?\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|\s*at |Traceback|npm |.*\b(?:PASSED|FAILED|SKIPPED)\b)"
+    r"\s*+(?:={3,} |_{3,} |--- (?:PASS|FAIL)|PASS|FAIL|ok\s|ERROR|WARN|INFO|DEBUG|\[?\d{4}-\d\d-\d\d|at |Traceback|npm |E   |test "
+    r"|(?:error|warning)(?:\[|:)|\S*+ ?(?:PASSED|FAILED|SKIPPED)\b)"
 )
-_DRAWN_OVER = re.compile(r"[^\r\n]*+\r(?!\n)")  # what a progress bar showed before its last state
+_COLOURED = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_DRAWN_OVER = re.compile(r"[^\r\n]*+\r(?=[^\r\n])")  # what a progress bar showed before its last state
+_TIMED = re.compile(r"\s*+\W{0,2}(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d\b")
+_COMPLAINED = re.compile(r"[^\s:]+:\d+(?::\d+)?: (?:error|warning|note|fatal)")
+_KEYED = re.compile(r"\s*+(?:- )?[\w.\"'-]+:(?:\s|$)")
+_READS = re.compile(r"(?:^|&&|;|\|)\s*(?:cat|sed|head|tail|nl|bat|less|awk)\b")
 _BLANKS = re.compile(r"\n{3,}+")
 _DIFFED = re.compile(r"diff --git |@@ |\+\+\+ |--- a/")
 _MARKED = re.compile(r"\s*(?:#{1,6} |[-*] |\d+\. |```|\||<\w|<!)")
+
+
+# A pattern, the share of lines that must look so, and what the text is then; the first that fits decides.
+_SURE = (
+    (_TIMED, 0.3, ContentType.LOG),
+    (_COMPLAINED, 0.3, ContentType.LOG),
+    (re.compile(r'\{"'), 0.5, ContentType.LOG),
+    (_SEARCHED, 0.6, ContentType.SEARCH),
+    (_LOGGED, 0.2, ContentType.LOG),
+)
+_LIKELY = (
+    (_NUMBERED, 0.6, ContentType.CODE),
+    (_LISTED, 0.6, ContentType.LISTING),
+    (_KEYED, 0.6, ContentType.CODE),
+    (_MARKED, 0.3, ContentType.MARKUP),
+)
 
 
 def material_of(text: str, call: ToolCall | None = None) -> Material:
@@ -35,46 +59,73 @@ def material_of(text: str, call: ToolCall | None = None) -> Material:
     arguments = call.parsed if call is not None else None
     path = _path_in(arguments)
     text = without_middle(text)
+    if "\x1b" in text:
+        text = _COLOURED.sub("", text)
     if "\r" in text:
-        text = _DRAWN_OVER.sub("", text)
+        text = _DRAWN_OVER.sub("", text).replace("\r", "") if "\n" in text else text.replace("\r", "\n")
     if "\n\n\n" in text:
         text = _BLANKS.sub("\n\n", text)
-    return Material(text, _type_of(text, path), call.name if call is not None else "", arguments, path)
+    return Material(
+        text,
+        _type_of(text, path, is_output=_is_command(arguments)),
+        call.name if call is not None else "",
+        arguments,
+        path,
+    )
+
+
+def _is_command(arguments: Any) -> bool:
+    return isinstance(arguments, Mapping) and ("command" in arguments or "cmd" in arguments)
 
 
 def _path_in(arguments: Any) -> str | None:
-    """The file that a call is about: a field of that name, or the last file that a command names."""
+    """The file that a call is about: a field of that name, or the last file of a command that shows files."""
     if not isinstance(arguments, Mapping):
         return None
     for name in _PATH_FIELDS:
         if isinstance(arguments.get(name), str):
             return str(arguments[name])
-    command = arguments.get("command")
+    command = arguments.get("command", arguments.get("cmd"))
     words = " ".join(map(str, command)) if isinstance(command, list) else command
-    files = [found[0] for found in _FILE.finditer(words)] if isinstance(words, str) and len(words) < 4_000 else []
+    if not isinstance(words, str) or not _READS.search(words[:_COMMAND]):
+        return None  # what a program prints is not the file that it was given
+    files = [found[0] for found in _FILE.finditer(words[:_COMMAND])]
     return files[-1] if files else None
 
 
-def _type_of(text: str, path: str | None) -> ContentType:
-    start = text.lstrip()[:2]
-    if start[:1] in ("{", "[") and text.rstrip()[-1:] in ("}", "]") and start not in ("[i", "[I", "[E", "[W"):
+def _type_of(text: str, path: str | None, *, is_output: bool) -> ContentType:
+    """What a text is: by its beginning, by how most of its lines look, and by the file that it shows."""
+    if _is_json(text):
         return ContentType.JSON
     lines = [line for line in text[:20_000].splitlines() if line.strip()][:_SAMPLE_LINES]
     if any(_DIFFED.match(line) for line in lines[:10]):
         return ContentType.DIFF
-    if _share(_NUMBERED, lines) >= _MOST:
-        return _by_ending(path) or ContentType.CODE
-    if _share(_SEARCHED, lines) >= _MOST:
-        return ContentType.SEARCH
-    if _share(_LOGGED, lines) >= _MOST / 3:
-        return ContentType.LOG
+    if (by_looks := _by_looks(lines, _SURE)) is not None:
+        return by_looks
     if (by_ending := _by_ending(path)) is not None:
         return by_ending
-    if _share(_LISTED, lines) >= _MOST:
-        return ContentType.LISTING
-    if _share(_MARKED, lines) >= _MOST / 2:
-        return ContentType.MARKUP
+    if (by_looks := _by_looks(lines, _LIKELY)) is not None:
+        return by_looks
+    if is_output and lines:
+        return ContentType.LOG  # whatever a program prints may say that something went wrong
     return ContentType.PROSE if _is_prose(lines) else ContentType.UNKNOWN
+
+
+def _by_looks(lines: list[str], looks: Sequence[tuple[re.Pattern[str], float, ContentType]]) -> ContentType | None:
+    for pattern, least, type_ in looks:
+        if lines and sum(1 for line in lines if pattern.match(line)) >= least * len(lines):
+            return type_
+    return None
+
+
+def _is_json(text: str) -> bool:
+    if text.lstrip()[:1] not in ("{", "[") or text.rstrip()[-1:] not in ("}", "]"):
+        return False
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
 
 
 def _by_ending(path: str | None) -> ContentType | None:
@@ -84,10 +135,6 @@ def _by_ending(path: str | None) -> ContentType | None:
     return ContentType.MARKUP if ending in _TEXT_ENDINGS else None
 
 
-def _share(pattern: re.Pattern[str], lines: list[str]) -> float:
-    return sum(1 for line in lines if pattern.match(line)) / len(lines) if lines else 0.0
-
-
 def _is_prose(lines: list[str]) -> bool:
     words = [word for line in lines for word in line.split()]
-    return bool(words) and sum(word.strip(".,;:!?()'\"").isalpha() for word in words) / len(words) > _MOST
+    return bool(words) and sum(word.strip(".,;:!?()'\"").isalpha() for word in words) / len(words) > 0.6

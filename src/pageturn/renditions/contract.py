@@ -34,6 +34,7 @@ class Line(NamedTuple):
 
     text: str
     weight: float = 1.0
+    stands_for: int = 1  # lines of the text
 
 
 class Renderer(Protocol):

@@ -1,39 +1,52 @@
 """Picking: the lines of an outline that fit, in order, with a mark where some were left out."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pageturn.renditions.contract import Line
 
 _MARK = len("[... 12 lines ...]\n")
+_WEIGHTY = 1.0  # lines of that weight are cut where they do not fit; others are left out
+_SHORTEST_CUT = 80
 
 
 def pick(lines: Sequence[Line], room: int) -> str:
     """The weightiest lines that fit into so many characters; between them, how many are missing."""
-    chosen: set[int] = set()
+    chosen: dict[int, str] = {}
     for at in sorted(range(len(lines)), key=lambda at: -lines[at].weight):
+        line = lines[at]
         stands_alone = at - 1 not in chosen and at + 1 not in chosen
-        cost = len(lines[at].text) + 1 + (_MARK if stands_alone else 0)
-        if lines[at].weight > 0 and cost <= room:
-            chosen.add(at)
-            room -= cost
+        left = room - 1 - (_MARK if stands_alone else 0)
+        text = _cut(line, left)
+        if line.weight > 0 and len(text) <= left:
+            chosen[at] = text
+            room = left - len(text)
     return "\n".join(_joined(lines, chosen))
 
 
-def _joined(lines: Sequence[Line], chosen: set[int]) -> Iterable[str]:
-    missing: list[str] = []
+def _cut(line: Line, left: int) -> str:
+    """A line that matters, as far as there is room for it."""
+    most = max(left // 3, _SHORTEST_CUT)
+    if line.weight < _WEIGHTY or len(line.text) <= most:
+        return line.text
+    return f"{line.text[:most]} [... {len(line.text) - most:,} characters ...]"
+
+
+def _joined(lines: Sequence[Line], chosen: Mapping[int, str]) -> Iterator[str]:
+    missing: list[Line] = []
     for at, line in enumerate(lines):
         if at in chosen:
             yield from _gap(missing)
             missing = []
-            yield line.text
+            yield chosen[at]
         elif line.text.strip():
-            missing.append(line.text)
+            missing.append(line)
     yield from _gap(missing)
 
 
-def _gap(missing: list[str]) -> Iterable[str]:
+def _gap(missing: list[Line]) -> Iterator[str]:
     """The mark for lines that were left out, or the one line that is no longer than its mark."""
-    if len(missing) == 1 and len(missing[0]) <= len("[... 1 line ...]"):
-        yield missing[0]
+    count = sum(line.stands_for for line in missing)
+    if len(missing) == 1 and len(missing[0].text) <= len("[... 1 line ...]"):
+        yield missing[0].text
     elif missing:
-        yield f"[... {len(missing)} line{'s' if len(missing) > 1 else ''} ...]"
+        yield f"[... {count} line{'s' if count != 1 else ''} ...]" if count else "[...]"

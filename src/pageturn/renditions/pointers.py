@@ -6,7 +6,8 @@ from pathlib import PurePosixPath
 
 from pageturn.messages import ToolCall
 from pageturn.renditions.content import material_of
-from pageturn.renditions.structured import Voiced, asked
+from pageturn.renditions.fencing import escaped
+from pageturn.renditions.structured import Voiced, subject
 
 _WORDS = 60
 _MOST_TOOLS, _MOST_FOLDERS = 6, 6
@@ -18,9 +19,9 @@ def pointer(unit: Sequence[Voiced]) -> str:
     size = sum(_size(voiced) for voiced in unit)
     first, last = unit[0], unit[-1]
     handle = first.handle if len(unit) == 1 else f"{first.handle}..{last.handle}"
-    what = asked(calls[0]) if calls else f"{first.message.role} {' '.join(first.message.text[:200].split())}"
+    what = subject(calls[0]) if calls else f"{first.message.role} {' '.join(first.message.text[:200].split())}"
     more = f" and {len(calls) - 1} more" if len(calls) > 1 else ""
-    return f"{handle} {what[:_WORDS].strip()}{more}, {size:,} characters"
+    return f"{handle} {escaped(what[:_WORDS].strip())}{more}, {size:,} characters"
 
 
 def index(run: Sequence[Sequence[Voiced]]) -> str:
@@ -31,7 +32,7 @@ def index(run: Sequence[Sequence[Voiced]]) -> str:
     folders = _counted(Counter(filter(None, map(_folder, calls))), _MOST_FOLDERS)
     size = sum(_size(voiced) for voiced in pages)
     told = f"{pages[0].handle}..{pages[-1].handle} {len(pages):,} pages, {size:,} characters"
-    return told + (f": {tools}" if tools else "") + (f"; in {folders}" if folders else "")
+    return told + (f": {escaped(tools)}" if tools else "") + (f"; in {escaped(folders)}" if folders else "")
 
 
 def _size(voiced: Voiced) -> int:

@@ -16,6 +16,7 @@ from pageturn.renditions.contract import ContentType
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.names import choose_names
 from pageturn.renditions.scanning import without_middle
+from pageturn.renditions.troubles import troubles
 
 _SHARE = 0.16  # of the characters of a text; with the other fields about a tenth of its tokens
 _LEAST = 60
@@ -24,8 +25,6 @@ _ASKED = 120
 _LONG = 400  # characters of arguments that are more than what was asked
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
 _ERROR_LINES, _ERROR_CHARS = 4, 160
-_WRONG = re.compile(r"(?:[Ee]rror|ERROR|[Ee]xception|[Ff]ailed|FAILED|[Ff]ailure|FAIL|[Ff]atal|FATAL|[Pp]anic)\b")
-_HINTS = ("rror", "RROR", "xception", "ail", "AIL", "atal", "ATAL", "anic")  # without one of them there is no match
 _EXIT = re.compile(r"\s*(?:Exit code:?|Process exited with code) (\d+)")
 
 
@@ -51,10 +50,13 @@ def _page(
         call = calls.get(result.tool_call_id)
         text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
         yield f"{voiced.handle} {asked(call) if call else 'result'}: {_outcome(result, text)}"
-        if result.is_error or material_of(without_middle(text), call).type is ContentType.LOG:
+        if result.is_error or material_of(text, call).type is ContentType.LOG:
             yield from _errors(without_middle(text))
         yield from _names(text, vocabulary, told=asked(call) if call else "")
     words = message.text
+    others = {type(part).__name__.lower() for part in message.content} & {"image", "file", "thinking", "native"}
+    if not words and not message.tool_calls and not message.tool_results:
+        yield f"{voiced.handle} {message.role}: {' '.join(f'[{name}]' for name in sorted(others)) or 'nothing'}"
     if words:
         head = escaped(" ".join(words[:400].split())[:_ASKED])
         yield f"{voiced.handle} {message.role}: {head}"
@@ -62,16 +64,21 @@ def _page(
     for call in message.tool_calls:
         if call.id not in answered:
             yield f"{voiced.handle} {asked(call)}"
-        yield from _effects(call)
+        yield from (f"{voiced.handle} {effect}" for effect in _effects(call))
         if len(call.arguments) > _LONG:
-            yield from _names(call.arguments, vocabulary, told=asked(call))
+            yield from _names(call.texts, vocabulary, told=asked(call))
 
 
 def asked(call: ToolCall) -> str:
     """The tool, and the first words of what it was asked."""
+    return escaped(subject(call))
+
+
+def subject(call: ToolCall) -> str:
+    """The same, as it came."""
     value = call.parsed
     shown = _argument_words(value) if isinstance(value, Mapping) else call.arguments
-    return escaped(f"{call.name} {' '.join(shown[:600].split())[:_ASKED]}".strip())
+    return f"{call.name} {' '.join(shown[:600].split())[:_ASKED]}".strip()
 
 
 def _argument_words(arguments: Mapping[str, Any]) -> str:
@@ -85,21 +92,17 @@ def _argument_words(arguments: Mapping[str, Any]) -> str:
 def _outcome(result: ToolResult, text: str) -> str:
     code = _EXIT.match(text)
     status = "error, " if result.is_error else f"exit {code[1]}, " if code and code[1] != "0" else ""
-    return f"{status}{text.count(chr(10)) + 1} lines"
+    seen = [f"[{type(part).__name__.lower()}]" for part in result.parts if not isinstance(part, Text)]
+    size = f"{text.count(chr(10)) + 1} lines" if text else "" if seen else "nothing"
+    return status + " ".join(filter(None, [size, *seen]))
 
 
 def _errors(text: str) -> Iterator[str]:
-    seen: set[str] = set()
-    if not any(hint in text for hint in _HINTS):
-        return
-    for found in _WRONG.finditer(text):
-        start, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
-        line = text[max(start, found.start() - _ERROR_CHARS) : end if end >= 0 else len(text)].strip()[:_ERROR_CHARS]
-        if line not in seen:
-            seen.add(line)
-            yield f"! {escaped(line)}"
-        if len(seen) == _ERROR_LINES:
-            return
+    lines = text.split("\n")
+    told = list(dict.fromkeys(lines[at].strip()[:_ERROR_CHARS] for at in troubles(lines)))
+    half = _ERROR_LINES // 2
+    shown = told if len(told) <= _ERROR_LINES else [*told[:half], *told[-half:]]  # where it began, and how it ended
+    yield from (f"! {escaped(line)}" for line in shown)
 
 
 def _effects(call: ToolCall) -> Iterator[str]:

@@ -43,7 +43,7 @@ class Compressor(NamedTuple):
     def message(self, message: Message, calls: Mapping[str, ToolCall]) -> Message:
         """The message in its place: texts as outlines, pictures and files as descriptions, thinking left out."""
         parts = [self._part(part, calls) for part in message.content if not isinstance(part, Thinking)]
-        return msgspec.structs.replace(message, content=tuple(parts))
+        return msgspec.structs.replace(message, content=tuple(parts)) if parts else message
 
     def outline(self, material: Material, room: int | None = None) -> str:
         """The lines of a text that matter most, and the names that they leave out, in so many characters."""

@@ -48,14 +48,17 @@ _QUERIES: Mapping[str, str] = {
     "tree_sitter_typescript": "[(function_declaration) (class_declaration) (method_definition) (interface_declaration)"
     " (type_alias_declaration) (enum_declaration)] @declared (program (lexical_declaration) @declared)"
     " (export_statement) @declared (import_statement) @imported",
-    "tree_sitter_go": "[(function_declaration) (method_declaration) (type_declaration) (const_declaration)] @declared"
+    "tree_sitter_go": "[(function_declaration) (method_declaration) (type_declaration) (const_declaration) (var_declaration)]"
+    " @declared"
     " (import_declaration) @imported",
     "tree_sitter_rust": "[(function_item) (struct_item) (enum_item) (trait_item) (impl_item) (const_item) (mod_item)]"
     " @declared (use_declaration) @imported",
     "tree_sitter_java": "[(class_declaration) (interface_declaration) (method_declaration) (constructor_declaration)"
-    " (field_declaration)] @declared (import_declaration) @imported",
-    "tree_sitter_c": "[(function_definition) (type_definition) (declaration)] @declared (preproc_include) @imported",
-    "tree_sitter_cpp": "[(function_definition) (type_definition) (class_specifier)] @declared (preproc_include) @imported",
+    " (field_declaration) (enum_declaration) (record_declaration)] @declared (import_declaration) @imported",
+    "tree_sitter_c": "[(function_definition) (type_definition) (struct_specifier)] @declared"
+    " (translation_unit (declaration) @declared) (preproc_include) @imported",
+    "tree_sitter_cpp": "[(function_definition) (type_definition) (class_specifier) (struct_specifier)"
+    " (namespace_definition)] @declared (preproc_include) @imported",
 }
 
 
@@ -95,7 +98,7 @@ def _declared(lines: list[str], path: str | None) -> dict[int, float]:
         for node in nodes:
             row = node.start_point[0]
             found[row] = _DECLARATION if name == "declared" else _IMPORT
-            if row and lines[row - 1].lstrip()[:2] in ("//", "# ", "*/", "/*", "--", "@"):
+            if row and lines[row - 1].lstrip().startswith(("//", "# ", "*/", "/*", "--", "@")):
                 found.setdefault(row - 1, _COMMENT)
     return found
 

@@ -52,11 +52,12 @@ def _is_table(rows: list[Any], first: dict[str, Any]) -> bool:
 
 def _tell_table(rows: list[dict[str, Any]], fields: list[str], lead: str, lines: list[Line]) -> None:
     """The fields that never change once, the others as columns; the ends and the rows with errors are the weightiest."""
-    fixed = {name: rows[0][name] for name in fields if all(row[name] == rows[0][name] for row in rows)}
+    first = {name: (type(rows[0][name]), rows[0][name]) for name in fields}
+    fixed = {name: rows[0][name] for name in fields if all((type(row[name]), row[name]) == first[name] for row in rows)}
     columns = [name for name in fields if name not in fixed]
     always = "".join(f", {name}={_shown(value)}" for name, value in fixed.items())
     lines.append(Line(f"{lead}[{len(rows)} rows{always}] {' | '.join(columns)}", 3.0))
-    for at, row in enumerate(rows):
+    for at, row in enumerate(rows if columns else ()):
         is_end = at < _TABLE_ROWS or at == len(rows) - 1
         is_wrong = any(name.lower() in ("error", "exception") and row[name] for name in columns)
         text = " | ".join(_shown(row[name]) for name in columns)
