@@ -106,7 +106,7 @@ def test_structured_tells_what_an_edit_changed():
     )
     (shown,) = render(unit(pt.assistant(edit), pt.tool_result(edit, "ok")), ResidencyLevel.STRUCTURED, Vocabulary())
     assert shown.text.splitlines()[0].startswith("p7-abcd changed ")
-    assert "(1 lines) to" in shown.text
+    assert "(1 line) to" in shown.text
     assert "a/b.py" in shown.text
 
 

@@ -47,26 +47,33 @@ def _page(
 ) -> Iterator[str]:
     message = voiced.message
     for result in message.tool_results:
-        call = calls.get(result.tool_call_id)
-        text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-        yield f"{voiced.handle} {asked(call) if call else 'result'}: {_outcome(result, text)}"
-        if result.is_error or material_of(text, call).type is ContentType.LOG:
-            yield from _errors(without_middle(text))
-        yield from _names(text, vocabulary, told=asked(call) if call else "")
-    words = message.text
-    others = {type(part).__name__.lower() for part in message.content} & {"image", "file", "thinking", "native"}
-    if not words and not message.tool_calls and not message.tool_results:
-        yield f"{voiced.handle} {message.role}: {' '.join(f'[{name}]' for name in sorted(others)) or 'nothing'}"
-    if words:
-        head = escaped(" ".join(words[:400].split())[:_ASKED])
-        yield f"{voiced.handle} {message.role}: {head}"
-        yield from _names(words, vocabulary, told=head)
+        yield from _result(voiced.handle, result, calls.get(result.tool_call_id), vocabulary)
+    if message.text or not (message.tool_calls or message.tool_results):
+        yield from _said(voiced, vocabulary)
     for call in message.tool_calls:
         if call.id not in answered:
             yield f"{voiced.handle} {asked(call)}"
         yield from (f"{voiced.handle} {effect}" for effect in _effects(call))
         if len(call.arguments) > _LONG:
             yield from _names(call.texts, vocabulary, told=asked(call))
+
+
+def _result(handle: str, result: ToolResult, call: ToolCall | None, vocabulary: Vocabulary) -> Iterator[str]:
+    text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
+    told = asked(call) if call is not None else "result"
+    yield f"{handle} {told}: {_outcome(result, text)}"
+    if result.is_error or material_of(text, call).type is ContentType.LOG:
+        yield from _errors(without_middle(text))
+    yield from _names(text, vocabulary, told=told)
+
+
+def _said(voiced: Voiced, vocabulary: Vocabulary) -> Iterator[str]:
+    """The first words of a message, and what it has beside words."""
+    message = voiced.message
+    others = [f"[{type(part).__name__.lower()}]" for part in message.content if not isinstance(part, Text)]
+    words = escaped(" ".join(message.text[:400].split())[:_ASKED])
+    yield f"{voiced.handle} {message.role}: {words or ' '.join(dict.fromkeys(others)) or 'nothing'}"
+    yield from _names(message.text, vocabulary, told=words)
 
 
 def asked(call: ToolCall) -> str:
@@ -93,7 +100,7 @@ def _outcome(result: ToolResult, text: str) -> str:
     code = _EXIT.match(text)
     status = "error, " if result.is_error else f"exit {code[1]}, " if code and code[1] != "0" else ""
     seen = [f"[{type(part).__name__.lower()}]" for part in result.parts if not isinstance(part, Text)]
-    size = f"{text.count(chr(10)) + 1} lines" if text else "" if seen else "nothing"
+    size = _lines(text) if text else "" if seen else "nothing"
     return status + " ".join(filter(None, [size, *seen]))
 
 
@@ -117,7 +124,8 @@ def _effects(call: ToolCall) -> Iterator[str]:
 
 
 def _lines(text: str) -> str:
-    return f"{text.count(chr(10)) + 1} lines"
+    count = text.count("\n") + 1
+    return f"{count} line{'s' if count > 1 else ''}"
 
 
 def _digest(text: str) -> str:
