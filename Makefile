@@ -62,4 +62,4 @@ constraints: setup  ## renew constraints.txt from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --all-extras --no-annotate --no-header pyproject.toml -o constraints.txt
 
 clean:  ## remove .venv and caches
-	@rm -rf .venv .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-headroom .mypy_cache .pytest_cache .ruff_cache .hypothesis
