@@ -319,3 +319,17 @@ def test_gemini(server):
     streamed = gemini.load(chunks)
     assert streamed.content == message.content
     assert streamed.usage == message.usage
+
+
+def test_objects_of_a_client_may_stand_anywhere_in_a_request(server, openai):
+    anthropic_types = pytest.importorskip("anthropic.types")
+    block = anthropic_types.TextBlock(type="text", text="said", citations=None)
+    (message,) = anthropic.load([{"role": "assistant", "content": [block]}])
+    assert message == pt.assistant("said")
+    server.answer = RESPONSE
+    reply = openai.responses.create(model="gpt-5", **openai_responses.dump([pt.user("hi")]))
+    messages = openai_responses.load({"input": [{"role": "user", "content": "hi"}, *reply.output]})
+    assert openai_responses.dump(messages)["input"][1:] == RESPONSE["output"]
+    server.answer = CHAT_ANSWER
+    said = openai.chat.completions.create(model="gpt-5", **openai_chat.dump([pt.user("hi")])).choices[0].message
+    assert bare(openai_chat.load({"messages": [{"role": "user", "content": "hi"}, said]})[1]) == expected_answer()

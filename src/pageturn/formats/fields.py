@@ -16,6 +16,7 @@ class Fields:
     __slots__ = ("path", "rest")
 
     def __init__(self, raw: Any, path: str) -> None:
+        raw = plain(raw)
         if not isinstance(raw, dict):
             raise InvalidInput(path, expected="an object", got=show(raw))
         self.path = path
@@ -73,7 +74,7 @@ def each_of(content: Any, path: str, read: Callable[[Any, str], T]) -> tuple[T, 
     """What is read of each part of a list, each with where it stands."""
     if not isinstance(content, list):
         raise InvalidInput(path, expected="text or a list of parts", got=show(content))
-    return tuple(read(raw, f"{path}[{index}]") for index, raw in enumerate(content))
+    return tuple(read(plain(raw), f"{path}[{index}]") for index, raw in enumerate(content))
 
 
 WHOLE = "whole"  # in what `load` keeps of a text: the item that it stands for
@@ -102,17 +103,12 @@ def only_text(message: Message) -> str | None:
 
 
 def plain(given: Any) -> Any:
-    """A client's object as JSON, wherever it stands; what is JSON already is left alone."""
+    """A client's object as JSON, or a list of them; what is JSON already is left alone."""
     if isinstance(given, list | tuple):
         return [plain(each) for each in given]
-    if isinstance(given, dict):
-        return {
-            name: plain(each) if isinstance(each, list | tuple) or _is_object(each) else each
-            for name, each in given.items()
-        }
-    return (
-        _without(given.model_dump(mode="json", exclude_none=True, exclude_unset=True)) if _is_object(given) else given
-    )
+    if isinstance(given, dict) or not _is_object(given):
+        return given
+    return _without(given.model_dump(mode="json", exclude_none=True, exclude_unset=True))
 
 
 def _is_object(given: Any) -> bool:

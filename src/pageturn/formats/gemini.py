@@ -267,6 +267,7 @@ def _accumulated(chunks: Sequence[Any]) -> dict[str, Any]:
 
 def _snake(value: Any) -> Any:
     """The wire's names as the client's, except inside what tools say and hear."""
+    value = plain(value)
     if type(value) is list:
         return [_snake(each) for each in value]
     if type(value) is not dict:

@@ -118,7 +118,7 @@ def _request(fields: Fields, items: str | list[Any]) -> list[Message]:
 
 def _placed(items: Sequence[Any], path: str) -> Iterable[tuple[Any, str]]:
     """The items, each with where it stands."""
-    return ((raw, f"{path}[{index}]") for index, raw in enumerate(items))
+    return ((plain(raw), f"{path}[{index}]") for index, raw in enumerate(items))
 
 
 def _messages(items: Iterable[tuple[Any, str]]) -> Iterator[Message]:
