@@ -9,7 +9,7 @@ import pytest
 import pageturn as pt
 from pageturn.errors import StoreError
 from pageturn.stores import SessionRow, SqliteStore
-from pageturn.stores.sqlite import _APPLICATION_ID, _FORMATS, FORMAT
+from pageturn.stores.sqlite import _APPLICATION_ID, _FORMATS, FORMAT, _refuse_foreign
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 99])
@@ -215,3 +215,27 @@ def test_what_was_erased_and_written_again_is_missing_when_it_is_lost(tmp_path):
     again = session.append(pt.user("tulip"))
     store._connection.execute("DELETE FROM blobs WHERE digest = ?", (again.digest,))
     assert isinstance(session.resolve(again), pt.BackendError)
+
+
+def test_a_store_that_another_process_makes_while_we_look_is_not_taken_for_a_stranger(tmp_path):
+    path = str(tmp_path / "race.db")
+
+    class Slow(sqlite3.Connection):
+        """After its first look, somebody else makes the store."""
+
+        looks = 0
+
+        def execute(self, *arguments):
+            found = super().execute(*arguments).fetchall()
+            self.looks += 1
+            if self.looks == 1:
+                SqliteStore(path).close()
+            return iter_of(found)
+
+    def iter_of(rows):
+        return type("Rows", (), {"fetchone": lambda _: rows[0]})()
+
+    connection = sqlite3.connect(path, factory=Slow, isolation_level=None)
+    _refuse_foreign(path, connection)
+    assert connection.looks >= 1
+    connection.close()

@@ -360,8 +360,9 @@ def _rows(number: int) -> tuple[int, int]:
 
 def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
     """Leave a file alone that is not ours: reading is all that was done to it."""
-    ours = connection.execute("PRAGMA application_id").fetchone()[0] == _APPLICATION_ID
-    if not ours and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    # The tables first: they come together with our id, so whoever sees them sees the id as well.
+    has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
+    if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
         connection.close()
         raise StoreError(f"{path}: a SQLite file of another program")
 
