@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions calibrate constraints clean
+.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation calibrate constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -48,6 +48,9 @@ bench-recall: setup  ## how well recall finds answers (DATA=folder)
 
 bench-renditions: setup .venv-headroom/installed  ## what renditions keep, beside others (DATA=folder)
 	@$(BIN)/python -m benchmarks.renditions $(DATA)
+
+bench-derivation: setup  ## what each way to keep a budget costs and still shows (DATA=folder)
+	@$(BIN)/python -m benchmarks.derivation $(DATA)
 
 .venv-headroom/installed:
 	@$(PYTHON) -m venv .venv-headroom

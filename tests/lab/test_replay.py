@@ -1,0 +1,165 @@
+"""A recorded session, replayed with something else that says what the model sees."""
+
+import pytest
+
+import pageturn as pt
+from pageturn.lab.billing import Prices
+from pageturn.lab.replay import Recording, Score
+from pageturn.lab.traces import Trace, text_of
+
+
+def characters(message):
+    return len(text_of(message))
+
+
+def call(**arguments):
+    return pt.ToolCall(id="c", name="edit", arguments=pt.to_json(arguments).decode())
+
+
+def of_size(letter, size):
+    return pt.user(letter * size)
+
+
+A, B, C, D = of_size("A", 10), of_size("B", 20), of_size("C", 5), of_size("D", 40)
+ANSWER = pt.assistant("")
+
+
+def recording(*messages, **options):
+    return Recording(Trace("t", "s", messages), tokens=characters, **options)
+
+
+def always(*requests):
+    return lambda trace: requests
+
+
+def everything(trace):
+    return (trace.messages[:turn] for turn in trace.turns)
+
+
+@pytest.fixture
+def vector():
+    """Three turns, which see A and B, then C too, then D too; the answers have no size."""
+    return recording(A, B, ANSWER, C, ANSWER, D, ANSWER)
+
+
+def test_the_bill_is_that_of_the_requests_relative_to_sending_everything(vector):
+    score = vector.score(always([A, B], [A, B, C], [A, C]))
+    assert score.billed == pytest.approx(54.0)
+    # The empty answers stand between the messages, but take nothing from the common prefix.
+    assert score.whole == pytest.approx(100.25)
+    assert score.cost == pytest.approx(54.0 / 100.25)
+    assert (score.turns, score.refused, score.largest) == (3, 0, 35)
+
+
+def test_sending_everything_costs_one(vector):
+    assert vector.score(everything).cost == 1
+
+
+def test_messages_are_the_same_by_what_they_say(vector):
+    again = of_size("A", 10)
+    assert again is not A
+    assert vector.score(always([A], [again], [again])).billed == pytest.approx(1.25 * 10 + 1 + 1)
+    assert vector.score(always([A], [of_size("X", 10)], [A])).billed == pytest.approx(1.25 * 30)
+
+
+def test_a_role_makes_another_message(vector):
+    assert vector.score(always([A], [pt.system("A" * 10)], [A])).billed == pytest.approx(1.25 * 30)
+
+
+def test_a_vendors_own_items_are_compared_too(vector):
+    own, same = (pt.user(pt.Native(vendor="v", item={"a": [1]}, text="N" * 10)) for _ in range(2))
+    other = pt.user(pt.Native(vendor="v", item={"a": [2]}, text="N" * 10))
+    assert vector.score(always([own], [same], [other])).billed == pytest.approx(1.25 * 10 + 1 + 1.25 * 10)
+
+
+def test_other_prices_are_the_vendors():
+    score = recording(A, ANSWER, ANSWER, prices=Prices(read=0.5, write=1.0)).score(everything)
+    assert score.billed == score.whole == pytest.approx(10 + 5)
+
+
+def test_the_floor_writes_once_what_is_sent_and_reads_the_opening():
+    score = recording(pt.system("S" * 8), B, ANSWER, C, ANSWER, D).score(everything)
+    assert score.floor == pytest.approx(1.25 * (8 + 20 + 5) + 0.1 * 8)
+    assert score.over_floor == pytest.approx((1.25 * 28 + 0.1 * 28 + 1.25 * 5) / score.floor)
+
+
+def test_coverage_is_of_what_was_said_before():
+    first, second = pt.user("see src/app/main.py"), pt.user("and the other_thing_1")
+    turn = pt.assistant(call(a="src/app/main.py", b="other_thing_1", c="never_said_2"))
+    score = recording(first, second, turn).score(always([second]))
+    assert (score.demanded, score.covered, score.coverage) == (2, 1, 0.5)
+
+
+def test_a_missed_name_is_fetched_from_the_latest_page_that_held_it():
+    early, late = pt.user("see src/app/main.py and other_thing_1"), pt.user("src/app/main.py")
+    turn = pt.assistant(call(a="src/app/main.py", b="other_thing_1"))
+    messages = (early, late, C, turn)
+    nothing = recording(*messages).score(always([C]))
+    both = 1.25 * (characters(early) + characters(late)) + 2 * 0.1 * 5
+    assert nothing.refetched == pytest.approx(both)
+    assert nothing.cost_with_refetches == pytest.approx((1.25 * 5 + both) / nothing.whole)
+    partly = recording(*messages).score(always([late]))
+    assert partly.refetched == pytest.approx(1.25 * characters(early) + 0.1 * characters(late))
+
+
+def test_a_page_is_fetched_once_for_all_its_names():
+    page = pt.user("see src/app/main.py and other_thing_1")
+    turn = pt.assistant(call(a="src/app/main.py", b="other_thing_1"))
+    score = recording(page, C, turn).score(always([C]))
+    assert score.refetched == pytest.approx(1.25 * characters(page) + 0.1 * 5)
+
+
+def test_a_page_that_is_missed_at_two_turns_is_fetched_twice():
+    page, turn = pt.user("see src/app/main.py"), pt.assistant(call(a="src/app/main.py"))
+    score = recording(page, turn, turn).score(always([C], [C]))
+    # At the second turn it is the first call that held the name last.
+    assert score.refetched == pytest.approx(1.25 * (characters(page) + characters(turn)) + 2 * 0.1 * 5)
+
+
+def test_lines_must_stand_as_lines():
+    shown = pt.tool_result("r", "   1→def is_expired(token):\n   2→    return token['exp'] < now()")
+    edit = pt.assistant(call(old_string="def is_expired(token):\n    return token['exp'] < now()"))
+    numbered = recording(shown, edit).score(always([shown]))
+    assert (numbered.lines_wanted, numbered.lines_shown, numbered.verbatim_coverage) == (2, 2, 1)
+    within = pt.user("it says def is_expired(token): somewhere\nreturn token['exp'] < now()")
+    assert recording(shown, edit).score(always([within])).verbatim_coverage == 0.5
+
+
+def test_a_refused_turn_misses_everything_and_is_not_billed():
+    page, turn = pt.user("see src/app/main.py"), pt.assistant(call(a="src/app/main.py"))
+    score = recording(page, turn, turn).score(always([page], None))
+    assert (score.turns, score.refused, score.demanded, score.covered) == (2, 1, 2, 1)
+    assert score.billed == pytest.approx(1.25 * characters(page))
+    assert score.refetched == pytest.approx(1.25 * characters(turn))
+
+
+def test_the_cache_outlives_a_refused_turn(vector):
+    assert vector.score(always([A], None, [A])).billed == pytest.approx(1.25 * 10 + 1)
+
+
+@pytest.mark.parametrize("requests", [[[A], [A]], [[A], [A], [A], [A]]])
+def test_every_turn_has_one_request(vector, requests):
+    with pytest.raises(ValueError, match="argument 2 is"):
+        vector.score(always(*requests))
+
+
+def test_scores_are_pooled():
+    one = Score(billed=1, whole=2, floor=1, demanded=1, covered=1, lines_wanted=4, lines_shown=1, turns=1, largest=7)
+    other = Score(billed=8, whole=16, floor=3, demanded=9, covered=4, refetched=9, turns=2, refused=1, largest=5)
+    pooled = one + other
+    assert pooled == sum([one, other], Score())
+    assert (pooled.cost, pooled.coverage, pooled.verbatim_coverage) == (0.5, 0.5, 0.25)
+    assert (pooled.cost_with_refetches, pooled.over_floor) == (1.0, 2.25)
+    assert (pooled.turns, pooled.refused, pooled.largest) == (3, 1, 7)
+
+
+def test_of_nothing_everything_is_shown():
+    assert Score().coverage == Score().verbatim_coverage == 1
+
+
+def test_a_session_without_turns_comes_to_nothing():
+    assert recording(A).score(everything) == Score()
+
+
+def test_the_studys_tokens_are_the_default():
+    assert Recording(Trace("t", "s", (D, ANSWER))).score(everything).largest == 10
