@@ -242,11 +242,11 @@ def test_a_proposal_that_could_not_be_settled_is_settled_at_the_next_boundary():
     store = MemoryStore()
     session = open_session(store)
     page = session.append(pt.user("x"))
-    genuine = session._settle
-    session._settle = lambda txn: store._connection.execute("PRAGMA query_only = ON") and genuine(txn)
+    genuine = session._recorder._settle
+    session._recorder._settle = lambda txn: store._connection.execute("PRAGMA query_only = ON") and genuine(txn)
     with pytest.raises(pt.StoreError):
         session.write_back(pt.Proposal(field="memory.x", value=1, evidence=(page.handle,)))
-    session._settle = genuine
+    session._recorder._settle = genuine
     assert session.checkpoint() == pt.FlushMiss()
     store._connection.execute("PRAGMA query_only = OFF")
     assert session.checkpoint() is None

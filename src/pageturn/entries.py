@@ -4,10 +4,12 @@ An entry keeps fields that it does not know, so that a journal written by a newe
 named by their number. Wire tags are frozen: a class may be renamed, its tag may not.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from pageturn.faults import AnyFault
 from pageturn.injection import ContextMessage
+from pageturn.layout import IndexLine, Why
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import AnyPolicy
 from pageturn.proposals import AnyRejection, Proposal
@@ -25,17 +27,55 @@ class MessageAdded(Entry, tag="message"):
     page: Page
 
 
+class FoldReason(StrEnum):
+    """Why the layout of old pages changed."""
+
+    FULL = "full"  # the context had grown too large
+    COLD = "cold"  # the cache was gone anyway
+    CHANGED = "changed"  # something that was shown no longer holds: undone, erased, reset, another policy
+
+
+class Placed(Closed):
+    """The level of a unit, and why."""
+
+    level: ResidencyLevel
+    why: Why
+
+
+class Fold(Closed):
+    """A new layout: what differs from the one before, by the number of each unit's first page, and all index lines."""
+
+    upto: int  # the last page that it placed
+    reason: FoldReason
+    placed: Mapping[int, Placed]
+    lines: tuple[IndexLine, ...] = ()
+
+
+class Shown(Closed):
+    """What a model was shown: everything up to an entry, in so many tokens of our count, for so large a budget."""
+
+    upto: int
+    model: str
+    tokens: int
+    budget_tokens: int
+    tools: str  # the digest of the tool definitions
+    layout: str  # the digest of what stood where
+    fold: Fold | None = None
+
+
 class TurnTaken(Entry, tag="turn"):
     """A model call was answered by the message of this page."""
 
     page: int
     usage: Usage | None = None
+    shown: Shown | None = None
 
 
 class UsageReported(Entry, tag="usage"):
-    """A provider said what a call took, outside of a turn."""
+    """A provider said what a call took, outside of a turn; or that it was too much, and how much we may count from now on."""
 
     usage: Usage
+    most_tokens: int | None = None
 
 
 class TextReference(Closed):

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from math import exp
+from typing import NamedTuple
 
 from pageturn.bodies import search_text
 from pageturn.messages import Message, Role
@@ -56,6 +57,21 @@ def is_of_length(name: str) -> bool:
     return (_SHORTEST_OF_LETTERS if name.isalpha() else _SHORTEST) <= len(name) <= _LONGEST
 
 
+class Heard(NamedTuple):
+    """The names of one message: all of them, those that its calls name, and those that a person wants something of."""
+
+    names: tuple[str, ...]
+    called: tuple[str, ...] = ()
+    wanted: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, message: Message) -> "Heard":
+        """The names of a message."""
+        called = tuple(name for call in message.tool_calls for name in names_in(call.texts))
+        is_wish = message.role is Role.USER and not message.synthetic
+        return cls(tuple(names_in(search_text(message))), called, tuple(names_in(message.text)) if is_wish else ())
+
+
 class Vocabulary:
     """What a session has said so far: on how many pages each name stands, and who named it when."""
 
@@ -68,13 +84,15 @@ class Vocabulary:
 
     def hear(self, message: Message) -> None:
         """Take in one more message."""
+        self.take(Heard.of(message))
+
+    def take(self, heard: "Heard") -> None:
+        """Take in the names of one more message."""
         self._heard += 1
         self._worth.clear()
-        self._pages.update(names_in(search_text(message)).keys())
-        for call in message.tool_calls:
-            self._called |= dict.fromkeys(names_in(call.texts), self._heard)
-        if message.role is Role.USER and not message.synthetic:
-            self._wanted.update(names_in(message.text))
+        self._pages.update(heard.names)
+        self._called |= dict.fromkeys(heard.called, self._heard)
+        self._wanted.update(heard.wanted)
 
     def weight(self, name: str, times: int = 1) -> float:
         """How likely a name that stands so often on a page is to be named again, relative to others.

@@ -107,6 +107,11 @@ class Journal:
         message = unpack(body, self._text)
         return msgspec.structs.replace(message, id=page.id)
 
+    def text(self, digest: str) -> str | None:
+        """A text that is kept as a blob; None where it was erased."""
+        data = self._verified(digest)
+        return data.decode() if data is not None else None
+
     def value(self, digest: str) -> Any:
         """The value of a proposal, from the blob that it is kept as; UNSET where it was erased."""
         data = self._verified(digest)
@@ -226,7 +231,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 2  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 3  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
 
 

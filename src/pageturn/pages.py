@@ -138,6 +138,7 @@ class Page(Open, kw_only=True):
     digest: str
     size: int
     tokens: int
+    at: int = 0  # when it came, in microseconds; 0 where nobody knows
     visibility: Visibility = Visibility.ALL
     synthetic: bool = False
     calls: tuple[CallReference, ...] = ()

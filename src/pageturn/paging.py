@@ -23,6 +23,7 @@ class Pager(NamedTuple):
     journal: Journal
     counter: TokenCounter
     new_id: Callable[[], str]
+    now: Callable[[], int]
 
     def page(self, message: Message, kind: PageKind, *, ahead: int = 0) -> Fresh:
         """The entry that makes a message a page, with `ahead` other entries before it."""
@@ -39,6 +40,7 @@ class Pager(NamedTuple):
             digest=digest,
             size=size,
             tokens=self.counter.message(message),
+            at=self.now(),
             visibility=message.visibility,
             synthetic=message.synthetic,
             calls=tuple(CallReference(call.id, call.name, _canonical(call)) for call in message.tool_calls),

@@ -8,7 +8,7 @@ import msgspec
 
 from pageturn.bodies import search_text
 from pageturn.errors import StoreError
-from pageturn.faults import AnyFault, BackendError, Denied, NoMatch
+from pageturn.faults import AnyFault, BackendError, Denied, Fault, NoMatch
 from pageturn.handles import parse, parse_range
 from pageturn.journal import Journal, lineage
 from pageturn.messages import Message, Role, Visibility
@@ -153,19 +153,27 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
 
 def resolve_range(journal: Journal, text: str) -> tuple[Resolved, ...] | AnyFault:
     """Every page from the first to the last handle of a range that counts, with its original words."""
-    ends = parse_range(text)
-    pages = [page_of(journal.state, handle) for handle in ends] if ends is not None else [None]
-    if any(page is None for page in pages):
-        return NoMatch()
-    first, last = (page.seq for page in pages if page is not None)
+    pages = pages_between(journal.state, text)
+    if isinstance(pages, Fault):
+        return pages
     resolved: list[Resolved] = []
-    for page in journal.state.live_pages():
-        if first <= page.seq <= last:
-            outcome = resolve(journal, page.handle)
-            if not isinstance(outcome, Resolved):
-                return outcome
-            resolved.append(outcome)
-    return tuple(resolved) if resolved else NoMatch()
+    for page in pages:
+        outcome = resolve(journal, page.handle)
+        if not isinstance(outcome, Resolved):
+            return outcome
+        resolved.append(outcome)
+    return tuple(resolved)
+
+
+def pages_between(state: SessionState, text: str) -> tuple[Page, ...] | NoMatch:
+    """The pages from the first to the last handle of a range that count."""
+    ends = parse_range(text)
+    found = [page_of(state, handle) for handle in ends] if ends is not None else []
+    first, last = (found[0], found[1]) if found else (None, None)
+    if first is None or last is None:
+        return NoMatch()
+    between = state.pages[state.after(first.seq - 1) : state.after(last.seq)]
+    return tuple(page for page in between if not page.undone and not page.erased) or NoMatch()
 
 
 def page_of(state: SessionState, handle: str) -> Page | None:

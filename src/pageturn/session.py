@@ -6,7 +6,7 @@ below for everything else. It is synchronous and owned by one thread.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import TracebackType
@@ -15,32 +15,46 @@ from typing import Any, Self
 from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
+from pageturn.bodies import digest_of
+from pageturn.calibration import Calibration
 from pageturn.checks import require_instance, require_text, require_whole
+from pageturn.derivation.context import Context
+from pageturn.derivation.folding import Terms
+from pageturn.derivation.working_set import Asked, Derived, WorkingSet
 from pageturn.entries import BoundaryKind, Committed, Rejected
 from pageturn.errors import Conflict, InvalidInput, StoreError
-from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
+from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss, Refetch
 from pageturn.floors import require_room
 from pageturn.handles import parse
 from pageturn.ids import micros, require_session_id, uuid7
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, Role, Visibility, user
-from pageturn.pages import Page, PageKind, classify
+from pageturn.messages import Message, Role, Visibility, tool_result, user
+from pageturn.overflows import read_overflow
+from pageturn.pages import Page, PageKind, ResidencyLevel, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
 from pageturn.policies import AnyPolicy, Paged
 from pageturn.proposals import MEMORY, Proposal
 from pageturn.recall import Recalled, Reranker, Resolved
-from pageturn.settling import settle, staged
+from pageturn.recall_tool import Asked as RecallRequest
+from pageturn.recall_tool import RecallTool, answer
+from pageturn.recorder import Recorder
+from pageturn.renditions import BUILT_IN, Renderers
+from pageturn.repeats import Repeats
+from pageturn.settling import staged
 from pageturn.state import FaultRecord
 from pageturn.stores import Freed, SessionRow, Store, open_store
 from pageturn.tasks import TaskLog, read_task_log
-from pageturn.tokens import counter_for
+from pageturn.tokens import TokenCounter, counter_for
+from pageturn.units import unanswered
 from pageturn.usage import Usage
 from pageturn.windows import window_of
 from pageturn.wire import from_json, to_json
 
 DEFAULT_MODEL = "gpt-5"
+_CACHE_MICROS = 300 * 1_000_000  # how long a provider remembers a prompt
+_LEAST_CALIBRATED = 4  # whatever a provider reports, this part of the budget is left
 _MOST_HITS = 1_000
 
 
@@ -55,6 +69,9 @@ class Session:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
         reranker: Reranker | None = None,
+        recall: RecallTool | None = RecallTool(),  # noqa: B008
+        renderers: Renderers = BUILT_IN,
+        counter: TokenCounter | None = None,
         owns_store: bool = False,
     ) -> None:
         self._journal = journal
@@ -63,10 +80,15 @@ class Session:
         self._clock = clock
         self._entropy = entropy
         self._reranker = reranker
-        self._counter = counter_for(model)
-        self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy))
-        self._dirty: list[e.Faulted] = []  # faults that the store has not taken yet
-        self._closed = False
+        self._recall_tool = recall
+        self._renderers = renderers
+        self._counter = counter or counter_for(model)
+        self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
+        self._recorder = Recorder(self._pager, clock)
+        self._working_set = WorkingSet(journal, self._counter, renderers)
+        self._repeats = Repeats(journal.state)
+        self._tools: tuple[bytes, int] = (b"", 0)  # the definitions that were counted last
+        self._derived: Derived | None = None  # the context that nobody has answered yet
 
     @classmethod
     def open(
@@ -76,7 +98,10 @@ class Session:
         id: str | None = None,  # noqa: A002
         policy: AnyPolicy | None = None,
         model: str | None = None,
+        recall: RecallTool | None = RecallTool(),  # noqa: B008
         scope: str | None = None,
+        renderers: Renderers = BUILT_IN,
+        counter: TokenCounter | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
         reranker: Reranker | None = None,
@@ -103,10 +128,13 @@ class Session:
             clock=clock,
             entropy=entropy,
             reranker=reranker,
+            recall=recall,
+            renderers=renderers,
+            counter=counter,
             owns_store=owns_store,
         )
-        session._insist(session._settle_all)
-        session._insist(lambda: session._begin_with(policy))
+        session._recorder.insist(session._recorder.settle_all)
+        session._recorder.insist(lambda: session._begin_with(policy))
         return session
 
     # -- what it is
@@ -145,7 +173,7 @@ class Session:
 
     def faults(self) -> tuple[FaultRecord, ...]:
         """Every fault of the session, the oldest first."""
-        unwritten = (FaultRecord(0, entry) for entry in self._dirty)
+        unwritten = (FaultRecord(0, entry) for entry in self._recorder.unwritten)
         return (*self._journal.state.faults, *unwritten)
 
     def fault_counts(self) -> Counter[str]:
@@ -180,27 +208,75 @@ class Session:
             raise InvalidInput("messages", expected="at least one message", got="none")
         for index, message in enumerate(messages):
             require_instance(f"messages[{index}]", message, Message)
-        fresh: list[Fresh] = []
+        fresh = self._cold() if self._derived is None else []
         is_opening = self._journal.state.is_opening
         turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
+        derived = self._derived if turns else None
         for index, message in enumerate(messages):
             kind = classify(message, is_opening=is_opening)
             is_opening = is_opening and kind is PageKind.BOOTSTRAP
             fresh.append(self._pager.page(message, kind, ahead=len(fresh)))
             if index in turns:
                 reported = usage if usage is not None and index == turns[-1] else message.usage
-                fresh.append(Fresh(e.TurnTaken(page=self._journal.head + len(fresh), usage=reported)))
+                shown = derived.shown if derived is not None and index == turns[0] else None
+                turn = e.TurnTaken(page=self._journal.head + len(fresh), usage=reported, shown=shown)
+                fresh.append(Fresh(turn, derived.blobs if derived is not None and shown is not None else {}))
             elif message.usage is not None:
                 fresh.append(Fresh(e.UsageReported(usage=message.usage)))
         if usage is not None and not turns:
             fresh.append(Fresh(e.UsageReported(usage=usage)))
-        self._write(fresh)
+        self._recorder.write(fresh)
         pages = tuple(each.entry.page for each in fresh if isinstance(each.entry, e.MessageAdded))
+        self._take_in(pages, messages, derived)
         return pages[0] if len(pages) == 1 else pages
+
+    def derive(
+        self, tools: Sequence[Mapping[str, Any]] = (), *, model: str | None = None, budget_tokens: int | None = None
+    ) -> Context:
+        """What the next call gets, within the least of this budget, the policy's and what the model takes. Writes nothing."""
+        self._recorder.require_open()
+        model = model or self._model
+        require_whole("budget_tokens", budget_tokens or 0)
+        digest, tokens = self._count_tools(tools)
+        limit = self._limit(model, budget_tokens)
+        terms = Terms(self.policy, limit, tokens, can_point=self._recall_tool is not None)
+        offered: tuple[Mapping[str, Any] | RecallTool, ...] = tuple(tools)
+        offered += (self._recall_tool,) if self._recall_tool is not None else ()
+        self._derived = self._working_set.derive(Asked(terms, model, offered, digest))
+        return self._derived.context
+
+    def answer(self) -> bool:
+        """Answer the model's calls of the recall tool. True if it called nothing else, so that it can go on at once."""
+        state = self._journal.state
+        page = state.page(state.turns[-1]) if state.turns else None
+        if page is None or self._recall_tool is None or page.undone:
+            return False
+        left = unanswered(tuple(each for each in state.pages[state.after(page.seq - 1) :] if not each.undone))
+        message = self._journal.message(page)
+        calls = [call for call in (message.tool_calls if message else ()) if call.id in left]
+        ours = [call for call in calls if call.name == self._recall_tool.name]
+        results = []
+        for call in ours:
+            told = answer(self._recall_tool, RecallRequest.of(call), self)
+            results.append(tool_result(call, told.text, is_error=told.is_error))
+            self._note_refetch(RecallRequest.of(call).handle)
+        if results:
+            self.append(*results)
+        return bool(ours) and len(ours) == len(calls)
+
+    def overflow(self, error: object) -> bool:
+        """A provider refused the last context. If it was too long, the next one is tighter; False if it was something else."""
+        found = read_overflow(error)
+        if found is None or self._derived is None:
+            return False
+        shown = self._derived.shown
+        usage = Usage(input_tokens=found.sent or shown.tokens, model=shown.model)
+        self._recorder.append(e.UsageReported(usage=usage, most_tokens=found.most_tokens(shown.tokens)))
+        return True
 
     def report(self, usage: Usage) -> None:
         """Write down usage that belongs to no turn."""
-        self._append(e.UsageReported(usage=usage))
+        self._recorder.append(e.UsageReported(usage=usage))
 
     def undo(self, turns: int = 1) -> None:
         """Take back the last turns: their messages no longer count, but stay in the journal."""
@@ -210,14 +286,14 @@ class Session:
             raise InvalidInput(
                 "turns", expected=f"1 to {have}" if have else "at least one turn to undo", got=repr(turns)
             )
-        self._append(e.TurnsUndone(first=first, last=self._journal.head))
+        self._recorder.append(e.TurnsUndone(first=first, last=self._journal.head))
 
     def fork(self, id: str | None = None) -> "Session":  # noqa: A002
         """A new session that shares this one's past."""
         row = self._journal.row
         name = id if id is not None else uuid7(self._clock(), self._entropy)
         require_session_id(name)
-        self._require_open()
+        self._recorder.require_open()
         head = self._journal.head
         child = SessionRow(name, row.key, micros(self._clock()), row.scope, row.id, head, head)
         journal = _begin(self._journal.store, child)
@@ -227,20 +303,20 @@ class Session:
         """Begin afresh with a summary by the host: what came before is covered by it, and still recalled."""
         require_text("summary", summary)
         # It covers everything before it, so its author must have seen everything: unlike elsewhere, a conflict is told.
-        self._flush_faults()
-        self._settle_all()
+        self._recorder.flush_faults()
+        self._recorder.settle_all()
         page = self._pager.page(user(summary, synthetic=True), PageKind.CONVERSATION, ahead=1)
         covering = e.SessionReset(page=self._journal.head + 2)
-        self._write([Fresh(e.BoundaryCrossed(kind=BoundaryKind.RESET)), page, Fresh(covering)])
+        self._recorder.write([Fresh(e.BoundaryCrossed(kind=BoundaryKind.RESET)), page, Fresh(covering)])
         return self._journal.state.pages[-1]
 
     def choose(self, policy: AnyPolicy) -> None:
         """Derive by another policy from here on."""
-        self._append(e.PolicyChosen(policy=policy))
+        self._recorder.append(e.PolicyChosen(policy=policy))
 
     def grant(self, scope: str, *, allowed: bool = True) -> None:
         """Let recall and writeback reach into a scope, or no longer."""
-        self._append(e.ScopeGranted(scope=scope, allowed=allowed))
+        self._recorder.append(e.ScopeGranted(scope=scope, allowed=allowed))
 
     # -- promises
 
@@ -262,7 +338,7 @@ class Session:
             more_tokens=min(more, form.tokens) if form else more,
             instead_of=page,
         )
-        self._write(fresh)
+        self._recorder.write(fresh)
         return page or _added(fresh[0])
 
     def unpin(self, what: str | Page) -> None:
@@ -270,19 +346,19 @@ class Session:
         page = self._page_named(what)
         if page is None or page.seq not in self._journal.state.pins:
             raise InvalidInput("handle", expected="the handle of a pinned page", got=repr(what))
-        self._append(e.Unpinned(page=page.seq))
+        self._recorder.append(e.Unpinned(page=page.seq))
 
     def plan(self, goal: str | Plan, steps: Sequence[str] = (), current: int = 0) -> Page:
         """Set the plan; the one before stays in the journal."""
         if isinstance(steps, str) or not isinstance(steps, Sequence):
             raise InvalidInput("steps", expected="a list of texts", got=repr(steps))
         plan = goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current)
-        self._write(self._pager.plan(plan))
+        self._recorder.write(self._pager.plan(plan))
         return self._journal.state.pages[-1]
 
     def prefer(self, text: str, scope: str | None = None) -> Page:
         """Write down a wish of the user or of the project."""
-        self._write(self._pager.preference(text, scope))
+        self._recorder.write(self._pager.preference(text, scope))
         return self._journal.state.pages[-1]
 
     def read_tasks(self, lines: Iterable[str | bytes]) -> TaskLog:
@@ -302,13 +378,13 @@ class Session:
     def inject(self, note: ContextMessage) -> None:
         """Add a durable note, in place of an earlier one of its key."""
         require_instance("note", note, ContextMessage)
-        self._append(e.NoteAdded(note=note))
+        self._recorder.append(e.NoteAdded(note=note))
 
     def retract(self, key: str, *, now: bool = False) -> None:
         """Take a durable note back."""
         if not isinstance(key, str) or key not in self._journal.state.notes:
             raise InvalidInput("key", expected="the key of a durable note", got=repr(key))
-        self._append(e.NoteRetracted(key=key, now=now))
+        self._recorder.append(e.NoteRetracted(key=key, now=now))
 
     # -- getting back
 
@@ -322,11 +398,11 @@ class Session:
         if scope is not None:
             require_text("scope", scope)
         if scope is not None and scope != self.scope and scope not in self._journal.state.grants:
-            return self._faulted(Denied(f"scope {scope!r} is not granted"), detail=query)
+            return self._recorder.fault(Denied(f"scope {scope!r} is not granted"), detail=query)
         try:
             others = [] if scope is None else self._others(scope)
         except StoreError as error:
-            return self._faulted(BackendError.of(error), detail=query)
+            return self._recorder.fault(BackendError.of(error), detail=query)
         journals = [self._journal, *others]
         outcome = recalling.recall(
             journals,
@@ -335,7 +411,7 @@ class Session:
             see_internal=lambda journal: internal or journal is self._journal,
             reranker=self._reranker,
         )
-        return self._faulted(outcome, detail=query) if isinstance(outcome, Fault) else outcome
+        return self._recorder.fault(outcome, detail=query) if isinstance(outcome, Fault) else outcome
 
     def resolve(self, handle: str | Page, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
         """The original words of a page, or of a range of their bytes."""
@@ -346,12 +422,12 @@ class Session:
         if not isinstance(outcome, Fault):
             return outcome
         page = recalling.page_of(self._journal.state, handle)
-        return self._faulted(outcome, page=page.seq if page is not None else None, detail=str(handle))
+        return self._recorder.fault(outcome, page=page.seq if page is not None else None, detail=str(handle))
 
     def resolve_range(self, handles: str) -> tuple[Resolved, ...] | AnyFault:
         """The original words of every page of a range, `p3-abcd..p9-efgh`, as pointers and index lines name them."""
         outcome = recalling.resolve_range(self._journal, handles)
-        return self._faulted(outcome, detail=str(handles)) if isinstance(outcome, Fault) else outcome
+        return self._recorder.fault(outcome, detail=str(handles)) if isinstance(outcome, Fault) else outcome
 
     def erase(self, what: str | Page) -> Freed:
         """Destroy the words of a page for ever; its digest stays. Says what was freed.
@@ -362,7 +438,7 @@ class Session:
         page = self._page_named(what)
         if page is None or page.erased:
             raise InvalidInput("handle", expected="the handle of a page with words", got=repr(what))
-        self._require_open()
+        self._recorder.require_open()
         freed = self._journal.erase(page, at=micros(self._clock()))
         self._journal.store.scrub()
         return freed
@@ -381,12 +457,12 @@ class Session:
             same = (txn for txn, waiting in state.staged.items() if waiting.proposal.key == proposal.key)
             txn = next(same, txn)
         if txn not in state.staged:
-            self._write([staged(proposal, txn)])
-        return self._settle_for_certain(txn)
+            self._recorder.write([staged(proposal, txn)])
+        return self._recorder.settle_for_certain(txn)
 
     def checkpoint(self) -> FlushMiss | None:
         """Make sure that everything is on disk; a fault says that it is not."""
-        return self._cross(BoundaryKind.SAVE)
+        return self._recorder.cross(BoundaryKind.SAVE)
 
     def refresh(self) -> int:
         """Take in what other writers appended, after a `Conflict`; says how many entries that were."""
@@ -394,10 +470,10 @@ class Session:
 
     def close(self) -> FlushMiss | None:
         """Write down what is left, and let go of the store; a fault says what could not be written."""
-        if self._closed:
+        if self._recorder.is_closed:
             return None
-        fault = self._cross(BoundaryKind.CLOSE)
-        self._closed = True
+        fault = self._recorder.cross(BoundaryKind.CLOSE)
+        self._recorder.is_closed = True
         if self._owns_store:
             self._journal.store.close()
         return fault
@@ -412,16 +488,55 @@ class Session:
 
     # -- inside
 
-    def _append(self, entry: e.Entry) -> None:
-        self._write([Fresh(entry)])
+    def pages_between(self, handles: str) -> Sequence[Page] | AnyFault:
+        """The pages of a range, without their words."""
+        return recalling.pages_between(self._journal.state, handles)
 
-    def _write(self, fresh: Sequence[Fresh]) -> None:
-        self._require_open()
-        self._journal.append(fresh, at=micros(self._clock()))
+    def _cold(self) -> list[Fresh]:
+        """The boundary that a long silence is: a provider has forgotten the prompt by now."""
+        state = self._journal.state
+        last = state.page(state.turns[-1]) if state.turns and state.shown is not None else None
+        if last is None or state.is_cold or micros(self._clock()) - last.at < _CACHE_MICROS:
+            return []
+        return [Fresh(e.BoundaryCrossed(kind=BoundaryKind.COLD_CACHE))]
 
-    def _require_open(self) -> None:
-        if self._closed:
-            raise StoreError(f"session {self.id!r} is closed")
+    def _take_in(self, pages: Sequence[Page], messages: Sequence[Message], derived: Derived | None) -> None:
+        """Keep what was just written at hand, and say what of it came before."""
+        for page, message in zip(pages, messages, strict=True):
+            self._working_set.add(page, message)
+        if derived is not None:
+            self._working_set.acknowledge(derived)
+            self._derived = None
+            for fault in derived.context.faults:
+                self._recorder.keep(fault)
+        if self._journal.state.shown is None:
+            return
+        for page in pages:
+            for repeat in self._repeats.found_in(page) if page.results else ():
+                is_ours = self._recall_tool is not None and repeat.tool == self._recall_tool.name
+                if not is_ours and self._working_set.level_of(repeat.page) < ResidencyLevel.COMPRESSED:
+                    self._recorder.fault(repeat.fault, page=repeat.page.seq, detail=repeat.tool)
+
+    def _note_refetch(self, handle: str) -> None:
+        page = recalling.page_of(self._journal.state, handle)
+        if page is not None and not page.undone and self._working_set.level_of(page) < ResidencyLevel.FULL:
+            self._recorder.fault(Refetch(), page=page.seq, detail=handle)
+
+    def _count_tools(self, tools: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
+        """The digest and the tokens of the tools, ours among them."""
+        own = [self._recall_tool.definition] if self._recall_tool is not None else []
+        data = to_json([*tools, *own])
+        if self._tools[0] != data:
+            self._tools = (data, self._counter.tools([*tools, *own]))
+        return digest_of(data), self._tools[1]
+
+    def _limit(self, model: str, budget_tokens: int | None) -> int:
+        """The tokens of our count that a context may have."""
+        state = self._journal.state
+        limit = self.policy.limit_tokens(window_of(model))
+        limit = min(limit, budget_tokens) if budget_tokens is not None else limit
+        calibrated = state.calibrations.get(model, Calibration()).room(limit)
+        return min(limit, max(calibrated, limit // _LEAST_CALIBRATED), state.most_tokens.get(model, limit))
 
     def _page_named(self, what: str | Page) -> Page | None:
         """The page that a handle means; None for any other text. A handle that does not resolve is refused."""
@@ -437,68 +552,10 @@ class Session:
         rows = self._journal.store.sessions(scope=scope)
         return [Journal(self._journal.store, row) for row in rows if row.id != self.id]
 
-    def _faulted(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> AnyFault:
-        """Record a fault and hand it on; what the store does not take now is written at the next boundary."""
-        words = detail[:500].encode("utf-8", "replace").decode()
-        self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, page=page, detail=words))
-        with suppress(StoreError):
-            self._flush_faults()
-        return fault
-
-    def _flush_faults(self) -> None:
-        if self._dirty:
-            self._write([Fresh(entry) for entry in self._dirty])
-            self._dirty.clear()
-
-    def _settle_for_certain(self, txn: int) -> Committed | Rejected:
-        """Decide what is staged, whoever else writes: a `Conflict` would say, wrongly, that nothing was written."""
-        head = self._journal.head
-        while txn in self._journal.state.staged:
-            try:
-                return self._settle(txn)
-            except Conflict:
-                self.refresh()
-        later = (entry for _, entry in self._journal.entries(after=head))
-        return next(entry for entry in later if isinstance(entry, Committed | Rejected) and entry.txn == txn)
-
-    def _settle(self, txn: int) -> Committed | Rejected:
-        """Decide a staged proposal."""
-        outcome, entries = settle(self._pager, txn, self.scope)
-        self._write(entries)
-        return outcome
-
-    def _cross(self, kind: BoundaryKind) -> FlushMiss | None:
-        """Pass a boundary with nothing dirty left behind, or say that something was."""
-        try:
-            self._insist(self._flush_faults)
-            self._insist(self._settle_all)
-            self._insist(lambda: self._append(e.BoundaryCrossed(kind=kind)))
-            self._journal.keep_snapshot()
-        except StoreError as error:
-            fault = FlushMiss()
-            self._dirty.append(e.Faulted(fault=fault, turn=self._journal.state.turn, detail=f"{kind}: {error}"))
-            return fault
-        return None
-
     def _begin_with(self, policy: AnyPolicy | None) -> None:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
         if wanted is not None and wanted != self.policy:
             self.choose(wanted)
-
-    def _settle_all(self) -> None:
-        """Settle what is staged, by this session or by one that crashed."""
-        while self._journal.state.staged:
-            self._settle(next(iter(self._journal.state.staged)))
-
-    def _insist(self, write: Callable[[], object]) -> None:
-        """Write what does not depend on what others write: after a conflict, simply again."""
-        while True:
-            try:
-                write()
-            except Conflict:
-                self.refresh()
-            else:
-                return
 
 
 def _added(fresh: Fresh) -> Page:

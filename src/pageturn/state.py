@@ -10,11 +10,15 @@ from typing import Any
 import msgspec
 
 from pageturn import entries as e
+from pageturn.calibration import Calibration
+from pageturn.faults import DuplicateTool, Refetch
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
-from pageturn.pages import Page, PageKind
+from pageturn.layout import IndexLine
+from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.policies import STORED_DEFAULT, AnyPolicy
 from pageturn.proposals import Op
+from pageturn.units import Unit
 from pageturn.usage import Usage
 from pageturn.wire import Closed
 
@@ -61,6 +65,19 @@ class SessionState(msgspec.Struct):
     faults: list[FaultRecord] = []
     usage: Usage | None = None
     resets: list[int] = []  # the page of each reset that was not undone
+    placed: dict[int, e.Placed] = {}  # by the first page of each unit that a fold placed and no sealed line covers
+    lines: list[IndexLine] = []
+    folded: int = 0  # the last page that the last fold placed
+    folds: list[int] = []  # the turn of each fold
+    changes: int = 0  # how often something that was shown no longer held
+    changes_folded: int = 0  # how many of those the last fold knew of
+    is_cold: bool = False  # the cache was gone before the coming turn
+    seen: int = 0  # the last page that a model was shown
+    shown: e.Shown | None = None  # what it was shown last
+    fetched: dict[int, int] = {}  # how often a page had to be fetched again
+    asked: set[int] = set()  # those that were since the last fold
+    calibrations: dict[str, Calibration] = {}  # by model
+    most_tokens: dict[str, int] = {}  # by model: what a provider that refused a prompt left us
     next_txn: int = 0
     staged: dict[int, e.Staged] = {}
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
@@ -84,6 +101,23 @@ class SessionState(msgspec.Struct):
         if page.seq in self.pins:
             return PageKind.CONSTRAINT
         return PageKind.CONVERSATION if page.kind is PageKind.CONSTRAINT else page.kind
+
+    def path(self, unit: Unit) -> tuple[ResidencyLevel, ...]:
+        """The levels that a unit may visit. A call whose result is a rule stays what it is."""
+        if len(unit) > 1:
+            has_rule = any(page.seq in self.pins for page in unit)
+            return (ResidencyLevel.FULL,) if has_rule else PageKind.EVIDENCE.degradation_path
+        path = self.kind(unit[0]).degradation_path
+        return path[:-1] if self.is_in_force(unit[0]) else path
+
+    def is_in_force(self, page: Page) -> bool:
+        """Whether a page holds the present plan."""
+        return self.plan is not None and self.plan.page == page.seq and page.kind is PageKind.PLAN
+
+    def admitted(self, page: int, level: ResidencyLevel) -> e.RenditionAdmitted | None:
+        """The newest form of a page that writeback admitted for a level."""
+        ours = (each for each in reversed(self.renditions) if each.first == each.last == page and each.level is level)
+        return next(ours, None)
 
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
@@ -150,14 +184,43 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     state.turn += 1
     state.turns.append(entry.page)
     state.usage = entry.usage or state.usage
+    state.is_cold = False
+    state.seen = entry.shown.upto if entry.shown else entry.page
+    if entry.shown is None:
+        return
+    state.shown = entry.shown
+    if entry.usage is not None and entry.usage.input_tokens:
+        known = state.calibrations.get(entry.shown.model, Calibration())
+        observed = known.observe(counted=entry.shown.tokens, reported=entry.usage.input_tokens)
+        state.calibrations[entry.shown.model] = observed
+    if entry.shown.fold is not None:
+        _fold(state, entry.shown.fold)
+
+
+def _fold(state: SessionState, fold: e.Fold) -> None:
+    state.placed |= fold.placed
+    state.lines = list(fold.lines)
+    for line in state.lines:
+        if line.sealed:
+            covered = [first for first in state.placed if line.first <= first <= line.last]
+            for first in covered:
+                del state.placed[first]
+    state.folded = fold.upto
+    state.folds.append(state.turn)
+    state.asked.clear()
+    state.changes_folded = state.changes
 
 
 def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
     state.usage = entry.usage
+    if entry.most_tokens is not None and entry.usage.model is not None:
+        state.most_tokens[entry.usage.model] = entry.most_tokens
 
 
 def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
     state.pins[entry.page] = entry.structured
+    if entry.page <= state.folded:
+        state.changes += 1
 
 
 def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
@@ -207,18 +270,24 @@ def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> No
 
 def _fault(state: SessionState, seq: int, entry: e.Faulted) -> None:
     state.faults.append(FaultRecord(seq, entry))
+    if isinstance(entry.fault, DuplicateTool | Refetch) and entry.page is not None:
+        state.fetched[entry.page] = state.fetched.get(entry.page, 0) + 1
+        state.asked.add(entry.page)
 
 
-def _boundary(_state: SessionState, _: int, _entry: e.BoundaryCrossed) -> None:
-    """A boundary changes nothing: it says that nothing was left to change."""
+def _boundary(state: SessionState, _: int, entry: e.BoundaryCrossed) -> None:
+    """A boundary changes nothing: it says that nothing was left to change. Only the cache may be gone."""
+    state.is_cold = state.is_cold or entry.kind is e.BoundaryKind.COLD_CACHE
 
 
 def _reset(state: SessionState, _: int, entry: e.SessionReset) -> None:
     state.resets.append(entry.page)
+    state.changes += 1
 
 
 def _policy(state: SessionState, _: int, entry: e.PolicyChosen) -> None:
     state.policy = entry.policy
+    state.changes += 1 if state.pages else 0
 
 
 def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
@@ -235,6 +304,7 @@ def _tombstone(state: SessionState, _: int, entry: e.TurnsUndone) -> None:
     for pages in (state.turns, state.resets):
         del pages[bisect_right(pages, entry.first - 1) :]
     state.renditions = [each for each in state.renditions if each.last < entry.first or each.first > entry.last]
+    state.changes += 1
 
 
 def _undo(state: SessionState, at: int) -> None:
@@ -245,6 +315,11 @@ def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
     at = state.index(entry.page)
     if at is not None:
         state.pages[at] = msgspec.structs.replace(state.pages[at], erased=True)
+    state.changes += 1
+    state.lines = [
+        msgspec.structs.replace(line, folders=None) if line.first <= entry.page <= line.last else line
+        for line in state.lines
+    ]
     state.pins.pop(entry.page, None)
     state.preferences.pop(entry.page, None)
     state.resets = [page for page in state.resets if page != entry.page]

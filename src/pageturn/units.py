@@ -1,11 +1,16 @@
 """Units: a call with all of its results, or a lone message. What stands as messages of a unit, stands whole."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from pageturn.pages import Page
 
+T = TypeVar("T")
 
-def units_of(pages: Iterable[Page]) -> list[tuple[Page, ...]]:
+Unit = tuple[Page, ...]
+
+
+def units_of(pages: Iterable[Page]) -> list[Unit]:
     """The pages as units, in the order in which each begins. A result belongs to the newest call of its id."""
     units: list[list[Page]] = []
     waiting: dict[str, list[Page]] = {}  # the id of a call -> the unit that it is in
@@ -18,3 +23,28 @@ def units_of(pages: Iterable[Page]) -> list[tuple[Page, ...]]:
         for call in page.calls:
             waiting[call.id] = unit
     return [tuple(unit) for unit in units]
+
+
+def unanswered(unit: Unit) -> list[str]:
+    """The ids of the calls of a unit that have no result yet."""
+    left = [call.id for page in unit for call in page.calls]
+    for page in unit:
+        for result in page.results:
+            if result.call in left:
+                left.remove(result.call)
+    return left
+
+
+def entangled(items: Iterable[T], span: Callable[[T], tuple[int, int]]) -> Iterator[list[T]]:
+    """The items in groups: together those whose pages lie between each other's, as when a result came late."""
+    group: list[T] = []
+    reach = 0
+    for item in items:
+        first, last = span(item)
+        if group and first > reach:
+            yield group
+            group = []
+        group.append(item)
+        reach = max(reach, last)
+    if group:
+        yield group

@@ -80,7 +80,7 @@ def test_the_doctor_settles_what_a_crash_left_staged(tmp_path):
     file = str(tmp_path / "staged.db")
     session = open_session(file)
     page = session.append(pt.user("x"))
-    session._settle = lambda txn: None
+    session._recorder._settle = lambda txn: None
     session.write_back(pt.Proposal(field="memory.a", value=1, evidence=(page.handle,)))
     session._journal.store.close()
     shown = run("doctor", file)

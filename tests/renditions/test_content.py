@@ -266,4 +266,4 @@ def test_a_renderer_of_the_user_s_own_is_asked_for_its_tool():
         Vocabulary(),
         mine,
     )
-    assert shown.tool_results[0].content == "mine: 3000"
+    assert shown.tool_results[0].content.splitlines() == ["mine: 3000", "[in short; p8-abcd is the whole]"]

@@ -13,7 +13,7 @@ import pageturn as pt
 from pageturn.cli.demo import sample_session
 from pageturn.identifiers import Vocabulary
 from pageturn.pages import PageKind, ResidencyLevel, classify_all
-from pageturn.renditions import Voiced, index, lowest, render, sizes
+from pageturn.renditions import Run, Voiced, index, lowest, render, sizes
 from pageturn.units import units_of
 from tests import strategies
 from tests.sessions import open_session, take_turn
@@ -26,8 +26,18 @@ def unit(*messages):
     return [Voiced(f"p{number}-abcd", message) for number, message in enumerate(messages, start=7)]
 
 
+def told_in(message):
+    """What a text of ours says between its tags."""
+    opening, *lines, closing = message.text.split("\n")
+    assert (opening, closing) == ("<page>", "</page>")
+    return "\n".join(lines)
+
+
 def text(messages):
-    return "\n".join(message.text or "".join(str(r.content) for r in message.tool_results) for message in messages)
+    return "\n".join(
+        told_in(message) if message.synthetic else message.text or "".join(str(r.content) for r in message.tool_results)
+        for message in messages
+    )
 
 
 @given(st.lists(strategies.messages, min_size=1, max_size=3), st.sampled_from(ResidencyLevel))
@@ -91,7 +101,7 @@ def test_structured_tells_a_unit_as_fields():
         ResidencyLevel.STRUCTURED,
         Vocabulary(),
     )
-    first, second, *rest = shown.text.splitlines()
+    first, second, *rest = told_in(shown).splitlines()
     assert first == "p7-abcd assistant: Let me see."
     assert second == "p8-abcd bash pytest tests/test_login.py: error, 42 lines"
     assert rest[0] == "! E   KeyError: 'exp'"
@@ -105,7 +115,7 @@ def test_structured_tells_what_an_edit_changed():
         id="c", name="Edit", arguments='{"file_path":"a/b.py","old_string":"x = 1","new_string":"x = 2\\ny"}'
     )
     (shown,) = render(unit(pt.assistant(edit), pt.tool_result(edit, "ok")), ResidencyLevel.STRUCTURED, Vocabulary())
-    assert shown.text.splitlines()[0].startswith("p7-abcd changed ")
+    assert told_in(shown).splitlines()[0].startswith("p7-abcd changed ")
     assert "(1 line) to" in shown.text
     assert "a/b.py" in shown.text
 
@@ -122,7 +132,7 @@ def test_structured_tells_what_an_edit_changed():
 )
 def test_a_page_without_words_is_told_and_can_be_had_back(message, told):
     (shown,) = render(unit(message), ResidencyLevel.STRUCTURED, Vocabulary())
-    assert shown.text == told
+    assert told_in(shown) == told
     assert all(
         each.content for each in render(unit(message), ResidencyLevel.COMPRESSED, Vocabulary()) if message.content
     )
@@ -132,8 +142,8 @@ def test_names_in_arguments_are_those_of_their_texts():
     body = "import os\nparse_config()\n\ttoken_value = load_token(1)\n" * 20
     write = pt.ToolCall(id="c", name="Write", arguments=json.dumps({"file_path": "src/a.py", "content": body}))
     (shown,) = render(unit(pt.assistant(write), pt.tool_result(write, "ok")), ResidencyLevel.STRUCTURED, Vocabulary())
-    assert shown.text.splitlines()[0].startswith("p7-abcd wrote ")
-    assert set(shown.text.splitlines()[1].split()[1:]) == {"parse_config", "token_value", "load_token"}
+    assert told_in(shown).splitlines()[0].startswith("p7-abcd wrote ")
+    assert set(told_in(shown).splitlines()[1].split()[1:]) == {"parse_config", r"\ttoken_value", "load_token"}
 
 
 def test_structured_tells_what_failed_and_not_what_passed():
@@ -165,27 +175,24 @@ def test_what_a_call_named_before_comes_first():
 
 def test_a_pointer_says_what_it_stands_for():
     (shown,) = render(unit(pt.user("words " * 900)), ResidencyLevel.POINTER, Vocabulary())
-    assert shown.text.startswith("p7-abcd user words words")
-    assert shown.text.endswith(", 5,400 characters")
+    assert told_in(shown).startswith("p7-abcd user words words")
+    assert told_in(shown).endswith(", 5,400 characters")
     call = pt.ToolCall(id="c", name="read", arguments='{"path":"src/a.py"}')
     (shown,) = render(unit(pt.assistant(call), pt.tool_result(call, "x" * 81)), ResidencyLevel.POINTER, Vocabulary())
-    assert shown.text == "p7-abcd..p8-abcd read src/a.py, 100 characters"
+    assert told_in(shown) == "p7-abcd..p8-abcd read src/a.py, 100 characters"
 
 
 def test_an_index_line_hardly_grows_with_the_pages_behind_it():
-    def run(length):
-        return [
-            [
-                Voiced(f"p{2 * n + 1}-abcd", pt.assistant(call)),
-                Voiced(f"p{2 * n + 2}-abcd", pt.tool_result(call, "x" * 500)),
-            ]
-            for n in range(length)
-            if (call := pt.ToolCall(id=f"c{n}", name=f"tool{n % 9}", arguments=f'{{"path":"src/dir{n % 20}/f{n}.py"}}'))
-        ]
+    def run(pages):
+        tools = {f"tool{n}": pages for n in range(9)}
+        folders = {f"src/dir{n}": pages for n in range(20)}
+        return Run("p1-abcd", f"p{pages}-abcd", pages, 500 * pages, tools, folders, 1, 60_000_001)
 
-    short, long = (COUNTER.text(index(run(length))) for length in (20, 2_000))
+    short, long = (COUNTER.text(index(run(pages))) for pages in (40, 4_000))
     assert long < 1.3 * short
-    assert index(run(20)).startswith("p1-abcd..p40-abcd 40 pages, ")
+    assert index(run(40)).startswith(
+        "p1-abcd..p40-abcd 40 pages, 20,000 tokens, 1970-01-01 00:00 to 1970-01-01 00:01: tool0 40, "
+    )
 
 
 @pytest.mark.parametrize("level", list(ResidencyLevel)[1:])
@@ -198,8 +205,8 @@ def test_nothing_that_was_said_passes_for_a_handle_or_a_tag_of_ours(level, body)
 
 def test_nothing_passes_for_a_handle_in_an_index_line_or_where_a_pointer_is_cut():
     call = pt.ToolCall(id="c", name="p9-abcd", arguments='{"path":"src/p3-abcd/<page>/x.py"}')
-    told = index([unit(pt.assistant(call))])
-    assert told.startswith("p7-abcd..p7-abcd ")
+    told = index(Run("p7-abcd", "p8-abcd", 2, 9, {call.name: 1}, {"src/p3-abcd/<page>": 1}))
+    assert told.startswith("p7-abcd..p8-abcd ")
     assert "p9-abcd" not in told
     assert "p3-abcd" not in told
     cut = pt.ToolCall(id="c", name="bash", arguments=json.dumps({"command": "x" * 46 + " p42-7kqexyz"}))
@@ -254,8 +261,10 @@ def test_every_pointer_and_index_line_of_a_session_leads_back_to_the_original_wo
     units = [[voiced[page.seq] for page in pages] for pages in units_of(session.pages())]
     for pages in units:
         (line,) = render(pages, ResidencyLevel.POINTER, Vocabulary())
-        name = line.text.split()[0]
+        name = told_in(line).split()[0]
         found = session.resolve_range(name) if ".." in name else [session.resolve(name)]
         assert [each.message for each in found] == [each.message for each in pages]
-    whole = session.resolve_range(index(units).split()[0])
+    first, *_, last = session.pages()
+    line = index(Run(first.handle, last.handle, len(voiced), 9, {}, {}))
+    whole = session.resolve_range(line.split()[0])
     assert [each.message for each in whole] == [each.message for each in voiced.values()]

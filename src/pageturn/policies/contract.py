@@ -5,6 +5,8 @@ from typing import Annotated
 import msgspec
 
 from pageturn.checks import require_whole
+from pageturn.errors import InvalidInput
+from pageturn.layout import Frame, Levels
 from pageturn.windows import input_capacity
 from pageturn.wire import Closed
 
@@ -29,3 +31,11 @@ class DerivePolicy(Closed, tag_field="policy"):
     def limit_tokens(self, window_tokens: int) -> int:
         """The most tokens that a context may have under this policy, for a model with this window."""
         return input_capacity(window_tokens)
+
+    def is_full(self, tokens: int, budget_tokens: int) -> bool:
+        """Whether a context has grown so large that it must be folded."""
+        return tokens > budget_tokens
+
+    def plan(self, frame: Frame, least: Levels, tokens: int, needed_tokens: int) -> Levels:  # noqa: ARG002
+        """The level that each unit deserves beyond the least that the laws demand; what it wants most comes first."""
+        raise InvalidInput("policy", expected="a policy that can fold: paged", got=self.kind)

@@ -1,16 +1,83 @@
 """Paged: floors first, then the budget where it matters, and rarely move anything."""
 
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+
+from pageturn.checks import require_finite
+from pageturn.layout import About, Candidate, Frame, Levels, Why
+from pageturn.pages import ResidencyLevel
+from pageturn.policies.climbing import Values, climb
 from pageturn.policies.contract import DerivePolicy, Whole
 from pageturn.windows import budget_within
 
+Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
-class Paged(DerivePolicy, tag="paged"):
+_FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
+_ALONE = 0.35  # of the room, for the least that each unit may have of its own
+_NAMES_HALVE = 1_000  # tokens of session; at that age a name is half as likely to be named again as at first
+_WORDS_HALVE = 16_000  # and at that age a line to be quoted
+_QUOTES = 0.03  # how often a token of a file that is worked on is quoted, where a fresh token of names is named once
+_QUOTED = {About.PERSON: 1.0, About.EDIT: 1.0, About.EDITED: 1.0, About.FILE: 0.2, About.OTHER: 0.02}
+
+
+class Paged(DerivePolicy, tag="paged", omit_defaults=True):
     """The default of a new session: old pages hold still between folds, so the cached prefix stays valid.
 
-    A budget of 0 is all that the model takes.
+    A budget of 0 is all that the model takes. When the context grows beyond `high` of the budget, a fold shrinks it to what must
+    be and `low` of the room above that.
     """
 
     budget_tokens: Whole = 0
+    low: Share = 0.5
+    high: Share = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_finite("$.low", self.low, at_least=0, at_most=1)
+        require_finite("$.high", self.high, at_least=0, at_most=1)
 
     def limit_tokens(self, window_tokens: int) -> int:
         return budget_within(self.budget_tokens, window_tokens)
+
+    def is_full(self, tokens: int, budget_tokens: int) -> bool:
+        return tokens > self.high * budget_tokens
+
+    def plan(self, frame: Frame, least: Levels, tokens: int, needed_tokens: int) -> Levels:
+        share = self.low if frame.is_pressed else self.high
+        room = max(0, needed_tokens + int(share * (frame.budget_tokens - needed_tokens)) - tokens)
+        near = [unit for unit in frame.candidates if unit.sizes][::-1]
+        alone = _newest_alone(near, least, int(room * _ALONE))
+        room -= sum(unit.sizes[unit.cheapest] for unit in near if unit.first in alone)
+        return {**alone, **climb(near, {**alone, **least}, value, room)}
+
+
+def _newest_alone(newest_first: Sequence[Candidate], least: Levels, room: int) -> dict[int, ResidencyLevel]:
+    """The newest units at the cheapest level of their own, as far as the room goes; older ones share index lines."""
+    alone: dict[int, ResidencyLevel] = {}
+    for unit in newest_first:
+        if unit.first not in least:
+            room -= unit.sizes[unit.cheapest]
+            if room < 0:
+                break
+            alone[unit.first] = unit.cheapest
+    return alone
+
+
+def value(unit: Candidate) -> Values:
+    """What a unit is worth at each level: how much of it later calls are likely to name, and how much to quote.
+
+    A pointer keeps what was asked, the structured form keeps the names, and only the whole keeps the words.
+    """
+    weight = (1 + 2 * unit.fetched) * (1.5 if unit.is_error else 1) * (100 if unit.why is Why.RULE else 1)
+    stale = 0.4 if unit.is_superseded else 1.0
+    full, age = unit.sizes[_FULL], unit.tokens_after
+    names = weight * _NAMES_HALVE / (_NAMES_HALVE + age) * (4 + unit.sizes.get(_STRUCTURED, full / 4))
+    words = weight * _WORDS_HALVE / (_WORDS_HALVE + age) * stale * _QUOTES * _QUOTED[unit.about] * full
+    return {
+        _POINTER: 0.2 * names,
+        _STRUCTURED: 0.97 * names,
+        _COMPRESSED: 0.98 * names + 0.25 * words,
+        _FULL: names + words,
+    }

@@ -12,22 +12,27 @@ from pageturn.messages import Message, user
 from pageturn.pages import PageKind, ResidencyLevel
 from pageturn.renditions.compressed import BUILT_IN, Compressor
 from pageturn.renditions.contract import ContentType, Line, Material, Renderer, Renderers
-from pageturn.renditions.pointers import index, pointer
-from pageturn.renditions.structured import Voiced, structured
+from pageturn.renditions.fencing import fenced
+from pageturn.renditions.pointers import Run, folder_of, index, pointer
+from pageturn.renditions.structured import Fields, Voiced, structured
 from pageturn.tokens import TokenCounter
 
 __all__ = [
     "BUILT_IN",
     "ContentType",
+    "Fields",
     "Line",
     "Material",
     "Renderer",
     "Renderers",
+    "Run",
     "Voiced",
+    "folder_of",
     "index",
     "lowest",
     "render",
     "sizes",
+    "structured",
 ]
 
 
@@ -41,11 +46,11 @@ def render(
         case ResidencyLevel.COMPRESSED:
             calls = {call.id: call for voiced in unit for call in voiced.message.tool_calls}
             compressor = Compressor(vocabulary, renderers)
-            return tuple(compressor.message(voiced.message, calls) for voiced in unit)
+            return tuple(compressor.message(voiced.message, calls, voiced.handle) for voiced in unit)
         case ResidencyLevel.STRUCTURED:
-            return (user(structured(unit, vocabulary), synthetic=True),)
+            return (user(fenced(structured(unit, vocabulary).text()), synthetic=True),)
         case ResidencyLevel.POINTER:
-            return (user(pointer(unit), synthetic=True),)
+            return (user(fenced(pointer(unit)), synthetic=True),)
 
 
 def sizes(

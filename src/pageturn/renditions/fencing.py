@@ -11,3 +11,8 @@ def escaped(text: str) -> str:
     if "-" in text:
         text = _HANDLE.sub(r"\1\\-\2", text)
     return _TAG.sub(r"<\\\1\2", text) if "<" in text else text
+
+
+def fenced(text: str) -> str:
+    """A text of ours, so that nobody takes it for something that a person said; its quotations are escaped already."""
+    return f"<page>\n{text}\n</page>"

@@ -1,11 +1,11 @@
 """Pointers: one line for a page or a unit, and one or two for a whole run of them. All of them lead back to every byte."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
-from pageturn.messages import ToolCall
-from pageturn.renditions.content import material_of
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.structured import Voiced, subject
 
@@ -24,15 +24,35 @@ def pointer(unit: Sequence[Voiced]) -> str:
     return f"{handle} {escaped(what[:_WORDS].strip())}{more}, {size:,} characters"
 
 
-def index(run: Sequence[Sequence[Voiced]]) -> str:
-    """A run of units as one entry: the first and the last handle, how often each tool was called, and on what."""
-    pages = [voiced for unit in run for voiced in unit]
-    calls = [call for voiced in pages for call in voiced.message.tool_calls]
-    tools = _counted(Counter(call.name for call in calls), _MOST_TOOLS)
-    folders = _counted(Counter(filter(None, map(_folder, calls))), _MOST_FOLDERS)
-    size = sum(_size(voiced) for voiced in pages)
-    told = f"{pages[0].handle}..{pages[-1].handle} {len(pages):,} pages, {size:,} characters"
+class Run(NamedTuple):
+    """What is known of a run of pages without their words; which folders its calls were about is told beside."""
+
+    first: str  # handles
+    last: str
+    pages: int
+    tokens: int
+    tools: Mapping[str, int]
+    folders: Mapping[str, int]
+    began: int = 0  # in microseconds; 0 where nobody knows
+    ended: int = 0
+
+
+def index(run: Run) -> str:
+    """A run of units as one entry: the first and the last handle, how often each tool was called, on what, and when."""
+    told = f"{run.first}..{run.last} {run.pages:,} pages, {run.tokens:,} tokens"
+    if run.began and run.ended:
+        told += f", {_time(run.began)} to {_time(run.ended)}"
+    tools, folders = _counted(run.tools, _MOST_TOOLS), _counted(run.folders, _MOST_FOLDERS)
     return told + (f": {escaped(tools)}" if tools else "") + (f"; in {escaped(folders)}" if folders else "")
+
+
+def folder_of(path: str | None) -> str | None:
+    """The folder of a file, as index lines tell it."""
+    return str(PurePosixPath(path).parent) if path and "/" in path else None
+
+
+def _time(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def _size(voiced: Voiced) -> int:
@@ -41,11 +61,6 @@ def _size(voiced: Voiced) -> int:
     return len(message.text) + results + sum(len(call.arguments) for call in message.tool_calls)
 
 
-def _folder(call: ToolCall) -> str | None:
-    path = material_of("", call).path
-    return str(PurePosixPath(path).parent) if path and "/" in path else None
-
-
-def _counted(counts: Counter[str], most: int) -> str:
-    shown = ", ".join(f"{name} {count}" if count > 1 else name for name, count in counts.most_common(most))
+def _counted(counts: Mapping[str, int], most: int) -> str:
+    shown = ", ".join(f"{name} {count}" if count > 1 else name for name, count in Counter(counts).most_common(most))
     return shown + (f" and {len(counts) - most} more" if len(counts) > most else "")

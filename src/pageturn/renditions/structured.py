@@ -25,6 +25,7 @@ _ASKED = 120
 _LONG = 400  # characters of arguments that are more than what was asked
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
 _ERROR_LINES, _ERROR_CHARS = 4, 160
+_TAB = "\\t"
 _EXIT = re.compile(r"\s*(?:Exit code:?|Process exited with code) (\d+)")
 
 
@@ -35,16 +36,37 @@ class Voiced(NamedTuple):
     message: Message
 
 
-def structured(unit: Sequence[Voiced], vocabulary: Vocabulary) -> str:
+class Fields(NamedTuple):
+    """What is told of a unit, line by line; a line of names is a tuple, so that it can leave out what others tell."""
+
+    lines: tuple[str | tuple[str, ...], ...]
+
+    @property
+    def names(self) -> Iterator[str]:
+        """The names that it tells."""
+        return (name.removeprefix(_TAB) for line in self.lines if isinstance(line, tuple) for name in line)
+
+    def text(self, without: AbstractSet[str] = frozenset()) -> str:
+        """The lines as text, without names that stand elsewhere."""
+        told = []
+        for line in self.lines:
+            if isinstance(line, str):
+                told.append(line)
+            elif left := [name for name in line if name.removeprefix(_TAB) not in without]:
+                told.append("names: " + escaped(" ".join(left)))
+        return "\n".join(told)
+
+
+def structured(unit: Sequence[Voiced], vocabulary: Vocabulary) -> Fields:
     """The fields of a unit, one page a paragraph."""
     calls = {call.id: call for voiced in unit for call in voiced.message.tool_calls}
     answered = {result.tool_call_id for voiced in unit for result in voiced.message.tool_results}
-    return "\n".join(line for voiced in unit for line in _page(voiced, calls, answered, vocabulary))
+    return Fields(tuple(line for voiced in unit for line in _page(voiced, calls, answered, vocabulary)))
 
 
 def _page(
     voiced: Voiced, calls: Mapping[str, ToolCall], answered: AbstractSet[str], vocabulary: Vocabulary
-) -> Iterator[str]:
+) -> Iterator[str | tuple[str, ...]]:
     message = voiced.message
     for result in message.tool_results:
         yield from _result(voiced.handle, result, calls.get(result.tool_call_id), vocabulary)
@@ -55,10 +77,12 @@ def _page(
             yield f"{voiced.handle} {asked(call)}"
         yield from (f"{voiced.handle} {effect}" for effect in _effects(call))
         if len(call.arguments) > _LONG:
-            yield from _names(call.texts, vocabulary, told=asked(call))
+            yield from _names(call.texts, vocabulary, told=asked(call), spelled_in=call.arguments)
 
 
-def _result(handle: str, result: ToolResult, call: ToolCall | None, vocabulary: Vocabulary) -> Iterator[str]:
+def _result(
+    handle: str, result: ToolResult, call: ToolCall | None, vocabulary: Vocabulary
+) -> Iterator[str | tuple[str, ...]]:
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
     told = asked(call) if call is not None else "result"
     yield f"{handle} {told}: {_outcome(result, text)}"
@@ -67,7 +91,7 @@ def _result(handle: str, result: ToolResult, call: ToolCall | None, vocabulary: 
     yield from _names(text, vocabulary, told=told)
 
 
-def _said(voiced: Voiced, vocabulary: Vocabulary) -> Iterator[str]:
+def _said(voiced: Voiced, vocabulary: Vocabulary) -> Iterator[str | tuple[str, ...]]:
     """The first words of a message, and what it has beside words."""
     message = voiced.message
     others = [f"[{type(part).__name__.lower()}]" for part in message.content if not isinstance(part, Text)]
@@ -132,9 +156,9 @@ def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
-def _names(text: str, vocabulary: Vocabulary, *, told: str) -> Iterator[str]:
-    """The names of a text that are worth their room, the likeliest first."""
+def _names(text: str, vocabulary: Vocabulary, *, told: str, spelled_in: str = "") -> Iterator[tuple[str, ...]]:
+    """The names of a text that are worth their room, the likeliest first; with the tab before them that JSON spells out."""
     room = min(max(_LEAST, int(len(text) * _SHARE)), _MOST)
     chosen = choose_names(without_middle(text), vocabulary, room, told=told)
     if chosen:
-        yield "names: " + escaped(" ".join(chosen))
+        yield tuple(_TAB + name if _TAB + name in spelled_in else name for name in chosen)

@@ -40,9 +40,9 @@ class Compressor(NamedTuple):
     vocabulary: Vocabulary
     renderers: Renderers = BUILT_IN
 
-    def message(self, message: Message, calls: Mapping[str, ToolCall]) -> Message:
+    def message(self, message: Message, calls: Mapping[str, ToolCall], handle: str) -> Message:
         """The message in its place: texts as outlines, pictures and files as descriptions, thinking left out."""
-        parts = [self._part(part, calls) for part in message.content if not isinstance(part, Thinking)]
+        parts = [self._part(part, calls, handle) for part in message.content if not isinstance(part, Thinking)]
         return msgspec.structs.replace(message, content=tuple(parts)) if parts else message
 
     def outline(self, material: Material, room: int | None = None) -> str:
@@ -53,12 +53,12 @@ class Compressor(NamedTuple):
         names = choose_names(material.text, self.vocabulary, max(for_names, room - len(kept)), told=kept)
         return escaped(kept + (f"\nnames: {' '.join(names)}" if names else ""))
 
-    def _part(self, part: Part, calls: Mapping[str, ToolCall]) -> Part:
+    def _part(self, part: Part, calls: Mapping[str, ToolCall], handle: str) -> Part:
         match part:
             case Text(text=text):
-                return Text(text=self._shorter(text))
+                return Text(text=self._shorter(text, handle))
             case ToolResult(tool_call_id=call, is_error=is_error):
-                inner = tuple(self._inside(each, calls.get(call)) for each in part.parts)
+                inner = tuple(self._inside(each, handle, calls.get(call)) for each in part.parts)
                 content = inner[0].text if isinstance(part.content, str) else inner
                 return ToolResult(tool_call_id=call, content=content, is_error=is_error)
             case Image() | File():
@@ -66,11 +66,13 @@ class Compressor(NamedTuple):
             case _:
                 return part
 
-    def _inside(self, part: Text | Image | File, call: ToolCall | None) -> Text:
-        return Text(text=self._shorter(part.text, call)) if isinstance(part, Text) else _described(part)
+    def _inside(self, part: Text | Image | File, handle: str, call: ToolCall | None) -> Text:
+        return Text(text=self._shorter(part.text, handle, call)) if isinstance(part, Text) else _described(part)
 
-    def _shorter(self, text: str, call: ToolCall | None = None) -> str:
-        told = self.outline(material_of(text, call)) if len(text) >= _SHORT else text
+    def _shorter(self, text: str, handle: str, call: ToolCall | None = None) -> str:
+        if len(text) < _SHORT:
+            return text
+        told = f"{self.outline(material_of(text, call))}\n[in short; {handle} is the whole]"
         return told if len(told) < len(text) else text
 
 

@@ -1,0 +1,152 @@
+"""Context: what the next call gets, and why each page stands as it does."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.derivation.folding import Standing
+from pageturn.derivation.forms import FormMaker
+from pageturn.entries import Fold
+from pageturn.errors import InvalidInput
+from pageturn.faults import AnyFault
+from pageturn.journal import Journal
+from pageturn.layout import Layout, Placement, Why
+from pageturn.messages import Message, Role
+from pageturn.pages import Page, ResidencyLevel
+from pageturn.recall import page_of
+from pageturn.recall_tool import RecallTool
+from pageturn.state import SessionState
+from pageturn.units import Unit, units_of
+
+
+class Wish(msgspec.Struct, frozen=True):
+    """A form that would have been used, had somebody written it."""
+
+    handle: str
+    level: ResidencyLevel
+    reason: str
+
+
+class Explanation(msgspec.Struct, frozen=True):
+    """Why a page stands as it does."""
+
+    handle: str
+    level: ResidencyLevel
+    why: Why
+    tokens: int  # of the unit or the line that it stands in
+    since_turn: int | None  # of the fold that put it there; None since it came
+    line: str | None  # the range of the index line that it stands in
+    raising: Mapping[ResidencyLevel, int]  # the tokens that each higher level would take more
+
+    def __str__(self) -> str:
+        place = f"in the index line {self.line}" if self.line else f"at {self.level}, {self.tokens:,} tokens"
+        since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
+        dearer = ", ".join(f"{level} +{tokens:,}" for level, tokens in self.raising.items())
+        return f"{self.handle} stands {place}{since}: {_REASONS[self.why]}{f'; raising it: {dearer}' if dearer else ''}"
+
+
+_REASONS = {
+    Why.RULE: "it is a rule",
+    Why.PLAN: "it is the plan in force",
+    Why.TASK: "it is the task",
+    Why.UNSEEN: "the model had not seen it yet",
+    Why.OPEN: "its call waits for a result",
+    Why.WORTH: "it is worth its tokens",
+    Why.ROOM: "others were worth the room more",
+    Why.NEW: "it came after the last fold",
+}
+
+
+class View(NamedTuple):
+    """What a context was made of, to say later why."""
+
+    journal: Journal
+    forms: FormMaker
+    standing: Standing
+    folded: int  # the last page that stands in the frozen part
+    upto: int  # the last page that stands at all
+    turn: int | None  # of the fold
+    needed_tokens: int = 0
+
+    def placement(self, page: Page) -> Placement:
+        """Where a page stands."""
+        if page.seq > self.folded:
+            return Placement(page.seq, page.seq, ResidencyLevel.FULL, page.tokens, Why.NEW)
+        return placement_of(self.journal.state, self.standing.placements, page)
+
+    def layout(self, tokens: int, budget_tokens: int) -> Layout:
+        """Where everything stands."""
+        state = self.journal.state
+        tail = state.pages[state.after(self.folded) : state.after(self.upto)]
+        new = [self.placement(page) for page in tail if not page.undone and not page.erased]
+        return Layout((*self.standing.placements, *new), tokens, budget_tokens, self.needed_tokens)
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What the next call gets."""
+
+    messages: tuple[Message, ...]
+    tools: tuple[Mapping[str, Any] | RecallTool, ...]
+    tokens: int
+    budget_tokens: int
+    model: str
+    fold: Fold | None
+    faults: tuple[AnyFault, ...]
+    wanted: tuple[Wish, ...]
+    notices: tuple[str, ...]  # what is not as it should be, and why
+    frozen: int  # how many messages stay as they are until the next fold
+    view: View
+
+    @property
+    def layout(self) -> Layout:
+        """The level of every unit."""
+        return self.view.layout(self.tokens, self.budget_tokens)
+
+    @property
+    def breakpoints(self) -> tuple[int, ...]:
+        """The messages up to which a vendor's cache should keep the prompt: instructions, what is frozen, everything."""
+        rules = (Role.SYSTEM, Role.DEVELOPER)
+        opening = next((at for at, message in enumerate(self.messages) if message.role not in rules), 0)
+        return tuple(end - 1 for end in sorted({opening, self.frozen, len(self.messages)}) if end > 0)
+
+    def explain(self, handle: str) -> Explanation:
+        """Why a page stands as it does, since when, and what it would cost to raise it."""
+        state = self.view.journal.state
+        page = page_of(state, handle)
+        if page is None or page.undone or page.erased or page.seq > self.view.upto:
+            raise InvalidInput("handle", expected="the handle of a page that this context is made of", got=repr(handle))
+        placement = self.view.placement(page)
+        line = placement.line
+        raising: dict[ResidencyLevel, int] = {}
+        if line is None and placement.why is not Why.NEW:
+            unit = unit_of(state, placement)
+            sizes = self.view.forms.of(unit).sizes
+            raising = {level: size - placement.tokens for level, size in sizes.items() if level > placement.level}
+        since = self.view.turn if page.seq <= self.view.folded else None
+        return Explanation(
+            handle=handle,
+            level=placement.level,
+            why=placement.why,
+            tokens=placement.tokens,
+            since_turn=since,
+            line=f"p{line.first}..p{line.last}" if line is not None else None,
+            raising=raising,
+        )
+
+
+def placement_of(state: SessionState, placements: Sequence[Placement], page: Page) -> Placement:
+    """Where a page stands among these."""
+    for placement in placements:
+        if placement.first <= page.seq <= placement.last:
+            unit = unit_of(state, placement) if placement.line is None else ()
+            if placement.line is not None or any(each.seq == page.seq for each in unit):
+                return placement
+    raise AssertionError(f"{page.handle} stands nowhere")
+
+
+def unit_of(state: SessionState, placement: Placement) -> Unit:
+    """The unit that a placement is for."""
+    pages = state.pages[state.after(placement.first - 1) : state.after(placement.last)]
+    live = (page for page in pages if not page.undone and not page.erased)
+    return next(unit for unit in units_of(live) if unit[0].seq == placement.first)

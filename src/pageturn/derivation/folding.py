@@ -1,0 +1,358 @@
+"""Folding: the moment when the layout of old pages changes. The units of a session, at the levels that its policy chooses.
+
+A fold looks at the pages that no sealed line covers, and of those only so far back that they could matter within the budget; so
+its cost is bounded by the budget and not by the history.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from hashlib import blake2b
+from typing import NamedTuple
+
+import msgspec
+
+from pageturn.derivation.forms import FormMaker, Forms, name_of
+from pageturn.derivation.index_lines import IndexLines
+from pageturn.derivation.laws import enforce, promised
+from pageturn.entries import Fold, FoldReason, Placed
+from pageturn.journal import Journal
+from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why
+from pageturn.messages import Message, Role
+from pageturn.pages import Page, PageKind, ResidencyLevel
+from pageturn.policies import AnyPolicy
+from pageturn.renditions import Renderers, folder_of
+from pageturn.state import SessionState
+from pageturn.tokens import TokenCounter
+from pageturn.units import Unit, entangled, unanswered, units_of
+
+_REACH = 24  # budgets of tokens; what lies further back stands in index lines, whatever it says
+_ABANDONED = 32  # turns after which nobody waits for a result any more
+_SEALED_FROM = 8  # units that stand in a line for the second time
+_FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
+
+
+class Terms(NamedTuple):
+    """What a fold must fit into."""
+
+    policy: AnyPolicy
+    budget_tokens: int
+    fixed_tokens: int
+    can_point: bool
+
+
+class Standing(NamedTuple):
+    """What a fold left standing: the frozen beginning of every context until the next fold."""
+
+    messages: tuple[Message, ...] = ()
+    tokens: int = 0
+    placements: tuple[Placement, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """A name for what stands where."""
+        told = "".join(f"{each.first}-{each.last}:{each.level};" for each in self.placements)
+        return blake2b(told.encode(), digest_size=16).hexdigest()
+
+
+class Folded(NamedTuple):
+    """A fold that was made, but that nobody has acknowledged yet."""
+
+    fold: Fold
+    layout: Layout
+    standing: Standing
+    blobs: Mapping[str, bytes]
+
+
+class Folder:
+    """Makes the folds of one journal."""
+
+    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers) -> None:
+        self._journal = journal
+        self.forms = FormMaker(journal, counter, renderers)
+        self._lines = IndexLines(journal, counter)
+
+    def forget(self) -> None:
+        """Forget everything that was made: the past is not what it was."""
+        self.forms.forget()
+        self._lines.forget()
+
+    def standing(self) -> Standing:
+        """What the last fold that was acknowledged left standing."""
+        state = self._journal.state
+        pages = (page for page in _outside(state, state.lines) if page.seq <= state.folded)
+        units = {unit[0].seq: unit for unit in units_of(pages)}
+        placements = [Placement(line.first, line.last, _POINTER, 0, line=line) for line in state.lines]
+        for first, unit in units.items():
+            placed = state.placed.get(first, Placed(_FULL, Why.WORTH))
+            placements.append(Placement(first, unit[-1].seq, placed.level, 0, placed.why))
+        return self._stand(placements, units)
+
+    def fold(self, terms: Terms, task: int | None, reason: FoldReason) -> Folded:
+        """A new layout of everything that there is. Writes nothing."""
+        state = self._journal.state
+        sealed = list(_still_sealed(state))
+        units = units_of(_outside(state, sealed))
+        near = self._near(terms, units, task)
+        candidates = list(self._candidates(terms, units, near, task))
+        folders = _Folders({unit[0].seq: folder_of(self.forms.of(unit).path) for unit in near})
+        frame = Frame(
+            items=sorted([*candidates, *sealed], key=lambda item: item.first),
+            budget_tokens=terms.budget_tokens,
+            fixed_tokens=terms.fixed_tokens,
+            line_tokens=lambda line: self._lines.tokens(self._told(line, folders)),
+            handle=lambda first: _page(state, first).handle,
+            can_point=terms.can_point,
+            is_pressed=reason is not FoldReason.CHANGED,
+        )
+        by_first = {unit[0].seq: unit for unit in units}
+        layout, standing = self._planned(terms, self._thrifty(frame, by_first), by_first, folders)
+        if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
+            layout, standing = self._planned(terms, frame, by_first, folders)
+        placements = layout.placements
+        lines = tuple(placement.line for placement in placements if placement.line is not None)
+        placed = {each.first: Placed(each.level, each.why) for each in placements if each.line is None}
+        for line in lines:
+            if not line.sealed:
+                inside = (unit.first for unit in candidates if line.first <= unit.first <= line.last)
+                placed |= dict.fromkeys(inside, Placed(_POINTER, Why.ROOM))
+        changed = {first: each for first, each in placed.items() if state.placed.get(first) != each}
+        upto = state.pages[-1].seq if state.pages else 0
+        blobs = {digest: data for line in lines for digest, data in self._lines.blob(line).items()}
+        return Folded(Fold(upto=upto, reason=reason, placed=changed, lines=lines), layout, standing, blobs)
+
+    def _planned(
+        self, terms: Terms, frame: Frame, units: Mapping[int, Unit], folders: "_Folders"
+    ) -> tuple[Layout, Standing]:
+        """The layout that the policy wants and the laws allow, and what then stands."""
+        draft = promised(frame)
+        wanted = terms.policy.plan(frame, dict(draft.levels), draft.tokens(), draft.needed_tokens)
+        layout = enforce(draft, wanted)
+        standing = self._stand(self._with_lines(layout, [*frame.candidates], folders), units)
+        return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
+
+    def _thrifty(self, frame: Frame, units: Mapping[int, Unit]) -> Frame:
+        """The same units with structured forms that leave out what units before them tell, if all of those tell it."""
+        known: set[str] = set()
+        items: list[Candidate | IndexLine] = []
+        for item in frame.items:
+            shrunk = item
+            if isinstance(item, Candidate) and _STRUCTURED in item.sizes:
+                tokens = self.forms.at(units[item.first], _STRUCTURED, known).tokens
+                shrunk = item._replace(sizes=_shrunk(item.sizes, tokens))
+            elif isinstance(item, Candidate) and item.why is Why.RULE:
+                self.forms.at(units[item.first], _FULL, known)
+            items.append(shrunk)
+        return frame._replace(items=items)
+
+    def adopt(self, folded: Folded) -> None:
+        """Keep what the next fold will need of one that was acknowledged."""
+        sealed = [line for line in folded.fold.lines if line.sealed]
+        self.forms.let_go(units_of(_outside(self._journal.state, sealed)), folded.fold.upto)
+        self._lines.keep(list(folded.fold.lines))
+
+    # -- units
+
+    def _near(self, terms: Terms, units: Sequence[Unit], task: int | None) -> list[Unit]:
+        """The units that may stand at a level of their own, in the order of their last pages."""
+        state = self._journal.state
+        covered = state.resets[-1] if state.resets else 0
+        left = _REACH * terms.budget_tokens if terms.can_point else None
+        near = []
+        for unit in reversed(units):
+            tokens = sum(page.tokens for page in unit)
+            left = left - tokens if left is not None else None
+            is_far = (left is not None and left < 0) or unit[0].seq < covered
+            if not is_far or self._is_bound(unit, task) or state.kind(unit[0]) is PageKind.PREFERENCE:
+                near.append(unit)
+        return sorted(near, key=lambda unit: unit[-1].seq)
+
+    def _is_bound(self, unit: Unit, task: int | None) -> bool:
+        """Whether a unit may not join an index line."""
+        state = self._journal.state
+        is_rule = any(page.seq in state.pins or state.kind(page).is_rule for page in unit)
+        return is_rule or state.is_in_force(unit[0]) or unit[0].seq == task or _is_open(state, unit)
+
+    def _candidates(
+        self, terms: Terms, units: Sequence[Unit], near: Sequence[Unit], task: int | None
+    ) -> Iterator[Candidate]:
+        """The units as the policy sees them, the newest first."""
+        state = self._journal.state
+        forms = {unit[0].seq: self.forms.of(unit) for unit in near}
+        edited = {name for made in forms.values() for name in made.edited}
+        after = 0
+        made_since: set[tuple[str, str]] = set()
+        shown: set[str] = set()
+        for unit in reversed(units):
+            first, last = unit[0].seq, unit[-1].seq
+            made = forms.get(first)
+            if made is None:
+                if terms.can_point:  # without pointers, what a reset covers is in its summary alone
+                    yield Candidate(first, last, {}, _POINTER, tokens_after=after)
+            else:
+                offered = state.path(unit)
+                calls = {(call.name, call.arguments) for page in unit for call in page.calls}
+                yield Candidate(
+                    first,
+                    last,
+                    made.sizes,
+                    floor=offered[-1] if terms.can_point else max(offered[-1], _STRUCTURED),
+                    why=self._why(unit, task),
+                    is_bound=self._is_bound(unit, task),
+                    about=_about(unit, made, edited),
+                    is_error=any(result.is_error for page in unit for result in page.results),
+                    is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
+                    tokens_after=after,
+                    fetched=sum(state.fetched.get(page.seq, 0) for page in unit),
+                )
+                made_since |= calls
+                if made.path is not None and not made.edited:
+                    shown.add(made.path)
+            after += sum(page.tokens for page in unit)
+
+    def _why(self, unit: Unit, task: int | None) -> Why:
+        state = self._journal.state
+        if any(page.seq in state.pins or state.kind(page).is_rule for page in unit):
+            return Why.RULE
+        if state.is_in_force(unit[0]):
+            return Why.PLAN
+        if unit[0].seq == task:
+            return Why.TASK
+        if _is_open(state, unit):
+            return Why.OPEN
+        is_new = any(page.seq > state.seen and page.role is not Role.ASSISTANT for page in unit)
+        return Why.UNSEEN if is_new else Why.ROOM
+
+    # -- lines
+
+    def _told(self, line: IndexLine, folders: "_Folders") -> IndexLine:
+        return line if line.sealed else self._lines.told(line, folders.between(line.first, line.last))
+
+    def _with_lines(self, layout: Layout, candidates: Sequence[Candidate], folders: "_Folders") -> list[Placement]:
+        """The placements with their lines as they will stand: told, sealed where they have come to rest, and merged."""
+        firsts = sorted(unit.first for unit in candidates)
+        lines = []
+        for placement in layout.placements:
+            if placement.line is None:
+                continue
+            line = self._told(placement.line, folders)
+            inside = firsts[bisect_left(firsts, line.first) : bisect_right(firsts, line.last)]
+            lines.append(msgspec.structs.replace(line, sealed=line.sealed or self._rests(inside)))
+        merged = self._lines.merged(lines)
+        others = [placement for placement in layout.placements if placement.line is None]
+        others += [Placement(line.first, line.last, _POINTER, self._lines.tokens(line), line=line) for line in merged]
+        return sorted(others, key=lambda placement: placement.first)
+
+    def _rests(self, firsts: Sequence[int]) -> bool:
+        """Whether these units stood as pointers already, so that nothing is lost if no fold looks at them again."""
+        placed = self._journal.state.placed
+        resting = (first in placed and placed[first].level is _POINTER for first in firsts)
+        return len(firsts) >= _SEALED_FROM and all(resting)
+
+    def _stand(self, placements: Iterable[Placement], units: Mapping[int, Unit]) -> Standing:
+        """What stands at these places, in order, each name told once."""
+        messages: list[Message] = []
+        stood: list[Placement] = []
+        known: set[str] = set()
+        for placement in sorted(placements, key=lambda placement: placement.first):
+            if placement.line is not None:
+                messages.append(self._lines.message(placement.line))
+                stood.append(placement._replace(tokens=self._lines.tokens(placement.line)))
+            else:
+                form = self.forms.at(units[placement.first], placement.level, known)
+                messages += form.messages
+                stood.append(placement._replace(tokens=form.tokens))
+        return Standing(tuple(messages), sum(placement.tokens for placement in stood), tuple(stood))
+
+
+def _shrunk(sizes: Mapping[ResidencyLevel, int], structured: int) -> dict[ResidencyLevel, int]:
+    """The sizes with a shorter structured form; a pointer that is no longer shorter is not offered."""
+    shrunk = {**sizes, _STRUCTURED: structured}
+    if structured <= shrunk.get(_POINTER, -1):
+        del shrunk[_POINTER]
+    return shrunk
+
+
+class _Folders:
+    """The folders that units are about."""
+
+    def __init__(self, folders: Mapping[int, str | None]) -> None:
+        self._firsts = sorted(folders)
+        self._folders = folders
+
+    def between(self, first: int, last: int) -> Counter[str]:
+        """How often each was, from unit to unit."""
+        inside = self._firsts[bisect_left(self._firsts, first) : bisect_right(self._firsts, last)]
+        return Counter(folder for at in inside if (folder := self._folders[at]) is not None)
+
+
+def _about(unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
+    if unit[0].role is Role.USER and not unit[0].synthetic:
+        return About.PERSON
+    if forms.edited:
+        return About.EDIT
+    if forms.path is None:
+        return About.OTHER
+    return About.EDITED if name_of(forms.path) in edited else About.FILE
+
+
+def _is_open(state: SessionState, unit: Unit) -> bool:
+    """Whether somebody still waits for a result."""
+    if not any(page.calls for page in unit) or not unanswered(unit):
+        return False
+    return len(state.turns) - bisect_right(state.turns, unit[0].seq) < _ABANDONED
+
+
+def _page(state: SessionState, seq: int) -> Page:
+    page = state.page(seq)
+    assert page is not None, f"no page {seq}"
+    return page
+
+
+def _outside(state: SessionState, lines: Iterable[IndexLine]) -> Iterator[Page]:
+    """The pages that count and that none of these lines covers."""
+    start = 0
+    for line in lines:
+        yield from _live(state.pages[start : state.after(line.first - 1)])
+        start = state.after(line.last)
+    yield from _live(state.pages[start:])
+
+
+def _live(pages: Iterable[Page]) -> Iterator[Page]:
+    return (page for page in pages if not page.undone and not page.erased)
+
+
+def _still_sealed(state: SessionState) -> Iterator[IndexLine]:
+    """The sealed lines, opened around pages that were fetched or pinned since."""
+    wanted = state.asked | state.pins.keys()
+    for line in state.lines:
+        if not line.sealed:
+            continue
+        inside = {page for page in wanted if line.first <= page <= line.last}
+        if inside:
+            yield from _opened(state, line, inside)
+        elif next(_live(_pages_of(state, line)), None) is not None:
+            yield line
+
+
+def _opened(state: SessionState, line: IndexLine, wanted: set[int]) -> Iterator[IndexLine]:
+    """What is left of a line around some of its pages."""
+    run: list[Unit] = []
+    units = units_of(_live(_pages_of(state, line)))
+    for together in entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)):
+        if any(page.seq in wanted for unit in together for page in unit):
+            yield from _sealed(run)
+            run = []
+        else:
+            run += together
+    yield from _sealed(run)
+
+
+def _sealed(run: Sequence[Unit]) -> Iterator[IndexLine]:
+    if run:
+        yield IndexLine(run[0][0].seq, max(unit[-1].seq for unit in run), sealed=True)
+
+
+def _pages_of(state: SessionState, line: IndexLine) -> Sequence[Page]:
+    return state.pages[state.after(line.first - 1) : state.after(line.last)]

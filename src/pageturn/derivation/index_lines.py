@@ -1,0 +1,115 @@
+"""Index lines: runs of pages as one line each, made without reading the pages.
+
+A sealed line stays as it is. Lines that lie beside each other are merged when they have grown alike, as in a log-structured
+store, so that their number grows with the logarithm of the history, and the old ones, at the head of the prompt, rarely change.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+
+from pageturn.bodies import digest_of
+from pageturn.journal import Journal
+from pageturn.layout import IndexLine
+from pageturn.messages import Message, user
+from pageturn.renditions import Run, index
+from pageturn.renditions.fencing import fenced
+from pageturn.tokens import TokenCounter
+
+_MOST_FOLDERS = 24
+_ALIKE = 2  # a line takes in the one before it, if that has at most so many times its pages
+
+
+class IndexLines:
+    """The lines of one journal, as text."""
+
+    def __init__(self, journal: Journal, counter: TokenCounter) -> None:
+        self._journal = journal
+        self._counter = counter
+        self._runs: dict[IndexLine, Run] = {}
+        self._tokens: dict[IndexLine, int] = {}
+        self._unwritten: dict[str, bytes] = {}  # folders of lines that nobody has acknowledged yet
+
+    def message(self, line: IndexLine) -> Message:
+        """What stands in the context for the run."""
+        return user(fenced(index(self._run(line))), synthetic=True)
+
+    def tokens(self, line: IndexLine) -> int:
+        """What that takes."""
+        if line not in self._tokens:
+            self._tokens[line] = self._counter.message(self.message(line))
+        return self._tokens[line]
+
+    def told(self, line: IndexLine, folders: Mapping[str, int]) -> IndexLine:
+        """The line with the folders that its calls were about."""
+        most = dict(Counter(folders).most_common(_MOST_FOLDERS))
+        data = msgspec.json.encode(most)
+        digest = digest_of(data)
+        self._unwritten[digest] = data
+        return msgspec.structs.replace(line, folders=digest if most else None)
+
+    def blob(self, line: IndexLine) -> dict[str, bytes]:
+        """What has to be written with a line."""
+        return {line.folders: self._unwritten[line.folders]} if line.folders in self._unwritten else {}
+
+    def forget(self) -> None:
+        """Forget everything that was counted: the past is not what it was."""
+        self._runs.clear()
+        self._tokens.clear()
+
+    def keep(self, lines: list[IndexLine]) -> None:
+        """Forget everything about other lines."""
+        self._runs = {line: run for line, run in self._runs.items() if line in lines}
+        self._tokens = {line: tokens for line, tokens in self._tokens.items() if line in lines}
+        self._unwritten.clear()
+
+    def merged(self, lines: list[IndexLine]) -> list[IndexLine]:
+        """The lines, with those made one that are sealed, lie beside each other, and are alike in size."""
+        result: list[IndexLine] = []
+        for line in lines:
+            result.append(line)
+            while len(result) > 1 and self._are_alike(result[-2], result[-1]):
+                after, before = result.pop(), result.pop()
+                result.append(self._one(before, after))
+        return result
+
+    def _are_alike(self, before: IndexLine, after: IndexLine) -> bool:
+        if not (before.sealed and after.sealed):
+            return False
+        state = self._journal.state
+        between = state.pages[state.after(before.last) : state.after(after.first - 1)]
+        if any(not page.undone and not page.erased for page in between):
+            return False
+        return self._run(before).pages <= _ALIKE * self._run(after).pages
+
+    def _one(self, before: IndexLine, after: IndexLine) -> IndexLine:
+        folders = Counter(self._run(before).folders) + Counter(self._run(after).folders)
+        return self.told(IndexLine(before.first, after.last, sealed=True), folders)
+
+    def _run(self, line: IndexLine) -> Run:
+        if line not in self._runs:
+            self._runs[line] = self._count(line)
+        return self._runs[line]
+
+    def _count(self, line: IndexLine) -> Run:
+        state = self._journal.state
+        covered = state.pages[state.after(line.first - 1) : state.after(line.last)]
+        pages = [page for page in covered if not page.undone and not page.erased] or covered
+        return Run(
+            first=pages[0].handle,
+            last=pages[-1].handle,
+            pages=len(pages),
+            tokens=sum(page.tokens for page in pages),
+            tools=Counter(call.name for page in pages for call in page.calls),
+            folders=self._folders(line.folders),
+            began=pages[0].at,
+            ended=pages[-1].at,
+        )
+
+    def _folders(self, digest: str | None) -> dict[str, int]:
+        if digest is None:
+            return {}
+        data = self._unwritten.get(digest)
+        text = data.decode() if data is not None else self._journal.text(digest)
+        return msgspec.json.decode(text, type=dict[str, int]) if text is not None else {}

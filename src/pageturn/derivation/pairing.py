@@ -1,0 +1,112 @@
+"""Pairing: messages in an order that every vendor takes. Each call has its results directly after it, and no result is alone.
+
+A call that is still open when the model is called again is answered by a fixed pending result. What answers it later comes
+as a note where it came, since what the model has seen does not change.
+"""
+
+from collections.abc import Callable
+
+import msgspec
+
+from pageturn.messages import Message, Part, Role, Text, ToolResult, tool_result, user
+from pageturn.renditions.fencing import escaped, fenced
+
+PENDING = "[pending: this call has no result yet]"
+
+
+class Pairing:
+    """Takes messages one by one as they came, and gives them back as a request may have them, with their tokens."""
+
+    def __init__(self, count: Callable[[Message], int]) -> None:
+        self._count = count
+        self._messages: list[Message] = []
+        self._tokens = 0
+        self._waiting: list[str] = []  # the ids of calls that the last message but results made, and that are open
+        self._held: list[tuple[Message, int]] = []  # what came before their results did
+
+    def add(self, message: Message, tokens: int, handle: str) -> None:
+        """Take one more message; `handle` is the name of its page."""
+        if message.role is Role.ASSISTANT:
+            self._give_up()
+        if message.tool_results:
+            self._add_results(message, tokens, handle)
+        else:
+            self._place(message, tokens)
+        self._waiting += [call.id for call in message.tool_calls]
+        if not self._waiting:
+            self._release()
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The request as it would be now."""
+        if not self._waiting:
+            return tuple(self._messages)
+        return (*self._messages, *map(pending, self._waiting), *(message for message, _ in self._held))
+
+    @property
+    def tokens(self) -> int:
+        """Its tokens."""
+        if not self._waiting:
+            return self._tokens
+        return self._tokens + sum(self._count(pending(call)) for call in self._waiting) + sum(n for _, n in self._held)
+
+    def _add_results(self, message: Message, tokens: int, handle: str) -> None:
+        answers, left = self._answers_in(message)
+        if not left:
+            self._append(message, tokens)
+            return
+        if answers:
+            answering = msgspec.structs.replace(message, content=tuple(answers))
+            self._append(answering, self._count(answering))
+        rest = msgspec.structs.replace(message, content=tuple(left), joined=bool(answers))
+        if rest.tool_results or rest.role is Role.TOOL:
+            rest = note(rest, handle)
+        self._place(rest, self._count(rest))
+
+    def _answers_in(self, message: Message) -> tuple[list[Part], list[Part]]:
+        """The results of a message that answer calls which wait, and all of its other parts."""
+        answers: list[Part] = []
+        left: list[Part] = []
+        for part in message.content:
+            if isinstance(part, ToolResult) and part.tool_call_id in self._waiting:
+                self._waiting.remove(part.tool_call_id)
+                answers.append(part)
+            else:
+                left.append(part)
+        return answers, left
+
+    def _place(self, message: Message, tokens: int) -> None:
+        """Put a message that is no result at its place, behind the results that are still to come."""
+        if self._waiting:
+            self._held.append((message, tokens))
+        else:
+            self._append(message, tokens)
+
+    def _append(self, message: Message, tokens: int) -> None:
+        self._messages.append(message)
+        self._tokens += tokens
+
+    def _give_up(self) -> None:
+        for call in self._waiting:
+            answer = pending(call)
+            self._append(answer, self._count(answer))
+        self._waiting.clear()
+        self._release()
+
+    def _release(self) -> None:
+        for message, tokens in self._held:
+            self._append(message, tokens)
+        self._held.clear()
+
+
+def pending(call: str) -> Message:
+    """What answers a call that nobody has answered."""
+    return tool_result(call, PENDING, synthetic=True)
+
+
+def note(message: Message, handle: str) -> Message:
+    """A message with results of calls that are not before it, as a user's message that quotes it."""
+    parts = [inner for part in message.content for inner in (part.parts if isinstance(part, ToolResult) else (part,))]
+    texts = [part.text for part in parts if isinstance(part, Text)]
+    others = [part for part in parts if not isinstance(part, Text)]
+    return user(fenced("\n".join([f"{handle} result that came late:", *map(escaped, texts)])), *others, synthetic=True)

@@ -1,0 +1,205 @@
+"""The working set: what stands in the context now. A frozen beginning, and everything that came since at full.
+
+It is kept up to date with every message, so that a context between folds costs no more than a look. It can always be made again
+from the journal alone, and is then the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from pageturn.derivation.context import Context, View, placement_of
+from pageturn.derivation.continuations import is_continuation
+from pageturn.derivation.folding import Folded, Folder, Standing, Terms
+from pageturn.derivation.pairing import Pairing
+from pageturn.entries import FoldReason, Shown
+from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
+from pageturn.journal import Journal
+from pageturn.layout import Layout
+from pageturn.messages import Message, Role
+from pageturn.pages import Page, PageKind, ResidencyLevel
+from pageturn.recall_tool import RecallTool
+from pageturn.renditions import BUILT_IN, Renderers
+from pageturn.tokens import TokenCounter
+
+_STARVED = 0.1  # of the room that a fold should leave free
+
+
+class Asked(NamedTuple):
+    """What a context is asked for."""
+
+    terms: Terms
+    model: str
+    tools: tuple[Mapping[str, Any] | RecallTool, ...]
+    tools_digest: str
+
+
+class Derived(NamedTuple):
+    """A context, and what has to be written when it is acknowledged."""
+
+    context: Context
+    shown: Shown
+    folded: Folded | None
+
+    @property
+    def blobs(self) -> Mapping[str, bytes]:
+        """The words that come with it."""
+        return self.folded.blobs if self.folded is not None else {}
+
+
+class WorkingSet:
+    """The present context of one journal."""
+
+    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers = BUILT_IN) -> None:
+        self._journal = journal
+        self._count = counter.message
+        self._folder = Folder(journal, counter, renderers)
+        self._made_of: tuple[int, int] | None = None  # the folds and the changes of the journal
+        self._standing = Standing()
+        self._tail = Pairing(self._count)
+        self._taken = 0  # how many pages of the journal stand here
+        self._digest = b""
+        self._task: int | None = None
+        self._planned: tuple[object, Folded] | None = None
+
+    def add(self, page: Page, message: Message) -> None:
+        """Keep a message at hand that was just written."""
+        if self._made_of is not None:
+            self._folder.forms.hold(page, message)
+
+    def derive(self, asked: Asked) -> Derived:
+        """The context for the next call. Writes nothing."""
+        self._take_in()
+        terms, state = asked.terms, self._journal.state
+        tokens = terms.fixed_tokens + self._standing.tokens + self._tail.tokens
+        reason = self._reason_to_fold(terms, tokens)
+        folded = self._fold(terms, reason) if reason is not None else None
+        if folded is not None:
+            tokens, standing, messages, digest = (
+                folded.layout.tokens, folded.standing, folded.standing.messages, folded.standing.digest,
+            )  # fmt: skip
+        else:
+            standing, messages, digest = (
+                self._standing,
+                self._standing.messages + self._tail.messages,
+                self._digest.hex(),
+            )
+        upto = state.pages[-1].seq if state.pages else 0
+        fold = folded.fold if folded is not None else None
+        shown = Shown(upto, asked.model, tokens, terms.budget_tokens, asked.tools_digest, digest, fold)
+        view = View(
+            self._journal,
+            self._folder.forms,
+            standing,
+            folded=upto if fold is not None else state.folded,
+            upto=upto,
+            turn=state.turn + 1 if fold is not None else state.folds[-1] if state.folds else None,
+        )
+        context = Context(
+            messages=messages,
+            tools=asked.tools,
+            tokens=tokens,
+            budget_tokens=terms.budget_tokens,
+            model=asked.model,
+            fold=fold,
+            faults=tuple(self._faults()),
+            wanted=(),
+            notices=_notices(folded.layout) if folded is not None else (),
+            frozen=len(standing.messages),
+            view=view,
+        )
+        return Derived(context, shown, folded)
+
+    def acknowledge(self, derived: Derived) -> None:
+        """The context was answered, and that was written down: its fold holds from now on."""
+        if derived.folded is None:
+            return
+        state = self._journal.state
+        self._folder.adopt(derived.folded)
+        self._made_of = (len(state.folds), state.changes)
+        self._begin_after(derived.folded.standing)
+
+    def level_of(self, page: Page) -> ResidencyLevel:
+        """The level at which a page stands in what was last acknowledged."""
+        self._take_in()
+        if page.seq > self._journal.state.folded:
+            return ResidencyLevel.FULL
+        return placement_of(self._journal.state, self._standing.placements, page).level
+
+    def _take_in(self) -> None:
+        """Make up for whatever was written since, by this session or by others."""
+        state = self._journal.state
+        now = (len(state.folds), state.changes)
+        if self._made_of != now:
+            if self._made_of is None or self._made_of[1] != now[1]:
+                self._folder.forget()
+            self._made_of = now
+            self._task = self._find_task()
+            self._begin_after(self._folder.standing() if state.folded and self._is_settled() else Standing())
+        for page in state.pages[self._taken :]:
+            self._take(page)
+        self._taken = len(state.pages)
+
+    def _begin_after(self, standing: Standing) -> None:
+        state = self._journal.state
+        self._standing = standing
+        self._tail = Pairing(self._count)
+        self._digest = bytes.fromhex(standing.digest)
+        self._taken = state.after(state.folded)
+
+    def _take(self, page: Page) -> None:
+        if page.undone or page.erased or (message := self._folder.forms.message(page)) is None:
+            return
+        self._tail.add(message, page.tokens, page.handle)
+        self._digest = blake2b(self._digest + page.digest.encode(), digest_size=16).digest()
+        if _is_human(page) and not is_continuation(message):
+            self._task = page.seq
+
+    def _find_task(self) -> int | None:
+        """The last thing that a person asked for; where there is none, the last that a person said."""
+        said = [page for page in self._journal.state.live_pages() if _is_human(page)]
+        for page in reversed(said):
+            message = self._folder.forms.message(page)
+            if message is not None and not is_continuation(message):
+                return page.seq
+        return said[-1].seq if said else None
+
+    def _is_settled(self) -> bool:
+        return self._journal.state.changes == self._journal.state.changes_folded
+
+    def _faults(self) -> Iterator[AnyFault]:
+        """What the store could not give. A rule that is missing is a fault of its own."""
+        state = self._journal.state
+        for seq, error in self._folder.forms.damaged.items():
+            page = state.page(seq)
+            kind = state.kind(page) if page is not None else None
+            if kind is PageKind.CONSTRAINT:
+                yield PinnedInvariantMiss()
+            elif kind is PageKind.BOOTSTRAP:
+                yield PostCompactionBootstrap() if state.folds else PinnedInvariantMiss()
+            else:
+                yield BackendError.of(error)
+
+    def _reason_to_fold(self, terms: Terms, tokens: int) -> FoldReason | None:
+        if not self._is_settled():
+            return FoldReason.CHANGED
+        if tokens > terms.budget_tokens or terms.policy.is_full(tokens, terms.budget_tokens):
+            return FoldReason.FULL
+        return None
+
+    def _fold(self, terms: Terms, reason: FoldReason) -> Folded:
+        key = (self._journal.head, terms)
+        if self._planned is None or self._planned[0] != key:
+            self._planned = (key, self._folder.fold(terms, self._task, reason))
+        return self._planned[1]
+
+
+def _is_human(page: Page) -> bool:
+    return page.role is Role.USER and not page.synthetic and not page.results
+
+
+def _notices(layout: Layout) -> tuple[str, ...]:
+    free = layout.budget_tokens - layout.tokens
+    if free >= _STARVED * max(layout.room, 1):
+        return layout.notices
+    return (*layout.notices, f"starved: a fold left {free:,} of {layout.room:,} tokens free")

@@ -1,0 +1,148 @@
+"""Layout: a level for every unit of a session, and what a policy knows when it chooses them."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from typing import NamedTuple
+
+from pageturn.pages import ResidencyLevel
+from pageturn.units import entangled
+from pageturn.wire import Closed
+
+Levels = Mapping[int, ResidencyLevel]  # by the number of a unit's first page; what is not there stands in an index line
+
+
+class Why(StrEnum):
+    """Why a unit stands at its level."""
+
+    RULE = "rule"
+    PLAN = "plan"
+    TASK = "task"
+    UNSEEN = "unseen"
+    OPEN = "open"
+    WORTH = "worth"
+    ROOM = "room"
+    NEW = "new"
+
+
+class About(StrEnum):
+    """What a unit is about, as far as that says how it will be used again."""
+
+    PERSON = "person"  # something that a person said
+    EDIT = "edit"  # a change to a file
+    EDITED = "edited"  # a file that the agent has changed, too
+    FILE = "file"  # another file
+    OTHER = "other"
+
+
+class IndexLine(Closed):
+    """A run of whole, closed units as one line. A sealed one stays as it is until one of its pages is fetched."""
+
+    first: int
+    last: int
+    sealed: bool = False
+    folders: str | None = None  # the blob that says which folders its calls were about
+
+
+class Candidate(NamedTuple):
+    """A unit, as a policy sees it."""
+
+    first: int
+    last: int
+    sizes: Mapping[ResidencyLevel, int]  # the tokens of the levels that are offered; none for a unit that is far back
+    floor: ResidencyLevel
+    why: Why = Why.ROOM  # the promise that holds for it, beside its floor
+    is_bound: bool = False  # it never joins an index line
+    about: About = About.OTHER
+    is_error: bool = False
+    is_superseded: bool = False  # a newer unit shows the same
+    tokens_after: int = 0  # of the session, since it was said
+    fetched: int = 0  # how often somebody had to get it back
+
+    def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
+        """The lowest level that is offered at `level` or above."""
+        return min(offered for offered in self.sizes if offered >= level)
+
+    @property
+    def cheapest(self) -> ResidencyLevel:
+        """The level of its own that takes the fewest tokens and is not below its floor."""
+        return self.at_least(self.floor)
+
+
+class Placement(NamedTuple):
+    """Where a unit, or a run of them, stands."""
+
+    first: int
+    last: int
+    level: ResidencyLevel
+    tokens: int
+    why: Why = Why.ROOM
+    line: IndexLine | None = None
+
+
+class Layout(NamedTuple):
+    """A policy's answer for one fold."""
+
+    placements: tuple[Placement, ...]
+    tokens: int
+    budget_tokens: int
+    needed_tokens: int  # with every unit as low as it may go
+    notices: tuple[str, ...] = ()
+
+    @property
+    def room(self) -> int:
+        """The tokens above what is needed."""
+        return self.budget_tokens - self.needed_tokens
+
+
+class Frame(NamedTuple):
+    """Everything that a policy may look at: the units in order, the lines that are sealed, and the room."""
+
+    items: Sequence[Candidate | IndexLine]
+    budget_tokens: int
+    fixed_tokens: int  # of the tools
+    line_tokens: Callable[[IndexLine], int]
+    handle: Callable[[int], str]
+    can_point: bool  # whether the model can get back what a pointer names
+    is_pressed: bool  # whether the fold must make room, and is not only there because something changed
+
+    @property
+    def candidates(self) -> Iterator[Candidate]:
+        """The units that may move."""
+        return (item for item in self.items if isinstance(item, Candidate))
+
+
+def lay_out(frame: Frame, levels: Levels, whys: Mapping[int, Why] | None = None) -> tuple[Placement, ...]:
+    """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter."""
+    placements: list[Placement] = []
+    run: list[Candidate] = []
+    for block in entangled(frame.items, lambda item: (item.first, item.last)):
+        units = [item for item in block if isinstance(item, Candidate)]
+        if len(units) == len(block) and not any(unit.is_bound or unit.first in levels for unit in units):
+            run += units
+            continue
+        placements += _run(frame, run)
+        run = []
+        for item in block:
+            if isinstance(item, IndexLine):
+                tokens = frame.line_tokens(item)
+                placements.append(Placement(item.first, item.last, ResidencyLevel.POINTER, tokens, line=item))
+            else:
+                level = item.at_least(levels.get(item.first, item.floor))
+                why = whys.get(item.first, item.why) if whys else item.why
+                placements.append(Placement(item.first, item.last, level, item.sizes[level], why))
+    placements += _run(frame, run)
+    return tuple(placements)
+
+
+def _run(frame: Frame, run: Sequence[Candidate]) -> Iterator[Placement]:
+    """A run of units without a level of their own: one index line, or the cheapest form of each if that is shorter."""
+    if not run:
+        return
+    are_near = all(unit.sizes for unit in run)
+    line = IndexLine(run[0].first, max(unit.last for unit in run))
+    tokens = frame.line_tokens(line) if len(run) > 1 or not are_near else None
+    if are_near and (tokens is None or sum(unit.sizes[unit.cheapest] for unit in run) <= tokens):
+        for unit in run:
+            yield Placement(unit.first, unit.last, unit.cheapest, unit.sizes[unit.cheapest])
+    else:
+        yield Placement(line.first, line.last, ResidencyLevel.POINTER, tokens or 0, line=line)

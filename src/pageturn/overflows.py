@@ -1,0 +1,63 @@
+"""Overflows: what providers say when a prompt is too long, and how much less to send next time."""
+
+import re
+from typing import NamedTuple
+
+# What the error says, in any vendor's words: lower case, all of one line.
+_TOO_LONG = (
+    ("prompt is too long",),
+    ("prompt too long",),
+    ("input is too long",),
+    ("context_length_exceeded",),
+    ("context length",),
+    ("maximum context",),
+    ("context window",),
+    ("exceeds the maximum number of tokens",),
+    ("input token count", "exceeds"),
+    ("tokens", "maximum", "prompt"),
+    ("request_too_large",),
+    ("too many tokens",),
+)
+_NUMBER = r"(\d[\d,_]{2,})"
+_SIZES = (  # what was sent, and what may be
+    re.compile(rf"{_NUMBER} tokens? > {_NUMBER}"),
+    re.compile(rf"input token count \(?{_NUMBER}\)? exceeds the maximum number of tokens allowed \(?{_NUMBER}"),
+)
+_SIZES_TURNED = (  # what may be, and what was sent
+    re.compile(rf"maximum (?:context length|prompt length) is {_NUMBER}.*?{_NUMBER}"),
+    re.compile(rf"limit of {_NUMBER} tokens.*?{_NUMBER}"),
+)
+_MARGIN = 0.95
+_BLIND = 0.75  # of what was refused, where nobody says by how much it was too long
+
+
+class Overflow(NamedTuple):
+    """A refusal: what was sent and what may be, in the provider's tokens, where it says so."""
+
+    sent: int | None = None
+    most: int | None = None
+
+    def most_tokens(self, counted: int) -> int:
+        """How much may be sent instead of a prompt of this count; always less."""
+        share = _BLIND
+        if self.sent and self.most and self.most < self.sent:
+            share = _MARGIN * self.most / self.sent
+        return max(0, min(int(counted * share), counted - 1))
+
+
+def read_overflow(error: object) -> Overflow | None:
+    """What an error says about the length of the prompt; None where it is about something else."""
+    words = " ".join(f"{getattr(error, 'code', '')} {getattr(error, 'body', '')} {error}".lower().split())
+    if not any(all(part in words for part in parts) for parts in _TOO_LONG):
+        return None
+    for pattern in _SIZES:
+        if (found := pattern.search(words)) is not None:
+            return Overflow(_number(found[1]), _number(found[2]))
+    for pattern in _SIZES_TURNED:
+        if (found := pattern.search(words)) is not None:
+            return Overflow(_number(found[2]), _number(found[1]))
+    return Overflow()
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", "").replace("_", ""))

@@ -1,0 +1,133 @@
+"""The recall tool: how a model gets back what its context only names. A pointer is shown only where the model has this tool."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from pageturn.checks import require_text, require_whole
+from pageturn.faults import AnyFault, Fault
+from pageturn.handles import parse_range
+from pageturn.messages import ToolCall
+from pageturn.pages import Page
+from pageturn.recall import Recalled, Resolved
+from pageturn.wire import Closed
+
+_DESCRIPTION = (
+    "Get back earlier parts of this conversation. Messages in <page> tags stand for them in short; each begins with a handle such "
+    "as p12-abcd, or a range such as p3-abcd..p9-efgh. Give the handle or the range to read the original, with start to go on "
+    "where an answer broke off; or give a query to search everything that was said."
+)
+
+_LISTED = 120  # bytes of each page in a list of pages
+
+
+class RecallTool(Closed):
+    """The tool as the model sees it, and how much it answers at a time."""
+
+    name: str = "recall"
+    most_chars: int = 12_000
+
+    def __post_init__(self) -> None:
+        require_text("$.name", self.name)
+        require_whole("$.most_chars", self.most_chars)
+
+    @property
+    def description(self) -> str:
+        """What the model is told about it."""
+        return _DESCRIPTION
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The JSON Schema of its arguments."""
+        return {
+            "type": "object",
+            "properties": {
+                "handle": {"type": "string", "description": "p12-abcd or p3-abcd..p9-efgh"},
+                "query": {"type": "string"},
+                "start": {"type": "integer", "minimum": 0},
+            },
+        }
+
+    @property
+    def definition(self) -> dict[str, Any]:
+        """The whole, in the form in which tokens are counted."""
+        return {"name": self.name, "description": self.description, "parameters": self.parameters}
+
+
+class Asked(Closed):
+    """What a call of the tool asks for."""
+
+    handle: str = ""
+    query: str = ""
+    start: int = 0
+
+    @classmethod
+    def of(cls, call: ToolCall) -> "Asked":
+        """Read the arguments of a call; what is not as it should be counts as left out."""
+        value = call.parsed
+        given = value if isinstance(value, dict) else {}
+        texts = {name: str(given[name]).strip() for name in ("handle", "query") if isinstance(given.get(name), str)}
+        start = given.get("start")
+        return cls(start=start if type(start) is int and start >= 0 else 0, **texts)
+
+
+class Answer(Closed):
+    """What the tool says, and whether it is a failure."""
+
+    text: str
+    is_error: bool = False
+
+
+class Source(Protocol):
+    """What the tool asks: a session, or whatever stands for one."""
+
+    def resolve(self, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault: ...
+
+    def recall(self, query: str, limit: int = 5) -> Recalled | AnyFault: ...
+
+    def pages_between(self, handles: str) -> Sequence[Page] | AnyFault: ...
+
+
+def answer(tool: RecallTool, asked: Asked, source: Source) -> Answer:
+    """What the model gets for a call of the tool; never more than it takes at a time, and it says where to go on."""
+    if not asked.handle and not asked.query:
+        return Answer("give a handle such as p12-abcd, a range of two handles, or a query", is_error=True)
+    if not asked.handle:
+        return _found(source.recall(asked.query))
+    if parse_range(asked.handle) is not None:
+        return _range(tool, asked, source)
+    return _page(asked, source.resolve(asked.handle, start=asked.start, length=tool.most_chars))
+
+
+def _page(asked: Asked, outcome: Resolved | AnyFault) -> Answer:
+    if isinstance(outcome, Fault):
+        return Answer(f"{asked.handle}: {outcome}", is_error=True)
+    left = outcome.size - outcome.end
+    more = f"\n[{left:,} more bytes; go on with start {outcome.end}]" if left else ""
+    return Answer(f"{outcome.text}{more}")
+
+
+def _range(tool: RecallTool, asked: Asked, source: Source) -> Answer:
+    """The pages of a range whole where they fit, or else a list of them."""
+    pages = source.pages_between(asked.handle)
+    if isinstance(pages, Fault):
+        return Answer(f"{asked.handle}: {pages}", is_error=True)
+    left = list(pages[asked.start :])
+    whole = sum(page.size for page in left) <= tool.most_chars
+    told: list[str] = []
+    room = tool.most_chars
+    for at, page in enumerate(left):
+        outcome = source.resolve(page.handle, length=None if whole else _LISTED)
+        text = str(outcome) if isinstance(outcome, Fault) else outcome.text
+        words = text if whole else f"{page.size:,} bytes: {' '.join(text.split())}"
+        told.append(f"{page.handle} {page.role}{chr(10) if whole else ', '}{words}")
+        room -= len(told[-1]) + 1
+        if room < 0 and at + 1 < len(left):
+            told.append(f"[{len(left) - at - 1:,} more pages; go on with start {asked.start + at + 1}]")
+            break
+    return Answer("\n".join(told) or "no pages there", is_error=not told)
+
+
+def _found(outcome: Recalled | AnyFault) -> Answer:
+    if isinstance(outcome, Fault):
+        return Answer(str(outcome), is_error=True)
+    return Answer("\n".join(f"{hit.handle} {hit.role}, {hit.size:,} bytes: {hit.excerpt}" for hit in outcome.hits))
