@@ -2,6 +2,7 @@
 
 from pageturn.calibration import Calibration
 from pageturn.delegation import BetaPosterior, DelegationConfig, DelegationState
+from pageturn.derivation.context import Context, Explanation, Wish
 from pageturn.entries import Committed, Rejected
 from pageturn.errors import (
     BelowFloor,
@@ -26,6 +27,7 @@ from pageturn.faults import (
     Refetch,
 )
 from pageturn.injection import ContextMessage, ContextMessageTarget
+from pageturn.layout import Layout, Placement
 from pageturn.messages import (
     File,
     Image,
@@ -49,6 +51,7 @@ from pageturn.plans import Plan
 from pageturn.policies import DerivePolicy, Incremental, Legacy, OracleReplay, Paged, Reset
 from pageturn.proposals import Proposal
 from pageturn.recall import Hit, Recalled, Resolved
+from pageturn.recall_tool import RecallTool
 from pageturn.relevance import (
     Bucket,
     Dependency,
@@ -71,6 +74,7 @@ __all__ = [
     "Calibration",
     "Committed",
     "Conflict",
+    "Context",
     "ContextMessage",
     "ContextMessageTarget",
     "DelegationConfig",
@@ -80,6 +84,7 @@ __all__ = [
     "DerivePolicy",
     "Difficulty",
     "DuplicateTool",
+    "Explanation",
     "Fault",
     "File",
     "FlushMiss",
@@ -87,6 +92,7 @@ __all__ = [
     "Image",
     "Incremental",
     "InvalidInput",
+    "Layout",
     "Legacy",
     "Message",
     "MissingTokenizer",
@@ -101,9 +107,11 @@ __all__ = [
     "PageturnError",
     "Part",
     "PinnedInvariantMiss",
+    "Placement",
     "Plan",
     "PostCompactionBootstrap",
     "Proposal",
+    "RecallTool",
     "Recalled",
     "Refetch",
     "Rejected",
@@ -122,6 +130,7 @@ __all__ = [
     "ToolUse",
     "Usage",
     "Visibility",
+    "Wish",
     "assistant",
     "classify",
     "classify_all",

@@ -42,12 +42,13 @@ class Placed(Closed):
     why: Why
 
 
-class Fold(Closed):
+class Fold(Closed, omit_defaults=True):
     """A new layout: what differs from the one before, by the number of each unit's first page, and all index lines."""
 
     upto: int  # the last page that it placed
     reason: FoldReason
     placed: Mapping[int, Placed]
+    gone: tuple[int, ...] = ()  # units that no longer stand by themselves
     lines: tuple[IndexLine, ...] = ()
 
 

@@ -51,6 +51,10 @@ class BudgetTooSmall(PageturnError, ValueError):
         self.budget_tokens = budget_tokens
         self.handles = handles
 
+    def with_needed(self, tokens: int) -> "BudgetTooSmall":
+        """The same, where fewer tokens would do."""
+        return BudgetTooSmall(needed_tokens=tokens, budget_tokens=self.budget_tokens, handles=self.handles)
+
 
 class NotScrubbed(PageturnError, OSError):
     """The file could not be rewritten without what was dropped from it; `pageturn vacuum --yes` does it later."""

@@ -100,6 +100,7 @@ class Frame(NamedTuple):
     items: Sequence[Candidate | IndexLine]
     budget_tokens: int
     fixed_tokens: int  # of the tools
+    needed_tokens: int  # with every unit as low as it may go
     line_tokens: Callable[[IndexLine], int]
     handle: Callable[[int], str]
     can_point: bool  # whether the model can get back what a pointer names

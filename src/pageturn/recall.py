@@ -203,6 +203,7 @@ def _hit(journal: Journal, found: Found, query: str, see_internal: Callable[[Jou
         tool=journal.state.tool_of(page),
         size=page.size,
         digest=page.digest,
+        shown=journal.state.level_of(page) if journal.state.shown is not None else None,
     )
 
 

@@ -514,12 +514,12 @@ class Session:
         for page in pages:
             for repeat in self._repeats.found_in(page) if page.results else ():
                 is_ours = self._recall_tool is not None and repeat.tool == self._recall_tool.name
-                if not is_ours and self._working_set.level_of(repeat.page) < ResidencyLevel.COMPRESSED:
+                if not is_ours and self._journal.state.level_of(repeat.page) < ResidencyLevel.COMPRESSED:
                     self._recorder.fault(repeat.fault, page=repeat.page.seq, detail=repeat.tool)
 
     def _note_refetch(self, handle: str) -> None:
         page = recalling.page_of(self._journal.state, handle)
-        if page is not None and not page.undone and self._working_set.level_of(page) < ResidencyLevel.FULL:
+        if page is not None and not page.undone and self._journal.state.level_of(page) < ResidencyLevel.FULL:
             self._recorder.fault(Refetch(), page=page.seq, detail=handle)
 
     def _count_tools(self, tools: Sequence[Mapping[str, Any]]) -> tuple[str, int]:

@@ -69,6 +69,7 @@ class SessionState(msgspec.Struct):
     lines: list[IndexLine] = []
     folded: int = 0  # the last page that the last fold placed
     folds: list[int] = []  # the turn of each fold
+    forms_folded: int = 0  # how many admitted forms the last fold knew of
     changes: int = 0  # how often something that was shown no longer held
     changes_folded: int = 0  # how many of those the last fold knew of
     is_cold: bool = False  # the cache was gone before the coming turn
@@ -112,12 +113,12 @@ class SessionState(msgspec.Struct):
 
     def is_in_force(self, page: Page) -> bool:
         """Whether a page holds the present plan."""
-        return self.plan is not None and self.plan.page == page.seq and page.kind is PageKind.PLAN
+        return self.plan is not None and self.plan.page == page.seq and self.kind(page) is PageKind.PLAN
 
-    def admitted(self, page: int, level: ResidencyLevel) -> e.RenditionAdmitted | None:
-        """The newest form of a page that writeback admitted for a level."""
-        ours = (each for each in reversed(self.renditions) if each.first == each.last == page and each.level is level)
-        return next(ours, None)
+    def admitted(self, page: int, level: ResidencyLevel, among: int) -> e.RenditionAdmitted | None:
+        """The newest form of a page for a level among the first forms that writeback admitted."""
+        ours = (each for each in self.renditions[:among] if each.first == each.last == page and each.level is level)
+        return max(ours, key=lambda each: each.txn, default=None)
 
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
@@ -159,12 +160,24 @@ class SessionState(msgspec.Struct):
         """The name of the tool whose result a page holds."""
         if not page.results:
             return page.calls[0].name if page.calls else None
-        wanted = page.results[0].call
-        for other in reversed(self.pages[: self.after(page.seq)]):
-            for call in other.calls:
-                if call.id == wanted:
-                    return call.name
-        return None
+        caller = self.caller(page)
+        return next((call.name for call in caller.calls if call.id == page.results[0].call), None) if caller else None
+
+    def caller(self, page: Page) -> Page | None:
+        """The page that made the call which a page answers."""
+        wanted = {result.call for result in page.results}
+        before = reversed(self.pages[: self.after(page.seq)])
+        return next((other for other in before if any(call.id in wanted for call in other.calls)), None)
+
+    def level_of(self, page: Page) -> ResidencyLevel:
+        """The level at which a model was last shown a page, or will be first."""
+        if page.seq > self.folded:
+            return ResidencyLevel.FULL
+        if any(line.first <= page.seq <= line.last for line in self.lines):
+            return ResidencyLevel.POINTER
+        caller = self.caller(page) if page.results else None
+        placed = self.placed.get(caller.seq if caller is not None else page.seq)
+        return placed.level if placed is not None else ResidencyLevel.POINTER
 
 
 def apply(state: SessionState, seq: int, entry: e.Entry) -> None:
@@ -199,16 +212,14 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
 
 def _fold(state: SessionState, fold: e.Fold) -> None:
     state.placed |= fold.placed
+    for first in fold.gone:
+        del state.placed[first]
     state.lines = list(fold.lines)
-    for line in state.lines:
-        if line.sealed:
-            covered = [first for first in state.placed if line.first <= first <= line.last]
-            for first in covered:
-                del state.placed[first]
     state.folded = fold.upto
     state.folds.append(state.turn)
     state.asked.clear()
     state.changes_folded = state.changes
+    state.forms_folded = len(state.renditions)
 
 
 def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
@@ -219,15 +230,22 @@ def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
 
 def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
     state.pins[entry.page] = entry.structured
-    if entry.page <= state.folded:
-        state.changes += 1
+    _promise_changed(state, entry.page)
 
 
 def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
     state.pins.pop(entry.page, None)
+    _promise_changed(state, entry.page)
     if entry.page in state.spared:
         state.spared.discard(entry.page)
         _undo(state, state.after(entry.page) - 1)
+
+
+def _promise_changed(state: SessionState, page: int) -> None:
+    """A page that stands in words of ours, or in a line, cannot wait for its new promise until the next fold."""
+    placed = state.placed.get(page)
+    if page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL):
+        state.changes += 1
 
 
 def _plan(state: SessionState, _: int, entry: e.PlanSet) -> None:

@@ -142,7 +142,9 @@ def placement_of(state: SessionState, placements: Sequence[Placement], page: Pag
             unit = unit_of(state, placement) if placement.line is None else ()
             if placement.line is not None or any(each.seq == page.seq for each in unit):
                 return placement
-    raise AssertionError(f"{page.handle} stands nowhere")
+    summary = state.page(state.resets[-1]) if state.resets and page.seq < state.resets[-1] else None
+    assert summary is not None, f"{page.handle} stands nowhere"
+    return placement_of(state, placements, summary)  # without pointers, only the summary stands for what it covers
 
 
 def unit_of(state: SessionState, placement: Placement) -> Unit:

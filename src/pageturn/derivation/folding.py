@@ -15,10 +15,10 @@ import msgspec
 
 from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
-from pageturn.derivation.laws import enforce, promised
+from pageturn.derivation.laws import enforce, floors, promised
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.journal import Journal
-from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why
+from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
 from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.policies import AnyPolicy
@@ -27,7 +27,8 @@ from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
 from pageturn.units import Unit, entangled, unanswered, units_of
 
-_REACH = 24  # budgets of tokens; what lies further back stands in index lines, whatever it says
+_REACH = 2_000  # units
+_REACH_TOKENS = 4_000_000  # what lies further back stands in index lines, whatever it says
 _ABANDONED = 32  # turns after which nobody waits for a result any more
 _SEALED_FROM = 8  # units that stand in a line for the second time
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
@@ -81,18 +82,20 @@ class Folder:
     def standing(self) -> Standing:
         """What the last fold that was acknowledged left standing."""
         state = self._journal.state
+        self.forms.among = state.forms_folded
         pages = (page for page in _outside(state, state.lines) if page.seq <= state.folded)
         units = {unit[0].seq: unit for unit in units_of(pages)}
         placements = [Placement(line.first, line.last, _POINTER, 0, line=line) for line in state.lines]
         for first, unit in units.items():
-            placed = state.placed.get(first, Placed(_FULL, Why.WORTH))
-            placements.append(Placement(first, unit[-1].seq, placed.level, 0, placed.why))
+            if (placed := state.placed.get(first)) is not None:  # else only a summary stands for it
+                placements.append(Placement(first, unit[-1].seq, placed.level, 0, placed.why))
         return self._stand(placements, units)
 
     def fold(self, terms: Terms, task: int | None, reason: FoldReason) -> Folded:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
-        sealed = list(_still_sealed(state))
+        self.forms.among = len(state.renditions)
+        sealed = list(_still_sealed(state, task))
         units = units_of(_outside(state, sealed))
         near = self._near(terms, units, task)
         candidates = list(self._candidates(terms, units, near, task))
@@ -101,12 +104,15 @@ class Folder:
             items=sorted([*candidates, *sealed], key=lambda item: item.first),
             budget_tokens=terms.budget_tokens,
             fixed_tokens=terms.fixed_tokens,
+            needed_tokens=0,
             line_tokens=lambda line: self._lines.tokens(self._told(line, folders)),
             handle=lambda first: _page(state, first).handle,
             can_point=terms.can_point,
             is_pressed=reason is not FoldReason.CHANGED,
         )
         by_first = {unit[0].seq: unit for unit in units}
+        lowest = self._stand(self._with_lines(lay_out(frame, floors(frame)), candidates, folders), by_first)
+        frame = frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens)
         layout, standing = self._planned(terms, self._thrifty(frame, by_first), by_first, folders)
         if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
             layout, standing = self._planned(terms, frame, by_first, folders)
@@ -120,16 +126,17 @@ class Folder:
         changed = {first: each for first, each in placed.items() if state.placed.get(first) != each}
         upto = state.pages[-1].seq if state.pages else 0
         blobs = {digest: data for line in lines for digest, data in self._lines.blob(line).items()}
-        return Folded(Fold(upto=upto, reason=reason, placed=changed, lines=lines), layout, standing, blobs)
+        gone = tuple(first for first in state.placed if first not in placed)
+        return Folded(Fold(upto, reason, changed, gone, lines), layout, standing, blobs)
 
     def _planned(
         self, terms: Terms, frame: Frame, units: Mapping[int, Unit], folders: "_Folders"
     ) -> tuple[Layout, Standing]:
         """The layout that the policy wants and the laws allow, and what then stands."""
         draft = promised(frame)
-        wanted = terms.policy.plan(frame, dict(draft.levels), draft.tokens(), draft.needed_tokens)
+        wanted = terms.policy.plan(frame, dict(draft.levels), draft.tokens())
         layout = enforce(draft, wanted)
-        standing = self._stand(self._with_lines(layout, [*frame.candidates], folders), units)
+        standing = self._stand(self._with_lines(layout.placements, [*frame.candidates], folders), units)
         return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
 
     def _thrifty(self, frame: Frame, units: Mapping[int, Unit]) -> Frame:
@@ -158,14 +165,15 @@ class Folder:
         """The units that may stand at a level of their own, in the order of their last pages."""
         state = self._journal.state
         covered = state.resets[-1] if state.resets else 0
-        left = _REACH * terms.budget_tokens if terms.can_point else None
-        near = []
-        for unit in reversed(units):
-            tokens = sum(page.tokens for page in unit)
-            left = left - tokens if left is not None else None
-            is_far = (left is not None and left < 0) or unit[0].seq < covered
-            if not is_far or self._is_bound(unit, task) or state.kind(unit[0]) is PageKind.PREFERENCE:
-                near.append(unit)
+        near: list[Unit] = []
+        tokens = 0
+        for group in reversed(list(entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)))):
+            tokens += sum(page.tokens for unit in group for page in unit)
+            is_far = terms.can_point and (tokens > _REACH_TOKENS or len(near) > _REACH)
+            is_far = is_far or all(unit[-1].seq < covered for unit in group)
+            wishes = any(state.kind(unit[0]) is PageKind.PREFERENCE for unit in group)
+            if not is_far or wishes or any(self._is_bound(unit, task) for unit in group):
+                near += group
         return sorted(near, key=lambda unit: unit[-1].seq)
 
     def _is_bound(self, unit: Unit, task: int | None) -> bool:
@@ -229,18 +237,20 @@ class Folder:
     def _told(self, line: IndexLine, folders: "_Folders") -> IndexLine:
         return line if line.sealed else self._lines.told(line, folders.between(line.first, line.last))
 
-    def _with_lines(self, layout: Layout, candidates: Sequence[Candidate], folders: "_Folders") -> list[Placement]:
+    def _with_lines(
+        self, placements: Sequence[Placement], candidates: Sequence[Candidate], folders: "_Folders"
+    ) -> list[Placement]:
         """The placements with their lines as they will stand: told, sealed where they have come to rest, and merged."""
         firsts = sorted(unit.first for unit in candidates)
         lines = []
-        for placement in layout.placements:
+        for placement in placements:
             if placement.line is None:
                 continue
             line = self._told(placement.line, folders)
             inside = firsts[bisect_left(firsts, line.first) : bisect_right(firsts, line.last)]
             lines.append(msgspec.structs.replace(line, sealed=line.sealed or self._rests(inside)))
         merged = self._lines.merged(lines)
-        others = [placement for placement in layout.placements if placement.line is None]
+        others = [placement for placement in placements if placement.line is None]
         others += [Placement(line.first, line.last, _POINTER, self._lines.tokens(line), line=line) for line in merged]
         return sorted(others, key=lambda placement: placement.first)
 
@@ -323,13 +333,13 @@ def _live(pages: Iterable[Page]) -> Iterator[Page]:
     return (page for page in pages if not page.undone and not page.erased)
 
 
-def _still_sealed(state: SessionState) -> Iterator[IndexLine]:
-    """The sealed lines, opened around pages that were fetched or pinned since."""
-    wanted = state.asked | state.pins.keys()
+def _still_sealed(state: SessionState, task: int | None) -> Iterator[IndexLine]:
+    """The sealed lines, opened around pages that were fetched or pinned since, and around what is the task again."""
+    wanted = state.asked | state.pins.keys() | {task}
     for line in state.lines:
         if not line.sealed:
             continue
-        inside = {page for page in wanted if line.first <= page <= line.last}
+        inside = {page for page in wanted if page is not None and line.first <= page <= line.last}
         if inside:
             yield from _opened(state, line, inside)
         elif next(_live(_pages_of(state, line)), None) is not None:

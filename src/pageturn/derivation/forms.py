@@ -9,8 +9,11 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
+import msgspec
+
 from pageturn.bodies import search_text
 from pageturn.derivation.pairing import Pairing
+from pageturn.entries import RenditionAdmitted
 from pageturn.errors import StoreError
 from pageturn.identifiers import Heard, Vocabulary, names_in
 from pageturn.journal import Journal
@@ -56,11 +59,12 @@ class FormMaker:
         self._shortened: dict[tuple[Hashable, frozenset[str]], Form] = {}
         self._names = _Names(journal, self.message)
         self._held: dict[int, Message] = {}  # messages that the next fold will ask for
+        self.among = 0  # how many of the forms that writeback admitted count
         self.damaged: dict[int, StoreError] = {}  # pages whose words the store could not give
 
     def hold(self, page: Page, message: Message) -> None:
         """Keep a message at hand until the next fold."""
-        self._held[page.seq] = message
+        self._held[page.seq] = msgspec.structs.replace(message, id=page.id, usage=None)
 
     def message(self, page: Page) -> Message | None:
         """The message of a page; None where it was erased or damaged."""
@@ -136,8 +140,11 @@ class FormMaker:
     def _key(self, unit: Unit) -> Hashable:
         state = self._journal.state
         first = unit[0].seq
-        given = [state.admitted(first, level) for level in (_COMPRESSED, _STRUCTURED)] if state.renditions else ()
-        return (tuple(page.seq for page in unit), state.path(unit), state.pins.get(first), *given)
+        given = [self._admitted(first, level) for level in (_COMPRESSED, _STRUCTURED)] if state.renditions else ()
+        return (tuple(page.seq for page in unit), state.path(unit), state.kind(unit[0]), state.pins.get(first), *given)
+
+    def _admitted(self, page: int, level: ResidencyLevel) -> RenditionAdmitted | None:
+        return self._journal.state.admitted(page, level, self.among)
 
     def _messages(self, unit: Unit) -> list[tuple[Page, Message]]:
         return [(page, message) for page in unit if (message := self.message(page)) is not None]
@@ -185,12 +192,12 @@ class FormMaker:
     def _given(self, page: Page, level: ResidencyLevel) -> Message | None:
         """The words that somebody gave for a page at a level."""
         state = self._journal.state
-        own, admitted = state.pins.get(page.seq), state.admitted(page.seq, level)
+        own, admitted = state.pins.get(page.seq), self._admitted(page.seq, level)
         if level is _STRUCTURED and own is not None:
             return _spoken(page, self._journal.text(own.digest))
         if admitted is not None:
             return _spoken(page, self._journal.text(admitted.digest))
-        if level is _STRUCTURED and page.kind is PageKind.PLAN and (message := self.message(page)) is not None:
+        if level is _STRUCTURED and state.kind(page) is PageKind.PLAN and (message := self.message(page)) is not None:
             return system(plan_on(message).structured, synthetic=True)
         return None
 

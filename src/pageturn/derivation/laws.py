@@ -22,11 +22,9 @@ class Draft:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        alone = (unit for unit in frame.candidates if unit.is_bound or not frame.can_point)
-        self.levels: dict[int, ResidencyLevel] = {unit.first: unit.cheapest for unit in alone}
+        self.levels = floors(frame)
         self.whys: dict[int, Why] = {}
         self.notices: list[str] = []
-        self.needed_tokens = self.tokens()
 
     def placements(self) -> tuple[Placement, ...]:
         """Where everything would stand."""
@@ -47,6 +45,12 @@ class Draft:
         return True
 
 
+def floors(frame: Frame) -> dict[int, ResidencyLevel]:
+    """Every unit as low as it may go: what is bound keeps the cheapest form of its own, others share index lines."""
+    alone = (unit for unit in frame.candidates if unit.is_bound or not frame.can_point)
+    return {unit.first: unit.cheapest for unit in alone}
+
+
 class Law(NamedTuple):
     """A promise: its name, what it says, and how it is kept."""
 
@@ -56,12 +60,12 @@ class Law(NamedTuple):
 
 
 def _floors(draft: Draft) -> None:
-    """Nothing stands lower than the lowest, so the floors are kept from the start; the budget must have room for them."""
-    if draft.needed_tokens > draft.frame.budget_tokens:
+    """Nothing stands lower than its floor from the start; the budget must have room for that."""
+    if draft.frame.needed_tokens > draft.frame.budget_tokens:
         needs = [(placement.tokens, draft.frame.handle(placement.first)) for placement in draft.placements()]
         needs += [(draft.frame.fixed_tokens, "the tools")] if draft.frame.fixed_tokens else []
         raise BudgetTooSmall(
-            needed_tokens=draft.needed_tokens,
+            needed_tokens=draft.frame.needed_tokens,
             budget_tokens=draft.frame.budget_tokens,
             handles=tuple(name for _, name in sorted(needs, key=lambda need: -need[0])),
         )
@@ -82,10 +86,10 @@ def _task(draft: Draft) -> None:
 def _unseen(draft: Draft) -> None:
     units = [unit for unit in draft.frame.candidates if unit.why is Why.UNSEEN and unit.sizes]
     before = dict(draft.levels)
-    room = draft.frame.budget_tokens - draft.needed_tokens
+    room = draft.frame.budget_tokens - draft.frame.needed_tokens
     most = min(room // _UNSEEN_SHARE, draft.frame.budget_tokens - draft.tokens())
     draft.levels = before | _largest_first(units, most)
-    while (excess := draft.tokens() - draft.frame.budget_tokens) > 0:  # where a line was cut in two
+    while most >= 0 and (excess := draft.tokens() - draft.frame.budget_tokens) > 0:  # where a line was cut in two
         most -= excess
         draft.levels = before | _largest_first(units, most)
     draft.whys |= {unit.first: Why.UNSEEN for unit in units if draft.levels.get(unit.first) != before.get(unit.first)}
@@ -153,7 +157,7 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
         placements=placements,
         tokens=frame.fixed_tokens + sum(placement.tokens for placement in placements),
         budget_tokens=frame.budget_tokens,
-        needed_tokens=draft.needed_tokens,
+        needed_tokens=frame.needed_tokens,
         notices=tuple(draft.notices),
     )
 

@@ -8,16 +8,17 @@ from collections.abc import Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from pageturn.derivation.context import Context, View, placement_of
+from pageturn.derivation.context import Context, View
 from pageturn.derivation.continuations import is_continuation
 from pageturn.derivation.folding import Folded, Folder, Standing, Terms
 from pageturn.derivation.pairing import Pairing
 from pageturn.entries import FoldReason, Shown
+from pageturn.errors import BudgetTooSmall
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.journal import Journal
 from pageturn.layout import Layout
 from pageturn.messages import Message, Role
-from pageturn.pages import Page, PageKind, ResidencyLevel
+from pageturn.pages import Page, PageKind
 from pageturn.recall_tool import RecallTool
 from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.tokens import TokenCounter
@@ -59,7 +60,8 @@ class WorkingSet:
         self._tail = Pairing(self._count)
         self._taken = 0  # how many pages of the journal stand here
         self._digest = b""
-        self._task: int | None = None
+        self._task: int | None = None  # the last thing that a person asked for
+        self._said: int | None = None  # the last that a person said at all
         self._planned: tuple[object, Folded] | None = None
 
     def add(self, page: Page, message: Message) -> None:
@@ -73,7 +75,7 @@ class WorkingSet:
         terms, state = asked.terms, self._journal.state
         tokens = terms.fixed_tokens + self._standing.tokens + self._tail.tokens
         reason = self._reason_to_fold(terms, tokens)
-        folded = self._fold(terms, reason) if reason is not None else None
+        folded = self._fold(terms, reason, tokens) if reason is not None else None
         if folded is not None:
             tokens, standing, messages, digest = (
                 folded.layout.tokens, folded.standing, folded.standing.messages, folded.standing.digest,
@@ -94,6 +96,7 @@ class WorkingSet:
             folded=upto if fold is not None else state.folded,
             upto=upto,
             turn=state.turn + 1 if fold is not None else state.folds[-1] if state.folds else None,
+            needed_tokens=folded.layout.needed_tokens if folded is not None else 0,
         )
         context = Context(
             messages=messages,
@@ -119,13 +122,6 @@ class WorkingSet:
         self._made_of = (len(state.folds), state.changes)
         self._begin_after(derived.folded.standing)
 
-    def level_of(self, page: Page) -> ResidencyLevel:
-        """The level at which a page stands in what was last acknowledged."""
-        self._take_in()
-        if page.seq > self._journal.state.folded:
-            return ResidencyLevel.FULL
-        return placement_of(self._journal.state, self._standing.placements, page).level
-
     def _take_in(self) -> None:
         """Make up for whatever was written since, by this session or by others."""
         state = self._journal.state
@@ -134,7 +130,7 @@ class WorkingSet:
             if self._made_of is None or self._made_of[1] != now[1]:
                 self._folder.forget()
             self._made_of = now
-            self._task = self._find_task()
+            self._find_task()
             self._begin_after(self._folder.standing() if state.folded and self._is_settled() else Standing())
         for page in state.pages[self._taken :]:
             self._take(page)
@@ -152,17 +148,19 @@ class WorkingSet:
             return
         self._tail.add(message, page.tokens, page.handle)
         self._digest = blake2b(self._digest + page.digest.encode(), digest_size=16).digest()
-        if _is_human(page) and not is_continuation(message):
-            self._task = page.seq
+        if _is_human(page):
+            self._said = page.seq
+            self._task = page.seq if not is_continuation(message) else self._task
 
-    def _find_task(self) -> int | None:
-        """The last thing that a person asked for; where there is none, the last that a person said."""
+    def _find_task(self) -> None:
         said = [page for page in self._journal.state.live_pages() if _is_human(page)]
+        self._said = said[-1].seq if said else None
+        self._task = None
         for page in reversed(said):
             message = self._folder.forms.message(page)
             if message is not None and not is_continuation(message):
-                return page.seq
-        return said[-1].seq if said else None
+                self._task = page.seq
+                return
 
     def _is_settled(self) -> bool:
         return self._journal.state.changes == self._journal.state.changes_folded
@@ -187,10 +185,18 @@ class WorkingSet:
             return FoldReason.FULL
         return None
 
-    def _fold(self, terms: Terms, reason: FoldReason) -> Folded:
+    def _fold(self, terms: Terms, reason: FoldReason, tokens: int) -> Folded | None:
+        """A fold for these terms; None where what stands fits as it is and could only grow."""
         key = (self._journal.head, terms)
         if self._planned is None or self._planned[0] != key:
-            self._planned = (key, self._folder.fold(terms, self._task, reason))
+            try:
+                self._planned = (key, self._folder.fold(terms, self._task or self._said, reason))
+            except BudgetTooSmall as error:
+                if reason is FoldReason.CHANGED or tokens >= error.needed_tokens:
+                    raise
+                if tokens > terms.budget_tokens:
+                    raise error.with_needed(tokens) from None
+                return None
         return self._planned[1]
 
 

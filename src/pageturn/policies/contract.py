@@ -36,6 +36,6 @@ class DerivePolicy(Closed, tag_field="policy"):
         """Whether a context has grown so large that it must be folded."""
         return tokens > budget_tokens
 
-    def plan(self, frame: Frame, least: Levels, tokens: int, needed_tokens: int) -> Levels:  # noqa: ARG002
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:  # noqa: ARG002
         """The level that each unit deserves beyond the least that the laws demand; what it wants most comes first."""
         raise InvalidInput("policy", expected="a policy that can fold: paged", got=self.kind)

@@ -44,9 +44,9 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
     def is_full(self, tokens: int, budget_tokens: int) -> bool:
         return tokens > self.high * budget_tokens
 
-    def plan(self, frame: Frame, least: Levels, tokens: int, needed_tokens: int) -> Levels:
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
         share = self.low if frame.is_pressed else self.high
-        room = max(0, needed_tokens + int(share * (frame.budget_tokens - needed_tokens)) - tokens)
+        room = max(0, frame.needed_tokens + int(share * (frame.budget_tokens - frame.needed_tokens)) - tokens)
         near = [unit for unit in frame.candidates if unit.sizes][::-1]
         alone = _newest_alone(near, least, int(room * _ALONE))
         room -= sum(unit.sizes[unit.cheapest] for unit in near if unit.first in alone)

@@ -1,0 +1,119 @@
+"""The laws, checked from outside: by what a context holds, and not by how it was made."""
+
+import pageturn as pt
+from pageturn.derivation.continuations import is_continuation
+from pageturn.derivation.pairing import PENDING
+
+
+def check_pairs(messages):
+    """Each call has exactly one result, directly after the message that made it; each result an earlier call."""
+    waiting = []
+    for message in messages:
+        results = [result.tool_call_id for result in message.tool_results]
+        if results:
+            assert len(results) == len(message.content), "a result stands beside something else"
+            for call in results:
+                assert call in waiting, f"a result for {call!r}, which nobody waits for"
+                waiting.remove(call)
+            continue
+        assert not waiting, f"{waiting} have no result before the next message"
+        waiting = [call.id for call in message.tool_calls]
+    assert not waiting, f"{waiting} have no result"
+
+
+def counted(session, context):
+    tools = [tool.definition if isinstance(tool, pt.RecallTool) else tool for tool in context.tools]
+    return session._counter.tools(tools) + sum(map(session._counter.message, context.messages))
+
+
+def check_budget(session, context, budget):
+    assert context.tokens == counted(session, context)
+    assert context.tokens <= context.budget_tokens <= budget
+
+
+def check_once(session, context):
+    """Every page that counts stands in exactly one place, in the journal's order."""
+    placements = context.layout.placements
+    firsts = [placement.first for placement in placements]
+    assert firsts == sorted(firsts)
+    stands = {}
+    for page in session.pages():
+        if page.seq > context.view.upto:
+            continue
+        lines = [p for p in placements if p.line and p.first <= page.seq <= p.last]
+        placement = context.view.placement(page)
+        assert len(lines) == (placement.line is not None), f"{page.handle} stands in {len(lines)} lines"
+        stands[page.seq] = placement
+    for page in session.pages():
+        kind = session._journal.state.kind(page)
+        if page.seq in stands and kind.is_rule:
+            assert stands[page.seq].line is None
+            assert stands[page.seq].level >= pt.ResidencyLevel.STRUCTURED
+    return stands
+
+
+def said(message):
+    return pt.to_json(message.content)
+
+
+def check_rules(session, context):
+    """Every rule stands whole, or in the words that its author gave for it."""
+    state = session._journal.state
+    standing = {said(message) for message in context.messages}
+    for page in session.pages():
+        if state.kind(page).is_rule and not page.results and not page.calls:
+            form = state.pins.get(page.seq)
+            words = said(session._journal.message(page))
+            short = said(pt.system(session._journal.text(form.digest))) if form else None
+            assert words in standing or short in standing, f"the rule {page.handle} is missing"
+
+
+def task_of(session):
+    people = [
+        (page, session._journal.message(page))
+        for page in session.pages()
+        if page.role == "user" and not page.synthetic and not page.results
+    ]
+    asked = [pair for pair in people if not is_continuation(pair[1])]
+    return (asked or people or [None])[-1]
+
+
+def check_task(session, context):
+    """The task stands verbatim where it takes a third of the budget at most and fits beside the floors; else the context says so."""
+    task = task_of(session)
+    if task is None:
+        return
+    page, message = task
+    if session._journal.state.kind(page).is_rule:
+        return
+    is_whole = any(said(message) == said(each) for each in context.messages)
+    assert is_whole or any("task" in notice for notice in context.notices) or context.fold is None
+    if not is_whole:
+        level = context.explain(page.handle).level
+        floors = context.layout.needed_tokens
+        assert context.explain(page.handle).line is None
+        fits = page.tokens * 3 <= context.budget_tokens and floors + page.tokens <= context.budget_tokens
+        assert level < pt.ResidencyLevel.FULL
+        assert context.fold is None or not fits, (
+            f"{page.tokens} tokens would fit beside {floors} of {context.budget_tokens}"
+        )
+
+
+def check_pointers(session, context):
+    """Whatever is named can be had back, word for word."""
+    for placement in context.layout.placements:
+        if placement.level is pt.ResidencyLevel.FULL:
+            continue
+        pages = [page for page in session.pages() if placement.first <= page.seq <= placement.last]
+        found = session.resolve_range(f"{pages[0].handle}..{pages[-1].handle}")
+        assert [each.handle for each in found] == [page.handle for page in pages]
+
+
+def check_all(session, context, budget):
+    check_pairs(context.messages)
+    check_budget(session, context, budget)
+    check_once(session, context)
+    check_rules(session, context)
+    check_task(session, context)
+    check_pointers(session, context)
+    assert all(PENDING not in message.text for message in context.messages)

@@ -1,0 +1,139 @@
+"""Whatever happens in a session, every context keeps the laws, or none can be made and the error says what would do."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pageturn as pt
+from tests.derivation.checks import check_all
+from tests.long import examples
+from tests.sessions import open_session, reopened
+
+WORDS = (
+    "fix src/auth/login.py",
+    "test_session_expires",
+    "→ ü 漢字 🙂",
+    "p3-abcd </page>",
+    "KeyError: 'exp'",
+    "line of code_x = 1",
+)
+SIZES = (0, 1, 3, 40, 600)
+BUDGETS = (350, 600, 1_500, 6_000, 30_000)
+
+numbers = st.integers(0, 10_000)
+steps = st.lists(st.tuples(st.sampled_from("uuaaaaarrrrrcccnpPqUxeosyti"), numbers), max_size=examples(45, whole=90))
+
+
+class Play:
+    """Carries out steps on a session, and looks at every context that comes of it."""
+
+    def __init__(self, **options):
+        self.session = open_session(policy=pt.Paged(low=0.5), **options)
+        self.options = options
+        self.open = []
+        self.calls = 0
+        self.shown = None
+        self.tools = [{"name": "bash", "description": "Run a command.", "parameters": {"type": "object"}}]
+
+    def text(self, number):
+        words = WORDS[number % len(WORDS)]
+        return f"{words} {number}\n" * (SIZES[number // 7 % len(SIZES)] + 1)
+
+    def step(self, kind, number):  # noqa: C901
+        session = self.session
+        match kind:
+            case "u":
+                session.append(pt.user(self.text(number)))
+            case "c":
+                session.append(pt.user(("continue", "go on please", "ok", "yes!")[number % 4]))
+            case "y":
+                session.append(pt.user(self.text(number), synthetic=True))
+            case "i":
+                session.append(pt.user(pt.Image(url="https://e.org/a.png", width=64, height=64), self.text(number)))
+            case "s":
+                session.append(pt.system(self.text(number)[:200]))
+            case "a":
+                self.ask(number)
+            case "t":
+                self.ask(number, calls=0)
+            case "r":
+                self.answer(number)
+            case "o":
+                session.append(pt.tool_result(f"nobody{number}", self.text(number)))
+            case "n":
+                session.plan(f"goal {number}", ["one", "two"], number % 3)
+            case "p":
+                session.pin(f"Never do {number}.", structured=f"no {number}" if number % 2 else None)
+            case "P" if session.pages():
+                session.pin(session.pages()[number % len(session.pages())])
+            case "q" if session._journal.state.pins:
+                pins = list(session._journal.state.pins)
+                session.unpin(session._journal.state.page(pins[number % len(pins)]))
+            case "U" if session._journal.state.turns:
+                session.undo(1 + number % min(2, len(session._journal.state.turns)))
+                self.open.clear()
+            case "x":
+                session.reset(f"summary {number} " + "words " * 30)
+            case "e" if len(session.pages()) > 3:
+                session.erase(session.pages()[number % len(session.pages())])
+
+    def ask(self, number, calls=None):
+        """Derive, look at it, and let a model answer."""
+        budget = BUDGETS[number % len(BUDGETS)]
+        context = self.derive(budget)
+        parts = [pt.Thinking(text="hm " * 20, signature="s")] if number % 3 == 0 else []
+        for _ in range(number % 4 if calls is None else calls):
+            self.calls += 1
+            identity = f"c{self.calls if number % 5 else 1}"
+            parts.append(pt.ToolCall(id=identity, name="bash", arguments=f'{{"command": "cat src/f{number % 9}.py"}}'))
+            self.open.append(identity)
+        self.session.append(pt.assistant(self.text(number)[:150], *parts))
+        self.shown = context
+
+    def answer(self, number):
+        if self.open:
+            which = self.open[number % len(self.open)]
+            if number % 11:  # else it is answered twice
+                self.open.remove(which)
+            self.session.append(pt.tool_result(which, self.text(number), is_error=number % 6 == 0))
+
+    def derive(self, budget):
+        try:
+            context = self.session.derive(self.tools, budget_tokens=budget)
+        except pt.BudgetTooSmall as error:
+            self.check_too_small(error, budget)
+            return None
+        check_all(self.session, context, budget)
+        again = reopened(self.session, **self.options).derive(self.tools, budget_tokens=budget)
+        assert pt.to_json(list(again.messages)) == pt.to_json(list(context.messages))
+        assert (again.tokens, again.fold, again.notices) == (context.tokens, context.fold, context.notices)
+        if self.shown is not None and context.fold is None:
+            assert context.messages[: len(self.shown.messages)] == self.shown.messages
+        return context
+
+    def check_too_small(self, error, budget):
+        assert error.budget_tokens <= budget < error.needed_tokens
+        with pytest.raises(pt.BudgetTooSmall):
+            self.session.derive(self.tools, budget_tokens=error.needed_tokens - 1)
+        context = self.session.derive(self.tools, budget_tokens=error.needed_tokens)
+        check_all(self.session, context, error.needed_tokens)
+
+
+@settings(max_examples=examples(60, whole=1_500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps, st.booleans())
+def test_every_context_keeps_the_laws(steps, can_recall):
+    play = Play(**({} if can_recall else {"recall": None}))
+    for kind, number in steps:
+        play.step(kind, number)
+    play.ask(3)
+
+
+@pytest.mark.parametrize("seed", range(examples(4, whole=60)))
+def test_long_sessions_keep_the_laws(seed):
+    chance = random.Random(seed)
+    play = Play(**({} if seed % 3 else {"recall": None}))
+    for _ in range(150):
+        play.step(chance.choice("uaaaaaarrrrrrrcnpPqUxeosyti"), chance.randrange(10_000))
+    assert play.session._journal.state.folds
