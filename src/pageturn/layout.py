@@ -94,6 +94,15 @@ class Layout(NamedTuple):
         return self.budget_tokens - self.needed_tokens
 
 
+class Growth(NamedTuple):
+    """How a context has grown: what it takes, what of it the last fold left standing, and in how many turns the rest came."""
+
+    tokens: int
+    standing_tokens: int
+    turns: int
+    is_cold: bool = False  # whether the provider has forgotten the prompt anyway
+
+
 class Frame(NamedTuple):
     """Everything that a policy may look at: the units in order, the lines that are sealed, and the room."""
 
@@ -105,6 +114,7 @@ class Frame(NamedTuple):
     handle: Callable[[int], str]
     can_point: bool  # whether the model can get back what a pointer names
     is_pressed: bool  # whether the fold must make room, and is not only there because something changed
+    is_running: bool  # whether a model has been shown a context before, so that there is a cache to spare
 
     @property
     def candidates(self) -> Iterator[Candidate]:

@@ -138,12 +138,17 @@ def test_a_page_without_words_is_told_and_can_be_had_back(message, told):
     )
 
 
-def test_names_in_arguments_are_those_of_their_texts():
+def test_names_in_arguments_stand_as_their_json_spells_them():
     body = "import os\nparse_config()\n\ttoken_value = load_token(1)\n" * 20
     write = pt.ToolCall(id="c", name="Write", arguments=json.dumps({"file_path": "src/a.py", "content": body}))
     (shown,) = render(unit(pt.assistant(write), pt.tool_result(write, "ok")), ResidencyLevel.STRUCTURED, Vocabulary())
     assert told_in(shown).splitlines()[0].startswith("p7-abcd wrote ")
-    assert set(told_in(shown).splitlines()[1].split()[1:]) == {"parse_config", r"\ttoken_value", "load_token"}
+    assert set(told_in(shown).splitlines()[1].split()[1:]) == {
+        "file_path",
+        r"\nparse_config",
+        r"\ttoken_value",
+        "load_token",
+    }
 
 
 def test_structured_tells_what_failed_and_not_what_passed():

@@ -109,6 +109,7 @@ class Folder:
             handle=lambda first: _page(state, first).handle,
             can_point=terms.can_point,
             is_pressed=reason is not FoldReason.CHANGED,
+            is_running=state.shown is not None,
         )
         by_first = {unit[0].seq: unit for unit in units}
         lowest = self._stand(self._with_lines(lay_out(frame, floors(frame)), candidates, folders), by_first)

@@ -16,7 +16,7 @@ from pageturn.entries import FoldReason, Shown
 from pageturn.errors import BudgetTooSmall
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.journal import Journal
-from pageturn.layout import Layout
+from pageturn.layout import Growth, Layout
 from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind
 from pageturn.recall_tool import RecallTool
@@ -74,7 +74,7 @@ class WorkingSet:
         self._take_in()
         terms, state = asked.terms, self._journal.state
         tokens = terms.fixed_tokens + self._standing.tokens + self._tail.tokens
-        reason = self._reason_to_fold(terms, tokens)
+        reason = self._reason_to_fold(asked, tokens)
         folded = self._fold(terms, reason, tokens) if reason is not None else None
         if folded is not None:
             tokens, standing, messages, digest = (
@@ -178,12 +178,19 @@ class WorkingSet:
             else:
                 yield BackendError.of(error)
 
-    def _reason_to_fold(self, terms: Terms, tokens: int) -> FoldReason | None:
+    def _reason_to_fold(self, asked: Asked, tokens: int) -> FoldReason | None:
+        state, terms = self._journal.state, asked.terms
         if not self._is_settled():
             return FoldReason.CHANGED
-        if tokens > terms.budget_tokens or terms.policy.is_full(tokens, terms.budget_tokens):
+        if tokens > terms.budget_tokens:
             return FoldReason.FULL
-        return None
+        before = state.shown
+        switched = before is not None and (before.model, before.tools) != (asked.model, asked.tools_digest)
+        turns = state.turn - (state.folds[-1] if state.folds else 0)
+        growth = Growth(tokens, self._standing.tokens, turns, is_cold=state.is_cold or switched)
+        if not terms.policy.is_time_to_fold(growth, terms.budget_tokens):
+            return None
+        return FoldReason.COLD if growth.is_cold else FoldReason.FULL
 
     def _fold(self, terms: Terms, reason: FoldReason, tokens: int) -> Folded | None:
         """A fold for these terms; None where what stands fits as it is and could only grow."""

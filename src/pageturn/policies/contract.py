@@ -6,7 +6,7 @@ import msgspec
 
 from pageturn.checks import require_whole
 from pageturn.errors import InvalidInput
-from pageturn.layout import Frame, Levels
+from pageturn.layout import Frame, Growth, Levels
 from pageturn.windows import input_capacity
 from pageturn.wire import Closed
 
@@ -32,9 +32,9 @@ class DerivePolicy(Closed, tag_field="policy"):
         """The most tokens that a context may have under this policy, for a model with this window."""
         return input_capacity(window_tokens)
 
-    def is_full(self, tokens: int, budget_tokens: int) -> bool:
-        """Whether a context has grown so large that it must be folded."""
-        return tokens > budget_tokens
+    def is_time_to_fold(self, growth: Growth, budget_tokens: int) -> bool:
+        """Whether a context has grown so much that it should be folded."""
+        return growth.tokens > budget_tokens
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:  # noqa: ARG002
         """The level that each unit deserves beyond the least that the laws demand; what it wants most comes first."""

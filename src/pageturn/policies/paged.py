@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 
 from pageturn.checks import require_finite
-from pageturn.layout import About, Candidate, Frame, Levels, Why
+from pageturn.layout import About, Candidate, Frame, Growth, Levels, Why
 from pageturn.pages import ResidencyLevel
 from pageturn.policies.climbing import Values, climb
 from pageturn.policies.contract import DerivePolicy, Whole
@@ -16,7 +16,10 @@ Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 _ALONE = 0.35  # of the room, for the least that each unit may have of its own
-_NAMES_HALVE = 1_000  # tokens of session; at that age a name is half as likely to be named again as at first
+_WORTHWHILE = 0.1  # of the budget, that a fold should free at least where nothing presses
+_READ, _WRITE = 0.1, 1.25  # prices of a cached token, relative to a fresh one
+_FIRST = 0.5  # of the budget; smaller contexts are not worth a first fold
+_NAMES_HALVE = 3_000  # tokens of session; at that age a name is half as likely to be named again as at first
 _WORDS_HALVE = 16_000  # and at that age a line to be quoted
 _QUOTES = 0.03  # how often a token of a file that is worked on is quoted, where a fresh token of names is named once
 _QUOTED = {About.PERSON: 1.0, About.EDIT: 1.0, About.EDITED: 1.0, About.FILE: 0.2, About.OTHER: 0.02}
@@ -26,23 +29,31 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
     """The default of a new session: old pages hold still between folds, so the cached prefix stays valid.
 
     A budget of 0 is all that the model takes. When the context grows beyond `high` of the budget, a fold shrinks it to what must
-    be and `low` of the room above that.
+    be and at most `low` of the room above that; where the bill is likely to profit, or the provider has forgotten the prompt
+    anyway, the fold comes earlier. `thrift` is the least that a token must be worth to stay, where a fresh name is worth 1; with 0
+    all room is spent.
     """
 
     budget_tokens: Whole = 0
-    low: Share = 0.5
+    low: Share = 0.6
     high: Share = 1.0
+    thrift: float = 0.02
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_finite("$.low", self.low, at_least=0, at_most=1)
         require_finite("$.high", self.high, at_least=0, at_most=1)
+        require_finite("$.thrift", self.thrift, at_least=0, at_most=1)
 
     def limit_tokens(self, window_tokens: int) -> int:
         return budget_within(self.budget_tokens, window_tokens)
 
-    def is_full(self, tokens: int, budget_tokens: int) -> bool:
-        return tokens > self.high * budget_tokens
+    def is_time_to_fold(self, growth: Growth, budget_tokens: int) -> bool:
+        if growth.tokens > self.high * budget_tokens:
+            return True
+        if growth.is_cold and growth.tokens > (self.low + _WORTHWHILE) * budget_tokens:
+            return True
+        return self.thrift > 0 and _pays(growth, budget_tokens)
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
         share = self.low if frame.is_pressed else self.high
@@ -50,7 +61,22 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
         near = [unit for unit in frame.candidates if unit.sizes][::-1]
         alone = _newest_alone(near, least, int(room * _ALONE))
         room -= sum(unit.sizes[unit.cheapest] for unit in near if unit.first in alone)
-        return {**alone, **climb(near, {**alone, **least}, value, room)}
+        return {
+            **alone,
+            **climb(near, {**alone, **least}, value, room, least_rate=self.thrift if frame.is_running else 0),
+        }
+
+
+def _pays(growth: Growth, budget_tokens: int) -> bool:
+    """Whether a fold earns more than it costs: to write anew what stands, against reading at every turn what has grown since.
+
+    The interval at which both are least is the square root of 2 x rebuild cost x growth per turn / price of reading a token.
+    """
+    grown = growth.tokens - growth.standing_tokens
+    if not growth.standing_tokens:
+        return growth.tokens > _FIRST * budget_tokens
+    rebuild = (_WRITE - _READ) * growth.standing_tokens
+    return grown * growth.turns > 2 * rebuild / _READ
 
 
 def _newest_alone(newest_first: Sequence[Candidate], least: Levels, room: int) -> dict[int, ResidencyLevel]:

@@ -25,7 +25,7 @@ _ASKED = 120
 _LONG = 400  # characters of arguments that are more than what was asked
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
 _ERROR_LINES, _ERROR_CHARS = 4, 160
-_TAB = "\\t"
+_ESCAPE = "\\"  # in arguments, which are JSON, a line that begins with a tab and a name reads \\tname
 _EXIT = re.compile(r"\s*(?:Exit code:?|Process exited with code) (\d+)")
 
 
@@ -44,7 +44,7 @@ class Fields(NamedTuple):
     @property
     def names(self) -> Iterator[str]:
         """The names that it tells."""
-        return (name.removeprefix(_TAB) for line in self.lines if isinstance(line, tuple) for name in line)
+        return (name.removeprefix(_ESCAPE) for line in self.lines if isinstance(line, tuple) for name in line)
 
     def text(self, without: AbstractSet[str] = frozenset()) -> str:
         """The lines as text, without names that stand elsewhere."""
@@ -52,7 +52,7 @@ class Fields(NamedTuple):
         for line in self.lines:
             if isinstance(line, str):
                 told.append(line)
-            elif left := [name for name in line if name.removeprefix(_TAB) not in without]:
+            elif left := [name for name in line if name.removeprefix(_ESCAPE) not in without]:
                 told.append("names: " + escaped(" ".join(left)))
         return "\n".join(told)
 
@@ -77,7 +77,7 @@ def _page(
             yield f"{voiced.handle} {asked(call)}"
         yield from (f"{voiced.handle} {effect}" for effect in _effects(call))
         if len(call.arguments) > _LONG:
-            yield from _names(call.texts, vocabulary, told=asked(call), spelled_in=call.arguments)
+            yield from _names(call.arguments, vocabulary, told=asked(call))
 
 
 def _result(
@@ -156,9 +156,9 @@ def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
-def _names(text: str, vocabulary: Vocabulary, *, told: str, spelled_in: str = "") -> Iterator[tuple[str, ...]]:
-    """The names of a text that are worth their room, the likeliest first; with the tab before them that JSON spells out."""
+def _names(text: str, vocabulary: Vocabulary, *, told: str) -> Iterator[tuple[str, ...]]:
+    """The names of a text that are worth their room, the likeliest first; with the backslash that JSON put before them."""
     room = min(max(_LEAST, int(len(text) * _SHARE)), _MOST)
     chosen = choose_names(without_middle(text), vocabulary, room, told=told)
     if chosen:
-        yield tuple(_TAB + name if _TAB + name in spelled_in else name for name in chosen)
+        yield tuple(_ESCAPE + name if _ESCAPE + name in text else name for name in chosen)
