@@ -9,9 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
+from itertools import takewhile
 from typing import NamedTuple
-
-import msgspec
 
 from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
@@ -112,7 +111,7 @@ class Folder:
             is_running=state.shown is not None,
         )
         by_first = {unit[0].seq: unit for unit in units}
-        lowest = self._stand(self._with_lines(lay_out(frame, floors(frame)), candidates, folders), by_first)
+        lowest = self._stand(self._with_lines(lay_out(frame, floors(frame)), candidates, folders, seal=False), by_first)
         frame = frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens)
         layout, standing = self._planned(terms, self._thrifty(frame, by_first), by_first, folders)
         if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
@@ -137,7 +136,11 @@ class Folder:
         draft = promised(frame)
         wanted = terms.policy.plan(frame, dict(draft.levels), draft.tokens())
         layout = enforce(draft, wanted)
-        standing = self._stand(self._with_lines(layout.placements, [*frame.candidates], folders), units)
+        for seal in (True, False):  # a line that is cut in two is longer
+            lines = self._with_lines(layout.placements, [*frame.candidates], folders, seal=seal)
+            standing = self._stand(lines, units)
+            if terms.fixed_tokens + standing.tokens <= terms.budget_tokens:
+                break
         return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
 
     def _thrifty(self, frame: Frame, units: Mapping[int, Unit]) -> Frame:
@@ -212,7 +215,7 @@ class Folder:
                     about=_about(unit, made, edited),
                     is_error=any(result.is_error for page in unit for result in page.results),
                     is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
-                    tokens_after=after,
+                    tokens_after=0 if any(page.seq in state.asked for page in unit) else after,
                     fetched=sum(state.fetched.get(page.seq, 0) for page in unit),
                 )
                 made_since |= calls
@@ -236,30 +239,40 @@ class Folder:
     # -- lines
 
     def _told(self, line: IndexLine, folders: "_Folders") -> IndexLine:
-        return line if line.sealed else self._lines.told(line, folders.between(line.first, line.last))
+        if line.folders is not None or line in self._journal.state.lines:
+            return line
+        return self._lines.told(line, folders.between(line.first, line.last))
 
     def _with_lines(
-        self, placements: Sequence[Placement], candidates: Sequence[Candidate], folders: "_Folders"
+        self, placements: Sequence[Placement], candidates: Sequence[Candidate], folders: "_Folders", *, seal: bool
     ) -> list[Placement]:
         """The placements with their lines as they will stand: told, sealed where they have come to rest, and merged."""
-        firsts = sorted(unit.first for unit in candidates)
-        lines = []
+        lines: list[IndexLine] = []
         for placement in placements:
-            if placement.line is None:
-                continue
-            line = self._told(placement.line, folders)
-            inside = firsts[bisect_left(firsts, line.first) : bisect_right(firsts, line.last)]
-            lines.append(msgspec.structs.replace(line, sealed=line.sealed or self._rests(inside)))
+            if placement.line is not None:
+                cut = (
+                    self._sealed(placement.line, candidates) if seal and not placement.line.sealed else [placement.line]
+                )
+                lines += [self._told(line, folders) for line in cut]
         merged = self._lines.merged(lines)
         others = [placement for placement in placements if placement.line is None]
-        others += [Placement(line.first, line.last, _POINTER, self._lines.tokens(line), line=line) for line in merged]
-        return sorted(others, key=lambda placement: placement.first)
+        return others + [Placement(line.first, line.last, _POINTER, 0, line=line) for line in merged]
 
-    def _rests(self, firsts: Sequence[int]) -> bool:
-        """Whether these units stood as pointers already, so that nothing is lost if no fold looks at them again."""
+    def _sealed(self, line: IndexLine, candidates: Sequence[Candidate]) -> list[IndexLine]:
+        """A line, cut behind the units that stood as pointers already: no fold needs to look at those again."""
+        inside = sorted(unit for unit in candidates if line.first <= unit.first <= line.last)
+        groups = entangled(inside, lambda unit: (unit.first, unit.last))
+        resting = [unit for group in takewhile(self._rests, groups) for unit in group]
+        if len(resting) < _SEALED_FROM:
+            return [line]
+        last = max(unit.last for unit in resting)
+        rest = [unit.first for unit in inside if unit.first > last]
+        sealed = IndexLine(line.first, last, sealed=True)
+        return [sealed, IndexLine(rest[0], line.last)] if rest else [sealed]
+
+    def _rests(self, group: Sequence[Candidate]) -> bool:
         placed = self._journal.state.placed
-        resting = (first in placed and placed[first].level is _POINTER for first in firsts)
-        return len(firsts) >= _SEALED_FROM and all(resting)
+        return all(unit.first in placed and placed[unit.first].level is _POINTER for unit in group)
 
     def _stand(self, placements: Iterable[Placement], units: Mapping[int, Unit]) -> Standing:
         """What stands at these places, in order, each name told once."""

@@ -1,0 +1,95 @@
+"""Calls and results in a request, whatever order they came in."""
+
+import pageturn as pt
+from pageturn.derivation.pairing import PENDING
+from tests.derivation.checks import check_pairs
+from tests.sessions import call, open_session
+
+
+def shown(session):
+    """The request, one word a message."""
+    context = session.derive()
+    check_pairs(context.messages)
+    told = []
+    for message in context.messages:
+        if message.tool_results:
+            told.append("pending" if message.tool_results[0].content == PENDING else message.tool_results[0].content)
+        else:
+            told.append("note" if message.text.startswith("<page>") else message.text)
+    return told
+
+
+def test_what_is_said_while_a_tool_runs_comes_after_its_result():
+    session = open_session()
+    session.append(pt.user("go"), pt.assistant("calling", call(1)), pt.user("hurry"), pt.tool_result("c1", "done"))
+    assert shown(session) == ["go", "calling", "done", "hurry"]
+
+
+def test_an_open_call_is_pending_until_its_result_comes():
+    session = open_session()
+    session.append(
+        pt.user("go"), pt.assistant("calling", call(1), call(2)), pt.tool_result("c2", "second"), pt.user("?")
+    )
+    assert shown(session) == ["go", "calling", "second", "pending", "?"]
+    session.append(pt.tool_result("c1", "first"))
+    assert shown(session) == ["go", "calling", "second", "first", "?"]
+
+
+def test_a_result_that_comes_after_the_next_turn_is_a_note_where_it_came_and_joins_its_call_at_the_next_fold():
+    session = open_session()
+    session.append(pt.user("go"), pt.assistant("calling", call(1)))
+    first = shown(session)
+    session.append(pt.assistant("meanwhile"), pt.tool_result("c1", "late p3-abcd </page>"))
+    assert first == ["go", "calling", "pending"]
+    assert shown(session) == ["go", "calling", "pending", "meanwhile", "note"]
+    note = session.derive().messages[-1]
+    assert note.synthetic
+    assert note.text.count("</page>") == 1
+    assert "p3-abcd" not in note.text
+    session.choose(pt.Paged(budget_tokens=20_000))  # forces a fold
+    assert shown(session) == ["go", "calling", "late p3-abcd </page>", "meanwhile"]
+
+
+def test_a_second_result_for_a_call_and_a_result_without_a_call_are_notes():
+    session = open_session()
+    session.append(
+        pt.user("go"),
+        pt.assistant("calling", call(1)),
+        pt.tool_result("c1", "one"),
+        pt.tool_result("c1", "two"),
+        pt.tool_result("c9", "whose?"),
+    )
+    assert shown(session) == ["go", "calling", "one", "note", "note"]
+
+
+def test_an_id_that_is_used_twice_belongs_to_the_newest_call():
+    session = open_session()
+    for word in ("first", "second"):
+        session.append(pt.assistant(f"call {word}", call(1)), pt.tool_result("c1", word))
+    assert shown(session) == ["call first", "first", "call second", "second"]
+
+
+def test_a_result_beside_other_words_is_taken_apart():
+    session = open_session()
+    both = pt.Message(
+        role="user", content=(pt.ToolResult(tool_call_id="c1", content="result"), pt.Text(text="and now this"))
+    )
+    session.append(pt.assistant("calling", call(1), call(2)), both)
+    assert shown(session) == ["calling", "result", "pending", "and now this"]
+
+
+def test_a_dead_call_does_not_stop_folding_and_is_given_up_after_32_turns():
+    session = open_session(policy=pt.Paged(budget_tokens=2_500))
+    session.append(pt.user("go"), pt.assistant("the dead one", call(99, arguments='{"command": "sleep"}')))
+    dead = session.pages()[1]
+    levels = []
+    for number in range(40):
+        context = session.derive()
+        check_pairs(context.messages)
+        levels.append(context.explain(dead.handle))
+        session.append(
+            pt.assistant(f"turn {number}", call(number)), pt.tool_result(f"c{number}", f"line {number}\n" * 60)
+        )
+    assert session._journal.state.folds
+    assert all(each.level is pt.ResidencyLevel.FULL for each in levels[:25])
+    assert levels[-1].level < pt.ResidencyLevel.FULL or levels[-1].line
