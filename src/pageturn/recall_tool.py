@@ -1,9 +1,10 @@
 """The recall tool: how a model gets back what its context only names. A pointer is shown only where the model has this tool."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from pageturn.checks import require_text, require_whole
+from pageturn.errors import InvalidInput
 from pageturn.faults import AnyFault, Fault
 from pageturn.handles import parse_range
 from pageturn.messages import ToolCall
@@ -51,6 +52,22 @@ class RecallTool(Closed):
     def definition(self) -> dict[str, Any]:
         """The whole, in the form in which tokens are counted."""
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
+
+    def require_own_name(self, tools: Sequence[Mapping[str, Any]]) -> None:
+        """Refuse a tool of the host by the same name: nobody could say whom the model calls."""
+        for index, tool in enumerate(tools):
+            if self.name in _names(tool):
+                others = f"no {self.name!r}, which is the recall tool (RecallTool(name=...) calls it something else)"
+                raise InvalidInput("tools", expected=others, got=f"a tool of that name at tools[{index}]")
+
+
+def _names(tool: Mapping[str, Any]) -> Iterator[Any]:
+    """The names of a definition, in the form of any vendor: on top, beside its type, or in a list of functions."""
+    declared = [tool.get("function_declarations"), tool.get("functionDeclarations")]
+    listed = (each for declarations in declared if isinstance(declarations, list | tuple) for each in declarations)
+    for fields in (tool, tool.get("function"), tool.get("custom"), *listed):
+        if isinstance(fields, Mapping):
+            yield fields.get("name")
 
 
 class Asked(Closed):

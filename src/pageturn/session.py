@@ -527,6 +527,10 @@ class Session:
         own = [self._recall_tool.definition] if self._recall_tool is not None else []
         data = to_json([*tools, *own])
         if self._tools[0] != data:
+            for index, tool in enumerate(tools):
+                require_instance(f"tools[{index}]", tool, Mapping)
+            if self._recall_tool is not None:
+                self._recall_tool.require_own_name(tools)
             self._tools = (data, self._counter.tools([*tools, *own]))
         return digest_of(data), self._tools[1]
 

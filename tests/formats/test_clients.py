@@ -6,21 +6,8 @@ import pytest
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from tests.formats import examples
-from tests.formats.upstream import upstream
 
 ARGUMENTS = '{"path":"a.py"}'
-
-
-@pytest.fixture
-def server():
-    with upstream() as running:
-        yield running
-
-
-@pytest.fixture
-def openai(server):
-    client = pytest.importorskip("openai")
-    return client.OpenAI(base_url=f"{server.url}/v1", api_key="k", max_retries=0)
 
 
 # -- OpenAI, chat

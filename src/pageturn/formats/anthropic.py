@@ -5,16 +5,19 @@ stands between them, joined to what came before. Normalised: a content of one pl
 batch are in one message, developers speak as the system, empty texts are left out, null is absence.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pageturn import data_urls
+from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
+from pageturn.formats.contexts import messages_of, tools_of
 from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
 from pageturn.formats.joining import belongs, split
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
 
 VENDOR = "anthropic"
@@ -26,6 +29,7 @@ _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _IDS = r"[a-zA-Z0-9_-]{1,64}"
 _LONGEST_NAME = 128
 _MOST_BREAKPOINTS = 4
+_MARK = "cache_control"
 
 
 def load(given: Any) -> Message | list[Message]:
@@ -41,26 +45,33 @@ def load(given: Any) -> Message | list[Message]:
             return several[0] if len(several) == 1 else several
 
 
-def dump(context: Sequence[Message], *, breakpoints: Sequence[int] = ()) -> dict[str, Any]:
-    """What the client's `messages.create` takes beside the model; up to each of these messages the prompt is cached."""
+def dump(context: Context | Sequence[Message], *, breakpoints: Sequence[int] | None = None) -> dict[str, Any]:
+    """What the client's `messages.create` takes beside the model; up to each of these messages the prompt is cached.
+
+    A derived context says itself where, after the tools, unless it is told; marks that came with its messages give way.
+    """
     ids = CallIds(_IDS)
-    marked = set(sorted(at if at >= 0 else len(context) + at for at in breakpoints)[-_MOST_BREAKPOINTS:])
+    tools = tools_of(context, _declare)
+    if tools and breakpoints is None:
+        tools["tools"] = _cached(tools["tools"])
+    ends = _ends(context, breakpoints, spent=sum(map(_is_marked, tools.get("tools", ()))))
+    shown: list[dict[str, Any]] = []  # every block so far
     system: list[dict[str, Any]] = []
     messages: list[dict[str, Any]] = []
     before: Message | None = None
-    for index, message in enumerate(context):
-        text = only_text(message)
-        if text and text.strip():
-            blocks = [{"type": "text", "text": text}]
-        else:
-            blocks = [block for part in message.content for block in _dump_part(part, ids)]
+    for index, message in enumerate(messages_of(context)):
+        blocks = _dump_blocks(message, ids, with_marks=not isinstance(context, Context))
+        role = _ROLES[message.role]
+        is_opening = role == "system" and not messages
+        if is_opening:
+            blocks = [block for block in blocks if block["type"] == "text"]
+        shown += blocks
+        if index in ends:
+            _mark(shown)
         if not blocks:
             continue
-        if index in marked:
-            _mark(blocks)
-        role = _ROLES[message.role]
-        if role == "system" and not messages:
-            system += [block for block in blocks if block["type"] == "text"]
+        if is_opening:
+            system += blocks
         elif messages and messages[-1]["role"] == role and belongs(message, before):
             messages[-1]["content"] += blocks
         else:
@@ -72,7 +83,8 @@ def dump(context: Sequence[Message], *, breakpoints: Sequence[int] = ()) -> dict
             messages.append({"role": role, "content": blocks, **kept})
         before = message
     request: dict[str, Any] = {"system": _short(system)} if system else {}
-    return request | {"messages": [fields | {"content": _short(fields["content"])} for fields in messages]}
+    request["messages"] = [fields | {"content": _short(fields["content"])} for fields in messages]
+    return request | tools
 
 
 _ROLES = {
@@ -194,6 +206,18 @@ def _words(raw: dict[str, Any]) -> str:
 # -- out
 
 
+def _declare(tool: RecallTool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+
+
+def _dump_blocks(message: Message, ids: CallIds, *, with_marks: bool) -> list[dict[str, Any]]:
+    text = only_text(message)
+    if text and text.strip():
+        return [{"type": "text", "text": text}]
+    blocks = [block for part in message.content for block in _dump_part(part, ids)]
+    return blocks if with_marks else [_unmarked(block) for block in blocks]
+
+
 def _dump_part(part: Part, ids: CallIds) -> list[dict[str, Any]]:
     kept = own(part, VENDOR)
     match part:
@@ -257,12 +281,48 @@ def _source(url: str, kept: dict[str, Any], mime_types: Sequence[str]) -> dict[s
     return {"type": "base64", "media_type": content.mime_type, "data": data} if is_taken else None
 
 
+def _ends(context: Context | Sequence[Message], breakpoints: Sequence[int] | None, *, spent: int) -> set[int]:
+    """The messages behind which the cache ends. Of a context's own places the first count most, of a caller's the last."""
+    left = max(_MOST_BREAKPOINTS - spent, 0)
+    if breakpoints is None:
+        return set(context.breakpoints[:left] if isinstance(context, Context) else ())
+    total = len(messages_of(context))
+    return set(sorted({at % total for at in breakpoints if -total <= at < total}, reverse=True)[:left])
+
+
+def _cached(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The tools with an end of the cache behind the last that stands in the prompt, unless the host has put ends there."""
+    standing = [at for at, tool in enumerate(tools) if not tool.get("defer_loading")]
+    last = standing[-1] if standing and not any(map(_is_marked, tools)) else None
+    return [{**tool, _MARK: _end()} if at == last else tool for at, tool in enumerate(tools)]
+
+
+def _is_marked(block: Mapping[str, Any]) -> bool:
+    return block.get(_MARK) is not None
+
+
+def _end() -> dict[str, Any]:
+    return {"type": "ephemeral"}
+
+
 def _mark(blocks: list[dict[str, Any]]) -> None:
     """Let the cache end behind the last of these blocks that can say so; thinking cannot."""
     for block in reversed(blocks):
         if "thinking" not in block["type"]:
-            block.setdefault("cache_control", {"type": "ephemeral"})
+            block.setdefault(_MARK, _end())
             return
+
+
+def _unmarked(content: Any) -> Any:
+    """Blocks, and those inside them, without the ends of an earlier request's cache, which would count as well."""
+    match content:
+        case list():
+            return [_unmarked(block) for block in content]
+        case dict():
+            fields = {name: value for name, value in content.items() if name != _MARK}
+            return fields | {name: _unmarked(fields[name]) for name in ("content", "source") if name in fields}
+        case _:
+            return content
 
 
 def _short(blocks: list[dict[str, Any]]) -> Any:

@@ -16,12 +16,15 @@ from typing import Any
 import msgspec
 
 from pageturn import data_urls
+from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
+from pageturn.formats.contexts import messages_of, tools_of
 from pageturn.formats.fields import Fields, only_text, own, plain
 from pageturn.formats.joining import belongs, split
 from pageturn.formats.placeholders import is_inline, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
 
 VENDOR = "gemini"
@@ -56,14 +59,14 @@ def load(given: Any) -> Message | list[Message]:
             return several[0] if len(several) == 1 else several
 
 
-def dump(context: Sequence[Message]) -> dict[str, Any]:
+def dump(context: Context | Sequence[Message]) -> dict[str, Any]:
     """What the client's `models.generate_content` takes beside the model."""
     ids = CallIds(_IDS)
     names: dict[str, str] = {}
     system: list[dict[str, Any]] = []
     contents: list[dict[str, Any]] = []
     before: Message | None = None
-    for message in context:
+    for message in messages_of(context):
         is_answer = message.role is Role.ASSISTANT
         if is_answer:
             names |= {call.id: call.name for call in message.tool_calls}
@@ -86,8 +89,8 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
                 contents.append({"role": "user", "parts": [{"text": CONTINUED}]})
             contents.append({"role": role, "parts": parts, **own(message, VENDOR)})
         before = message
-    config = {"config": {"system_instruction": {"parts": system}}} if system else {}
-    return {"contents": contents, **config}
+    config = ({"system_instruction": {"parts": system}} if system else {}) | tools_of(context, _declare)
+    return {"contents": contents} | ({"config": config} if config else {})
 
 
 # -- in
@@ -291,6 +294,10 @@ def _as_text(data: Any) -> str | None:
 
 
 # -- out
+
+
+def _declare(tool: RecallTool) -> dict[str, Any]:
+    return {"function_declarations": [tool.definition]}  # the client makes one list of all that there are
 
 
 def _dump_part(part: Part, ids: CallIds, names: dict[str, str]) -> list[dict[str, Any]]:

@@ -10,12 +10,15 @@ from typing import Any
 
 import msgspec
 
+from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, fitting_name
+from pageturn.formats.contexts import messages_of, tools_of
 from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
 
 VENDOR = "openai_chat"
@@ -43,12 +46,12 @@ def load(given: Any) -> Message | list[Message]:
             return _message(message, "$")
 
 
-def dump(context: Sequence[Message]) -> dict[str, Any]:
+def dump(context: Context | Sequence[Message]) -> dict[str, Any]:
     """What the client's `chat.completions.create` takes beside the model."""
     ids = CallIds(_IDS)
     messages: list[dict[str, Any]] = []
     pictures: list[dict[str, Any]] = []  # of results: between the results of one batch they would be refused
-    for message in context:
+    for message in messages_of(context):
         text = only_text(message)
         results = message.tool_results if text is None else ()
         if pictures and not results:
@@ -64,7 +67,7 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
             messages += _dump_message(message, ids)
     if pictures:
         messages.append({"role": "user", "content": pictures})
-    return {"messages": messages}
+    return {"messages": messages} | tools_of(context, _declare)
 
 
 # -- in
@@ -218,6 +221,10 @@ def _grow(whole: dict[str, Any], piece: dict[str, Any]) -> None:
 
 
 # -- out
+
+
+def _declare(tool: RecallTool) -> dict[str, Any]:
+    return {"type": _FUNCTION, _FUNCTION: tool.definition}
 
 
 def _dump_message(message: Message, ids: CallIds) -> Iterator[dict[str, Any]]:

@@ -8,12 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, fitting_name
+from pageturn.formats.contexts import messages_of, tools_of
 from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
 
 VENDOR = "openai_responses"
@@ -60,12 +63,12 @@ def load(given: Any) -> Message | list[Message]:
             return next(_messages([(item, "$")]))
 
 
-def dump(context: Sequence[Message]) -> dict[str, Any]:
+def dump(context: Context | Sequence[Message]) -> dict[str, Any]:
     """What the client's `responses.create` takes beside the model."""
     ids = CallIds(_IDS)
     request: dict[str, Any] = {}
     items: list[dict[str, Any]] = []
-    for message in context:
+    for message in messages_of(context):
         if (text := only_text(message)) is not None:
             role = "user" if message.role is Role.TOOL else str(message.role)  # a tool that answers no call
             items.append({"type": "message", "role": role, "content": text})
@@ -76,7 +79,7 @@ def dump(context: Sequence[Message]) -> dict[str, Any]:
         else:
             items += [_dump_result(result, ids) for result in message.tool_results]
             items += _dump_message(message)
-    return request | {"input": items}
+    return request | {"input": items} | tools_of(context, _declare)
 
 
 # -- in
@@ -233,6 +236,10 @@ def _input(raw: Any, path: str) -> Part:
 
 
 # -- out
+
+
+def _declare(tool: RecallTool) -> dict[str, Any]:
+    return {"type": "function", **tool.definition, "strict": False}  # which would make every argument required
 
 
 def _dump_answer(message: Message, ids: CallIds) -> list[dict[str, Any]]:

@@ -1,0 +1,22 @@
+"""Contexts: what `dump` is given. A derived context has messages and tools; mere messages have no tools."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pageturn.derivation.context import Context
+from pageturn.messages import Message
+from pageturn.recall_tool import RecallTool
+
+
+def messages_of(context: Context | Sequence[Message]) -> Sequence[Message]:
+    """The messages, in order."""
+    return context.messages if isinstance(context, Context) else context
+
+
+def tools_of(
+    context: Context | Sequence[Message], declare: Callable[[RecallTool], dict[str, Any]]
+) -> dict[str, list[Mapping[str, Any]]]:
+    """The field with the tools, the host's as they were given and ours as the vendor has it declared; no field where there are none."""
+    tools = context.tools if isinstance(context, Context) else ()
+    shown = [declare(tool) if isinstance(tool, RecallTool) else tool for tool in tools]
+    return {"tools": shown} if shown else {}
