@@ -222,3 +222,29 @@ def test_a_name_that_is_refused_leaves_no_file(tmp_path):
     with pytest.raises(pt.InvalidInput):
         pt.Session.open(str(tmp_path / "new.db"), id="a/b")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        {"name": "recall", "input_schema": {}},
+        {"type": "function", "function": {"name": "recall"}},
+        {"type": "custom", "custom": {"name": "recall"}},
+        {"function_declarations": [{"name": "read"}, {"name": "recall"}]},
+        {"functionDeclarations": [{"name": "recall"}]},
+    ],
+)
+def test_a_tool_by_the_name_of_the_recall_tool_is_refused(tool):
+    session = open_session()
+    for _ in range(2):
+        with pytest.raises(pt.InvalidInput, match=r"^tools: expected no 'recall'.*, got .* at tools\[1\]") as caught:
+            session.derive([{"name": "read"}, tool])
+        assert caught.value.path == "tools"
+    assert open_session(recall=None).derive([tool]).tools == (tool,)
+    assert open_session(recall=pt.RecallTool(name="look_back")).derive([tool]).tools[0] == tool
+    assert session.derive([{"name": "Recall"}, {"function": "recall"}, {"type": "recall"}])
+
+
+def test_a_tool_that_is_no_definition_is_refused():
+    with pytest.raises(pt.InvalidInput, match=r"^tools\[1\]: expected a Mapping, got str 'read'"):
+        open_session().derive([{"name": "read"}, "read"])
