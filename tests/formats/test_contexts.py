@@ -294,16 +294,21 @@ def test_a_tool_that_is_loaded_later_cannot_end_the_cache():
 
 def test_ends_of_earlier_requests_do_not_come_again():
     session = open_session()
-    document = {"type": "content", "content": [{"type": "text", "text": "D", "cache_control": MARK}]}
+    inner = [{"type": "text", "text": "D", "cache_control": MARK}]
+    blocks = [
+        {"type": "document", "source": {"type": "content", "content": inner}},
+        {"type": "search_result", "source": "s", "title": "t", "content": inner},
+    ]
     session.append(anthropic.load({**examples.ANTHROPIC, "messages": examples.ANTHROPIC["messages"][:3]}))
-    session.append(anthropic.load([{"role": "user", "content": [{"type": "document", "source": document}]}]))
+    session.append(anthropic.load([{"role": "user", "content": blocks}]))
     for number in range(6):
         block = {"type": "text", "text": str(number), "cache_control": {"type": "ephemeral", "ttl": "1h"}}
         session.append(anthropic.load({"role": "user", "content": [block]}))
     context = session.derive()
     assert len(marks_of(anthropic.dump(context))) == 3
+    assert written(anthropic.dump(context)).count('"cache_control"') == 3
     assert '"1h"' not in written(anthropic.dump(context))
-    assert written(anthropic.dump(context.messages)).count('"cache_control"') == 10
+    assert written(anthropic.dump(context.messages)).count('"cache_control"') == 11
 
 
 def test_an_end_behind_what_is_not_sent_falls_on_what_is():
