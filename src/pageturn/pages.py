@@ -42,6 +42,8 @@ class ResidencyLevel(Enum):
     def __str__(self) -> str:
         return self.value
 
+    __hash__ = object.__hash__  # levels are keys of many small mappings, and an enum's own hash is slow
+
 
 class PageKind(StrEnum):
     """What a page is for."""

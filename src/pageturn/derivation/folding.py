@@ -83,12 +83,14 @@ class Folder:
         state = self._journal.state
         self.forms.among = state.forms_folded
         pages = (page for page in _outside(state, state.lines) if page.seq <= state.folded)
-        units = {unit[0].seq: unit for unit in units_of(pages)}
+        units = units_of(pages)
         placements = [Placement(line.first, line.last, _POINTER, 0, line=line) for line in state.lines]
-        for first, unit in units.items():
-            if (placed := state.placed.get(first)) is not None:  # else only a summary stands for it
-                placements.append(Placement(first, unit[-1].seq, placed.level, 0, placed.why))
-        return self._stand(placements, units)
+        forms: dict[int, Forms] = {}
+        for unit in sorted(units, key=lambda unit: unit[-1].seq):
+            if (placed := state.placed.get(unit[0].seq)) is not None:  # else only a summary stands for it
+                placements.append(Placement(unit[0].seq, unit[-1].seq, placed.level, 0, placed.why))
+                forms[unit[0].seq] = self.forms.of(unit)
+        return self._stand(placements, forms)
 
     def fold(self, terms: Terms, task: int | None, reason: FoldReason) -> Folded:
         """A new layout of everything that there is. Writes nothing."""
@@ -96,9 +98,9 @@ class Folder:
         self.forms.among = len(state.renditions)
         sealed = list(_still_sealed(state, task))
         units = units_of(_outside(state, sealed))
-        near = self._near(terms, units, task)
-        candidates = list(self._candidates(terms, units, near, task))
-        folders = _Folders({unit[0].seq: folder_of(self.forms.of(unit).path) for unit in near})
+        forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
+        candidates = list(self._candidates(terms, units, forms, task))
+        folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
         frame = Frame(
             items=sorted([*candidates, *sealed], key=lambda item: item.first),
             budget_tokens=terms.budget_tokens,
@@ -110,12 +112,11 @@ class Folder:
             is_pressed=reason is not FoldReason.CHANGED,
             is_running=state.shown is not None,
         )
-        by_first = {unit[0].seq: unit for unit in units}
-        lowest = self._stand(self._with_lines(lay_out(frame, floors(frame)), candidates, folders, seal=False), by_first)
+        lowest = self._stand(self._with_lines(lay_out(frame, floors(frame)), candidates, folders, seal=False), forms)
         frame = frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens)
-        layout, standing = self._planned(terms, self._thrifty(frame, by_first), by_first, folders)
+        layout, standing = self._planned(terms, self._thrifty(frame, forms), forms, folders)
         if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
-            layout, standing = self._planned(terms, frame, by_first, folders)
+            layout, standing = self._planned(terms, frame, forms, folders)
         placements = layout.placements
         lines = tuple(placement.line for placement in placements if placement.line is not None)
         placed = {each.first: Placed(each.level, each.why) for each in placements if each.line is None}
@@ -130,7 +131,7 @@ class Folder:
         return Folded(Fold(upto, reason, changed, gone, lines), layout, standing, blobs)
 
     def _planned(
-        self, terms: Terms, frame: Frame, units: Mapping[int, Unit], folders: "_Folders"
+        self, terms: Terms, frame: Frame, forms: Mapping[int, Forms], folders: "_Folders"
     ) -> tuple[Layout, Standing]:
         """The layout that the policy wants and the laws allow, and what then stands."""
         draft = promised(frame)
@@ -138,22 +139,22 @@ class Folder:
         layout = enforce(draft, wanted)
         for seal in (True, False):  # a line that is cut in two is longer
             lines = self._with_lines(layout.placements, [*frame.candidates], folders, seal=seal)
-            standing = self._stand(lines, units)
+            standing = self._stand(lines, forms)
             if terms.fixed_tokens + standing.tokens <= terms.budget_tokens:
                 break
         return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
 
-    def _thrifty(self, frame: Frame, units: Mapping[int, Unit]) -> Frame:
+    def _thrifty(self, frame: Frame, forms: Mapping[int, Forms]) -> Frame:
         """The same units with structured forms that leave out what units before them tell, if all of those tell it."""
         known: set[str] = set()
         items: list[Candidate | IndexLine] = []
         for item in frame.items:
             shrunk = item
             if isinstance(item, Candidate) and _STRUCTURED in item.sizes:
-                tokens = self.forms.at(units[item.first], _STRUCTURED, known).tokens
+                tokens = self.forms.at(forms[item.first], _STRUCTURED, known).tokens
                 shrunk = item._replace(sizes=_shrunk(item.sizes, tokens))
             elif isinstance(item, Candidate) and item.why is Why.RULE:
-                self.forms.at(units[item.first], _FULL, known)
+                self.forms.at(forms[item.first], _FULL, known)
             items.append(shrunk)
         return frame._replace(items=items)
 
@@ -187,11 +188,10 @@ class Folder:
         return is_rule or state.is_in_force(unit[0]) or unit[0].seq == task or _is_open(state, unit)
 
     def _candidates(
-        self, terms: Terms, units: Sequence[Unit], near: Sequence[Unit], task: int | None
+        self, terms: Terms, units: Sequence[Unit], forms: Mapping[int, Forms], task: int | None
     ) -> Iterator[Candidate]:
         """The units as the policy sees them, the newest first."""
         state = self._journal.state
-        forms = {unit[0].seq: self.forms.of(unit) for unit in near}
         edited = {name for made in forms.values() for name in made.edited}
         after = 0
         made_since: set[tuple[str, str]] = set()
@@ -274,7 +274,7 @@ class Folder:
         placed = self._journal.state.placed
         return all(unit.first in placed and placed[unit.first].level is _POINTER for unit in group)
 
-    def _stand(self, placements: Iterable[Placement], units: Mapping[int, Unit]) -> Standing:
+    def _stand(self, placements: Iterable[Placement], forms: Mapping[int, Forms]) -> Standing:
         """What stands at these places, in order, each name told once."""
         messages: list[Message] = []
         stood: list[Placement] = []
@@ -284,7 +284,7 @@ class Folder:
                 messages.append(self._lines.message(placement.line))
                 stood.append(placement._replace(tokens=self._lines.tokens(placement.line)))
             else:
-                form = self.forms.at(units[placement.first], placement.level, known)
+                form = self.forms.at(forms[placement.first], placement.level, known)
                 messages += form.messages
                 stood.append(placement._replace(tokens=form.tokens))
         return Standing(tuple(messages), sum(placement.tokens for placement in stood), tuple(stood))

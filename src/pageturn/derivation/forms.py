@@ -5,7 +5,7 @@ again gives the same texts.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -20,13 +20,14 @@ from pageturn.journal import Journal
 from pageturn.messages import Message, Role, ToolCall, system, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.paging import plan_on
-from pageturn.renditions import BUILT_IN, Fields, Renderers, Voiced, render, structured
+from pageturn.renditions import BUILT_IN, Fields, Renderers, Voiced, pointer, render, structured
 from pageturn.renditions.content import material_of
 from pageturn.renditions.fencing import fenced
 from pageturn.tokens import TokenCounter
 from pageturn.units import Unit
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
+_COMPRESSED_FROM = 400  # tokens; outlines of smaller units save too little to be made
 _BLOCK = 64  # pages; a form knows the names of the block before its own, and of its own up to itself
 
 
@@ -37,14 +38,41 @@ class Form(NamedTuple):
     tokens: int
 
 
-class Forms(NamedTuple):
+class Forms:
     """What a unit offers, and what a policy may want to know about it."""
 
-    sizes: Mapping[ResidencyLevel, int]
-    below_full: Mapping[ResidencyLevel, tuple[Message, ...]]
-    fields: Fields | None = None  # of the structured form, where we made it
-    path: str | None = None  # the file that it is about
-    edited: frozenset[str] = frozenset()  # the names of the files that it changed
+    def __init__(self, unit: Unit, full_tokens: int) -> None:
+        self.unit = unit
+        self.sizes: dict[ResidencyLevel, int] = {_FULL: full_tokens}
+        self.below_full: dict[ResidencyLevel, tuple[Message, ...]] = {}
+        self.fields: Fields | None = None  # of the structured form, where we made it
+        self.told: frozenset[str] = frozenset()  # the names in it
+        self.path: str | None = None  # the file that the unit is about
+        self.edited: frozenset[str] = frozenset()  # the names of the files that it changed
+        self._shorter: tuple[frozenset[str], Form] | None = None
+
+    def offer(self, level: ResidencyLevel, form: Form) -> bool:
+        """Offer a level, if it is shorter than those above."""
+        is_shorter = form.tokens < min(self.sizes.values())
+        if is_shorter:
+            self.sizes[level] = form.tokens
+            self.below_full[level] = form.messages
+        return is_shorter
+
+    def below(self, level: ResidencyLevel) -> Form:
+        """The form of a level below full."""
+        return Form(self.below_full[level], self.sizes[level])
+
+    def structured_without(self, known: AbstractSet[str], count: Callable[[Message], int]) -> Form:
+        """The structured form without names that stand elsewhere."""
+        left_out = self.told & known
+        if self.fields is None or not left_out:
+            return self.below(_STRUCTURED)
+        if self._shorter is None or self._shorter[0] != left_out:
+            message = user(fenced(self.fields.text(left_out)), synthetic=True)
+            form = Form((message,), count(message))
+            self._shorter = (left_out, min(form, self.below(_STRUCTURED), key=lambda form: form.tokens))
+        return self._shorter[1]
 
 
 class FormMaker:
@@ -55,8 +83,7 @@ class FormMaker:
         self._counter = counter
         self._renderers = renderers
         self._made: dict[Hashable, Forms] = {}
-        self._all_names: dict[Hashable, frozenset[str]] = {}
-        self._shortened: dict[tuple[Hashable, frozenset[str]], Form] = {}
+        self._all_names: dict[int, frozenset[str]] = {}  # by page
         self._names = _Names(journal, self.message)
         self._held: dict[int, Message] = {}  # messages that the next fold will ask for
         self.among = 0  # how many of the forms that writeback admitted count
@@ -80,16 +107,15 @@ class FormMaker:
     def let_go(self, units: Iterable[Unit], after: int) -> None:
         """Forget all forms but those of these units, and the messages up to a page."""
         keys = {self._key(unit) for unit in units}
+        pages = {page.seq for unit in units for page in unit}
         self._made = {key: forms for key, forms in self._made.items() if key in keys}
-        self._all_names = {key: names for key, names in self._all_names.items() if key in keys}
-        self._shortened = {key: form for key, form in self._shortened.items() if key[0] in keys}
+        self._all_names = {page: names for page, names in self._all_names.items() if page in pages}
         self._held = {seq: message for seq, message in self._held.items() if seq > after}
 
     def forget(self) -> None:
         """Forget everything: the past is not what it was."""
         self._made.clear()
         self._all_names.clear()
-        self._shortened.clear()
         self._held.clear()
         self.damaged.clear()
         self._names = _Names(self._journal, self.message)
@@ -105,43 +131,37 @@ class FormMaker:
         """The unit as its own messages."""
         return self._paired([(page, message, page.tokens) for page, message in self._messages(unit)])
 
-    def at(self, unit: Unit, level: ResidencyLevel, known: set[str]) -> Form:
-        """The unit at a level that it offers, without names that stand before it; those that it tells are known from then on."""
+    def at(self, forms: Forms, level: ResidencyLevel, known: set[str]) -> Form:
+        """A unit at a level that it offers, without names that stand before it; those that it tells are known from then on."""
         if level is _FULL:
-            known |= self._names_of(unit)
-            return self.full(unit)
-        forms = self.of(unit)
-        form = Form(forms.below_full[level], forms.sizes[level])
-        if level is _STRUCTURED and forms.fields is not None:
-            form = self._without(unit, forms, known)
-            known.update(forms.fields.names)
+            known.update(*map(self._names_of, forms.unit))
+            return self.full(forms.unit)
+        if level is not _STRUCTURED:
+            return forms.below(level)
+        form = forms.structured_without(known, self._counter.message)
+        known |= forms.told
         return form
 
-    def _without(self, unit: Unit, forms: Forms, known: AbstractSet[str]) -> Form:
-        """The structured form without names that are known."""
-        assert forms.fields is not None
-        left_out = frozenset(name for name in forms.fields.names if name in known)
-        key = (self._key(unit), left_out)
-        if not left_out:
-            return Form(forms.below_full[_STRUCTURED], forms.sizes[_STRUCTURED])
-        if key not in self._shortened:
-            message = user(fenced(forms.fields.text(left_out)), synthetic=True)
-            self._shortened[key] = Form((message,), min(self._counter.message(message), forms.sizes[_STRUCTURED]))
-        return self._shortened[key]
-
-    def _names_of(self, unit: Unit) -> frozenset[str]:
-        """All names of a unit."""
-        key = self._key(unit)
-        if key not in self._all_names:
-            messages = (message for _, message in self._messages(unit))
-            self._all_names[key] = frozenset(name for message in messages for name in names_in(search_text(message)))
-        return self._all_names[key]
+    def _names_of(self, page: Page) -> frozenset[str]:
+        """All names of a page."""
+        if page.seq not in self._all_names:
+            message = self.message(page)
+            self._all_names[page.seq] = (
+                frozenset(names_in(search_text(message))) if message is not None else frozenset()
+            )
+        return self._all_names[page.seq]
 
     def _key(self, unit: Unit) -> Hashable:
         state = self._journal.state
         first = unit[0].seq
         given = [self._admitted(first, level) for level in (_COMPRESSED, _STRUCTURED)] if state.renditions else ()
-        return (tuple(page.seq for page in unit), state.path(unit), state.kind(unit[0]), state.pins.get(first), *given)
+        return (
+            tuple([page.seq for page in unit]),
+            state.path(unit),
+            state.kind(unit[0]),
+            state.pins.get(first),
+            *given,
+        )
 
     def _admitted(self, page: int, level: ResidencyLevel) -> RenditionAdmitted | None:
         return self._journal.state.admitted(page, level, self.among)
@@ -156,38 +176,35 @@ class FormMaker:
         return Form(pairing.messages, pairing.tokens)
 
     def _make(self, unit: Unit) -> Forms:
-        sizes = {_FULL: self.full(unit).tokens}
-        below: dict[ResidencyLevel, tuple[Message, ...]] = {}
-        for level in self._journal.state.path(unit)[1:]:
-            form = self._below(unit, level)
-            if form is not None and form.tokens < min(sizes.values()):
-                sizes[level] = form.tokens
-                below[level] = form.messages
-        calls = [call for _, message in self._messages(unit) for call in message.tool_calls]
-        fields = self._fields(unit) if _STRUCTURED in below else None
-        path = next(filter(None, map(_file_of, calls)), None)
-        return Forms(sizes, below, fields, path, frozenset(name for call in calls for name in _edited(call)))
-
-    def _fields(self, unit: Unit) -> Fields | None:
-        """The fields of the structured form, where it is ours."""
-        if len(unit) == 1 and self._given(unit[0], _STRUCTURED) is not None:
-            return None
-        voiced = [Voiced(page.handle, message) for page, message in self._messages(unit)]
-        return structured(voiced, self._names.before(unit[-1]))
-
-    def _below(self, unit: Unit, level: ResidencyLevel) -> Form | None:
-        """A form that is not the unit itself: given by its author, admitted by writeback, or made by a renderer."""
-        if len(unit) == 1 and (given := self._given(unit[0], level)) is not None:
-            return Form((given,), self._counter.message(given))
         messages = self._messages(unit)
-        if self._journal.state.kind(unit[0]).is_rule or not messages:
-            return None
+        forms = Forms(unit, self.full(unit).tokens)
+        for level in self._journal.state.path(unit)[1:]:
+            given = self._given(unit[0], level) if len(unit) == 1 else None
+            if given is not None:
+                forms.offer(level, Form((given,), self._counter.message(given)))
+            elif messages and not self._journal.state.kind(unit[0]).is_rule:
+                self._render(forms, messages, level)
+        calls = [call for _, message in messages for call in message.tool_calls]
+        forms.path = next(filter(None, map(_file_of, calls)), None)
+        forms.edited = frozenset(name for call in calls for name in _edited(call))
+        return forms
+
+    def _render(self, forms: Forms, messages: Sequence[tuple[Page, Message]], level: ResidencyLevel) -> None:
+        """Offer a level that a renderer makes."""
         voiced = [Voiced(page.handle, message) for page, message in messages]
-        shown = render(voiced, level, self._names.before(unit[-1]), self._renderers)
+        vocabulary = self._names.before(forms.unit[-1])
         if level is _COMPRESSED:
-            pages = (page for page, _ in messages)
-            return self._paired(zip(pages, shown, map(self._counter.message, shown), strict=True))
-        return Form(shown, sum(map(self._counter.message, shown)))
+            if forms.sizes[_FULL] >= _COMPRESSED_FROM:
+                shown = render(voiced, level, vocabulary, self._renderers)
+                counted = zip((page for page, _ in messages), shown, map(self._counter.message, shown), strict=True)
+                forms.offer(level, self._paired(counted))
+            return
+        fields = structured(voiced, vocabulary) if level is _STRUCTURED else None
+        text = fields.text() if fields is not None else pointer(voiced)
+        message = user(fenced(text), synthetic=True)
+        if forms.offer(level, Form((message,), self._counter.message(message))) and fields is not None:
+            forms.fields = fields
+            forms.told = frozenset(fields.names)
 
     def _given(self, page: Page, level: ResidencyLevel) -> Message | None:
         """The words that somebody gave for a page at a level."""

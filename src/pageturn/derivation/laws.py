@@ -25,6 +25,7 @@ class Draft:
         self.levels = floors(frame)
         self.whys: dict[int, Why] = {}
         self.notices: list[str] = []
+        self._counted: tuple[Levels, int] | None = None  # what some levels took, since several laws ask
 
     def placements(self) -> tuple[Placement, ...]:
         """Where everything would stand."""
@@ -32,7 +33,10 @@ class Draft:
 
     def tokens(self) -> int:
         """What that would take."""
-        return self.frame.fixed_tokens + sum(placement.tokens for placement in self.placements())
+        if self._counted is None or self._counted[0] != self.levels:
+            tokens = self.frame.fixed_tokens + sum(placement.tokens for placement in self.placements())
+            self._counted = (dict(self.levels), tokens)
+        return self._counted[1]
 
     def raised(self, unit: Candidate, level: ResidencyLevel, why: Why) -> bool:
         """Raise a unit, if it fits."""

@@ -30,6 +30,7 @@ __all__ = [
     "folder_of",
     "index",
     "lowest",
+    "pointer",
     "render",
     "sizes",
     "structured",
