@@ -5,7 +5,6 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from pageturn.pages import ResidencyLevel
-from pageturn.units import entangled
 from pageturn.wire import Closed
 
 Levels = Mapping[int, ResidencyLevel]  # by the number of a unit's first page; what is not there stands in an index line
@@ -48,7 +47,9 @@ class Candidate(NamedTuple):
 
     first: int
     last: int
-    sizes: Mapping[ResidencyLevel, int]  # the tokens of the levels that are offered; none for a unit that is far back
+    sizes: dict[
+        ResidencyLevel, int
+    ]  # the tokens of the levels that are offered, from full down; none if it is far back
     floor: ResidencyLevel
     why: Why = Why.ROOM  # the promise that holds for it, beside its floor
     is_bound: bool = False  # it never joins an index line
@@ -60,7 +61,7 @@ class Candidate(NamedTuple):
 
     def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
         """The lowest level that is offered at `level` or above."""
-        return min(offered for offered in self.sizes if offered >= level)
+        return next(offered for offered in reversed(self.sizes) if offered >= level)
 
     @property
     def cheapest(self) -> ResidencyLevel:
@@ -114,6 +115,7 @@ class Frame(NamedTuple):
     handle: Callable[[int], str]
     can_point: bool  # whether the model can get back what a pointer names
     is_pressed: bool  # whether the fold must make room, and is not only there because something changed
+    groups: Mapping[int, tuple[int, ...]]  # units that lie between each other's pages: a line that spans one spans all
     is_running: bool  # whether a model has been shown a context before, so that there is a cache to spare
 
     @property
@@ -126,21 +128,21 @@ def lay_out(frame: Frame, levels: Levels, whys: Mapping[int, Why] | None = None)
     """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter."""
     placements: list[Placement] = []
     run: list[Candidate] = []
-    for block in entangled(frame.items, lambda item: (item.first, item.last)):
-        units = [item for item in block if isinstance(item, Candidate)]
-        if len(units) == len(block) and not any(unit.is_bound or unit.first in levels for unit in units):
-            run += units
-            continue
-        placements += _run(frame, run)
-        run = []
-        for item in block:
-            if isinstance(item, IndexLine):
-                tokens = frame.line_tokens(item)
-                placements.append(Placement(item.first, item.last, ResidencyLevel.POINTER, tokens, line=item))
-            else:
-                level = item.at_least(levels.get(item.first, item.floor))
-                why = whys.get(item.first, item.why) if whys else item.why
-                placements.append(Placement(item.first, item.last, level, item.sizes[level], why))
+    for item in frame.items:
+        if isinstance(item, IndexLine):
+            placements += _run(frame, run)
+            placements.append(
+                Placement(item.first, item.last, ResidencyLevel.POINTER, frame.line_tokens(item), line=item)
+            )
+            run = []
+        elif any(first in levels for first in frame.groups.get(item.first, (item.first,))):
+            placements += _run(frame, run)
+            level = item.at_least(levels.get(item.first, item.floor))
+            why = whys.get(item.first, item.why) if whys else item.why
+            placements.append(Placement(item.first, item.last, level, item.sizes[level], why))
+            run = []
+        else:
+            run.append(item)
     placements += _run(frame, run)
     return tuple(placements)
 

@@ -110,6 +110,7 @@ class Folder:
             handle=lambda first: _page(state, first).handle,
             can_point=terms.can_point,
             is_pressed=reason is not FoldReason.CHANGED,
+            groups=_groups(candidates),
             is_running=state.shown is not None,
         )
         lowest = self._stand(self._with_lines(lay_out(frame, floors(frame)), candidates, folders, seal=False), forms)
@@ -309,6 +310,13 @@ class _Folders:
         """How often each was, from unit to unit."""
         inside = self._firsts[bisect_left(self._firsts, first) : bisect_right(self._firsts, last)]
         return Counter(folder for at in inside if (folder := self._folders[at]) is not None)
+
+
+def _groups(candidates: Sequence[Candidate]) -> dict[int, tuple[int, ...]]:
+    """The units that lie between the pages of others, each with all of them: a line that spans one spans all."""
+    groups = entangled(sorted(candidates), lambda unit: (unit.first, unit.last))
+    tangled = (tuple(unit.first for unit in group) for group in groups if len(group) > 1)
+    return {first: group for group in tangled for first in group}
 
 
 def _about(unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
