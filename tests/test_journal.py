@@ -97,3 +97,19 @@ def test_an_entry_that_nobody_knows_is_an_error_with_its_place():
 def test_entries_are_applied_in_order_and_none_is_left_out():
     with pytest.raises(AssertionError, match="entry 2 after 0"):
         apply(SessionState(), 2, e.Unpinned(page=1))
+
+
+def test_the_past_is_what_the_entries_up_to_one_came_to():
+    session = open_session(MemoryStore())
+    states = {}
+    for number in range(4):
+        take_turn(session, number)
+        states[session._journal.head] = msgspec.msgpack.encode(session._journal.state)
+    session.undo()
+    session.checkpoint()
+    fork = session.fork("branch")
+    fork.append(pt.user("other"))
+    for journal in (session._journal, fork._journal):
+        assert {head: msgspec.msgpack.encode(journal.past(head)) for head in states} == states
+    assert fork._journal.past(fork._journal.head) == fork._journal.state
+    assert session._journal.past(0) == SessionState()

@@ -7,6 +7,7 @@ and from then on with every append. A fork begins with the entries of its parent
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -41,7 +42,7 @@ class Journal:
         self.row = row
         self.state, self._snapshot_seq = _load_snapshot(store, row)
         with _without_garbage_collection():
-            self._apply_stored()
+            self._apply_stored(self.state)
 
     @classmethod
     def open(cls, store: Store, session: str) -> "Journal | None":
@@ -90,8 +91,14 @@ class Journal:
     def catch_up(self) -> int:
         """Apply what others have appended meanwhile; says how many entries that were."""
         before = self.head
-        self._apply_stored()
+        self._apply_stored(self.state)
         return self.head - before
+
+    def past(self, head: int) -> SessionState:
+        """What the entries had come to when this was the last one."""
+        state = SessionState()
+        self._apply_stored(state, upto=head)
+        return state
 
     def entries(self, after: int = 0) -> Iterator[tuple[Record, Entry]]:
         """The entries in order, those of the parents too."""
@@ -132,10 +139,10 @@ class Journal:
             missed = [_decoded(self.row.id, record) for record in conflict.missed]
             raise Conflict(str(conflict), missed=missed) from None
 
-    def _apply_stored(self) -> None:
-        for record, entry in self.entries(after=self.head):
+    def _apply_stored(self, state: SessionState, upto: int = LAST) -> None:
+        for record, entry in takewhile(lambda each: each[0].seq <= upto, self.entries(after=state.head)):
             try:
-                apply(self.state, record.seq, entry)
+                apply(state, record.seq, entry)
             except (AssertionError, LookupError) as error:
                 what = f"session {self.row.id!r}, entry {record.seq}: it does not follow from the entries before it"
                 raise StoreError(what) from error

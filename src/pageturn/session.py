@@ -65,6 +65,7 @@ class Session:
         self,
         journal: Journal,
         *,
+        policy: AnyPolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
         model: str = DEFAULT_MODEL,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
@@ -75,6 +76,7 @@ class Session:
         owns_store: bool = False,
     ) -> None:
         self._journal = journal
+        self._policy = policy
         self._owns_store = owns_store
         self._model = model
         self._clock = clock
@@ -152,7 +154,7 @@ class Session:
     @property
     def policy(self) -> AnyPolicy:
         """How the session chooses what is in the context."""
-        return self._journal.state.policy
+        return self._policy if self._policy is not None else self._journal.state.policy
 
     @property
     def usage(self) -> Usage | None:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.layout import Frame
 from pageturn.policies import STORED_DEFAULT
 from pageturn.windows import input_capacity
 
@@ -51,3 +52,15 @@ def test_a_limit_that_is_not_a_whole_number_is_refused(tokens):
     for policy in (pt.Reset, pt.Incremental, pt.Paged, pt.OracleReplay):
         with pytest.raises(pt.InvalidInput, match="expected a whole number, 0 or more"):
             policy(tokens)
+
+
+def test_only_a_policy_that_plans_can_fold():
+    policies = [pt.Legacy(), pt.Reset(1), pt.Incremental(1), pt.OracleReplay(3), pt.Paged(1)]
+    frame = Frame([], 1_000, 0, 0, lambda line: 0, str, can_point=True, is_pressed=True)
+    for policy in policies:
+        if policy.can_fold:
+            assert policy.plan(frame, {}, 0) == {}
+        else:
+            with pytest.raises(pt.InvalidInput, match=r"expected a policy that can fold"):
+                policy.plan(frame, {}, 0)
+    assert pt.Paged().can_fold

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pageturn.cli import imports, journals
+from pageturn.cli import contexts, imports, journals
 from pageturn.cli.demo import show_demo
 from pageturn.cli.imports import claude_code_folder, codex_folder
 from pageturn.cli.pages import show_page
@@ -19,6 +19,11 @@ from pageturn.pages import ResidencyLevel
 _STORE = click.argument("store")
 _SESSION = click.option("--session", "-s", help="The session; the newest one without it.")
 _INTERNAL = click.option("--internal", is_flag=True, help="Include what is for the model only.")
+_BUDGET = click.option("--budget", type=click.IntRange(1), help="The most tokens; what the policy allows without it.")
+_MODEL = click.option("--model", help="The model; the one that was asked last without it.")
+_ROWS = click.option(
+    "--rows", default=40, show_default=True, type=click.IntRange(1), help="The most rows of the table."
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -84,6 +89,57 @@ def page_show(store: str, handle: str, session: str | None, level: str | None, *
     with journals.opened(store) as opened:
         levels = [ResidencyLevel(level)] if level else list(ResidencyLevel)
         show_page(Console(), journals.journal_of(opened, session), handle, levels, internal=internal)
+
+
+@cli.command()
+@_STORE
+@_SESSION
+@_BUDGET
+@_MODEL
+@_ROWS
+@click.option("--text", is_flag=True, help="The messages as the model would read them, instead of the table.")
+@_INTERNAL
+def context(
+    store: str,
+    session: str | None,
+    budget: int | None,
+    model: str | None,
+    rows: int,
+    *,
+    text: bool,
+    internal: bool,
+) -> None:
+    """Show what the next call would get: what stands at which level, what it takes, and why. Writes nothing."""
+    with journals.opened(store) as opened:
+        look = contexts.look_at(journals.journal_of(opened, session), budget, model)
+        if text:
+            contexts.show_text(Console(), look, internal=internal)
+        else:
+            contexts.show_context(Console(), look, rows)
+
+
+@cli.command()
+@_STORE
+@click.argument("handles", metavar="HANDLE...", nargs=-1, required=True)
+@_SESSION
+@_BUDGET
+@_MODEL
+def why(store: str, handles: tuple[str, ...], session: str | None, budget: int | None, model: str | None) -> None:
+    """Say why a page stands as it does in the next context, since when, and what it would cost to raise it."""
+    with journals.opened(store) as opened:
+        look = contexts.look_at(journals.journal_of(opened, session), budget, model)
+        contexts.show_reasons(Console(), look, handles, store)
+
+
+@cli.command()
+@_STORE
+@_SESSION
+@click.option("--turn", type=click.IntRange(1), help="The turn; without it the last one that folded, or else the last.")
+@_ROWS
+def diff(store: str, session: str | None, turn: int | None, rows: int) -> None:
+    """Show what a turn's context changed of the one before: levels after a fold, or else what was appended."""
+    with journals.opened(store) as opened:
+        contexts.show_changes(Console(), journals.journal_of(opened, session), turn, rows)
 
 
 @cli.command()

@@ -28,6 +28,11 @@ class DerivePolicy(Closed, tag_field="policy"):
         """The short name: the policy's tag on the wire."""
         return str(self.__struct_config__.tag)
 
+    @property
+    def can_fold(self) -> bool:
+        """Whether it can choose levels, or only say how large a context may become."""
+        return type(self).plan is not DerivePolicy.plan
+
     def limit_tokens(self, window_tokens: int) -> int:
         """The most tokens that a context may have under this policy, for a model with this window."""
         return input_capacity(window_tokens)
