@@ -36,10 +36,11 @@ class FoldReason(StrEnum):
 
 
 class Placed(Closed):
-    """The level of a unit, and why."""
+    """The level of a unit, why, and since the fold of which turn."""
 
     level: ResidencyLevel
     why: Why
+    turn: int
 
 
 class Fold(Closed, omit_defaults=True):

@@ -21,6 +21,7 @@ class Why(StrEnum):
     WORTH = "worth"
     ROOM = "room"
     NEW = "new"
+    COVERED = "covered"
 
 
 class About(StrEnum):
@@ -78,6 +79,7 @@ class Placement(NamedTuple):
     tokens: int
     why: Why = Why.ROOM
     line: IndexLine | None = None
+    turn: int = 0  # of the fold that put it there
 
 
 class Layout(NamedTuple):

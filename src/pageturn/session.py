@@ -15,23 +15,19 @@ from typing import Any, Self
 from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
-from pageturn.bodies import digest_of
-from pageturn.calibration import Calibration
 from pageturn.checks import require_instance, require_text, require_whole
 from pageturn.derivation.context import Context
-from pageturn.derivation.folding import Terms
-from pageturn.derivation.working_set import Asked, Derived, WorkingSet
+from pageturn.deriver import Deriver
 from pageturn.entries import BoundaryKind, Committed, Rejected
 from pageturn.errors import Conflict, InvalidInput, StoreError
-from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss, Refetch
+from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
 from pageturn.floors import require_room
 from pageturn.handles import parse
 from pageturn.ids import micros, require_session_id, uuid7
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
 from pageturn.messages import Message, Role, Visibility, tool_result, user
-from pageturn.overflows import read_overflow
-from pageturn.pages import Page, PageKind, ResidencyLevel, classify
+from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
 from pageturn.policies import AnyPolicy, Paged
@@ -41,7 +37,6 @@ from pageturn.recall_tool import Asked as RecallRequest
 from pageturn.recall_tool import RecallTool, answer
 from pageturn.recorder import Recorder
 from pageturn.renditions import BUILT_IN, Renderers
-from pageturn.repeats import Repeats
 from pageturn.settling import staged
 from pageturn.state import FaultRecord
 from pageturn.stores import Freed, SessionRow, Store, open_store
@@ -53,8 +48,6 @@ from pageturn.windows import window_of
 from pageturn.wire import from_json, to_json
 
 DEFAULT_MODEL = "gpt-5"
-_CACHE_MICROS = 300 * 1_000_000  # how long a provider remembers a prompt
-_LEAST_CALIBRATED = 4  # whatever a provider reports, this part of the budget is left
 _MOST_HITS = 1_000
 
 
@@ -87,10 +80,7 @@ class Session:
         self._counter = counter or counter_for(model)
         self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
         self._recorder = Recorder(self._pager, clock)
-        self._working_set = WorkingSet(journal, self._counter, renderers)
-        self._repeats = Repeats(journal.state)
-        self._tools: tuple[bytes, int] = (b"", 0)  # the definitions that were counted last
-        self._derived: Derived | None = None  # the context that nobody has answered yet
+        self._deriver = Deriver(self._recorder, self._counter, recall, renderers)
 
     @classmethod
     def open(
@@ -210,10 +200,10 @@ class Session:
             raise InvalidInput("messages", expected="at least one message", got="none")
         for index, message in enumerate(messages):
             require_instance(f"messages[{index}]", message, Message)
-        fresh = self._cold() if self._derived is None else []
+        fresh = self._deriver.silence(micros(self._clock()))
         is_opening = self._journal.state.is_opening
         turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
-        derived = self._derived if turns else None
+        derived = self._deriver.answered() if turns else None
         for index, message in enumerate(messages):
             kind = classify(message, is_opening=is_opening)
             is_opening = is_opening and kind is PageKind.BOOTSTRAP
@@ -229,7 +219,7 @@ class Session:
             fresh.append(Fresh(e.UsageReported(usage=usage)))
         self._recorder.write(fresh)
         pages = tuple(each.entry.page for each in fresh if isinstance(each.entry, e.MessageAdded))
-        self._take_in(pages, messages, derived)
+        self._deriver.take_in(pages, messages, derived)
         return pages[0] if len(pages) == 1 else pages
 
     def derive(
@@ -237,15 +227,7 @@ class Session:
     ) -> Context:
         """What the next call gets, within the least of this budget, the policy's and what the model takes. Writes nothing."""
         self._recorder.require_open()
-        model = model or self._model
-        require_whole("budget_tokens", budget_tokens or 0)
-        digest, tokens = self._count_tools(tools)
-        limit = self._limit(model, budget_tokens)
-        terms = Terms(self.policy, limit, tokens, can_point=self._recall_tool is not None)
-        offered: tuple[Mapping[str, Any] | RecallTool, ...] = tuple(tools)
-        offered += (self._recall_tool,) if self._recall_tool is not None else ()
-        self._derived = self._working_set.derive(Asked(terms, model, offered, digest))
-        return self._derived.context
+        return self._deriver.derive(self.policy, tools, model or self._model, budget_tokens)
 
     def answer(self) -> bool:
         """Answer the model's calls of the recall tool. True if it called nothing else, so that it can go on at once."""
@@ -261,20 +243,14 @@ class Session:
         for call in ours:
             told = answer(self._recall_tool, RecallRequest.of(call), self)
             results.append(tool_result(call, told.text, is_error=told.is_error))
-            self._note_refetch(RecallRequest.of(call).handle)
+            self._deriver.note_fetched(RecallRequest.of(call).handle)
         if results:
             self.append(*results)
         return bool(ours) and len(ours) == len(calls)
 
     def overflow(self, error: object) -> bool:
         """A provider refused the last context. If it was too long, the next one is tighter; False if it was something else."""
-        found = read_overflow(error)
-        if found is None or self._derived is None:
-            return False
-        shown = self._derived.shown
-        usage = Usage(input_tokens=found.sent or shown.tokens, model=shown.model)
-        self._recorder.append(e.UsageReported(usage=usage, most_tokens=found.most_tokens(shown.tokens)))
-        return True
+        return self._deriver.overflow(error)
 
     def report(self, usage: Usage) -> None:
         """Write down usage that belongs to no turn."""
@@ -299,7 +275,16 @@ class Session:
         head = self._journal.head
         child = SessionRow(name, row.key, micros(self._clock()), row.scope, row.id, head, head)
         journal = _begin(self._journal.store, child)
-        return Session(journal, model=self._model, clock=self._clock, entropy=self._entropy, reranker=self._reranker)
+        return Session(
+            journal,
+            model=self._model,
+            clock=self._clock,
+            entropy=self._entropy,
+            reranker=self._reranker,
+            recall=self._recall_tool,
+            renderers=self._renderers,
+            counter=self._counter,
+        )
 
     def reset(self, summary: str) -> Page:
         """Begin afresh with a summary by the host: what came before is covered by it, and still recalled."""
@@ -493,56 +478,6 @@ class Session:
     def pages_between(self, handles: str) -> Sequence[Page] | AnyFault:
         """The pages of a range, without their words."""
         return recalling.pages_between(self._journal.state, handles)
-
-    def _cold(self) -> list[Fresh]:
-        """The boundary that a long silence is: a provider has forgotten the prompt by now."""
-        state = self._journal.state
-        last = state.page(state.turns[-1]) if state.turns and state.shown is not None else None
-        if last is None or state.is_cold or micros(self._clock()) - last.at < _CACHE_MICROS:
-            return []
-        return [Fresh(e.BoundaryCrossed(kind=BoundaryKind.COLD_CACHE))]
-
-    def _take_in(self, pages: Sequence[Page], messages: Sequence[Message], derived: Derived | None) -> None:
-        """Keep what was just written at hand, and say what of it came before."""
-        for page, message in zip(pages, messages, strict=True):
-            self._working_set.add(page, message)
-        if derived is not None:
-            self._working_set.acknowledge(derived)
-            self._derived = None
-            for fault in derived.context.faults:
-                self._recorder.keep(fault)
-        if self._journal.state.shown is None:
-            return
-        for page in pages:
-            for repeat in self._repeats.found_in(page) if page.results else ():
-                is_ours = self._recall_tool is not None and repeat.tool == self._recall_tool.name
-                if not is_ours and self._journal.state.level_of(repeat.page) < ResidencyLevel.COMPRESSED:
-                    self._recorder.fault(repeat.fault, page=repeat.page.seq, detail=repeat.tool)
-
-    def _note_refetch(self, handle: str) -> None:
-        page = recalling.page_of(self._journal.state, handle)
-        if page is not None and not page.undone and self._journal.state.level_of(page) < ResidencyLevel.FULL:
-            self._recorder.fault(Refetch(), page=page.seq, detail=handle)
-
-    def _count_tools(self, tools: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
-        """The digest and the tokens of the tools, ours among them."""
-        own = [self._recall_tool.definition] if self._recall_tool is not None else []
-        data = to_json([*tools, *own])
-        if self._tools[0] != data:
-            for index, tool in enumerate(tools):
-                require_instance(f"tools[{index}]", tool, Mapping)
-            if self._recall_tool is not None:
-                self._recall_tool.require_own_name(tools)
-            self._tools = (data, self._counter.tools([*tools, *own]))
-        return digest_of(data), self._tools[1]
-
-    def _limit(self, model: str, budget_tokens: int | None) -> int:
-        """The tokens of our count that a context may have."""
-        state = self._journal.state
-        limit = self.policy.limit_tokens(window_of(model))
-        limit = min(limit, budget_tokens) if budget_tokens is not None else limit
-        calibrated = state.calibrations.get(model, Calibration()).room(limit)
-        return min(limit, max(calibrated, limit // _LEAST_CALIBRATED), state.most_tokens.get(model, limit))
 
     def _page_named(self, what: str | Page) -> Page | None:
         """The page that a handle means; None for any other text. A handle that does not resolve is refused."""

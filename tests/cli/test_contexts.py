@@ -73,7 +73,7 @@ def test_a_context_has_a_row_for_everything_that_stands(path):
     assert table[1][1:4] == ["constraint", "system", "full"]
     assert len({row[-3] for row in table}) >= 3
     assert below[0].startswith(f"{context.tokens:,} of 1,500 tokens for gpt-5; the recall tool takes ")
-    assert below[0].endswith(f"; no fold since that of turn {context.view.turn}")
+    assert below[0].endswith(f"; no fold since that of turn {context.view.journal.state.folds[-1]}")
 
 
 def test_the_tools_and_the_rows_come_to_the_total(path):
@@ -359,7 +359,7 @@ def test_the_first_fold_lowers_what_was_whole(path):
         ends = [next(at for at, handle in enumerate(handles) if handle == end) for end in pages.split("..")]
         inside = [handle.split("-")[0] for handle in handles[ends[0] : ends[-1] + 1]][::2]
         assert len(inside) == int(units)
-        shown |= {page: {"level": after, "why": why} for page in inside if before == "full"}
+        shown |= {page: {"level": after, "why": why, "turn": first} for page in inside if before == "full"}
     assert lowered
     assert {page: each for page, each in shown.items() if each["level"] not in ("pointer", "index line")} == lowered
 

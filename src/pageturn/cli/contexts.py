@@ -148,7 +148,7 @@ def _totals(look: Look) -> str:
     pages = sum(len(_covered(look.state, line)) for line in lines)
     fixed = counter_for(context.model).tools(tools)
     between = context.tokens - fixed - sum(placement.tokens for placement in context.layout.placements)
-    since = context.view.turn
+    since = look.state.folds[-1] if look.state.folds else None
     if context.fold is not None:
         fold = f"a fold, because {_BECAUSE[context.fold.reason]}"
     else:

@@ -11,7 +11,7 @@ from pageturn.entries import Fold
 from pageturn.errors import InvalidInput
 from pageturn.faults import AnyFault
 from pageturn.journal import Journal
-from pageturn.layout import Layout, Placement, Why
+from pageturn.layout import IndexLine, Layout, Placement, Why
 from pageturn.messages import Message, Role
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.recall import page_of
@@ -35,7 +35,7 @@ class Explanation(msgspec.Struct, frozen=True):
     level: ResidencyLevel
     why: Why
     tokens: int  # of the unit or the line that it stands in
-    since_turn: int | None  # of the fold that put it there; None since it came
+    since_turn: int | None  # of the fold that put it there; None since it came, or where nobody knows
     line: str | None  # the range of the index line that it stands in
     raising: Mapping[ResidencyLevel, int]  # the tokens that each higher level would take more
 
@@ -55,6 +55,7 @@ _REASONS = {
     Why.WORTH: "it is worth its tokens",
     Why.ROOM: "others were worth the room more",
     Why.NEW: "it came after the last fold",
+    Why.COVERED: "a summary stands for it",
 }
 
 
@@ -66,7 +67,6 @@ class View(NamedTuple):
     standing: Standing
     folded: int  # the last page that stands in the frozen part
     upto: int  # the last page that stands at all
-    turn: int | None  # of the fold
     needed_tokens: int = 0
 
     def placement(self, page: Page) -> Placement:
@@ -119,18 +119,17 @@ class Context(msgspec.Struct, frozen=True):
         placement = self.view.placement(page)
         line = placement.line
         raising: dict[ResidencyLevel, int] = {}
-        if line is None and placement.why is not Why.NEW:
+        if line is None and placement.why not in (Why.NEW, Why.COVERED):
             unit = unit_of(state, placement)
             sizes = self.view.forms.of(unit).sizes
             raising = {level: size - placement.tokens for level, size in sizes.items() if level > placement.level}
-        since = self.view.turn if page.seq <= self.view.folded else None
         return Explanation(
             handle=handle,
             level=placement.level,
             why=placement.why,
             tokens=placement.tokens,
-            since_turn=since,
-            line=f"p{line.first}..p{line.last}" if line is not None else None,
+            since_turn=placement.turn or None,
+            line=_range(state, line) if line is not None else None,
             raising=raising,
         )
 
@@ -144,7 +143,14 @@ def placement_of(state: SessionState, placements: Sequence[Placement], page: Pag
                 return placement
     summary = state.page(state.resets[-1]) if state.resets and page.seq < state.resets[-1] else None
     assert summary is not None, f"{page.handle} stands nowhere"
-    return placement_of(state, placements, summary)  # without pointers, only the summary stands for what it covers
+    # Without pointers, only the summary stands for what it covers.
+    return placement_of(state, placements, summary)._replace(why=Why.COVERED)
+
+
+def _range(state: SessionState, line: IndexLine) -> str:
+    pages = state.pages[state.after(line.first - 1) : state.after(line.last)]
+    live = [page for page in pages if not page.undone and not page.erased]
+    return f"{live[0].handle}..{live[-1].handle}"
 
 
 def unit_of(state: SessionState, placement: Placement) -> Unit:

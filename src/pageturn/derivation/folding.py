@@ -88,7 +88,8 @@ class Folder:
         forms: dict[int, Forms] = {}
         for unit in sorted(units, key=lambda unit: unit[-1].seq):
             if (placed := state.placed.get(unit[0].seq)) is not None:  # else only a summary stands for it
-                placements.append(Placement(unit[0].seq, unit[-1].seq, placed.level, 0, placed.why))
+                placement = Placement(unit[0].seq, unit[-1].seq, placed.level, 0, placed.why, turn=placed.turn)
+                placements.append(placement)
                 forms[unit[0].seq] = self.forms.of(unit)
         return self._stand(placements, forms)
 
@@ -109,7 +110,7 @@ class Folder:
             line_tokens=lambda line: self._lines.tokens(self._told(line, folders)),
             handle=lambda first: _page(state, first).handle,
             can_point=terms.can_point,
-            is_pressed=reason is not FoldReason.CHANGED,
+            is_pressed=reason is not FoldReason.CHANGED or _whole(candidates) > terms.budget_tokens,
             groups=_groups(candidates),
             is_running=state.shown is not None,
         )
@@ -118,13 +119,14 @@ class Folder:
         layout, standing = self._planned(terms, self._thrifty(frame, forms), forms, folders)
         if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
             layout, standing = self._planned(terms, frame, forms, folders)
-        placements = layout.placements
+        placements = [self._dated(placement) for placement in layout.placements]
+        standing = standing._replace(placements=tuple(placements))
         lines = tuple(placement.line for placement in placements if placement.line is not None)
-        placed = {each.first: Placed(each.level, each.why) for each in placements if each.line is None}
+        placed = {each.first: Placed(each.level, each.why, each.turn) for each in placements if each.line is None}
         for line in lines:
             if not line.sealed:
                 inside = (unit.first for unit in candidates if line.first <= unit.first <= line.last)
-                placed |= dict.fromkeys(inside, Placed(_POINTER, Why.ROOM))
+                placed |= {first: self._lined(first) for first in inside}
         changed = {first: each for first, each in placed.items() if state.placed.get(first) != each}
         upto = state.pages[-1].seq if state.pages else 0
         blobs = {digest: data for line in lines for digest, data in self._lines.blob(line).items()}
@@ -144,6 +146,18 @@ class Folder:
             if terms.fixed_tokens + standing.tokens <= terms.budget_tokens:
                 break
         return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
+
+    def _dated(self, placement: Placement) -> Placement:
+        """A placement with the turn since which it is so."""
+        state = self._journal.state
+        before = state.placed.get(placement.first)
+        is_same = before is not None and (before.level, before.why) == (placement.level, placement.why)
+        return placement._replace(turn=before.turn if before is not None and is_same else state.turn + 1)
+
+    def _lined(self, first: int) -> Placed:
+        before = self._journal.state.placed.get(first)
+        is_same = before is not None and (before.level, before.why) == (_POINTER, Why.ROOM)
+        return before if before is not None and is_same else Placed(_POINTER, Why.ROOM, self._journal.state.turn + 1)
 
     def _thrifty(self, frame: Frame, forms: Mapping[int, Forms]) -> Frame:
         """The same units with structured forms that leave out what units before them tell, if all of those tell it."""
@@ -310,6 +324,11 @@ class _Folders:
         """How often each was, from unit to unit."""
         inside = self._firsts[bisect_left(self._firsts, first) : bisect_right(self._firsts, last)]
         return Counter(folder for at in inside if (folder := self._folders[at]) is not None)
+
+
+def _whole(candidates: Sequence[Candidate]) -> int:
+    """The tokens of all units that are near, were they to stand whole."""
+    return sum(unit.sizes[_FULL] for unit in candidates if unit.sizes)
 
 
 def _groups(candidates: Sequence[Candidate]) -> dict[int, tuple[int, ...]]:

@@ -99,7 +99,8 @@ def _unseen(draft: Draft) -> None:
     draft.whys |= {unit.first: Why.UNSEEN for unit in units if draft.levels.get(unit.first) != before.get(unit.first)}
     shortened = sum(1 for unit in units if draft.levels.get(unit.first) is not _FULL)
     if shortened:
-        draft.notices.append(f"{shortened} new pages are too large to be shown whole")
+        what = "a new page is" if shortened == 1 else f"{shortened} new pages are"
+        draft.notices.append(f"{what} too large to be shown whole")
 
 
 def _largest_first(units: Sequence[Candidate], most: int) -> dict[int, ResidencyLevel]:
@@ -153,7 +154,7 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
         unit = units[first]
         if unit.sizes and (first not in least or level > least[first]):
             draft.levels[first] = unit.at_least(max(level, unit.floor))
-            draft.whys[first] = Why.WORTH
+            draft.whys[first] = Why.WORTH if draft.levels[first] > unit.cheapest else Why.ROOM
             above.append(unit)
     _fit(draft, above, least)
     placements = draft.placements()

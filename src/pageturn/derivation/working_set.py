@@ -41,6 +41,7 @@ class Derived(NamedTuple):
     context: Context
     shown: Shown
     folded: Folded | None
+    made_of: tuple[int, int, int]  # the turns, folds and changes of the journal
 
     @property
     def blobs(self) -> Mapping[str, bytes]:
@@ -95,7 +96,6 @@ class WorkingSet:
             standing,
             folded=upto if fold is not None else state.folded,
             upto=upto,
-            turn=state.turn + 1 if fold is not None else state.folds[-1] if state.folds else None,
             needed_tokens=folded.layout.needed_tokens if folded is not None else 0,
         )
         context = Context(
@@ -105,13 +105,17 @@ class WorkingSet:
             budget_tokens=terms.budget_tokens,
             model=asked.model,
             fold=fold,
-            faults=tuple(self._faults()),
+            faults=tuple(fault for _, fault in self.faults()),
             wanted=(),
             notices=_notices(folded.layout) if folded is not None else (),
             frozen=len(standing.messages),
             view=view,
         )
-        return Derived(context, shown, folded)
+        return Derived(context, shown, folded, self._past())
+
+    def is_made_of(self, derived: Derived) -> bool:
+        """Whether the journal's past is still what a context was made of."""
+        return derived.made_of == self._past()
 
     def acknowledge(self, derived: Derived) -> None:
         """The context was answered, and that was written down: its fold holds from now on."""
@@ -162,21 +166,25 @@ class WorkingSet:
                 self._task = page.seq
                 return
 
+    def _past(self) -> tuple[int, int, int]:
+        state = self._journal.state
+        return state.turn, len(state.folds), state.changes
+
     def _is_settled(self) -> bool:
         return self._journal.state.changes == self._journal.state.changes_folded
 
-    def _faults(self) -> Iterator[AnyFault]:
+    def faults(self) -> Iterator[tuple[int, AnyFault]]:
         """What the store could not give. A rule that is missing is a fault of its own."""
         state = self._journal.state
         for seq, error in self._folder.forms.damaged.items():
             page = state.page(seq)
             kind = state.kind(page) if page is not None else None
             if kind is PageKind.CONSTRAINT:
-                yield PinnedInvariantMiss()
+                yield seq, PinnedInvariantMiss()
             elif kind is PageKind.BOOTSTRAP:
-                yield PostCompactionBootstrap() if state.folds else PinnedInvariantMiss()
+                yield seq, PostCompactionBootstrap() if state.folds else PinnedInvariantMiss()
             else:
-                yield BackendError.of(error)
+                yield seq, BackendError.of(error)
 
     def _reason_to_fold(self, asked: Asked, tokens: int) -> FoldReason | None:
         state, terms = self._journal.state, asked.terms

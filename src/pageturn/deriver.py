@@ -1,0 +1,138 @@
+"""The deriver: a session's side of derivation. What a context is asked for, and what is written when it is answered."""
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pageturn.bodies import digest_of
+from pageturn.calibration import Calibration
+from pageturn.checks import require_instance, require_whole
+from pageturn.derivation.context import Context
+from pageturn.derivation.folding import Terms
+from pageturn.derivation.working_set import Asked, Derived, WorkingSet
+from pageturn.entries import BoundaryCrossed, BoundaryKind, UsageReported
+from pageturn.errors import BudgetTooSmall
+from pageturn.faults import Refetch
+from pageturn.journal import Fresh
+from pageturn.messages import Message
+from pageturn.overflows import read_overflow
+from pageturn.pages import Page, ResidencyLevel
+from pageturn.policies import AnyPolicy
+from pageturn.recall import page_of
+from pageturn.recall_tool import RecallTool
+from pageturn.recorder import Recorder
+from pageturn.renditions import Renderers
+from pageturn.repeats import Repeats
+from pageturn.tokens import TokenCounter
+from pageturn.usage import Usage
+from pageturn.windows import window_of
+from pageturn.wire import to_json
+
+_CACHE_MICROS = 300 * 1_000_000  # how long a provider remembers a prompt
+_LEAST_CALIBRATED = 4  # whatever a provider reports, this part of the budget is left
+
+
+class Deriver:
+    """Derives the contexts of one session."""
+
+    def __init__(
+        self, recorder: Recorder, counter: TokenCounter, recall_tool: RecallTool | None, renderers: Renderers
+    ) -> None:
+        self._recorder = recorder
+        self._state = recorder.journal.state
+        self._counter = counter
+        self._recall_tool = recall_tool
+        self._working_set = WorkingSet(recorder.journal, counter, renderers)
+        self._repeats = Repeats(self._state)
+        self._counted: tuple[bytes, int] = (b"", 0)  # the definitions of tools that were counted last, and their tokens
+        self._derived: Derived | None = None  # the context that nobody has answered yet
+        self._reported: set[int] = set()  # pages whose damage was written down
+
+    def derive(
+        self, policy: AnyPolicy, tools: Sequence[Mapping[str, Any]], model: str, budget_tokens: int | None
+    ) -> Context:
+        """The context for the next call. Writes nothing."""
+        require_whole("budget_tokens", budget_tokens or 0)
+        digest, fixed_tokens = self._count(tools)
+        terms = Terms(policy, self._limit(policy, model, budget_tokens), fixed_tokens, self._recall_tool is not None)
+        own = (self._recall_tool,) if self._recall_tool is not None else ()
+        try:
+            self._derived = self._working_set.derive(Asked(terms, model, (*tools, *own), digest))
+        except BudgetTooSmall as error:  # counted by us, where the caller means the provider's tokens
+            raise error.with_needed(self._budget_for(policy, model, error.needed_tokens)) from None
+        return self._derived.context
+
+    def answered(self) -> Derived | None:
+        """What an answer is the answer to: the last context, unless what it was made of no longer holds."""
+        is_stale = self._derived is not None and not self._working_set.is_made_of(self._derived)
+        return None if is_stale else self._derived
+
+    def take_in(self, pages: Sequence[Page], messages: Sequence[Message], derived: Derived | None) -> None:
+        """Keep what was just written at hand, and write down what of it had to be fetched again."""
+        for page, message in zip(pages, messages, strict=True):
+            self._working_set.add(page, message)
+        if derived is not None:
+            self._working_set.acknowledge(derived)
+            self._derived = None
+            for page_, fault in self._working_set.faults():
+                if page_ not in self._reported:
+                    self._reported.add(page_)
+                    self._recorder.fault(fault, page=page_)
+        if self._state.shown is not None:
+            for page in pages:
+                self._note_repeats(page)
+
+    def overflow(self, error: object) -> bool:
+        """Write down that the last context was too long; False where the error says something else."""
+        found = read_overflow(error)
+        if found is None or self._derived is None:
+            return False
+        shown = self._derived.shown
+        usage = Usage(input_tokens=found.sent or shown.tokens, model=shown.model)
+        self._recorder.append(UsageReported(usage=usage, most_tokens=found.most_tokens(shown.tokens)))
+        return True
+
+    def silence(self, now: int) -> list[Fresh]:
+        """The boundary that a long silence is: a provider has forgotten the prompt by then."""
+        state = self._state
+        last = state.page(state.turns[-1]) if state.turns and state.shown is not None else None
+        if last is None or state.is_cold or self._derived is not None or now - last.at < _CACHE_MICROS:
+            return []
+        return [Fresh(BoundaryCrossed(kind=BoundaryKind.COLD_CACHE))]
+
+    def note_fetched(self, handle: str) -> None:
+        """Write down that a model asked for a page that it did not see whole."""
+        page = page_of(self._state, handle)
+        if page is not None and not page.undone and self._state.level_of(page) < ResidencyLevel.FULL:
+            self._recorder.fault(Refetch(), page=page.seq, detail=handle)
+
+    def _note_repeats(self, page: Page) -> None:
+        for repeat in self._repeats.found_in(page) if page.results else ():
+            is_ours = self._recall_tool is not None and repeat.tool == self._recall_tool.name
+            if not is_ours and self._state.level_of(repeat.page) < ResidencyLevel.COMPRESSED:
+                self._recorder.fault(repeat.fault, page=repeat.page.seq, detail=repeat.tool)
+
+    def _count(self, tools: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
+        """The digest and the tokens of the tools, ours among them."""
+        own = [self._recall_tool.definition] if self._recall_tool is not None else []
+        data = to_json([*tools, *own])
+        if self._counted[0] != data:
+            for index, tool in enumerate(tools):
+                require_instance(f"tools[{index}]", tool, Mapping)
+            if self._recall_tool is not None:
+                self._recall_tool.require_own_name(tools)
+            self._counted = (data, self._counter.tools([*tools, *own]))
+        return digest_of(data), self._counted[1]
+
+    def _limit(self, policy: AnyPolicy, model: str, budget_tokens: int | None) -> int:
+        """The tokens of our count that a context may have."""
+        limit = policy.limit_tokens(window_of(model))
+        limit = min(limit, budget_tokens) if budget_tokens else limit
+        calibrated = self._state.calibrations.get(model, Calibration()).room(limit)
+        return min(limit, max(calibrated, limit // _LEAST_CALIBRATED), self._state.most_tokens.get(model, limit))
+
+    def _budget_for(self, policy: AnyPolicy, model: str, tokens: int) -> int:
+        """The smallest budget that leaves so many tokens of our count; they themselves where none does."""
+        budgets = range(tokens, _LEAST_CALIBRATED * tokens + 1)
+        at = bisect_left(budgets, tokens, key=lambda budget: self._limit(policy, model, budget))
+        return budgets[at] if at < len(budgets) else tokens
