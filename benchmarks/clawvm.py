@@ -16,10 +16,11 @@ from rich.table import Table
 
 from pageturn.faults import DuplicateTool, FlushMiss, PinnedInvariantMiss, PostCompactionBootstrap, Refetch
 from pageturn.lab.clawvm import ABLATIONS, POLICIES, SWEEP, Policy
+from pageturn.lab.paged import PagedChooser
 from pageturn.lab.simulation import Tally
 from pageturn.lab.workloads import BUDGETS, Workload, adversaries, families
 
-ROWS: tuple[Policy, ...] = POLICIES
+ROWS: tuple[Policy, ...] = (*POLICIES, Policy("paged", PagedChooser()))
 SEEDS = 5
 ABLATION_BUDGET = 180
 STARVATION_BUDGET = 40

@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from pageturn.checks import require_text, require_whole
 from pageturn.errors import InvalidInput
-from pageturn.faults import AnyFault, Fault
+from pageturn.faults import AnyFault, Fault, NoMatch
 from pageturn.handles import parse_range
 from pageturn.messages import ToolCall
 from pageturn.pages import Page
@@ -19,6 +19,7 @@ _DESCRIPTION = (
 )
 
 _LISTED = 120  # bytes of each page in a list of pages
+_MOST_HITS = 5
 
 
 class RecallTool(Closed):
@@ -109,7 +110,7 @@ def answer(tool: RecallTool, asked: Asked, source: Source) -> Answer:
     if not asked.handle and not asked.query:
         return Answer("give a handle such as p12-abcd, a range of two handles, or a query", is_error=True)
     if not asked.handle:
-        return _found(source.recall(asked.query))
+        return _found(tool, source.recall(asked.query, limit=4 * _MOST_HITS))
     if parse_range(asked.handle) is not None:
         return _range(tool, asked, source)
     return _page(asked, source.resolve(asked.handle, start=asked.start, length=tool.most_chars))
@@ -144,7 +145,10 @@ def _range(tool: RecallTool, asked: Asked, source: Source) -> Answer:
     return Answer("\n".join(told) or "no pages there", is_error=not told)
 
 
-def _found(outcome: Recalled | AnyFault) -> Answer:
+def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:
+    """The best matches, but for what the tool itself was asked and said before."""
     if isinstance(outcome, Fault):
         return Answer(str(outcome), is_error=True)
-    return Answer("\n".join(f"{hit.handle} {hit.role}, {hit.size:,} bytes: {hit.excerpt}" for hit in outcome.hits))
+    hits = [hit for hit in outcome.hits if hit.tool != tool.name][:_MOST_HITS]
+    told = "\n".join(f"{hit.handle} {hit.role}, {hit.size:,} bytes: {hit.excerpt}" for hit in hits)
+    return Answer(told or str(NoMatch()), is_error=not hits)
