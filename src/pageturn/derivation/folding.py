@@ -287,7 +287,9 @@ class Folder:
 
     def _rests(self, group: Sequence[Candidate]) -> bool:
         placed = self._journal.state.placed
-        return all(unit.first in placed and placed[unit.first].level is _POINTER for unit in group)
+        return all(
+            not unit.sizes or (unit.first in placed and placed[unit.first].level is _POINTER) for unit in group
+        )
 
     def _stand(self, placements: Iterable[Placement], forms: Mapping[int, Forms]) -> Standing:
         """What stands at these places, in order, each name told once."""
