@@ -36,11 +36,12 @@ _BODIES = msgspec.json.Decoder(Body)
 
 
 class Packed(NamedTuple):
-    """The digest of a body, the bytes of the whole message, and the blobs that hold it."""
+    """The digest of a body, the bytes of the whole message, the blobs that hold it, and the message as it will be read."""
 
     digest: str
     size: int
     blobs: Mapping[str, bytes]
+    message: Message
 
 
 def digest_of(data: bytes) -> str:
@@ -51,7 +52,7 @@ def digest_of(data: bytes) -> str:
 def pack(message: Message) -> Packed:
     """The blobs of a message. Its id and its usage are the journal's business and not part of it."""
     written = to_json(msgspec.structs.replace(message, id=None, usage=None))
-    from_json(Message, written)  # what cannot be read back is not written
+    read = from_json(Message, written)  # what cannot be read back is not written
     blobs: dict[str, bytes] = {}
     outside: list[Outside] = []
     kept = written
@@ -63,7 +64,7 @@ def pack(message: Message) -> Packed:
     body = msgspec.json.encode(Body(msgspec.Raw(kept), tuple(outside)))
     digest = digest_of(body)
     blobs[digest] = body
-    return Packed(digest, len(written), blobs)
+    return Packed(digest, len(written), blobs, read)
 
 
 def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:

@@ -1,17 +1,17 @@
 """The deriver: a session's side of derivation. What a context is asked for, and what is written when it is answered."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pageturn.bodies import digest_of
 from pageturn.calibration import Calibration
-from pageturn.checks import require_instance, require_whole
+from pageturn.checks import require_instance, require_text, require_whole
 from pageturn.derivation.context import Context
 from pageturn.derivation.folding import Terms
-from pageturn.derivation.working_set import Asked, Derived, WorkingSet
+from pageturn.derivation.working_set import ContextRequest, Derived, WorkingSet
 from pageturn.entries import BoundaryCrossed, BoundaryKind, UsageReported
-from pageturn.errors import BudgetTooSmall
+from pageturn.errors import BudgetTooSmall, InvalidInput
 from pageturn.faults import Refetch
 from pageturn.journal import Fresh
 from pageturn.messages import Message
@@ -49,17 +49,22 @@ class Deriver:
         self._reported: set[int] = set()  # pages whose damage was written down
 
     def derive(
-        self, policy: AnyPolicy, tools: Sequence[Mapping[str, Any]], model: str, budget_tokens: int | None
+        self, policy: AnyPolicy, tools: Iterable[Mapping[str, Any]], model: str, budget_tokens: int | None
     ) -> Context:
         """The context for the next call. Writes nothing."""
-        require_whole("budget_tokens", budget_tokens or 0)
+        if budget_tokens is not None:
+            require_whole("budget_tokens", budget_tokens)
+        require_text("model", model)
+        if not isinstance(tools, Iterable):
+            raise InvalidInput("tools", expected="tool definitions", got=repr(tools))
+        tools = tuple(tools)
         digest, fixed_tokens = self._count(tools)
         terms = Terms(policy, self._limit(policy, model, budget_tokens), fixed_tokens, self._recall_tool is not None)
         own = (self._recall_tool,) if self._recall_tool is not None else ()
         try:
-            self._derived = self._working_set.derive(Asked(terms, model, (*tools, *own), digest))
+            self._derived = self._working_set.derive(ContextRequest(terms, model, (*tools, *own), digest))
         except BudgetTooSmall as error:  # counted by us, where the caller means the provider's tokens
-            raise error.with_needed(self._budget_for(policy, model, error.needed_tokens)) from None
+            raise error.with_needed(self._budget_for(model, error.needed_tokens)) from None
         return self._derived.context
 
     def answered(self) -> Derived | None:
@@ -96,15 +101,21 @@ class Deriver:
         """The boundary that a long silence is: a provider has forgotten the prompt by then."""
         state = self._state
         last = state.page(state.turns[-1]) if state.turns and state.shown is not None else None
-        if last is None or state.is_cold or self._derived is not None or now - last.at < _CACHE_MICROS:
+        if last is None or state.is_cold or now - last.at < _CACHE_MICROS:
             return []
         return [Fresh(BoundaryCrossed(kind=BoundaryKind.COLD_CACHE))]
 
-    def note_fetched(self, handle: str) -> None:
-        """Write down that a model asked for a page that it did not see whole."""
-        page = page_of(self._state, handle)
-        if page is not None and not page.undone and self._state.level_of(page) < ResidencyLevel.FULL:
-            self._recorder.fault(Refetch(), page=page.seq, detail=handle)
+    def note_fetched(self, handles: Iterable[str]) -> None:
+        """Write down that a model had to ask for pages that it did not see whole."""
+        for handle in handles:
+            page = page_of(self._state, handle)
+            if page is not None and page.counts and self._state.level_of(page) < ResidencyLevel.FULL:
+                self._recorder.fault(Refetch(), page=page.seq, detail=handle)
+
+    @property
+    def most_answered(self) -> int | None:
+        """The bytes that a recall may answer without crowding out everything else: about a quarter of the last budget."""
+        return self._state.shown.budget_tokens if self._state.shown is not None else None
 
     def _note_repeats(self, page: Page) -> None:
         for repeat in self._repeats.found_in(page) if page.results else ():
@@ -128,11 +139,14 @@ class Deriver:
         """The tokens of our count that a context may have."""
         limit = policy.limit_tokens(window_of(model))
         limit = min(limit, budget_tokens) if budget_tokens else limit
-        calibrated = self._state.calibrations.get(model, Calibration()).room(limit)
-        return min(limit, max(calibrated, limit // _LEAST_CALIBRATED), self._state.most_tokens.get(model, limit))
+        return min(self._calibrated(model, limit), self._state.most_tokens.get(model, limit))
 
-    def _budget_for(self, policy: AnyPolicy, model: str, tokens: int) -> int:
-        """The smallest budget that leaves so many tokens of our count; they themselves where none does."""
-        budgets = range(tokens, _LEAST_CALIBRATED * tokens + 1)
-        at = bisect_left(budgets, tokens, key=lambda budget: self._limit(policy, model, budget))
-        return budgets[at] if at < len(budgets) else tokens
+    def _calibrated(self, model: str, tokens: int) -> int:
+        """What so many tokens of the provider are in our count; never more."""
+        room = self._state.calibrations.get(model, Calibration()).room(tokens)
+        return min(tokens, max(room, tokens // _LEAST_CALIBRATED))
+
+    def _budget_for(self, model: str, tokens: int) -> int:
+        """The smallest budget that leaves so many tokens of our count."""
+        budgets = range(tokens, _LEAST_CALIBRATED * (tokens + 1))
+        return budgets[bisect_left(budgets, tokens, key=lambda budget: self._calibrated(model, budget))]

@@ -31,6 +31,7 @@ class FoldReason(StrEnum):
     """Why the layout of old pages changed."""
 
     FULL = "full"  # the context had grown too large
+    PAYS = "pays"  # to write it anew costs less than to read on
     COLD = "cold"  # the cache was gone anyway
     CHANGED = "changed"  # something that was shown no longer holds: undone, erased, reset, another policy
 
@@ -49,6 +50,7 @@ class Fold(Closed, omit_defaults=True):
     upto: int  # the last page that it placed
     reason: FoldReason
     placed: Mapping[int, Placed]
+    forms: int = 0  # how many forms that writeback admitted it knew of
     gone: tuple[int, ...] = ()  # units that no longer stand by themselves
     lines: tuple[IndexLine, ...] = ()
 

@@ -13,7 +13,18 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pageturn.bodies import digest_of, digests, search_text, unpack
-from pageturn.entries import Entry, MessageAdded, PageErased, Pinned, RenditionAdmitted, Staged, TextReference
+from pageturn.entries import (
+    Entry,
+    Fold,
+    MessageAdded,
+    PageErased,
+    Pinned,
+    RenditionAdmitted,
+    Shown,
+    Staged,
+    TextReference,
+    TurnTaken,
+)
 from pageturn.errors import Conflict, StoreError
 from pageturn.handles import parse
 from pageturn.messages import Message
@@ -32,6 +43,7 @@ class Fresh(NamedTuple):
     entry: Entry
     blobs: Mapping[str, bytes] = {}
     text: str | None = None
+    message: Message | None = None  # as it will be read, so that nobody's later change to what was given matters
 
 
 class Journal:
@@ -62,7 +74,7 @@ class Journal:
         documents: list[Document] = []
         references: list[tuple[int, str]] = []
         applied: list[Entry] = []
-        for seq, (entry, brought, text) in enumerate(fresh, start=self.head + 1):
+        for seq, (entry, brought, text, _) in enumerate(fresh, start=self.head + 1):
             body = to_json(entry)
             # What cannot be read back is not written. A page is made of a message that was read back already.
             applied.append(entry if isinstance(entry, MessageAdded) else from_json(Entry, body))
@@ -155,8 +167,8 @@ class Journal:
         text = search_text(message) if message is not None else None
         losses = [Loss(self._owner(page.seq), page.seq, (page.digest, *inner), text)]
         for record, entry in self.entries(after=page.seq):
-            if (digest := _text_about(page, entry)) is not None:
-                losses.append(Loss(self._owner(record.seq), record.seq, (digest,)))
+            if told := tuple(_texts_about(page, entry)):
+                losses.append(Loss(self._owner(record.seq), record.seq, told))
         return losses
 
     def _owner(self, seq: int) -> str:
@@ -191,16 +203,17 @@ def lineage(store: Store, row: SessionRow) -> list[Span]:
     return spans[::-1]
 
 
-def _text_about(page: Page, entry: Entry) -> str | None:
-    """The blob of an entry that holds words made of a page's."""
+def _texts_about(page: Page, entry: Entry) -> Iterator[str]:
+    """The blobs of an entry that hold words made of a page's."""
     match entry:
         case Pinned(page=page.seq, structured=TextReference(digest=digest)):
-            return digest
+            yield digest
         case RenditionAdmitted(first=first, last=last, digest=digest) if first <= page.seq <= last:
-            return digest
+            yield digest
         case Staged(proposal=proposal, value=digest) if _rests_on(page, proposal):
-            return digest
-    return None
+            yield digest
+        case TurnTaken(shown=Shown(fold=Fold(lines=lines))):
+            yield from (line.folders for line in lines if line.folders and line.first <= page.seq <= line.last)
 
 
 def _rests_on(page: Page, proposal: Proposal) -> bool:

@@ -39,6 +39,7 @@ class IndexLine(Closed):
 
     first: int
     last: int
+    turn: int = 0  # of the fold that made it
     sealed: bool = False
     folders: str | None = None  # the blob that says which folders its calls were about
 
@@ -98,10 +99,11 @@ class Layout(NamedTuple):
 
 
 class Growth(NamedTuple):
-    """How a context has grown: what it takes, what of it the last fold left standing, and in how many turns the rest came."""
+    """How a context has grown: what it takes with its tools, what the last fold left standing, and what came since in how many turns."""
 
     tokens: int
     standing_tokens: int
+    grown_tokens: int
     turns: int
     is_cold: bool = False  # whether the provider has forgotten the prompt anyway
 
@@ -154,7 +156,7 @@ def _run(frame: Frame, run: Sequence[Candidate]) -> Iterator[Placement]:
     if not run:
         return
     are_near = all(unit.sizes for unit in run)
-    line = IndexLine(run[0].first, max(unit.last for unit in run))
+    line = IndexLine(run[0].first, max(unit.last for unit in run))  # the fold says since when
     tokens = frame.line_tokens(line) if len(run) > 1 or not are_near else None
     if are_near and (tokens is None or sum(unit.sizes[unit.cheapest] for unit in run) <= tokens):
         for unit in run:

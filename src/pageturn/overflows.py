@@ -9,18 +9,23 @@ _TOO_LONG = (
     ("prompt too long",),
     ("input is too long",),
     ("context_length_exceeded",),
-    ("context length",),
+    ("context length", "exceed"),
+    ("context length", "resulted in"),
     ("maximum context",),
-    ("context window",),
+    ("exceeds the context window",),
+    ("exceed context limit",),
+    ("available context size",),
+    ("prompt token count", "exceeds"),
+    ("input tokens exceed",),
     ("exceeds the maximum number of tokens",),
     ("input token count", "exceeds"),
-    ("tokens", "maximum", "prompt"),
     ("request_too_large",),
-    ("too many tokens",),
 )
+_OTHERS = ("rate limit", "rate_limit", "per minute", "per day", "quota", "unknown parameter")
 _NUMBER = r"(\d[\d,_]{2,})"
 _SIZES = (  # what was sent, and what may be
     re.compile(rf"{_NUMBER} tokens? > {_NUMBER}"),
+    re.compile(rf"prompt token count of {_NUMBER} exceeds the limit of {_NUMBER}"),
     re.compile(rf"input token count \(?{_NUMBER}\)? exceeds the maximum number of tokens allowed \(?{_NUMBER}"),
 )
 _SIZES_TURNED = (  # what may be, and what was sent
@@ -48,7 +53,7 @@ class Overflow(NamedTuple):
 def read_overflow(error: object) -> Overflow | None:
     """What an error says about the length of the prompt; None where it is about something else."""
     words = " ".join(f"{getattr(error, 'code', '')} {getattr(error, 'body', '')} {error}".lower().split())
-    if not any(all(part in words for part in parts) for parts in _TOO_LONG):
+    if any(other in words for other in _OTHERS) or not any(all(part in words for part in parts) for parts in _TOO_LONG):
         return None
     for pattern in _SIZES:
         if (found := pattern.search(words)) is not None:

@@ -149,6 +149,11 @@ class Page(Open, kw_only=True):
     erased: bool = False
 
     @property
+    def counts(self) -> bool:
+        """Whether the page is neither undone nor erased."""
+        return not self.undone and not self.erased
+
+    @property
     def handle(self) -> str:
         """The name by which the page is asked for."""
         return handles.handle(self.seq, self.check)

@@ -30,7 +30,7 @@ class Pager(NamedTuple):
         if message.id is not None:
             require_text("$.id", message.id)
         seq = self.journal.head + 1 + ahead
-        digest, size, blobs = pack(message)
+        digest, size, blobs, read = pack(message)
         page = Page(
             seq=seq,
             check=check_of(self.journal.row.key, seq, digest),
@@ -49,7 +49,7 @@ class Pager(NamedTuple):
                 for result in message.tool_results
             ),
         )
-        return Fresh(MessageAdded(page=page), blobs, search_text(message))
+        return Fresh(MessageAdded(page=page), blobs, search_text(message), read)
 
     def constraint(self, text: str, structured: str | None) -> list[Fresh]:
         """A text as a pinned page."""

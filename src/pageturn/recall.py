@@ -131,10 +131,10 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
     if message is None:
         return Denied("erased")
     data = search_text(message).encode()
-    start = min(start, len(data))
+    start = _boundary(data, min(start, len(data)))
     end = len(data) if length is None else min(len(data), start + length)
-    # A cut inside a character would not be text: leave the broken ends out.
-    text = data[start:end].decode("utf-8", "ignore")
+    end = _boundary(data, end) if end < len(data) else end
+    text = data[start:end].decode()
     state = journal.state
     return Resolved(
         handle=handle,
@@ -149,6 +149,13 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
         tool=state.tool_of(page),
         digest=page.digest,
     )
+
+
+def _boundary(data: bytes, at: int) -> int:
+    """The first place from here on at which a character begins: a cut inside one would not be text."""
+    while at < len(data) and data[at] & 0xC0 == 0x80:
+        at += 1
+    return at
 
 
 def resolve_range(journal: Journal, text: str) -> tuple[Resolved, ...] | AnyFault:
@@ -173,7 +180,7 @@ def pages_between(state: SessionState, text: str) -> tuple[Page, ...] | NoMatch:
     if first is None or last is None:
         return NoMatch()
     between = state.pages[state.after(first.seq - 1) : state.after(last.seq)]
-    return tuple(page for page in between if not page.undone and not page.erased) or NoMatch()
+    return tuple(page for page in between if page.counts) or NoMatch()
 
 
 def page_of(state: SessionState, handle: str) -> Page | None:
@@ -185,7 +192,7 @@ def page_of(state: SessionState, handle: str) -> Page | None:
 
 def _hit(journal: Journal, found: Found, query: str, see_internal: Callable[[Journal], bool]) -> Hit | None:
     page = journal.state.page(found.seq)
-    if page is None or page.undone or page.erased:
+    if page is None or not page.counts:
         return None
     if page.visibility == Visibility.INTERNAL and not see_internal(journal):
         return None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from pageturn.checks import require_text, require_whole
+from pageturn.checks import require_finite, require_text
 from pageturn.errors import InvalidInput
 from pageturn.faults import AnyFault, Fault, NoMatch
 from pageturn.handles import parse_range
@@ -20,17 +20,18 @@ _DESCRIPTION = (
 
 _LISTED = 120  # bytes of each page in a list of pages
 _MOST_HITS = 5
+_LEAST = 200  # bytes of an answer that are of any use
 
 
 class RecallTool(Closed):
     """The tool as the model sees it, and how much it answers at a time."""
 
     name: str = "recall"
-    most_chars: int = 12_000
+    most_bytes: int = 12_000
 
     def __post_init__(self) -> None:
         require_text("$.name", self.name)
-        require_whole("$.most_chars", self.most_chars)
+        require_finite("$.most_bytes", self.most_bytes, at_least=_LEAST)
 
     @property
     def description(self) -> str:
@@ -45,7 +46,7 @@ class RecallTool(Closed):
             "properties": {
                 "handle": {"type": "string", "description": "p12-abcd or p3-abcd..p9-efgh"},
                 "query": {"type": "string"},
-                "start": {"type": "integer", "minimum": 0},
+                "start": {"type": "integer", "minimum": 0, "description": "bytes into a page, or pages into a range"},
             },
         }
 
@@ -71,7 +72,7 @@ def _names(tool: Mapping[str, Any]) -> Iterator[Any]:
             yield fields.get("name")
 
 
-class Asked(Closed):
+class RecallRequest(Closed):
     """What a call of the tool asks for."""
 
     handle: str = ""
@@ -79,7 +80,7 @@ class Asked(Closed):
     start: int = 0
 
     @classmethod
-    def of(cls, call: ToolCall) -> "Asked":
+    def of(cls, call: ToolCall) -> "RecallRequest":
         """Read the arguments of a call; what is not as it should be counts as left out."""
         value = call.parsed
         given = value if isinstance(value, dict) else {}
@@ -93,6 +94,7 @@ class Answer(Closed):
 
     text: str
     is_error: bool = False
+    given: tuple[str, ...] = ()  # the handles of the pages whose words it gave
 
 
 class Source(Protocol):
@@ -105,44 +107,50 @@ class Source(Protocol):
     def pages_between(self, handles: str) -> Sequence[Page] | AnyFault: ...
 
 
-def answer(tool: RecallTool, asked: Asked, source: Source) -> Answer:
-    """What the model gets for a call of the tool; never more than it takes at a time, and it says where to go on."""
+def answer(tool: RecallTool, asked: RecallRequest, source: Source, most_bytes: int | None = None) -> Answer:
+    """What the model gets for a call of the tool: not much more than it takes at a time, and it says where to go on."""
+    if most_bytes is not None and most_bytes < tool.most_bytes:
+        tool = RecallTool(name=tool.name, most_bytes=max(most_bytes, _LEAST))
     if not asked.handle and not asked.query:
         return Answer("give a handle such as p12-abcd, a range of two handles, or a query", is_error=True)
     if not asked.handle:
         return _found(tool, source.recall(asked.query, limit=4 * _MOST_HITS))
     if parse_range(asked.handle) is not None:
         return _range(tool, asked, source)
-    return _page(asked, source.resolve(asked.handle, start=asked.start, length=tool.most_chars))
+    return _page(asked, source.resolve(asked.handle, start=asked.start, length=tool.most_bytes))
 
 
-def _page(asked: Asked, outcome: Resolved | AnyFault) -> Answer:
+def _page(asked: RecallRequest, outcome: Resolved | AnyFault) -> Answer:
     if isinstance(outcome, Fault):
         return Answer(f"{asked.handle}: {outcome}", is_error=True)
+    if not outcome.text:
+        return Answer(f"{asked.handle}: nothing beyond byte {outcome.size:,}", is_error=True)
     left = outcome.size - outcome.end
     more = f"\n[{left:,} more bytes; go on with start {outcome.end}]" if left else ""
-    return Answer(f"{outcome.text}{more}")
+    return Answer(f"{outcome.text}{more}", given=(asked.handle,))
 
 
-def _range(tool: RecallTool, asked: Asked, source: Source) -> Answer:
+def _range(tool: RecallTool, asked: RecallRequest, source: Source) -> Answer:
     """The pages of a range whole where they fit, or else a list of them."""
     pages = source.pages_between(asked.handle)
     if isinstance(pages, Fault):
         return Answer(f"{asked.handle}: {pages}", is_error=True)
     left = list(pages[asked.start :])
-    whole = sum(page.size for page in left) <= tool.most_chars
+    whole = sum(page.size for page in left) <= tool.most_bytes
     told: list[str] = []
-    room = tool.most_chars
+    room = tool.most_bytes
     for at, page in enumerate(left):
         outcome = source.resolve(page.handle, length=None if whole else _LISTED)
         text = str(outcome) if isinstance(outcome, Fault) else outcome.text
-        words = text if whole else f"{page.size:,} bytes: {' '.join(text.split())}"
-        told.append(f"{page.handle} {page.role}{chr(10) if whole else ', '}{words}")
-        room -= len(told[-1]) + 1
-        if room < 0 and at + 1 < len(left):
-            told.append(f"[{len(left) - at - 1:,} more pages; go on with start {asked.start + at + 1}]")
+        words = f"\n{text}" if whole else f", {page.size:,} bytes: {' '.join(text.split())}"
+        line = f"{page.handle} {page.role}{words}"
+        room -= len(line.encode()) + 1
+        if room < 0 and told:
+            told.append(f"[{len(left) - at:,} more pages; go on with start {asked.start + at}]")
             break
-    return Answer("\n".join(told) or "no pages there", is_error=not told)
+        told.append(line)
+    given = tuple(page.handle for page in left) if whole else ()
+    return Answer("\n".join(told) or f"{asked.handle}: no pages beyond {len(pages):,}", not told, given)
 
 
 def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:
@@ -150,5 +158,7 @@ def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:
     if isinstance(outcome, Fault):
         return Answer(str(outcome), is_error=True)
     hits = [hit for hit in outcome.hits if hit.tool != tool.name][:_MOST_HITS]
-    told = "\n".join(f"{hit.handle} {hit.role}, {hit.size:,} bytes: {hit.excerpt}" for hit in hits)
-    return Answer(told or str(NoMatch()), is_error=not hits)
+    lines = [f"{hit.handle} {hit.role}, {hit.size:,} bytes: {hit.excerpt}" for hit in hits]
+    while len(lines) > 1 and sum(len(line.encode()) + 1 for line in lines) > tool.most_bytes:
+        lines.pop()
+    return Answer("\n".join(lines) or str(NoMatch()), is_error=not hits)

@@ -28,7 +28,8 @@ class Repeats:
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self._calls: dict[str, CallReference] = {}  # by id; some vendors use one twice, and then the newest counts
-        self._results: dict[str, tuple[int, CallReference]] = {}  # by the digest of the content
+        self._by_call: dict[tuple[str, str], tuple[int, str]] = {}  # the page and the content of a call's last result
+        self._by_content: dict[str, tuple[int, tuple[str, str]]] = {}  # the last page of a content, and its call
         self._taken = 0
 
     def found_in(self, page: Page) -> list[Repeat]:
@@ -43,12 +44,18 @@ class Repeats:
         self._calls |= {call.id: call for call in page.calls}
         for result in page.results:
             call = self._calls.get(result.call)
-            if call is None:
-                continue
-            before = self._results.get(result.content)
-            earlier = self._state.page(before[0]) if before is not None else None
-            if before is not None and earlier is not None and not earlier.undone and not earlier.erased:
-                is_same = (call.name, call.arguments) == (before[1].name, before[1].arguments)
-                if is_same or page.tokens >= _TRIVIAL:
-                    yield Repeat(DuplicateTool() if is_same else Refetch(), earlier, call.name)
-            self._results[result.content] = (page.seq, call)
+            if call is not None:
+                key = (call.name, call.arguments)
+                yield from self._compare(page, result.content, key)
+                self._by_call[key] = (page.seq, result.content)
+                self._by_content[result.content] = (page.seq, key)
+
+    def _compare(self, page: Page, content: str, call: tuple[str, str]) -> Iterator[Repeat]:
+        last, by = self._by_call.get(call), self._by_content.get(content)
+        fault: DuplicateTool | Refetch | None = None
+        if last is not None and last[1] == content:
+            before, fault = self._state.page(last[0]), DuplicateTool()
+        elif by is not None and by[1] != call and page.tokens >= _TRIVIAL:
+            before, fault = self._state.page(by[0]), Refetch()
+        if fault is not None and before is not None and before.counts:
+            yield Repeat(fault, before, call[0])

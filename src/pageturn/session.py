@@ -33,8 +33,7 @@ from pageturn.plans import Plan
 from pageturn.policies import AnyPolicy, Paged
 from pageturn.proposals import MEMORY, Proposal
 from pageturn.recall import Recalled, Reranker, Resolved
-from pageturn.recall_tool import Asked as RecallRequest
-from pageturn.recall_tool import RecallTool, answer
+from pageturn.recall_tool import RecallRequest, RecallTool, answer
 from pageturn.recorder import Recorder
 from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.settling import staged
@@ -219,15 +218,15 @@ class Session:
             fresh.append(Fresh(e.UsageReported(usage=usage)))
         self._recorder.write(fresh)
         pages = tuple(each.entry.page for each in fresh if isinstance(each.entry, e.MessageAdded))
-        self._deriver.take_in(pages, messages, derived)
+        self._deriver.take_in(pages, [each.message for each in fresh if each.message is not None], derived)
         return pages[0] if len(pages) == 1 else pages
 
     def derive(
-        self, tools: Sequence[Mapping[str, Any]] = (), *, model: str | None = None, budget_tokens: int | None = None
+        self, tools: Iterable[Mapping[str, Any]] = (), *, model: str | None = None, budget_tokens: int | None = None
     ) -> Context:
         """What the next call gets, within the least of this budget, the policy's and what the model takes. Writes nothing."""
         self._recorder.require_open()
-        return self._deriver.derive(self.policy, tools, model or self._model, budget_tokens)
+        return self._deriver.derive(self.policy, tools, self._model if model is None else model, budget_tokens)
 
     def answer(self) -> bool:
         """Answer the model's calls of the recall tool. True if it called nothing else, so that it can go on at once."""
@@ -241,9 +240,9 @@ class Session:
         ours = [call for call in calls if call.name == self._recall_tool.name]
         results = []
         for call in ours:
-            told = answer(self._recall_tool, RecallRequest.of(call), self)
+            told = answer(self._recall_tool, RecallRequest.of(call), self, self._deriver.most_answered)
             results.append(tool_result(call, told.text, is_error=told.is_error))
-            self._deriver.note_fetched(RecallRequest.of(call).handle)
+            self._deriver.note_fetched(told.given)
         if results:
             self.append(*results)
         return bool(ours) and len(ours) == len(calls)

@@ -70,13 +70,14 @@ class SessionState(msgspec.Struct):
     folded: int = 0  # the last page that the last fold placed
     folds: list[int] = []  # the turn of each fold
     forms_folded: int = 0  # how many admitted forms the last fold knew of
+    promises: int = 0  # how often something was pinned or unpinned
     changes: int = 0  # how often something that was shown no longer held
     changes_folded: int = 0  # how many of those the last fold knew of
     is_cold: bool = False  # the cache was gone before the coming turn
     seen: int = 0  # the last page that a model was shown
     shown: e.Shown | None = None  # what it was shown last
     fetched: dict[int, int] = {}  # how often a page had to be fetched again
-    asked: set[int] = set()  # those that were since the last fold
+    fetched_since_fold: set[int] = set()
     calibrations: dict[str, Calibration] = {}  # by model
     most_tokens: dict[str, int] = {}  # by model: what a provider that refused a prompt left us
     next_txn: int = 0
@@ -122,7 +123,11 @@ class SessionState(msgspec.Struct):
 
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
-        return (page for page in self.pages if not page.undone and not page.erased)
+        return (page for page in self.pages if page.counts)
+
+    def between(self, first: int, last: int) -> list[Page]:
+        """The pages that count, from one number to another."""
+        return [page for page in self.pages[self.after(first - 1) : self.after(last)] if page.counts]
 
     def turn_of(self, page: Page) -> int:
         """The turn, counted from 1, that a page belongs to: the one that it led to, or that produced it."""
@@ -180,6 +185,10 @@ class SessionState(msgspec.Struct):
         return placed.level if placed is not None else ResidencyLevel.POINTER
 
 
+_NEARLY = 0.8  # of what a provider left us; a prompt that large tells that it may be more
+_LIFTS = 20  # and then a twentieth more
+
+
 def apply(state: SessionState, seq: int, entry: e.Entry) -> None:
     """Take one more entry into account; entries come in order, and none is left out."""
     assert seq == state.head + 1, f"entry {seq} after {state.head}"
@@ -198,16 +207,24 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     state.turns.append(entry.page)
     state.usage = entry.usage or state.usage
     state.is_cold = False
-    state.seen = entry.shown.upto if entry.shown else entry.page
     if entry.shown is None:
+        state.seen = entry.page if state.shown is None else state.seen
         return
+    state.seen = entry.shown.upto
     state.shown = entry.shown
-    if entry.usage is not None and entry.usage.input_tokens:
-        known = state.calibrations.get(entry.shown.model, Calibration())
-        observed = known.observe(counted=entry.shown.tokens, reported=entry.usage.input_tokens)
-        state.calibrations[entry.shown.model] = observed
+    _learn(state, entry.shown, entry.usage)
     if entry.shown.fold is not None:
         _fold(state, entry.shown.fold)
+
+
+def _learn(state: SessionState, shown: e.Shown, usage: Usage | None) -> None:
+    """What an accepted prompt says: how the provider counts, and that the next one may be a little larger."""
+    if usage is not None and usage.input_tokens and shown.tokens:
+        known = state.calibrations.get(shown.model, Calibration())
+        state.calibrations[shown.model] = known.observe(counted=shown.tokens, reported=usage.input_tokens)
+    most = state.most_tokens.get(shown.model)
+    if most is not None and shown.tokens > _NEARLY * most:
+        state.most_tokens[shown.model] = most + most // _LIFTS
 
 
 def _fold(state: SessionState, fold: e.Fold) -> None:
@@ -217,14 +234,15 @@ def _fold(state: SessionState, fold: e.Fold) -> None:
     state.lines = list(fold.lines)
     state.folded = fold.upto
     state.folds.append(state.turn)
-    state.asked.clear()
+    state.fetched_since_fold.clear()
     state.changes_folded = state.changes
-    state.forms_folded = len(state.renditions)
+    state.forms_folded = fold.forms
 
 
 def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
-    state.usage = entry.usage
-    if entry.most_tokens is not None and entry.usage.model is not None:
+    if entry.most_tokens is None:
+        state.usage = entry.usage
+    elif entry.usage.model is not None:
         state.most_tokens[entry.usage.model] = entry.most_tokens
 
 
@@ -237,12 +255,14 @@ def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
     state.pins.pop(entry.page, None)
     _promise_changed(state, entry.page)
     if entry.page in state.spared:
+        state.changes += 1
         state.spared.discard(entry.page)
         _undo(state, state.after(entry.page) - 1)
 
 
 def _promise_changed(state: SessionState, page: int) -> None:
     """A page that stands in words of ours, or in a line, cannot wait for its new promise until the next fold."""
+    state.promises += 1
     placed = state.placed.get(page)
     if page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL):
         state.changes += 1
@@ -290,7 +310,7 @@ def _fault(state: SessionState, seq: int, entry: e.Faulted) -> None:
     state.faults.append(FaultRecord(seq, entry))
     if isinstance(entry.fault, DuplicateTool | Refetch) and entry.page is not None:
         state.fetched[entry.page] = state.fetched.get(entry.page, 0) + 1
-        state.asked.add(entry.page)
+        state.fetched_since_fold.add(entry.page)
 
 
 def _boundary(state: SessionState, _: int, entry: e.BoundaryCrossed) -> None:

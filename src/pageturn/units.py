@@ -10,13 +10,16 @@ T = TypeVar("T")
 Unit = tuple[Page, ...]
 
 
+_LATEST = 64  # entries of the journal; a result that comes later than that after its unit stands by itself
+
+
 def units_of(pages: Iterable[Page]) -> list[Unit]:
-    """The pages as units, in the order in which each begins. A result belongs to the newest call of its id."""
+    """The pages as units, in the order in which each begins. A result belongs to the newest call of its id, if it is not very late."""
     units: list[list[Page]] = []
     waiting: dict[str, list[Page]] = {}  # the id of a call -> the unit that it is in
     for page in pages:
         unit = next((waiting[result.call] for result in page.results if result.call in waiting), None)
-        if unit is None:
+        if unit is None or page.seq - unit[-1].seq > _LATEST:
             unit = []
             units.append(unit)
         unit.append(page)

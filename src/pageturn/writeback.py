@@ -112,7 +112,7 @@ def _provenance(proposal: Proposal, ground: Ground) -> p.ProvenanceFail | None:
         return p.ProvenanceFail("no evidence is given")
     for handle in proposal.evidence:
         page = ground.page(handle)
-        if page is None or page.undone or page.erased:
+        if page is None or not page.counts:
             return p.ProvenanceFail(f"{handle!r} resolves to no page that counts")
     if proposal.field in _LEVELS and proposal.field != "summary" and len(proposal.evidence) != 1:
         return p.ProvenanceFail(f"{proposal.field} is the form of one page, got {len(proposal.evidence)} handles")
@@ -151,7 +151,7 @@ def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | No
         return _mergeable(proposal, field_value(field, ground.value)) if field else None
     pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
     first, last = min(page.seq for page in pages), max(page.seq for page in pages)
-    covered = [page for page in ground.state.pages if first <= page.seq <= last and not page.undone and not page.erased]
+    covered = [page for page in ground.state.pages if first <= page.seq <= last and page.counts]
     tokens, written = sum(page.tokens for page in covered), ground.count(proposal.value)
     if proposal.field == "summary":
         rules = [page.handle for page in covered if ground.state.kind(page).is_rule]

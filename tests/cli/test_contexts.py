@@ -427,7 +427,7 @@ def test_what_only_a_summary_stands_for_is_told(tmp_path):
     session.derive()
     session.append(pt.assistant("third"))
     session.close()
-    assert moves(run("diff", file))[0][2:] == ["full", "summary", "room"]
+    assert moves(run("diff", file))[0][2:] == ["full", "summary", "covered"]
     assert f"  only a summary stands for it: {summary.handle}" in run("why", file, one.handle).stdout.splitlines()
 
 

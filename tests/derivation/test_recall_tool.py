@@ -40,8 +40,8 @@ def test_a_handle_gives_the_original_words(session):
 
 
 def test_a_long_page_is_given_in_pieces_that_say_where_to_go_on():
-    session = open_session(recall=pt.RecallTool(most_chars=100))
-    words = " ".join(f"word{n}" for n in range(60))
+    session = open_session(recall=pt.RecallTool(most_bytes=200))
+    words = " ".join(f"word{n} 漢字" for n in range(60))
     page = session.append(pt.user(words))
     pieces, start = [], 0
     for number in range(20):

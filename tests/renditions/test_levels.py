@@ -64,7 +64,7 @@ def test_rules_get_no_guessed_form():
     assert list(sizes(unit(rules), PageKind.BOOTSTRAP, COUNTER, Vocabulary())) == [ResidencyLevel.FULL]
 
 
-def test_compressed_keeps_calls_and_pairs_and_drops_thinking():
+def test_compressed_keeps_calls_with_their_thinking_and_pairs():
     call = pt.ToolCall(id="c", name="write", arguments='{"content": "' + "x" * 5_000 + '"}')
     thought = pt.Thinking(text="hm " * 500, signature="s")
     asked, answered = render(
@@ -73,7 +73,9 @@ def test_compressed_keeps_calls_and_pairs_and_drops_thinking():
         Vocabulary(),
     )
     assert asked.tool_calls == (call,)
-    assert [type(part) for part in asked.content] == [pt.Text, pt.ToolCall]
+    assert [type(part) for part in asked.content] == [pt.Thinking, pt.Text, pt.ToolCall]
+    (alone,) = render(unit(pt.assistant(thought, "word " * 300)), ResidencyLevel.COMPRESSED, Vocabulary())
+    assert [type(part) for part in alone.content] == [pt.Text]
     assert answered.tool_results[0].tool_call_id == "c"
     assert answered.tool_results[0].is_error
     assert len(answered.tool_results[0].content) < 2_000

@@ -38,6 +38,7 @@ _COLOURS = {
 }
 _BECAUSE = {
     FoldReason.FULL: "the context had grown too large",
+    FoldReason.PAYS: "writing it anew costs less than reading on",
     FoldReason.COLD: "the cache was gone anyway",
     FoldReason.CHANGED: "something that was shown no longer holds",
 }
@@ -91,7 +92,7 @@ def show_context(console: Console, look: Look, rows: int) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("pages", no_wrap=True)
     table.add_column("kind", no_wrap=True)
-    table.add_column("role")
+    table.add_column("role", min_width=len("assistant"))
     table.add_column("level", no_wrap=True)
     table.add_column("tokens", justify="right", no_wrap=True)
     table.add_column("", max_width=_BAR_WIDTH)  # what a narrow terminal has no room for is taken from the bar
@@ -314,7 +315,7 @@ def _stood(state: SessionState, unit: Unit) -> Stood:
     if first > state.folded:
         return Stood(unit, str(ResidencyLevel.FULL), Why.NEW)
     placed = state.placed.get(first)  # without one, and without pointers, only the summary of a reset stands for it
-    return Stood(unit, str(placed.level), placed.why) if placed is not None else Stood(unit, "summary", Why.ROOM)
+    return Stood(unit, str(placed.level), placed.why) if placed is not None else Stood(unit, "summary", Why.COVERED)
 
 
 # -- words
@@ -322,7 +323,7 @@ def _stood(state: SessionState, unit: Unit) -> Stood:
 
 def _covered(state: SessionState, line: IndexLine) -> list[Page]:
     pages = state.pages[state.after(line.first - 1) : state.after(line.last)]
-    return [page for page in pages if not page.undone and not page.erased]
+    return [page for page in pages if page.counts]
 
 
 def _named(pages: Sequence[Page]) -> str:

@@ -35,11 +35,13 @@ class Explanation(msgspec.Struct, frozen=True):
     level: ResidencyLevel
     why: Why
     tokens: int  # of the unit or the line that it stands in
-    since_turn: int | None  # of the fold that put it there; None since it came, or where nobody knows
+    since_turn: int | None  # of the fold that put it there; None if it stands there since it came
     line: str | None  # the range of the index line that it stands in
     raising: Mapping[ResidencyLevel, int]  # the tokens that each higher level would take more
 
     def __str__(self) -> str:
+        if self.why is Why.COVERED:
+            return f"{self.handle} stands nowhere by itself: {_REASONS[self.why]}"
         place = f"in the index line {self.line}" if self.line else f"at {self.level}, {self.tokens:,} tokens"
         since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
         dearer = ", ".join(f"{level} +{tokens:,}" for level, tokens in self.raising.items())
@@ -78,13 +80,12 @@ class View(NamedTuple):
     def layout(self, tokens: int, budget_tokens: int) -> Layout:
         """Where everything stands."""
         state = self.journal.state
-        tail = state.pages[state.after(self.folded) : state.after(self.upto)]
-        new = [self.placement(page) for page in tail if not page.undone and not page.erased]
+        new = [self.placement(page) for page in state.between(self.folded + 1, self.upto)]
         return Layout((*self.standing.placements, *new), tokens, budget_tokens, self.needed_tokens)
 
 
 class Context(msgspec.Struct, frozen=True):
-    """What the next call gets."""
+    """What the next call gets. `layout` and `explain` look into the journal, so they hold until something is undone or erased."""
 
     messages: tuple[Message, ...]
     tools: tuple[Mapping[str, Any] | RecallTool, ...]
@@ -114,7 +115,7 @@ class Context(msgspec.Struct, frozen=True):
         """Why a page stands as it does, since when, and what it would cost to raise it."""
         state = self.view.journal.state
         page = page_of(state, handle)
-        if page is None or page.undone or page.erased or page.seq > self.view.upto:
+        if page is None or not page.counts or page.seq > self.view.upto:
             raise InvalidInput("handle", expected="the handle of a page that this context is made of", got=repr(handle))
         placement = self.view.placement(page)
         line = placement.line
@@ -142,19 +143,23 @@ def placement_of(state: SessionState, placements: Sequence[Placement], page: Pag
             if placement.line is not None or any(each.seq == page.seq for each in unit):
                 return placement
     summary = state.page(state.resets[-1]) if state.resets and page.seq < state.resets[-1] else None
-    assert summary is not None, f"{page.handle} stands nowhere"
+    if summary is None:
+        raise InvalidInput("handle", expected="a page of a context that still holds", got=page.handle)
     # Without pointers, only the summary stands for what it covers.
-    return placement_of(state, placements, summary)._replace(why=Why.COVERED)
+    return placement_of(state, placements, summary)._replace(level=ResidencyLevel.POINTER, why=Why.COVERED)
 
 
 def _range(state: SessionState, line: IndexLine) -> str:
-    pages = state.pages[state.after(line.first - 1) : state.after(line.last)]
-    live = [page for page in pages if not page.undone and not page.erased]
-    return f"{live[0].handle}..{live[-1].handle}"
+    pages = state.between(line.first, line.last)
+    return f"{pages[0].handle}..{pages[-1].handle}"
 
 
 def unit_of(state: SessionState, placement: Placement) -> Unit:
     """The unit that a placement is for."""
-    pages = state.pages[state.after(placement.first - 1) : state.after(placement.last)]
-    live = (page for page in pages if not page.undone and not page.erased)
-    return next(unit for unit in units_of(live) if unit[0].seq == placement.first)
+    units = units_of(state.between(placement.first, placement.last))
+    unit = next((unit for unit in units if unit[0].seq == placement.first), None)
+    if unit is None:
+        raise InvalidInput(
+            "context", expected="one whose pages still count", got=f"a unit at {placement.first} that is gone"
+        )
+    return unit

@@ -1,7 +1,7 @@
 """Folding: the moment when the layout of old pages changes. The units of a session, at the levels that its policy chooses.
 
-A fold looks at the pages that no sealed line covers, and of those only so far back that they could matter within the budget; so
-its cost is bounded by the budget and not by the history.
+A fold looks at the pages that no sealed line covers, and of those only at the newest few thousand; so its cost does not grow with the
+history, except where there is no recall tool and nothing may be sealed.
 """
 
 from bisect import bisect_left, bisect_right
@@ -12,9 +12,11 @@ from hashlib import blake2b
 from itertools import takewhile
 from typing import NamedTuple
 
+import msgspec
+
 from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
-from pageturn.derivation.laws import enforce, floors, promised
+from pageturn.derivation.laws import enforce, lowest_levels, promised
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.journal import Journal
 from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
@@ -26,10 +28,14 @@ from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
 from pageturn.units import Unit, entangled, unanswered, units_of
 
+# What lies further back stands in index lines, whatever it says: more than any window holds even as pointers, and as much text as
+# can be read in some seconds when a long session is derived for the first time. Not a share of the budget, so that what is needed
+# does not depend on what is there.
 _REACH = 2_000  # units
-_REACH_TOKENS = 4_000_000  # what lies further back stands in index lines, whatever it says
+_REACH_TOKENS = 4_000_000
 _ABANDONED = 32  # turns after which nobody waits for a result any more
 _SEALED_FROM = 8  # units that stand in a line for the second time
+_BINDING = frozenset((Why.RULE, Why.PLAN, Why.TASK, Why.OPEN))
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 
 
@@ -65,7 +71,7 @@ class Folded(NamedTuple):
     blobs: Mapping[str, bytes]
 
 
-class Folder:
+class FoldMaker:
     """Makes the folds of one journal."""
 
     def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers) -> None:
@@ -84,7 +90,7 @@ class Folder:
         self.forms.among = state.forms_folded
         pages = (page for page in _outside(state, state.lines) if page.seq <= state.folded)
         units = units_of(pages)
-        placements = [Placement(line.first, line.last, _POINTER, 0, line=line) for line in state.lines]
+        placements = [_of_line(line) for line in state.lines]
         forms: dict[int, Forms] = {}
         for unit in sorted(units, key=lambda unit: unit[-1].seq):
             if (placed := state.placed.get(unit[0].seq)) is not None:  # else only a summary stands for it
@@ -97,7 +103,7 @@ class Folder:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
         self.forms.among = len(state.renditions)
-        sealed = list(_still_sealed(state, task))
+        sealed = list(_still_sealed(state, task)) if terms.can_point else []
         units = units_of(_outside(state, sealed))
         forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
         candidates = list(self._candidates(terms, units, forms, task))
@@ -107,31 +113,49 @@ class Folder:
             budget_tokens=terms.budget_tokens,
             fixed_tokens=terms.fixed_tokens,
             needed_tokens=0,
-            line_tokens=lambda line: self._lines.tokens(self._told(line, folders)),
+            line_tokens=lambda line: self._lines.tokens(self._with_folders(line, folders)),
             handle=lambda first: _page(state, first).handle,
             can_point=terms.can_point,
             is_pressed=reason is not FoldReason.CHANGED or _whole(candidates) > terms.budget_tokens,
             groups=_groups(candidates),
             is_running=state.shown is not None,
         )
-        lowest = self._stand(self._with_lines(lay_out(frame, floors(frame)), candidates, folders, seal=False), forms)
+        lowest = self._stand(
+            self._with_lines(lay_out(frame, lowest_levels(frame)), candidates, folders, seal=False), forms
+        )
         frame = frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens)
         layout, standing = self._planned(terms, self._thrifty(frame, forms), forms, folders)
         if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
             layout, standing = self._planned(terms, frame, forms, folders)
-        placements = [self._dated(placement) for placement in layout.placements]
-        standing = standing._replace(placements=tuple(placements))
-        lines = tuple(placement.line for placement in placements if placement.line is not None)
-        placed = {each.first: Placed(each.level, each.why, each.turn) for each in placements if each.line is None}
+        placed = {
+            each.first: self._placed(each.first, each.level, each.why) for each in layout.placements if not each.line
+        }
+        dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
+        layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
+        return Folded(self._recorded(reason, layout, placed, candidates), layout, standing, self._blobs(layout))
+
+    def _recorded(
+        self, reason: FoldReason, layout: Layout, alone: Mapping[int, Placed], candidates: Sequence[Candidate]
+    ) -> Fold:
+        """What the journal keeps of a fold: what differs from the last one."""
+        state = self._journal.state
+        lines = tuple(placement.line for placement in layout.placements if placement.line is not None)
+        placed = dict(alone)
         for line in lines:
-            if not line.sealed:
-                inside = (unit.first for unit in candidates if line.first <= unit.first <= line.last)
-                placed |= {first: self._lined(first) for first in inside}
-        changed = {first: each for first, each in placed.items() if state.placed.get(first) != each}
-        upto = state.pages[-1].seq if state.pages else 0
-        blobs = {digest: data for line in lines for digest, data in self._lines.blob(line).items()}
-        gone = tuple(first for first in state.placed if first not in placed)
-        return Folded(Fold(upto, reason, changed, gone, lines), layout, standing, blobs)
+            inside = (unit.first for unit in candidates if not line.sealed and line.first <= unit.first <= line.last)
+            placed |= {first: self._placed(first, _POINTER, Why.ROOM) for first in inside}
+        return Fold(
+            upto=state.pages[-1].seq if state.pages else 0,
+            reason=reason,
+            placed={first: each for first, each in placed.items() if state.placed.get(first) != each},
+            forms=len(state.renditions),
+            gone=tuple(first for first in state.placed if first not in placed),
+            lines=lines,
+        )
+
+    def _blobs(self, layout: Layout) -> dict[str, bytes]:
+        lines = (placement.line for placement in layout.placements if placement.line is not None)
+        return {digest: data for line in lines for digest, data in self._lines.blob(line).items()}
 
     def _planned(
         self, terms: Terms, frame: Frame, forms: Mapping[int, Forms], folders: "_Folders"
@@ -147,17 +171,12 @@ class Folder:
                 break
         return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
 
-    def _dated(self, placement: Placement) -> Placement:
-        """A placement with the turn since which it is so."""
+    def _placed(self, first: int, level: ResidencyLevel, why: Why) -> Placed:
+        """The place of a unit, with the turn since which it is so."""
         state = self._journal.state
-        before = state.placed.get(placement.first)
-        is_same = before is not None and (before.level, before.why) == (placement.level, placement.why)
-        return placement._replace(turn=before.turn if before is not None and is_same else state.turn + 1)
-
-    def _lined(self, first: int) -> Placed:
-        before = self._journal.state.placed.get(first)
-        is_same = before is not None and (before.level, before.why) == (_POINTER, Why.ROOM)
-        return before if before is not None and is_same else Placed(_POINTER, Why.ROOM, self._journal.state.turn + 1)
+        before = state.placed.get(first)
+        is_same = before is not None and (before.level, before.why) == (level, why)
+        return Placed(level, why, before.turn if before is not None and is_same else state.turn + 1)
 
     def _thrifty(self, frame: Frame, forms: Mapping[int, Forms]) -> Frame:
         """The same units with structured forms that leave out what units before them tell, if all of those tell it."""
@@ -191,16 +210,14 @@ class Folder:
             tokens += sum(page.tokens for unit in group for page in unit)
             is_far = terms.can_point and (tokens > _REACH_TOKENS or len(near) > _REACH)
             is_far = is_far or all(unit[-1].seq < covered for unit in group)
-            wishes = any(state.kind(unit[0]) is PageKind.PREFERENCE for unit in group)
-            if not is_far or wishes or any(self._is_bound(unit, task) for unit in group):
+            has_wish = any(state.kind(unit[0]) is PageKind.PREFERENCE for unit in group)
+            if not is_far or has_wish or any(self._is_bound(unit, task) for unit in group):
                 near += group
         return sorted(near, key=lambda unit: unit[-1].seq)
 
     def _is_bound(self, unit: Unit, task: int | None) -> bool:
         """Whether a unit may not join an index line."""
-        state = self._journal.state
-        is_rule = any(page.seq in state.pins or state.kind(page).is_rule for page in unit)
-        return is_rule or state.is_in_force(unit[0]) or unit[0].seq == task or _is_open(state, unit)
+        return self._why(unit, task) in _BINDING
 
     def _candidates(
         self, terms: Terms, units: Sequence[Unit], forms: Mapping[int, Forms], task: int | None
@@ -218,19 +235,19 @@ class Folder:
                 if terms.can_point:  # without pointers, what a reset covers is in its summary alone
                     yield Candidate(first, last, {}, _POINTER, tokens_after=after)
             else:
-                offered = state.path(unit)
+                offered, why = state.path(unit), self._why(unit, task)
                 calls = {(call.name, call.arguments) for page in unit for call in page.calls}
                 yield Candidate(
                     first,
                     last,
                     made.sizes,
                     floor=offered[-1] if terms.can_point else max(offered[-1], _STRUCTURED),
-                    why=self._why(unit, task),
-                    is_bound=self._is_bound(unit, task),
+                    why=why,
+                    is_bound=why in _BINDING,
                     about=_about(unit, made, edited),
                     is_error=any(result.is_error for page in unit for result in page.results),
                     is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
-                    tokens_after=0 if any(page.seq in state.asked for page in unit) else after,
+                    tokens_after=0 if any(page.seq in state.fetched_since_fold for page in unit) else after,
                     fetched=sum(state.fetched.get(page.seq, 0) for page in unit),
                 )
                 made_since |= calls
@@ -253,10 +270,16 @@ class Folder:
 
     # -- lines
 
-    def _told(self, line: IndexLine, folders: "_Folders") -> IndexLine:
-        if line.folders is not None or line in self._journal.state.lines:
+    def _with_folders(self, line: IndexLine, folders: "_Folders") -> IndexLine:
+        """A line as it will stand: as it did, if it is not new."""
+        state = self._journal.state
+        before = next((each for each in state.lines if (each.first, each.last) == (line.first, line.last)), None)
+        if before is not None:
+            return msgspec.structs.replace(before, sealed=line.sealed)
+        if line.turn:
             return line
-        return self._lines.told(line, folders.between(line.first, line.last))
+        line = msgspec.structs.replace(line, turn=state.turn + 1)
+        return self._lines.with_folders(line, folders.between(line.first, line.last))
 
     def _with_lines(
         self, placements: Sequence[Placement], candidates: Sequence[Candidate], folders: "_Folders", *, seal: bool
@@ -266,18 +289,23 @@ class Folder:
         for placement in placements:
             if placement.line is not None:
                 cut = (
-                    self._sealed(placement.line, candidates) if seal and not placement.line.sealed else [placement.line]
+                    self._cut_where_resting(placement.line, candidates)
+                    if seal and not placement.line.sealed
+                    else [placement.line]
                 )
-                lines += [self._told(line, folders) for line in cut]
+                lines += [self._with_folders(line, folders) for line in cut]
         merged = self._lines.merged(lines)
         others = [placement for placement in placements if placement.line is None]
-        return others + [Placement(line.first, line.last, _POINTER, 0, line=line) for line in merged]
+        return others + [_of_line(line) for line in merged]
 
-    def _sealed(self, line: IndexLine, candidates: Sequence[Candidate]) -> list[IndexLine]:
+    def _cut_where_resting(self, line: IndexLine, candidates: Sequence[Candidate]) -> list[IndexLine]:
         """A line, cut behind the units that stood as pointers already: no fold needs to look at those again."""
+        waiting = min((unit.first for unit in candidates if unit.why is Why.OPEN), default=line.last + 1)
         inside = sorted(unit for unit in candidates if line.first <= unit.first <= line.last)
         groups = entangled(inside, lambda unit: (unit.first, unit.last))
-        resting = [unit for group in takewhile(self._rests, groups) for unit in group]
+        # What came after an open call is not sealed: its result may still join it across them.
+        before = takewhile(lambda group: group[0].first < waiting, groups)
+        resting = [unit for group in takewhile(self._rests, before) for unit in group]
         if len(resting) < _SEALED_FROM:
             return [line]
         last = max(unit.last for unit in resting)
@@ -287,9 +315,7 @@ class Folder:
 
     def _rests(self, group: Sequence[Candidate]) -> bool:
         placed = self._journal.state.placed
-        return all(
-            not unit.sizes or (unit.first in placed and placed[unit.first].level is _POINTER) for unit in group
-        )
+        return all(not unit.sizes or (unit.first in placed and placed[unit.first].level is _POINTER) for unit in group)
 
     def _stand(self, placements: Iterable[Placement], forms: Mapping[int, Forms]) -> Standing:
         """What stands at these places, in order, each name told once."""
@@ -373,39 +399,43 @@ def _outside(state: SessionState, lines: Iterable[IndexLine]) -> Iterator[Page]:
 
 
 def _live(pages: Iterable[Page]) -> Iterator[Page]:
-    return (page for page in pages if not page.undone and not page.erased)
+    return (page for page in pages if page.counts)
+
+
+def _of_line(line: IndexLine) -> Placement:
+    return Placement(line.first, line.last, _POINTER, 0, line=line, turn=line.turn)
 
 
 def _still_sealed(state: SessionState, task: int | None) -> Iterator[IndexLine]:
     """The sealed lines, opened around pages that were fetched or pinned since, and around what is the task again."""
-    wanted = state.asked | state.pins.keys() | {task}
+    wanted = state.fetched_since_fold | state.pins.keys() | {task}
     for line in state.lines:
         if not line.sealed:
             continue
         inside = {page for page in wanted if page is not None and line.first <= page <= line.last}
         if inside:
             yield from _opened(state, line, inside)
-        elif next(_live(_pages_of(state, line)), None) is not None:
+        elif _has_pages(state, line):
             yield line
 
 
 def _opened(state: SessionState, line: IndexLine, wanted: set[int]) -> Iterator[IndexLine]:
     """What is left of a line around some of its pages."""
     run: list[Unit] = []
-    units = units_of(_live(_pages_of(state, line)))
+    units = units_of(state.between(line.first, line.last))
     for together in entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)):
         if any(page.seq in wanted for unit in together for page in unit):
-            yield from _sealed(run)
+            yield from _sealed_line(run, line.turn)
             run = []
         else:
             run += together
-    yield from _sealed(run)
+    yield from _sealed_line(run, line.turn)
 
 
-def _sealed(run: Sequence[Unit]) -> Iterator[IndexLine]:
+def _sealed_line(run: Sequence[Unit], turn: int) -> Iterator[IndexLine]:
     if run:
-        yield IndexLine(run[0][0].seq, max(unit[-1].seq for unit in run), sealed=True)
+        yield IndexLine(run[0][0].seq, max(unit[-1].seq for unit in run), turn, sealed=True)
 
 
-def _pages_of(state: SessionState, line: IndexLine) -> Sequence[Page]:
-    return state.pages[state.after(line.first - 1) : state.after(line.last)]
+def _has_pages(state: SessionState, line: IndexLine) -> bool:
+    return any(page.counts for page in state.pages[state.after(line.first - 1) : state.after(line.last)])

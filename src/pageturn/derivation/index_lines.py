@@ -41,7 +41,7 @@ class IndexLines:
             self._tokens[line] = self._counter.message(self.message(line))
         return self._tokens[line]
 
-    def told(self, line: IndexLine, folders: Mapping[str, int]) -> IndexLine:
+    def with_folders(self, line: IndexLine, folders: Mapping[str, int]) -> IndexLine:
         """The line with the folders that its calls were about."""
         most = dict(Counter(folders).most_common(_MOST_FOLDERS))
         data = msgspec.json.encode(most)
@@ -78,14 +78,13 @@ class IndexLines:
         if not (before.sealed and after.sealed):
             return False
         state = self._journal.state
-        between = state.pages[state.after(before.last) : state.after(after.first - 1)]
-        if any(not page.undone and not page.erased for page in between):
+        if state.between(before.last + 1, after.first - 1):
             return False
         return self._run(before).pages <= _ALIKE * self._run(after).pages
 
     def _one(self, before: IndexLine, after: IndexLine) -> IndexLine:
         folders = Counter(self._run(before).folders) + Counter(self._run(after).folders)
-        return self.told(IndexLine(before.first, after.last, sealed=True), folders)
+        return self.with_folders(IndexLine(before.first, after.last, after.turn, sealed=True), folders)
 
     def _run(self, line: IndexLine) -> Run:
         if line not in self._runs:
@@ -94,8 +93,7 @@ class IndexLines:
 
     def _count(self, line: IndexLine) -> Run:
         state = self._journal.state
-        covered = state.pages[state.after(line.first - 1) : state.after(line.last)]
-        pages = [page for page in covered if not page.undone and not page.erased] or covered
+        pages = state.between(line.first, line.last)
         return Run(
             first=pages[0].handle,
             last=pages[-1].handle,

@@ -1,6 +1,7 @@
 """The laws of a layout: what holds in every context, whatever the policy wants.
 
-Each law says what it demands and raises levels until it is met; the budget comes last and takes back only what no law demands.
+Each law says what it demands, and raises levels until it is met or refuses; what a policy wants beyond that is taken back where the
+budget does not hold it.
 The other laws hold elsewhere: the journal's by its store, the order of calls and results by `pageturn.derivation.pairing`.
 """
 
@@ -22,7 +23,7 @@ class Draft:
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
-        self.levels = floors(frame)
+        self.levels = lowest_levels(frame)
         self.whys: dict[int, Why] = {}
         self.notices: list[str] = []
         self._counted: tuple[Levels, int] | None = None  # what some levels took, since several laws ask
@@ -49,7 +50,7 @@ class Draft:
         return True
 
 
-def floors(frame: Frame) -> dict[int, ResidencyLevel]:
+def lowest_levels(frame: Frame) -> dict[int, ResidencyLevel]:
     """Every unit as low as it may go: what is bound keeps the cheapest form of its own, others share index lines."""
     alone = (unit for unit in frame.candidates if unit.is_bound or not frame.can_point)
     return {unit.first: unit.cheapest for unit in alone}
@@ -63,7 +64,7 @@ class Law(NamedTuple):
     keep: Callable[[Draft], None]
 
 
-def _floors(draft: Draft) -> None:
+def _room_for_floors(draft: Draft) -> None:
     """Nothing stands lower than its floor from the start; the budget must have room for that."""
     if draft.frame.needed_tokens > draft.frame.budget_tokens:
         needs = [(placement.tokens, draft.frame.handle(placement.first)) for placement in draft.placements()]
@@ -129,7 +130,7 @@ def _open(draft: Draft) -> None:
 
 
 LAWS = (
-    Law("L2", "Rules never sink below their floor, and the plan in force not below structured.", _floors),
+    Law("L2", "Rules never sink below their floor, and the plan in force not below structured.", _room_for_floors),
     Law("L5", "The task turn is in every context: verbatim if it takes at most a third of the budget.", _task),
     Law("L12", "What is new is shown whole once, unless it alone takes more than half of the room.", _unseen),
     Law("L3", "A call that is still open stays a call, as long as there is room.", _open),
@@ -140,7 +141,9 @@ def promised(frame: Frame) -> Draft:
     """The least that every policy must show: all floors, and then law after law as far as there is room."""
     draft = Draft(frame)
     for law in LAWS:
+        said = len(draft.notices)
         law.keep(draft)
+        draft.notices[said:] = [f"{law.code}: {notice}" for notice in draft.notices[said:]]
     return draft
 
 

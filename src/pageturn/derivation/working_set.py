@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pageturn.derivation.context import Context, View
 from pageturn.derivation.continuations import is_continuation
-from pageturn.derivation.folding import Folded, Folder, Standing, Terms
+from pageturn.derivation.folding import Folded, FoldMaker, Standing, Terms
 from pageturn.derivation.pairing import Pairing
 from pageturn.entries import FoldReason, Shown
 from pageturn.errors import BudgetTooSmall
@@ -18,7 +18,7 @@ from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCom
 from pageturn.journal import Journal
 from pageturn.layout import Growth, Layout
 from pageturn.messages import Message, Role
-from pageturn.pages import Page, PageKind
+from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.recall_tool import RecallTool
 from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.tokens import TokenCounter
@@ -26,7 +26,7 @@ from pageturn.tokens import TokenCounter
 _STARVED = 0.1  # of the room that a fold should leave free
 
 
-class Asked(NamedTuple):
+class ContextRequest(NamedTuple):
     """What a context is asked for."""
 
     terms: Terms
@@ -41,7 +41,7 @@ class Derived(NamedTuple):
     context: Context
     shown: Shown
     folded: Folded | None
-    made_of: tuple[int, int, int]  # the turns, folds and changes of the journal
+    made_of: tuple[int, ...]  # the turns, folds, changes and promises of the journal
 
     @property
     def blobs(self) -> Mapping[str, bytes]:
@@ -55,7 +55,7 @@ class WorkingSet:
     def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers = BUILT_IN) -> None:
         self._journal = journal
         self._count = counter.message
-        self._folder = Folder(journal, counter, renderers)
+        self._folder = FoldMaker(journal, counter, renderers)
         self._made_of: tuple[int, int] | None = None  # the folds and the changes of the journal
         self._standing = Standing()
         self._tail = Pairing(self._count)
@@ -70,7 +70,7 @@ class WorkingSet:
         if self._made_of is not None:
             self._folder.forms.hold(page, message)
 
-    def derive(self, asked: Asked) -> Derived:
+    def derive(self, asked: ContextRequest) -> Derived:
         """The context for the next call. Writes nothing."""
         self._take_in()
         terms, state = asked.terms, self._journal.state
@@ -148,7 +148,7 @@ class WorkingSet:
         self._taken = state.after(state.folded)
 
     def _take(self, page: Page) -> None:
-        if page.undone or page.erased or (message := self._folder.forms.message(page)) is None:
+        if not page.counts or (message := self._folder.forms.message(page)) is None:
             return
         self._tail.add(message, page.tokens, page.handle)
         self._digest = blake2b(self._digest + page.digest.encode(), digest_size=16).digest()
@@ -166,9 +166,9 @@ class WorkingSet:
                 self._task = page.seq
                 return
 
-    def _past(self) -> tuple[int, int, int]:
+    def _past(self) -> tuple[int, ...]:
         state = self._journal.state
-        return state.turn, len(state.folds), state.changes
+        return state.turn, len(state.folds), state.changes, state.promises
 
     def _is_settled(self) -> bool:
         return self._journal.state.changes == self._journal.state.changes_folded
@@ -186,23 +186,26 @@ class WorkingSet:
             else:
                 yield seq, BackendError.of(error)
 
-    def _reason_to_fold(self, asked: Asked, tokens: int) -> FoldReason | None:
+    def _reason_to_fold(self, asked: ContextRequest, tokens: int) -> FoldReason | None:
         state, terms = self._journal.state, asked.terms
-        if not self._is_settled():
+        points = any(placement.level is ResidencyLevel.POINTER for placement in self._standing.placements)
+        if not self._is_settled() or (points and not terms.can_point):
             return FoldReason.CHANGED
         if tokens > terms.budget_tokens:
             return FoldReason.FULL
         before = state.shown
         switched = before is not None and (before.model, before.tools) != (asked.model, asked.tools_digest)
         turns = state.turn - (state.folds[-1] if state.folds else 0)
-        growth = Growth(tokens, self._standing.tokens, turns, is_cold=state.is_cold or switched)
-        if not terms.policy.is_time_to_fold(growth, terms.budget_tokens):
+        growth = Growth(tokens, self._standing.tokens, self._tail.tokens, turns, is_cold=state.is_cold or switched)
+        if terms.policy.is_full(growth, terms.budget_tokens):
+            return FoldReason.FULL
+        if not terms.policy.pays(growth, terms.budget_tokens):
             return None
-        return FoldReason.COLD if growth.is_cold else FoldReason.FULL
+        return FoldReason.COLD if growth.is_cold else FoldReason.PAYS
 
     def _fold(self, terms: Terms, reason: FoldReason, tokens: int) -> Folded | None:
         """A fold for these terms; None where what stands fits as it is and could only grow."""
-        key = (self._journal.head, terms)
+        key = (self._journal.head, terms, reason)
         if self._planned is None or self._planned[0] != key:
             try:
                 self._planned = (key, self._folder.fold(terms, self._task or self._said, reason))

@@ -1,7 +1,7 @@
 """Climbing: from the levels that must be, upward by value per token, until the room is used."""
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from pageturn.layout import Candidate, Levels
@@ -22,7 +22,7 @@ class Step(NamedTuple):
 
 
 def climb(
-    units: Iterable[Candidate],
+    units: Sequence[Candidate],
     levels: Levels,
     value: Callable[[Candidate], Values],
     room: int,
@@ -36,38 +36,43 @@ def climb(
     """
     chosen = dict(levels)
     climbed: dict[int, ResidencyLevel] = {}
-    ways = {unit.first: hull(unit, levels.get(unit.first), value(unit)) for unit in units}
-    heap = [(-way[0].rate, -way[0].unit.first, way) for way in ways.values() if way]
+    worth = {unit.first: value(unit) for unit in units}
+    heap = [_queued(way) for unit in units if (way := hull(unit, levels.get(unit.first), worth[unit.first]))]
     heapq.heapify(heap)
-    left_over: list[Step] = []
+    too_dear: list[Step] = []
     while heap:
-        _, first, way = heapq.heappop(heap)
-        step, *rest = way
+        *_, way = heapq.heappop(heap)
+        step, rest = way[0], way[1:]
         if step.rate <= least_rate:
             break
         if step.tokens > room:
-            left_over.append(step)
+            too_dear.append(step)
             continue
         room -= step.tokens
-        chosen[-first] = step.level
-        climbed.pop(-first, None)
-        climbed[-first] = step.level
+        chosen[step.unit.first] = step.level
+        climbed.pop(step.unit.first, None)
+        climbed[step.unit.first] = step.level
         if rest:
-            heapq.heappush(heap, (-rest[0].rate, first, rest))
-    for step in left_over:
-        unit, now = step.unit, chosen.get(step.unit.first)
-        paid = unit.sizes[now] if now is not None else 0
-        between = (level for level in unit.sizes if level < step.level and (now is None or level > now))
-        fitting = [level for level in between if unit.sizes[level] - paid <= room]
-        if fitting:
-            climbed[unit.first] = max(fitting)
-            room -= unit.sizes[max(fitting)] - paid
+            heapq.heappush(heap, _queued(rest))
+    for dear in too_dear:
+        unit = dear.unit
+        below = {level: size for level, size in unit.sizes.items() if level < dear.level}
+        lower = hull(unit._replace(sizes=below), chosen.get(unit.first), worth[unit.first])
+        for step in lower:
+            if step.tokens <= room and step.rate > least_rate:
+                room -= step.tokens
+                climbed[unit.first] = step.level
     return climbed
+
+
+def _queued(way: list[Step]) -> tuple[float, int, list[Step]]:
+    """A way up, in the order of a heap: the best rate first, and of equal ones the newest."""
+    return (-way[0].rate, -way[0].unit.first, way)
 
 
 def hull(unit: Candidate, start: ResidencyLevel | None, values: Values) -> list[Step]:
     """The steps up from a level, or from an index line, each dearer per unit of value than the one before it."""
-    tokens, worth = (unit.sizes[start], values[start]) if start is not None else (-_CUT, 0.0)
+    tokens, worth = (unit.sizes[start], values[start]) if start in unit.sizes else (-_CUT, 0.0)
     above = sorted((size, level) for level, size in unit.sizes.items() if start is None or level > start)
     steps: list[Step] = []
     while above:

@@ -37,9 +37,13 @@ class DerivePolicy(Closed, tag_field="policy"):
         """The most tokens that a context may have under this policy, for a model with this window."""
         return input_capacity(window_tokens)
 
-    def is_time_to_fold(self, growth: Growth, budget_tokens: int) -> bool:
-        """Whether a context has grown so much that it should be folded."""
+    def is_full(self, growth: Growth, budget_tokens: int) -> bool:
+        """Whether a context has grown so much that it must be folded."""
         return growth.tokens > budget_tokens
+
+    def pays(self, growth: Growth, budget_tokens: int) -> bool:  # noqa: ARG002
+        """Whether a fold would pay though none is needed yet."""
+        return False
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:  # noqa: ARG002
         """The level that each unit deserves beyond the least that the laws demand; what it wants most comes first."""

@@ -12,7 +12,7 @@ from pageturn.policies.climbing import Values, climb
 from pageturn.policies.contract import DerivePolicy, Whole
 from pageturn.windows import budget_within
 
-Share = Annotated[float, msgspec.Meta(gt=0, le=1)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 _ALONE = 0.35  # of the room, for the least that each unit may have of its own
@@ -22,6 +22,15 @@ _FIRST = 0.5  # of the budget; smaller contexts are not worth a first fold
 _NAMES_HALVE = 3_000  # tokens of session; at that age a name is half as likely to be named again as at first
 _WORDS_HALVE = 16_000  # and at that age a line to be quoted
 _QUOTES = 0.03  # how often a token of a file that is worked on is quoted, where a fresh token of names is named once
+_KEPT = {
+    _POINTER: (0.2, 0.0),
+    _STRUCTURED: (0.97, 0.0),
+    _COMPRESSED: (0.98, 0.25),
+    _FULL: (1.0, 1.0),
+}  # of names, of words
+_TOLD = 4  # tokens that say what a unit was, beside its names
+_LISTED = 0.25  # of a unit that is too short to be listed, what are names
+_FETCHED, _ERROR, _RULE, _STALE = 2, 1.5, 100, 0.4  # rough, and within .003 of coverage it does not matter
 _QUOTED = {About.PERSON: 1.0, About.EDIT: 1.0, About.EDITED: 1.0, About.FILE: 0.2, About.OTHER: 0.02}
 
 
@@ -31,13 +40,13 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
     A budget of 0 is all that the model takes. When the context grows beyond `high` of the budget, a fold shrinks it to what must
     be and at most `low` of the room above that; where the bill is likely to profit, or the provider has forgotten the prompt
     anyway, the fold comes earlier. `thrift` is the least that a token must be worth to stay, where a fresh name is worth 1; with 0
-    all room is spent.
+    all room is spent, and no fold comes early to save money.
     """
 
     budget_tokens: Whole = 0
     low: Share = 0.6
     high: Share = 1.0
-    thrift: float = 0.02
+    thrift: Share = 0.02
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,11 +57,12 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
     def limit_tokens(self, window_tokens: int) -> int:
         return budget_within(self.budget_tokens, window_tokens)
 
-    def is_time_to_fold(self, growth: Growth, budget_tokens: int) -> bool:
-        if growth.tokens > self.high * budget_tokens:
-            return True
-        if growth.is_cold and growth.tokens > (self.low + _WORTHWHILE) * budget_tokens:
-            return True
+    def is_full(self, growth: Growth, budget_tokens: int) -> bool:
+        return growth.tokens > self.high * budget_tokens
+
+    def pays(self, growth: Growth, budget_tokens: int) -> bool:
+        if growth.is_cold:
+            return growth.tokens > (self.low + _WORTHWHILE) * budget_tokens
         return self.thrift > 0 and _pays(growth, budget_tokens)
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
@@ -72,11 +82,10 @@ def _pays(growth: Growth, budget_tokens: int) -> bool:
 
     The interval at which both are least is the square root of 2 x rebuild cost x growth per turn / price of reading a token.
     """
-    grown = growth.tokens - growth.standing_tokens
     if not growth.standing_tokens:
         return growth.tokens > _FIRST * budget_tokens
     rebuild = (_WRITE - _READ) * growth.standing_tokens
-    return grown * growth.turns > 2 * rebuild / _READ
+    return growth.grown_tokens * growth.turns > 2 * rebuild / _READ
 
 
 def _newest_alone(newest_first: Sequence[Candidate], least: Levels, room: int) -> dict[int, ResidencyLevel]:
@@ -96,14 +105,10 @@ def value(unit: Candidate) -> Values:
 
     A pointer keeps what was asked, the structured form keeps the names, and only the whole keeps the words.
     """
-    weight = (1 + 2 * unit.fetched) * (1.5 if unit.is_error else 1) * (100 if unit.why is Why.RULE else 1)
-    stale = 0.4 if unit.is_superseded else 1.0
+    weight = (1 + _FETCHED * unit.fetched) * (_ERROR if unit.is_error else 1) * (_RULE if unit.why is Why.RULE else 1)
     full, age = unit.sizes[_FULL], unit.tokens_after
-    names = weight * _NAMES_HALVE / (_NAMES_HALVE + age) * (4 + unit.sizes.get(_STRUCTURED, full / 4))
-    words = weight * _WORDS_HALVE / (_WORDS_HALVE + age) * stale * _QUOTES * _QUOTED[unit.about] * full
-    return {
-        _POINTER: 0.2 * names,
-        _STRUCTURED: 0.97 * names,
-        _COMPRESSED: 0.98 * names + 0.25 * words,
-        _FULL: names + words,
-    }
+    listed = _TOLD + unit.sizes.get(_STRUCTURED, full * _LISTED)
+    names = weight * _NAMES_HALVE / (_NAMES_HALVE + age) * listed
+    words = weight * _WORDS_HALVE / (_WORDS_HALVE + age) * _QUOTES * _QUOTED[unit.about] * full
+    words *= _STALE if unit.is_superseded else 1
+    return {level: kept * names + whole * words for level, (kept, whole) in _KEPT.items()}

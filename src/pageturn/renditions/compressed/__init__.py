@@ -41,8 +41,12 @@ class Compressor(NamedTuple):
     renderers: Renderers = BUILT_IN
 
     def message(self, message: Message, calls: Mapping[str, ToolCall], handle: str) -> Message:
-        """The message in its place: texts as outlines, pictures and files as descriptions, thinking left out."""
-        parts = [self._part(part, calls, handle) for part in message.content if not isinstance(part, Thinking)]
+        """The message in its place: texts as outlines, pictures and files as descriptions, thinking left out.
+
+        Before calls, thinking stays as it is: a vendor that signs it wants it back with them.
+        """
+        kept = [part for part in message.content if message.tool_calls or not isinstance(part, Thinking)]
+        parts = [self._part(part, calls, handle) for part in kept]
         return msgspec.structs.replace(message, content=tuple(parts)) if parts else message
 
     def outline(self, material: Material, room: int | None = None) -> str:
