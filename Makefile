@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation calibrate constraints clean
+.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation calibrate constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -40,6 +40,7 @@ format: setup  ## format the sources
 	@$(BIN)/ruff format --quiet $(SOURCES)
 
 bench: setup  ## the benchmark tables
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check langchain-core==1.7.2
 	@$(BIN)/python -m benchmarks
 
 bench-recall: setup  ## how well recall finds answers (DATA=folder)
@@ -51,6 +52,9 @@ bench-renditions: setup .venv-headroom/installed  ## what renditions keep, besid
 
 bench-derivation: setup  ## what each way to keep a budget costs and still shows (DATA=folder)
 	@$(BIN)/python -m benchmarks.derivation $(DATA)
+
+bench-simulation: setup  ## what policies lose on made-up sessions
+	@$(BIN)/python -m benchmarks.clawvm
 
 .venv-headroom/installed:
 	@$(PYTHON) -m venv .venv-headroom

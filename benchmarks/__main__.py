@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from benchmarks import formats, journal, levels, stopwatch, values
+from benchmarks import deriving, formats, journal, levels, stopwatch, values
 
 
 def main() -> None:
@@ -12,6 +12,7 @@ def main() -> None:
     journal.show(console)
     formats.show(console)
     levels.show(console)
+    deriving.show(console)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,8 @@ from rich.progress import track
 from rich.table import Table
 
 from benchmarks.renditions import SOURCES
+import pageturn as pt
+from pageturn.lab.deriving import derived
 from pageturn.lab.replay import Recording, Score, Shows
 from pageturn.lab.sketches import cut, keep_last, masking, sketch
 from pageturn.lab.traces import Trace, read_traces
@@ -34,6 +36,9 @@ def rows(budget: int) -> dict[str, Shows]:
         "masking, last 10": masking(10),
         "cut to .4": cut(budget, 0.4),
         **{f"sketch, {low}".replace("0.", "."): sketch(budget, low) for low in (0.4, 0.5, 0.6, 0.7)},
+        "paged": derived(pt.Paged(budget_tokens=budget)),
+        "paged, thrift .05": derived(pt.Paged(budget_tokens=budget, thrift=0.05, low=0.3)),
+        "paged, all spent": derived(pt.Paged(budget_tokens=budget, thrift=0)),
     }
 
 

@@ -19,7 +19,7 @@ TURNS = 23
 def folded(tmp_path_factory):
     """The file of a session that was folded several times."""
     file = tmp_path_factory.mktemp("folded") / "agent.db"
-    session = open_session(file, id="login-bug", policy=pt.Paged(budget_tokens=1_500))
+    session = open_session(file, id="login-bug", policy=pt.Paged(budget_tokens=1_500, thrift=0.02))
     session.append(pt.system("You are a coding agent."))
     session.pin("Never push to main.")
     session.append(pt.user("Login returns 500 since yesterday."))

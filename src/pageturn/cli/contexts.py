@@ -29,7 +29,7 @@ from pageturn.windows import window_of
 
 T = TypeVar("T")
 
-_BAR_WIDTH = 16
+_BAR_WIDTH = 10
 _COLOURS = {
     ResidencyLevel.FULL: "green",
     ResidencyLevel.COMPRESSED: "cyan",
@@ -92,7 +92,7 @@ def show_context(console: Console, look: Look, rows: int) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("pages", no_wrap=True)
     table.add_column("kind", no_wrap=True)
-    table.add_column("role", min_width=len("assistant"))
+    table.add_column("role", no_wrap=True)
     table.add_column("level", no_wrap=True)
     table.add_column("tokens", justify="right", no_wrap=True)
     table.add_column("", max_width=_BAR_WIDTH)  # what a narrow terminal has no room for is taken from the bar

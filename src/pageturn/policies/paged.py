@@ -46,7 +46,7 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
     budget_tokens: Whole = 0
     low: Share = 0.6
     high: Share = 1.0
-    thrift: Share = 0.02
+    thrift: Share = 0.01
 
     def __post_init__(self) -> None:
         super().__post_init__()
