@@ -15,8 +15,8 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from benchmarks.renditions import SOURCES
 import pageturn as pt
+from benchmarks.renditions import SOURCES
 from pageturn.lab.deriving import derived
 from pageturn.lab.replay import Recording, Score, Shows
 from pageturn.lab.sketches import cut, keep_last, masking, sketch

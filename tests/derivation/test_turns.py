@@ -300,3 +300,17 @@ def test_damaged_words_of_a_rule_are_a_fault_and_not_silent():
     damaged.append(pt.assistant("ok"))
     damaged.checkpoint()
     assert damaged.fault_counts()["pinned_invariant_miss"] == 1
+
+
+def test_a_large_rule_without_a_shorter_form_is_wished_for_until_somebody_writes_one():
+    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    rule = session.append(pt.system("A rule about releases. " * 150))
+    session.append(pt.user("Fix it."))
+    folds = [context for context in work(session, 30) if context.fold]
+    assert [(wish.handle, wish.level) for wish in folds[-1].wanted] == [(rule.handle, pt.ResidencyLevel.STRUCTURED)]
+    form = pt.Proposal(field="structured", op="append", value="Release notes first.", evidence=(rule.handle,))
+    assert isinstance(session.write_back(form), pt.Committed)
+    session.choose(pt.Paged(budget_tokens=1_500))
+    context = session.derive()
+    assert "Release notes first." in words(context)
+    assert context.wanted == ()

@@ -4,11 +4,11 @@ It is kept up to date with every message, so that a context between folds costs 
 from the journal alone, and is then the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from pageturn.derivation.context import Context, View
+from pageturn.derivation.context import Context, View, Wish
 from pageturn.derivation.continuations import is_continuation
 from pageturn.derivation.folding import Folded, FoldMaker, Standing, Terms
 from pageturn.derivation.pairing import Pairing
@@ -16,13 +16,14 @@ from pageturn.entries import FoldReason, Shown
 from pageturn.errors import BudgetTooSmall
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.journal import Journal
-from pageturn.layout import Growth, Layout
+from pageturn.layout import Growth, Layout, Placement, Why
 from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.recall_tool import RecallTool
 from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.tokens import TokenCounter
 
+_LARGE_RULE = 400  # tokens
 _STARVED = 0.1  # of the room that a fold should leave free
 
 
@@ -106,7 +107,7 @@ class WorkingSet:
             model=asked.model,
             fold=fold,
             faults=tuple(fault for _, fault in self.faults()),
-            wanted=(),
+            wanted=tuple(self._wishes(standing.placements)) if folded is not None else (),
             notices=_notices(folded.layout) if folded is not None else (),
             frozen=len(standing.messages),
             view=view,
@@ -116,6 +117,16 @@ class WorkingSet:
     def is_made_of(self, derived: Derived) -> bool:
         """Whether the journal's past is still what a context was made of."""
         return derived.made_of == self._past()
+
+    def _wishes(self, placements: Iterable[Placement]) -> Iterator[Wish]:
+        """The forms that would have made room: of large rules, which only their author or writeback may put into other words."""
+        for placement in placements:
+            page = self._journal.state.page(placement.first)
+            is_large = placement.why is Why.RULE and placement.tokens >= _LARGE_RULE
+            if is_large and page is not None and placement.level is ResidencyLevel.FULL:
+                yield Wish(
+                    page.handle, ResidencyLevel.STRUCTURED, f"a rule of {placement.tokens:,} tokens has no shorter form"
+                )
 
     def acknowledge(self, derived: Derived) -> None:
         """The context was answered, and that was written down: its fold holds from now on."""
