@@ -131,9 +131,12 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
     if message is None:
         return Denied("erased")
     data = search_text(message).encode()
-    start = _boundary(data, min(start, len(data)))
-    end = len(data) if length is None else min(len(data), start + length)
-    end = _boundary(data, end) if end < len(data) else end
+    # A cut inside a character would not be text: what begins inside one begins behind it, and what ends inside one ends before it.
+    start, end = min(start, len(data)), len(data) if length is None else min(len(data), start + length)
+    while _is_inside(data, start):
+        start += 1
+    while end > start and _is_inside(data, end):
+        end -= 1
     text = data[start:end].decode()
     state = journal.state
     return Resolved(
@@ -151,11 +154,9 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
     )
 
 
-def _boundary(data: bytes, at: int) -> int:
-    """The first place from here on at which a character begins: a cut inside one would not be text."""
-    while at < len(data) and data[at] & 0xC0 == 0x80:
-        at += 1
-    return at
+def _is_inside(data: bytes, at: int) -> bool:
+    """Whether a place is inside a character."""
+    return at < len(data) and data[at] & 0xC0 == 0x80
 
 
 def resolve_range(journal: Journal, text: str) -> tuple[Resolved, ...] | AnyFault:

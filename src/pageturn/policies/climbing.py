@@ -55,11 +55,11 @@ def climb(
         if rest:
             heapq.heappush(heap, _queued(rest))
     for dear in too_dear:
-        unit = dear.unit
-        below = {level: size for level, size in unit.sizes.items() if level < dear.level}
-        lower = hull(unit._replace(sizes=below), chosen.get(unit.first), worth[unit.first])
-        for step in lower:
-            if step.tokens <= room and step.rate > least_rate:
+        unit, now = dear.unit, chosen.get(dear.unit.first)
+        most = room + (unit.sizes[now] if now is not None else -_CUT)
+        fitting = {level: size for level, size in unit.sizes.items() if level == now or size <= most}
+        for step in hull(unit._replace(sizes=fitting), now, worth[unit.first]):
+            if step.rate > least_rate:
                 room -= step.tokens
                 climbed[unit.first] = step.level
     return climbed
