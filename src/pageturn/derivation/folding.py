@@ -17,6 +17,7 @@ import msgspec
 from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.derivation.laws import enforce, lowest_levels, promised
+from pageturn.derivation.sealing import outside, still_sealed
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.journal import Journal
 from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
@@ -88,7 +89,7 @@ class FoldMaker:
         """What the last fold that was acknowledged left standing."""
         state = self._journal.state
         self.forms.among = state.forms_folded
-        pages = (page for page in _outside(state, state.lines) if page.seq <= state.folded)
+        pages = (page for page in outside(state, state.lines) if page.seq <= state.folded)
         units = units_of(pages)
         placements = [_of_line(line) for line in state.lines]
         forms: dict[int, Forms] = {}
@@ -103,8 +104,8 @@ class FoldMaker:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
         self.forms.among = len(state.renditions)
-        sealed = list(_still_sealed(state, task)) if terms.can_point else []
-        units = units_of(_outside(state, sealed))
+        sealed = list(still_sealed(state, task)) if terms.can_point else []
+        units = units_of(outside(state, sealed))
         forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
         candidates = list(self._candidates(terms, units, forms, task))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
@@ -195,7 +196,7 @@ class FoldMaker:
     def adopt(self, folded: Folded) -> None:
         """Keep what the next fold will need of one that was acknowledged."""
         sealed = [line for line in folded.fold.lines if line.sealed]
-        self.forms.let_go(units_of(_outside(self._journal.state, sealed)), folded.fold.upto)
+        self.forms.let_go(units_of(outside(self._journal.state, sealed)), folded.fold.upto)
         self._lines.keep(list(folded.fold.lines))
 
     # -- units
@@ -389,53 +390,5 @@ def _page(state: SessionState, seq: int) -> Page:
     return page
 
 
-def _outside(state: SessionState, lines: Iterable[IndexLine]) -> Iterator[Page]:
-    """The pages that count and that none of these lines covers."""
-    start = 0
-    for line in lines:
-        yield from _live(state.pages[start : state.after(line.first - 1)])
-        start = state.after(line.last)
-    yield from _live(state.pages[start:])
-
-
-def _live(pages: Iterable[Page]) -> Iterator[Page]:
-    return (page for page in pages if page.counts)
-
-
 def _of_line(line: IndexLine) -> Placement:
     return Placement(line.first, line.last, _POINTER, 0, line=line, turn=line.turn)
-
-
-def _still_sealed(state: SessionState, task: int | None) -> Iterator[IndexLine]:
-    """The sealed lines, opened around pages that were fetched or pinned since, and around what is the task again."""
-    wanted = state.fetched_since_fold | state.pins.keys() | {task}
-    for line in state.lines:
-        if not line.sealed:
-            continue
-        inside = {page for page in wanted if page is not None and line.first <= page <= line.last}
-        if inside:
-            yield from _opened(state, line, inside)
-        elif _has_pages(state, line):
-            yield line
-
-
-def _opened(state: SessionState, line: IndexLine, wanted: set[int]) -> Iterator[IndexLine]:
-    """What is left of a line around some of its pages."""
-    run: list[Unit] = []
-    units = units_of(state.between(line.first, line.last))
-    for together in entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)):
-        if any(page.seq in wanted for unit in together for page in unit):
-            yield from _sealed_line(run, line.turn)
-            run = []
-        else:
-            run += together
-    yield from _sealed_line(run, line.turn)
-
-
-def _sealed_line(run: Sequence[Unit], turn: int) -> Iterator[IndexLine]:
-    if run:
-        yield IndexLine(run[0][0].seq, max(unit[-1].seq for unit in run), turn, sealed=True)
-
-
-def _has_pages(state: SessionState, line: IndexLine) -> bool:
-    return any(page.counts for page in state.pages[state.after(line.first - 1) : state.after(line.last)])

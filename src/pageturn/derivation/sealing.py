@@ -1,0 +1,56 @@
+"""Sealing: which pages a fold need not look at again, and when it must after all."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from pageturn.layout import IndexLine
+from pageturn.pages import Page
+from pageturn.state import SessionState
+from pageturn.units import Unit, entangled, units_of
+
+
+def outside(state: SessionState, lines: Iterable[IndexLine]) -> Iterator[Page]:
+    """The pages that count and that none of these lines covers."""
+    start = 0
+    for line in lines:
+        yield from _counting(state.pages[start : state.after(line.first - 1)])
+        start = state.after(line.last)
+    yield from _counting(state.pages[start:])
+
+
+def _counting(pages: Iterable[Page]) -> Iterator[Page]:
+    return (page for page in pages if page.counts)
+
+
+def still_sealed(state: SessionState, task: int | None) -> Iterator[IndexLine]:
+    """The sealed lines, opened around pages that were fetched or pinned since, and around what is the task again."""
+    wanted = state.fetched_since_fold | state.pins.keys() | {task}
+    for line in state.lines:
+        if not line.sealed:
+            continue
+        inside = {page for page in wanted if page is not None and line.first <= page <= line.last}
+        if inside:
+            yield from _opened(state, line, inside)
+        elif _has_pages(state, line):
+            yield line
+
+
+def _opened(state: SessionState, line: IndexLine, wanted: set[int]) -> Iterator[IndexLine]:
+    """What is left of a line around some of its pages."""
+    run: list[Unit] = []
+    units = units_of(state.between(line.first, line.last))
+    for together in entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)):
+        if any(page.seq in wanted for unit in together for page in unit):
+            yield from _sealed_line(run, line.turn)
+            run = []
+        else:
+            run += together
+    yield from _sealed_line(run, line.turn)
+
+
+def _sealed_line(run: Sequence[Unit], turn: int) -> Iterator[IndexLine]:
+    if run:
+        yield IndexLine(run[0][0].seq, max(unit[-1].seq for unit in run), turn, sealed=True)
+
+
+def _has_pages(state: SessionState, line: IndexLine) -> bool:
+    return any(page.counts for page in state.pages[state.after(line.first - 1) : state.after(line.last)])
