@@ -63,6 +63,8 @@ class Candidate(NamedTuple):
 
     def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
         """The lowest level that is offered at `level` or above."""
+        if level in self.sizes:
+            return level
         return next(offered for offered in reversed(self.sizes) if offered >= level)
 
     @property
@@ -132,29 +134,28 @@ def lay_out(frame: Frame, levels: Levels, whys: Mapping[int, Why] | None = None)
     """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter."""
     placements: list[Placement] = []
     run: list[Candidate] = []
+    tangled = {first for group in frame.groups.values() if not levels.keys().isdisjoint(group) for first in group}
     for item in frame.items:
-        if isinstance(item, IndexLine):
-            placements += _run(frame, run)
-            placements.append(
-                Placement(item.first, item.last, ResidencyLevel.POINTER, frame.line_tokens(item), line=item)
-            )
-            run = []
-        elif any(first in levels for first in frame.groups.get(item.first, (item.first,))):
-            placements += _run(frame, run)
-            level = item.at_least(levels.get(item.first, item.floor))
-            why = whys.get(item.first, item.why) if whys else item.why
-            placements.append(Placement(item.first, item.last, level, item.sizes[level], why))
-            run = []
-        else:
+        first = item.first
+        if isinstance(item, Candidate) and first not in levels and first not in tangled:
             run.append(item)
-    placements += _run(frame, run)
+            continue
+        if run:
+            placements += _run(frame, run)
+            run = []
+        if isinstance(item, IndexLine):
+            placements.append(Placement(first, item.last, ResidencyLevel.POINTER, frame.line_tokens(item), line=item))
+        else:
+            level = item.at_least(levels.get(first, item.floor))
+            why = whys.get(first, item.why) if whys else item.why
+            placements.append(Placement(first, item.last, level, item.sizes[level], why))
+    if run:
+        placements += _run(frame, run)
     return tuple(placements)
 
 
 def _run(frame: Frame, run: Sequence[Candidate]) -> Iterator[Placement]:
     """A run of units without a level of their own: one index line, or the cheapest form of each if that is shorter."""
-    if not run:
-        return
     are_near = all(unit.sizes for unit in run)
     line = IndexLine(run[0].first, max(unit.last for unit in run))  # the fold says since when
     tokens = frame.line_tokens(line) if len(run) > 1 or not are_near else None

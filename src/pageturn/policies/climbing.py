@@ -73,12 +73,22 @@ def _queued(way: list[Step]) -> tuple[float, int, list[Step]]:
 def hull(unit: Candidate, start: ResidencyLevel | None, values: Values) -> list[Step]:
     """The steps up from a level, or from an index line, each dearer per unit of value than the one before it."""
     tokens, worth = (unit.sizes[start], values[start]) if start in unit.sizes else (-_CUT, 0.0)
-    above = sorted((size, level) for level, size in unit.sizes.items() if start is None or level > start)
+    ends = [(tokens, worth)]
     steps: list[Step] = []
-    while above:
-        best = max(above, key=lambda each: ((values[each[1]] - worth) / max(each[0] - tokens, 1), each[0]))
-        size, level = best
-        steps.append(Step((values[level] - worth) / max(size - tokens, 1), unit, level, size - tokens))
-        tokens, worth = size, values[level]
-        above = [each for each in above if each[1] > level]
+    for level in reversed(unit.sizes):
+        if start is not None and level <= start:
+            continue
+        size, value = unit.sizes[level], values[level]
+        rate = _rate(*ends[-1], size, value)
+        while steps and rate >= steps[-1].rate:  # a step on the way that is no better than the whole way is left out
+            steps.pop()
+            ends.pop()
+            rate = _rate(*ends[-1], size, value)
+        steps.append(Step(rate, unit, level, size - ends[-1][0]))
+        ends.append((size, value))
     return steps
+
+
+def _rate(tokens: int, worth: float, more_tokens: int, more_worth: float) -> float:
+    """What each token more is worth."""
+    return (more_worth - worth) / max(more_tokens - tokens, 1)
