@@ -130,7 +130,7 @@ class Frame(NamedTuple):
         return (item for item in self.items if isinstance(item, Candidate))
 
 
-def lay_out(frame: Frame, levels: Levels, whys: Mapping[int, Why] | None = None) -> tuple[Placement, ...]:
+def lay_out(frame: Frame, levels: Levels) -> tuple[Placement, ...]:
     """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter."""
     placements: list[Placement] = []
     run: list[Candidate] = []
@@ -147,8 +147,7 @@ def lay_out(frame: Frame, levels: Levels, whys: Mapping[int, Why] | None = None)
             placements.append(Placement(first, item.last, ResidencyLevel.POINTER, frame.line_tokens(item), line=item))
         else:
             level = item.at_least(levels.get(first, item.floor))
-            why = whys.get(first, item.why) if whys else item.why
-            placements.append(Placement(first, item.last, level, item.sizes[level], why))
+            placements.append(Placement(first, item.last, level, item.sizes[level], item.why))
     if run:
         placements += _run(frame, run)
     return tuple(placements)

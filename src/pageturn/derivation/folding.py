@@ -211,14 +211,13 @@ class FoldMaker:
             tokens += sum(page.tokens for unit in group for page in unit)
             is_far = terms.can_point and (tokens > _REACH_TOKENS or len(near) > _REACH)
             is_far = is_far or all(unit[-1].seq < covered for unit in group)
-            has_wish = any(state.kind(unit[0]) is PageKind.PREFERENCE for unit in group)
-            if not is_far or has_wish or any(self._is_bound(unit, task) for unit in group):
+            if not is_far or any(self._stays_near(unit, task) for unit in group):
                 near += group
         return sorted(near, key=lambda unit: unit[-1].seq)
 
-    def _is_bound(self, unit: Unit, task: int | None) -> bool:
-        """Whether a unit may not join an index line."""
-        return self._why(unit, task) in _BINDING
+    def _stays_near(self, unit: Unit, task: int | None) -> bool:
+        """Whether a unit may stand at a level of its own however long ago it was."""
+        return self._journal.state.kind(unit[0]) is PageKind.PREFERENCE or self._why(unit, task) in _BINDING
 
     def _candidates(
         self, terms: Terms, units: Sequence[Unit], forms: Mapping[int, Forms], task: int | None
@@ -236,29 +235,28 @@ class FoldMaker:
                 if terms.can_point:  # without pointers, what a reset covers is in its summary alone
                     yield Candidate(first, last, {}, _POINTER, tokens_after=after)
             else:
-                offered, why = state.path(unit), self._why(unit, task)
-                calls = {(call.name, call.arguments) for page in unit for call in page.calls}
+                floor, why, calls = state.path(unit)[-1], self._why(unit, task), made.calls
                 yield Candidate(
                     first,
                     last,
                     made.sizes,
-                    floor=offered[-1] if terms.can_point else max(offered[-1], _STRUCTURED),
+                    floor=floor if terms.can_point else max(floor, _STRUCTURED),
                     why=why,
                     is_bound=why in _BINDING,
                     about=_about(unit, made, edited),
-                    is_error=any(result.is_error for page in unit for result in page.results),
+                    is_error=made.is_error,
                     is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
-                    tokens_after=0 if any(page.seq in state.fetched_since_fold for page in unit) else after,
-                    fetched=sum(state.fetched.get(page.seq, 0) for page in unit),
+                    tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
+                    fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
                 )
                 made_since |= calls
                 if made.path is not None and not made.edited:
                     shown.add(made.path)
-            after += sum(page.tokens for page in unit)
+            after += sum([page.tokens for page in unit])
 
     def _why(self, unit: Unit, task: int | None) -> Why:
         state = self._journal.state
-        if any(page.seq in state.pins or state.kind(page).is_rule for page in unit):
+        if any(state.kind(page).is_rule for page in unit):
             return Why.RULE
         if state.is_in_force(unit[0]):
             return Why.PLAN
@@ -266,7 +264,9 @@ class FoldMaker:
             return Why.TASK
         if _is_open(state, unit):
             return Why.OPEN
-        is_new = any(page.seq > state.seen and page.role is not Role.ASSISTANT for page in unit)
+        is_new = unit[-1].seq > state.seen and any(
+            page.seq > state.seen and page.role is not Role.ASSISTANT for page in unit
+        )
         return Why.UNSEEN if is_new else Why.ROOM
 
     # -- lines
@@ -379,9 +379,13 @@ def _about(unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
 
 def _is_open(state: SessionState, unit: Unit) -> bool:
     """Whether somebody still waits for a result."""
-    if not any(page.calls for page in unit) or not unanswered(unit):
+    if len(state.turns) >= _ABANDONED and unit[0].seq <= state.turns[-_ABANDONED]:
         return False
-    return len(state.turns) - bisect_right(state.turns, unit[0].seq) < _ABANDONED
+    return bool(unanswered(unit))
+
+
+def _includes(unit: Unit, pages: AbstractSet[int]) -> bool:
+    return any(page.seq in pages for page in unit)
 
 
 def _page(state: SessionState, seq: int) -> Page:

@@ -49,6 +49,8 @@ class Forms:
         self.told: frozenset[str] = frozenset()  # the names in it
         self.path: str | None = None  # the file that the unit is about
         self.edited: frozenset[str] = frozenset()  # the names of the files that it changed
+        self.calls = frozenset([(call.name, call.arguments) for page in unit for call in page.calls])
+        self.is_error = any(result.is_error for page in unit for result in page.results)
         self._shorter: tuple[frozenset[str], Form] | None = None
 
     def offer(self, level: ResidencyLevel, form: Form) -> bool:

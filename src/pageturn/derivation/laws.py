@@ -26,18 +26,26 @@ class Draft:
         self.levels = lowest_levels(frame)
         self.whys: dict[int, Why] = {}
         self.notices: list[str] = []
-        self._counted: tuple[Levels, int] | None = None  # what some levels took, since several laws ask
+        self._laid_out: tuple[Levels, tuple[Placement, ...]] | None = (
+            None  # where some levels stand, since several laws ask
+        )
 
     def placements(self) -> tuple[Placement, ...]:
         """Where everything would stand."""
-        return lay_out(self.frame, self.levels, self.whys)
+        return tuple([self._explained(placement) for placement in self._placements()])
 
     def tokens(self) -> int:
         """What that would take."""
-        if self._counted is None or self._counted[0] != self.levels:
-            tokens = self.frame.fixed_tokens + sum(placement.tokens for placement in self.placements())
-            self._counted = (dict(self.levels), tokens)
-        return self._counted[1]
+        return self.frame.fixed_tokens + sum([placement.tokens for placement in self._placements()])
+
+    def _placements(self) -> tuple[Placement, ...]:
+        if self._laid_out is None or self._laid_out[0] != self.levels:
+            self._laid_out = (dict(self.levels), lay_out(self.frame, self.levels))
+        return self._laid_out[1]
+
+    def _explained(self, placement: Placement) -> Placement:
+        why = self.whys.get(placement.first)
+        return placement if why is None or placement.line is not None else placement._replace(why=why)
 
     def raised(self, unit: Candidate, level: ResidencyLevel, why: Why) -> bool:
         """Raise a unit, if it fits."""
