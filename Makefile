@@ -51,7 +51,7 @@ bench-renditions: setup .venv-headroom/installed  ## what renditions keep, besid
 	@$(BIN)/python -m benchmarks.renditions $(DATA)
 
 bench-derivation: setup  ## what each way to keep a budget costs and still shows (DATA=folder)
-	@$(BIN)/python -m benchmarks.derivation $(DATA)
+	@$(BIN)/python -m benchmarks.derivation $(DATA) $(ARGS)
 
 bench-simulation: setup  ## what policies lose on made-up sessions
 	@$(BIN)/python -m benchmarks.clawvm

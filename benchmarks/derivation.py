@@ -1,15 +1,17 @@
 """What the model sees, on recorded sessions: what it costs, and how much of what later calls name it still shows.
 
-    make bench-derivation DATA=../shared/data
+    make bench-derivation DATA=../shared/data [ARGS="--half tuning --budget 24000 --counter own --ablation"]
 
-Long sessions are replayed turn by turn, in tokens of four characters, and pooled per source. The bill reads from a prompt cache at
-.1 and writes at 1.25; cost is relative to sending everything at every turn, billed the same way.
+Long sessions are replayed turn by turn, in tokens of four characters or of our own counter, and pooled per source. The bill reads
+from a prompt cache at .1 and writes at 1.25; cost is relative to sending everything at every turn, billed the same way. Differences
+carry the interval that holds 95 % of resampled sets of sessions.
 """
 
 from argparse import ArgumentParser
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.progress import track
@@ -17,29 +19,118 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.renditions import SOURCES
-from pageturn.lab.deriving import derived
+from pageturn.lab.deriving import StudyCounter, derived
 from pageturn.lab.replay import Recording, Score, Shows
+from pageturn.lab.resampling import paired
 from pageturn.lab.sketches import cut, keep_last, masking, sketch
 from pageturn.lab.traces import Trace, read_traces
+from pageturn.layout import Candidate, Frame, Growth, Levels
+from pageturn.pages import ResidencyLevel
+from pageturn.tokens import TokenCounter, counter_for
 
 HALVES: dict[str, Callable[[Trace], bool]] = {
     "tuning": lambda trace: trace.is_for_tuning,
     "reporting": lambda trace: not trace.is_for_tuning,
     "all": lambda _: True,
 }
+MODELS = {"claude-code": "claude-sonnet-4-5", "codex-cli": "gpt-5"}  # whose counter is our own for a source
 COLUMNS = ("", "cost", "coverage", "verbatim coverage", "cost with re-fetches", "times the floor", "largest", "seconds")
+MEASURES: dict[str, Callable[[Score], float]] = {
+    "cost": lambda score: score.cost,
+    "coverage": lambda score: score.coverage,
+    "verbatim coverage": lambda score: score.verbatim_coverage,
+}
 
 
-def rows(budget: int) -> dict[str, Shows]:
-    return {
-        "keep last": keep_last(budget),
-        "masking, last 10": masking(10),
-        "cut to .4": cut(budget, 0.4),
-        **{f"sketch, {low}".replace("0.", "."): sketch(budget, low) for low in (0.4, 0.5, 0.6, 0.7)},
-        "paged": derived(pt.Paged(budget_tokens=budget)),
-        "paged, thrift .05": derived(pt.Paged(budget_tokens=budget, thrift=0.05, low=0.3)),
-        "paged, all spent": derived(pt.Paged(budget_tokens=budget, thrift=0)),
+class Compared(NamedTuple):
+    """A table: the ways to keep a budget, and which of them are set against each other."""
+
+    rows: Mapping[str, Shows]
+    pairs: Sequence[tuple[str, str]]
+
+
+def against_others(budget: int, counter: TokenCounter) -> Compared:
+    """Paged and what others do. The study's sketch counts in the study's tokens only."""
+    rows = {"keep last": keep_last(budget, counter.message)}
+    pairs = [("paged", "keep last")]
+    if isinstance(counter, StudyCounter):
+        lows = {f"sketch, {low}".replace("0.", "."): sketch(budget, low) for low in (0.4, 0.5, 0.6, 0.7)}
+        rows |= {"masking, last 10": masking(10), "cut to .4": cut(budget, 0.4), **lows}
+        pairs += [("paged", name) for name in lows] + [("paged, thrift .05", "sketch, .7")]
+    rows |= {
+        "paged": derived(pt.Paged(budget_tokens=budget), counter),
+        "paged, thrift .05": derived(pt.Paged(budget_tokens=budget, thrift=0.05, low=0.3), counter),
+        "paged, all spent": derived(pt.Paged(budget_tokens=budget, thrift=0), counter),
     }
+    return Compared(rows, pairs)
+
+
+def ablation(budget: int, counter: TokenCounter) -> Compared:
+    """Paged, each time without one of its parts."""
+    rows = {
+        "paged": derived(pt.Paged(budget_tokens=budget), counter),
+        "no outlines": derived(WithoutOutlines(budget_tokens=budget), counter),
+        "no names": derived(WithoutNames(budget_tokens=budget), counter),
+        "newest first": derived(NewestFirst(budget_tokens=budget), counter),
+        "no early folds": derived(WithoutEarlyFolds(budget_tokens=budget), counter),
+        "no frozen prefix": derived(Restless(budget_tokens=budget), counter),
+        "no pointers": derived(pt.Paged(budget_tokens=budget), counter, recall=None),
+    }
+    return Compared(rows, [(name, "paged") for name in rows if name != "paged"])
+
+
+class WithoutOutlines(pt.Paged):
+    """No compressed forms."""
+
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
+        return super().plan(_without(frame, least, ResidencyLevel.COMPRESSED), least, tokens)
+
+
+class WithoutNames(pt.Paged):
+    """No structured forms either: whole or a pointer, as the laws leave it."""
+
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
+        return super().plan(_without(frame, least, ResidencyLevel.COMPRESSED, ResidencyLevel.STRUCTURED), least, tokens)
+
+
+class NewestFirst(pt.Paged):
+    """The newest units whole, as many as fit."""
+
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
+        room = frame.needed_tokens + int(self.low * (frame.budget_tokens - frame.needed_tokens)) - tokens
+        wanted: dict[int, ResidencyLevel] = {}
+        for unit in reversed(list(frame.candidates)):
+            if unit.sizes and least.get(unit.first) is not ResidencyLevel.FULL:
+                room -= unit.sizes[ResidencyLevel.FULL]
+                if room < 0:
+                    break
+                wanted[unit.first] = ResidencyLevel.FULL
+        return wanted
+
+
+class WithoutEarlyFolds(pt.Paged):
+    """A fold comes only when the budget is full."""
+
+    def pays(self, growth: Growth, budget_tokens: int) -> bool:  # noqa: ARG002
+        return False
+
+
+class Restless(pt.Paged):
+    """A fold at every turn."""
+
+    def is_full(self, growth: Growth, budget_tokens: int) -> bool:  # noqa: ARG002
+        return True
+
+
+def _without(frame: Frame, least: Levels, *levels: ResidencyLevel) -> Frame:
+    """The units without some levels, except where they must have one, or have nothing less."""
+
+    def left(unit: Candidate) -> Candidate:
+        needed = (unit.cheapest, least.get(unit.first)) if unit.sizes else ()
+        kept = {level: size for level, size in unit.sizes.items() if level not in levels or level in needed}
+        return unit._replace(sizes=kept)
+
+    return frame._replace(items=[left(item) if isinstance(item, Candidate) else item for item in frame.items])
 
 
 def main() -> None:
@@ -47,6 +138,9 @@ def main() -> None:
     parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data"))
     parser.add_argument("--budget", type=int, default=32_000)
     parser.add_argument("--half", choices=HALVES, default="reporting")
+    parser.add_argument("--counter", choices=("study", "own"), default="study")
+    parser.add_argument("--ablation", action="store_true", help="Paged without each of its parts, not beside others")
+    parser.add_argument("--source", action="append", choices=SOURCES, help="only these")
     options = parser.parse_args()
     console = Console(width=120)
     if not (options.data / "traces").is_dir():
@@ -54,22 +148,53 @@ def main() -> None:
             f"skipped: there is no {options.data / 'traces'}; give the data folder: make bench-derivation DATA=..."
         )
         return
-    for source in SOURCES:
+    for source in options.source or SOURCES:
         traces = read_traces(options.data / "traces" / f"{source}.jsonl.gz")
         chosen = [trace for trace in traces if trace.is_long and HALVES[options.half](trace)]
         if not chosen:
             console.print(f"{source}: no long session in the half for {options.half}")
             continue
-        table = Table(title_justify="left")
-        table.title = f"{source}: {len(chosen)} long sessions, half: {options.half}, budget {options.budget:,}"
-        for column in COLUMNS:
-            table.add_column(column, justify="right" if column else "left")
-        recordings = [Recording(trace) for trace in track(chosen, source, transient=True, console=console)]
-        for name, shows in rows(options.budget).items():
-            start = perf_counter()
-            score = sum((recording.score(shows) for recording in recordings), Score())
-            table.add_row(name, *cells(score), f"{perf_counter() - start:.1f}")
-        console.print(table)
+        counter = (
+            StudyCounter() if options.counter == "study" else counter_for(MODELS.get(source.split(".")[0], "gpt-5"))
+        )
+        console.print(
+            f"\n{source}: {len(chosen)} long sessions, half: {options.half}, budget {options.budget:,}, "
+            f"tokens of the {counter.name} counter"
+        )
+        compared = (ablation if options.ablation else against_others)(options.budget, counter)
+        show(console, compared, [Recording(trace, tokens=counter.message) for trace in chosen])
+
+
+def show(console: Console, compared: Compared, recordings: Sequence[Recording]) -> None:
+    """Two tables: what each way came to, and how sure the differences are."""
+    table = Table()
+    for column in COLUMNS:
+        table.add_column(column, justify="right" if column else "left")
+    scores: dict[str, list[Score]] = {}
+    for name, shows in compared.rows.items():
+        start = perf_counter()
+        scores[name] = [
+            recording.score(shows) for recording in track(recordings, name, transient=True, console=console)
+        ]
+        table.add_row(name, *cells(sum(scores[name], Score())), f"{perf_counter() - start:.1f}")
+    console.print(table)
+    if len(recordings) > 1:
+        console.print(differences(scores, compared.pairs))
+
+
+def differences(scores: Mapping[str, Sequence[Score]], pairs: Sequence[tuple[str, str]]) -> Table:
+    table = Table()
+    table.add_column("difference")
+    for name in MEASURES:
+        table.add_column(name, justify="right")
+    for ours, theirs in pairs:
+        table.add_row(f"{ours} - {theirs}", *_intervals(scores[ours], scores[theirs]))
+    return table
+
+
+def _intervals(ours: Sequence[Score], theirs: Sequence[Score]) -> Iterator[str]:
+    for measure in MEASURES.values():
+        yield str(paired(ours, theirs, lambda sample, of=measure: of(sum(sample, Score()))))  # type: ignore[misc]
 
 
 def cells(score: Score) -> list[str]:

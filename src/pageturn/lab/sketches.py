@@ -23,11 +23,11 @@ _CAP_TOKENS = 250  # of the names that a structured form lists
 _HALF_LIFE = 60  # messages
 
 
-def keep_last(budget_tokens: int) -> Shows:
+def keep_last(budget_tokens: int, tokens: Callable[[Message], int] = study_tokens) -> Shows:
     """The system prompt and the newest messages that fit, chosen anew at every turn."""
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
-        sizes = _sizes(trace)
+        sizes = [tokens(message) for message in trace.messages]
         return (_newest(trace, turn, sizes, budget_tokens) for turn in trace.turns)
 
     return shows
