@@ -60,6 +60,7 @@ class Candidate(NamedTuple):
     is_superseded: bool = False  # a newer unit shows the same
     tokens_after: int = 0  # of the session, since it was said
     fetched: int = 0  # how often somebody had to get it back
+    stands: ResidencyLevel | None = None  # as it was shown last; None in an index line
 
     def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
         """The lowest level that is offered at `level` or above."""
@@ -122,7 +123,8 @@ class Frame(NamedTuple):
     can_point: bool  # whether the model can get back what a pointer names
     is_pressed: bool  # whether the fold must make room, and is not only there because something changed
     groups: Mapping[int, tuple[int, ...]]  # units that lie between each other's pages: a line that spans one spans all
-    is_running: bool  # whether a model has been shown a context before, so that there is a cache to spare
+    is_running: bool  # whether a model has been shown a context before
+    is_warm: bool  # and whether a provider is likely to remember that one
 
     @property
     def candidates(self) -> Iterator[Candidate]:

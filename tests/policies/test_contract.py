@@ -56,7 +56,9 @@ def test_a_limit_that_is_not_a_whole_number_is_refused(tokens):
 
 def test_only_a_policy_that_plans_can_fold():
     policies = [pt.Legacy(), pt.Reset(1), pt.Incremental(1), pt.OracleReplay(3), pt.Paged(1)]
-    frame = Frame([], 1_000, 0, 0, lambda line: 0, str, can_point=True, is_pressed=True, groups={}, is_running=True)
+    frame = Frame(
+        [], 1_000, 0, 0, lambda line: 0, str, can_point=True, is_pressed=True, groups={}, is_running=True, is_warm=True
+    )
     for policy in policies:
         if policy.can_fold:
             assert policy.plan(frame, {}, 0) == {}

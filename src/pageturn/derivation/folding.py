@@ -120,6 +120,7 @@ class FoldMaker:
             is_pressed=reason is not FoldReason.CHANGED or _whole(candidates) > terms.budget_tokens,
             groups=_groups(candidates),
             is_running=state.shown is not None,
+            is_warm=state.shown is not None and reason is not FoldReason.COLD,
         )
         lowest = self._stand(
             self._with_lines(lay_out(frame, lowest_levels(frame)), candidates, folders, seal=False), forms
@@ -225,6 +226,7 @@ class FoldMaker:
         """The units as the policy sees them, the newest first."""
         state = self._journal.state
         edited = {name for made in forms.values() for name in made.edited}
+        alone = {page.seq for page in outside(state, state.lines)} & state.placed.keys()
         after = 0
         made_since: set[tuple[str, str]] = set()
         shown: set[str] = set()
@@ -248,6 +250,7 @@ class FoldMaker:
                     is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
                     tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
                     fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
+                    stands=_FULL if first > state.folded else state.placed[first].level if first in alone else None,
                 )
                 made_since |= calls
                 if made.path is not None and not made.edited:

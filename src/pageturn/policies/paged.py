@@ -10,6 +10,7 @@ from pageturn.layout import About, Candidate, Frame, Growth, Levels, Why
 from pageturn.pages import ResidencyLevel
 from pageturn.policies.climbing import Values, climb
 from pageturn.policies.contract import DerivePolicy, Whole
+from pageturn.policies.holding import held
 from pageturn.windows import budget_within
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
@@ -68,13 +69,16 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
         share = self.low if frame.is_pressed else self.high
         room = max(0, frame.needed_tokens + int(share * (frame.budget_tokens - frame.needed_tokens)) - tokens)
-        near = [unit for unit in frame.candidates if unit.sizes][::-1]
-        alone = _newest_alone(near, least, int(room * _ALONE))
-        room -= sum(unit.sizes[unit.cheapest] for unit in near if unit.first in alone)
-        return {
-            **alone,
-            **climb(near, {**alone, **least}, value, room, least_rate=self.thrift if frame.is_running else 0),
-        }
+        near = [unit for unit in frame.candidates if unit.sizes]
+        least_rate = self.thrift if frame.is_running else 0
+        wanted = _spent(near, least, room, least_rate)
+        still = held(near, {**least, **wanted}, least, room) if frame.is_warm else {}
+        if not still:
+            return wanted
+        kept = {first: level for first, level in still.items() if level is not None}
+        taken = sum(_beyond(unit, kept[unit.first], least) for unit in near if unit.first in kept)
+        rest = [unit for unit in near if unit.first not in still]
+        return {**kept, **_spent(rest, least, max(0, room - taken), least_rate)}
 
 
 def _pays(growth: Growth, budget_tokens: int) -> bool:
@@ -86,6 +90,19 @@ def _pays(growth: Growth, budget_tokens: int) -> bool:
         return growth.tokens > _FIRST * budget_tokens
     rebuild = (_WRITE - _READ) * growth.standing_tokens
     return growth.grown_tokens * growth.turns > 2 * rebuild / _READ
+
+
+def _spent(units: Sequence[Candidate], least: Levels, room: int, least_rate: float) -> dict[int, ResidencyLevel]:
+    """The levels that the room is best spent on."""
+    newest_first = units[::-1]
+    alone = _newest_alone(newest_first, least, int(room * _ALONE))
+    room -= sum(unit.sizes[unit.cheapest] for unit in units if unit.first in alone)
+    return {**alone, **climb(newest_first, {**alone, **least}, value, room, least_rate=least_rate)}
+
+
+def _beyond(unit: Candidate, level: ResidencyLevel, least: Levels) -> int:
+    """The tokens that a unit takes at a level beyond those that it must have."""
+    return unit.sizes[level] - (unit.sizes[unit.at_least(least[unit.first])] if unit.first in least else 0)
 
 
 def _newest_alone(newest_first: Sequence[Candidate], least: Levels, room: int) -> dict[int, ResidencyLevel]:
