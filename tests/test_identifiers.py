@@ -1,10 +1,12 @@
 """Names: what is one, and which are likely to come again."""
 
+import re
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.identifiers import Vocabulary, names_in
+from pageturn.identifiers import Vocabulary, names_in, without_numbers
 from pageturn.lab.demand import identifiers
 from tests.long import examples
 
@@ -55,3 +57,9 @@ def test_kinds_and_times_count():
     assert vocabulary.weight("parseToken") > vocabulary.weight("parse_token") > vocabulary.weight("1a2b3c4d")
     assert vocabulary.weight("1a2b3c4d") > vocabulary.weight("20260101")
     assert vocabulary.weight("parseToken", 4) > vocabulary.weight("parseToken")
+
+
+@settings(max_examples=examples(300, whole=20_000))
+@given(st.text(st.sampled_from("019a\n-é٣"), max_size=40))
+def test_texts_without_their_numbers_have_a_zero_for_each(text):
+    assert without_numbers(text) == re.sub(r"\d+", "0", text)

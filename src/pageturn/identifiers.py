@@ -1,12 +1,12 @@
 """Identifiers: the names in a text that a later call may name again, and what a session knows about them.
 
 A name is a path, an id, a number that means something, or a word in snake_case or camelCase. Texts are cut into runs of
-letters first, so that the time is linear in the text whatever it holds, and runs repeat, so most are known already.
+letters first, so that the time is linear in the text whatever it holds, and runs repeat, so each is read once.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import exp
 from typing import NamedTuple
@@ -14,47 +14,75 @@ from typing import NamedTuple
 from pageturn.bodies import search_text
 from pageturn.messages import Message, Role
 
-_RUN = re.compile(r"[\w.@~/#-]{5,}+")
-_ASCII_RUN = re.compile(_RUN.pattern, re.ASCII)  # twice as fast, where it may be used
 _LONGEST_RUN = 400  # what is longer is encoded data
-NAME = re.compile(  # of text in which no run is long: over others it would take the square of the time
-    r"""
-    (?:[\w.@~-]*/)+[\w.@-]+\.\w{1,8}       # a path with an extension
-  | \b[0-9a-f]{7,40}\b                     # a hexadecimal id
-  | \b[A-Z]{2,}-\d+\b
-  | \#\w*\d{3,}\b
-  | \b\w*\d{4,}\w*\b
-  | \b[a-z]+(?:_[a-z0-9]+)+\b
-  | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b
-  | \b(?:[A-Z][a-z0-9]+){2,}\b
-    """,
-    re.VERBOSE,
-)
+# [w] and [d] stand for letters and digits. What begins at a word is that whole word, whichever line of this finds it.
+_NAME = r"""
+    (?:[w.@~-]*+/)+[w.@-]+\.[w]{1,8}                                # a path with an extension
+  | \b(?: [a-z]++ (?: (?:_[a-z0-9]++)++ | (?:[A-Z][a-z0-9]++)++ )  # snake_case, camelCase
+        | (?:[A-Z][a-z0-9]+){2,}
+        | [0-9a-f]{7,40}                                           # a hexadecimal id
+        | [A-Z]{2,}-[d]+
+        | [w]*[d]{4,}[w]* ) \b
+  | \#[w]*[d]{3,}\b
+"""
+
+
+def _compiled(pattern: str, letters: str, digits: str) -> re.Pattern[str]:
+    return re.compile(pattern.replace("[w", f"[{letters}").replace("[d", f"[{digits}"), re.VERBOSE)
+
+
+def _for_text(pattern: str) -> re.Pattern[str]:
+    return _compiled(pattern, r"\w", r"\d")
+
+
+def _for_ascii(pattern: str) -> re.Pattern[str]:
+    """The same for ASCII, where it takes half the time."""
+    return _compiled(pattern, "A-Za-z0-9_", "0-9")
+
+
+NAME = _for_text(_NAME)  # of text in which no run is long: over others it would take the square of the time
+_RUN = _for_text(r"[w.@~/\#-]{5,}+")
+_NAME_OR_END = rf"({_NAME} | \n) | [w]+"  # of runs, one a line; no name begins inside a word that is none
+_NAMES_OF_RUNS = _for_text(_NAME_OR_END)
+_ASCII_NAMES_OF_RUNS = _for_ascii(_NAME_OR_END)
+_BETWEEN_RUNS = {code: " " for code in range(128) if not _RUN.fullmatch(chr(code) * 5)}
+_NUMBER = re.compile(r"\d+")
+_ZEROS = str.maketrans("123456789", "000000000")
 _SHORTEST, _SHORTEST_OF_LETTERS, _LONGEST = 5, 7, 160
 
 
 @lru_cache(maxsize=8)  # the levels of one page ask one after the other
 def names_in(text: str) -> Mapping[str, int]:
     """The names of a text with how often each stands there, in the order in which they first do."""
-    names: Counter[str] = Counter()
     plain = text.replace("→", " ")  # behind line numbers, and often the only letter that is not ASCII
-    runs = (_ASCII_RUN if plain.isascii() else _RUN).findall(plain)
-    for run, times in Counter(runs).items():
-        for name in _names_of(run):
-            names[name] += times
+    is_ascii = plain.isascii()
+    every = Counter(plain.translate(_BETWEEN_RUNS).split() if is_ascii else _RUN.findall(plain))
+    runs = {run: times for run, times in every.items() if _SHORTEST <= len(run) <= _LONGEST_RUN}
+    names: dict[str, int] = {}
+    often = iter(runs.values())
+    times = next(often, 0)
+    for name in (_ASCII_NAMES_OF_RUNS if is_ascii else _NAMES_OF_RUNS).findall("\n".join(runs)):
+        if name == "\n":
+            times = next(often)
+        elif _SHORTEST_OF_LETTERS <= len(name) <= _LONGEST or is_of_length(name):
+            names[name] = names.get(name, 0) + times
     return names
-
-
-@lru_cache(maxsize=65_536)
-def _names_of(run: str) -> tuple[str, ...]:
-    if len(run) > _LONGEST_RUN:
-        return ()
-    return tuple(match[0] for match in NAME.finditer(run) if is_of_length(match[0]))
 
 
 def is_of_length(name: str) -> bool:
     """Whether something that looks like a name is neither too short nor too long for one."""
-    return (_SHORTEST_OF_LETTERS if name.isalpha() else _SHORTEST) <= len(name) <= _LONGEST
+    length = len(name)
+    return _SHORTEST <= length <= _LONGEST and (length >= _SHORTEST_OF_LETTERS or not name.isalpha())
+
+
+def without_numbers(text: str) -> str:
+    """The text with 0 in place of every number, so that texts that differ only in numbers become the same."""
+    if not text.isascii():
+        return _NUMBER.sub("0", text)
+    text = text.translate(_ZEROS)
+    while "00" in text:
+        text = text.replace("00", "0")
+    return text
 
 
 class Heard(NamedTuple):
@@ -80,7 +108,7 @@ class Vocabulary:
         self._called: dict[str, int] = {}  # the page on which a call named it last
         self._wanted: set[str] = set()  # what a person named
         self._heard = 0
-        self._worth: dict[str, dict[str, float]] = {}  # of texts that were asked about since
+        self._ranked: dict[str, list[str]] = {}  # the names of texts that were asked about since
 
     def hear(self, message: Message) -> None:
         """Take in one more message."""
@@ -89,7 +117,7 @@ class Vocabulary:
     def take(self, heard: "Heard") -> None:
         """Take in the names of one more message."""
         self._heard += 1
-        self._worth.clear()
+        self._ranked.clear()
         self._pages.update(heard.names)
         self._called |= dict.fromkeys(heard.called, self._heard)
         self._wanted.update(heard.wanted)
@@ -100,44 +128,46 @@ class Vocabulary:
         Fitted on recorded sessions: what a call named lately is named again seven times as often as what is new, and numbers
         and digests hardly ever are.
         """
+        return self._said(name) * _kind_weight(name) * _OFTEN[min(times, 5)]
+
+    def ranked(self, text: str) -> Sequence[str]:
+        """The names of a text, what is worth most for its length first; of names that differ only in a number the first.
+
+        The levels of a page ask one after the other, so the answer is kept until somebody says something new.
+        """
+        if text not in self._ranked:
+            self._ranked[text] = self._rank(names_in(text))
+        return self._ranked[text]
+
+    def _rank(self, names: Mapping[str, int]) -> list[str]:
+        known = names.keys() & self._pages.keys() | names.keys() & self._called.keys() | names.keys() & self._wanted
+        shapes = without_numbers("\n".join(names)).split("\n")
+        series: dict[str, int] = {}  # how many names of a shape there were
+        worth: dict[str, float] = {}
+        for (name, times), shape in zip(names.items(), shapes, strict=False):
+            series[shape] = nth = series.get(shape, 0) + 1
+            weight = _kind_weight(name) * _OFTEN[min(times, 5)]
+            if name in known:
+                weight = self.weight(name, times)
+            worth[name] = weight / (len(name) + 4) / nth
+        return sorted(names, key=worth.__getitem__, reverse=True)
+
+    def _said(self, name: str) -> float:
+        """What it says of a name that others have named it."""
         weight = 1.6 if name in self._pages else 1.0
         called = self._called.get(name)
         if called is not None:
             weight += 5 * exp((called - self._heard) / _FADES)
-        if name in self._wanted:
-            weight *= 1.7
-        return weight * _kind_weight(name) * (1.2 if times == 1 else 1 + 0.2 * min(times, 5))
-
-    def worth(self, text: str) -> Mapping[str, float]:
-        """What each name of a text is worth for its length; of names that differ only in a number the first most.
-
-        The levels of a page ask one after the other, so the answer is kept until somebody says something new.
-        """
-        if text not in self._worth:
-            self._worth[text] = self._worth_in(text)
-        return self._worth[text]
-
-    def _worth_in(self, text: str) -> dict[str, float]:
-        series: Counter[str] = Counter()
-        worth: dict[str, float] = {}
-        for name, times in names_in(text).items():
-            value = self.weight(name, times) / (len(name) + 4)
-            if not name.isalpha():
-                shape = _DIGITS.sub("0", name)
-                value /= 1 + series[shape]
-                series[shape] += 1
-            worth[name] = value
-        return worth
+        return weight * 1.7 if name in self._wanted else weight
 
 
 _FADES = 40  # pages
-_DIGITS = re.compile(r"\d+")
+_OFTEN = tuple(1 + 0.2 * times for times in range(6))
 
 
-@lru_cache(maxsize=65_536)
 def _kind_weight(name: str) -> float:
-    if name.isdigit():
-        return 0.2
-    if "/" in name or "_" in name:
+    if name.isalpha():
+        return 1.0
+    if "_" in name or "/" in name:
         return 0.7
-    return 1.0 if name.isalpha() else 0.4
+    return 0.2 if name.isdigit() else 0.4

@@ -11,7 +11,7 @@ from pageturn.journal import Journal
 from pageturn.messages import Visibility
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.recall import page_of
-from pageturn.renditions import Voiced, render, sizes
+from pageturn.renditions import Voiced, offers
 from pageturn.tokens import counter_for
 from pageturn.units import units_of
 
@@ -28,14 +28,15 @@ def show_page(
     unit, vocabulary = _unit_of(journal, page)
     if not internal and any(voiced.message.visibility is Visibility.INTERNAL for voiced in unit):
         raise InvalidInput("handle", expected="a page for everybody, or --internal", got=f"{handle}, which is internal")
-    offered = sizes(unit, journal.state.kind(page), counter_for(_MODEL), vocabulary)
+    offered = offers(unit, journal.state.kind(page), counter_for(_MODEL), vocabulary)
     for level in levels:
         if level not in offered:
             console.print(f"[bold]{level}[/] is not offered: it is forbidden for a {page.kind} page, or no shorter")
             continue
-        share = offered[level] / max(offered[ResidencyLevel.FULL], 1)
-        console.print(f"[bold]{level}[/], {offered[level]:,} tokens, {share:.0%}")
-        for message in render(unit, level, vocabulary):
+        messages, tokens = offered[level]
+        share = tokens / max(offered[ResidencyLevel.FULL].tokens, 1)
+        console.print(f"[bold]{level}[/], {tokens:,} tokens, {share:.0%}")
+        for message in messages:
             console.print(search_text(message), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -6,6 +6,7 @@ structured down, a unit is one text of ours. Rules get no guessed form: without 
 """
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from pageturn.identifiers import Vocabulary
 from pageturn.messages import Message, user
@@ -23,6 +24,7 @@ __all__ = [
     "Fields",
     "Line",
     "Material",
+    "Offer",
     "Renderer",
     "Renderers",
     "Run",
@@ -30,6 +32,7 @@ __all__ = [
     "folder_of",
     "index",
     "lowest",
+    "offers",
     "pointer",
     "render",
     "sizes",
@@ -54,7 +57,14 @@ def render(
             return (user(fenced(pointer(unit)), synthetic=True),)
 
 
-def sizes(
+class Offer(NamedTuple):
+    """What a unit may stand as: messages, and their tokens."""
+
+    messages: tuple[Message, ...]
+    tokens: int
+
+
+def offers(
     unit: Sequence[Voiced],
     kind: PageKind,
     counter: TokenCounter,
@@ -62,17 +72,24 @@ def sizes(
     *,
     renderers: Renderers = BUILT_IN,
     full_tokens: int | None = None,
-) -> dict[ResidencyLevel, int]:
-    """The tokens of each level that is offered: on the kind's path, and shorter than the ones above it."""
-    counted = full_tokens if full_tokens is not None else sum(counter.message(voiced.message) for voiced in unit)
-    offered = {ResidencyLevel.FULL: counted}
-    if kind.is_rule:
-        return offered
-    for level in kind.degradation_path[1:]:
-        tokens = sum(map(counter.message, render(unit, level, vocabulary, renderers)))
-        if tokens < min(offered.values()):
-            offered[level] = tokens
+) -> dict[ResidencyLevel, Offer]:
+    """The levels that a unit may stand at: on the kind's path, and each shorter than the ones above it."""
+    messages = render(unit, ResidencyLevel.FULL, vocabulary)
+    tokens = full_tokens if full_tokens is not None else sum(map(counter.message, messages))
+    offered = {ResidencyLevel.FULL: Offer(messages, tokens)}
+    for level in () if kind.is_rule else kind.degradation_path[1:]:
+        messages = render(unit, level, vocabulary, renderers)
+        offer = Offer(messages, sum(map(counter.message, messages)))
+        if offer.tokens < min(above.tokens for above in offered.values()):
+            offered[level] = offer
     return offered
+
+
+def sizes(
+    unit: Sequence[Voiced], kind: PageKind, counter: TokenCounter, vocabulary: Vocabulary
+) -> dict[ResidencyLevel, int]:
+    """The tokens of each level that is offered."""
+    return {level: offer.tokens for level, offer in offers(unit, kind, counter, vocabulary).items()}
 
 
 def lowest(offered: Mapping[ResidencyLevel, int], level: ResidencyLevel) -> int:

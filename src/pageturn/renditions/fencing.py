@@ -2,7 +2,7 @@
 
 import re
 
-_HANDLE = re.compile(r"(?<![A-Za-z0-9])(p[1-9][0-9]{0,14})-([a-z2-7]{4})(?![A-Za-z0-9])")
+_HANDLE = re.compile(r"(p(?<![A-Za-z0-9]p)[1-9][0-9]{0,14})-([a-z2-7]{4})(?![A-Za-z0-9])")
 _TAG = re.compile(r"<(/?)(page|pages)\b", re.IGNORECASE)
 
 

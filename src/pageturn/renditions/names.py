@@ -1,11 +1,6 @@
 """Names: those of a text that are worth their room when the text itself is gone."""
 
-import re
-
 from pageturn.identifiers import Vocabulary, names_in
-
-_SHORTEST = 5
-_SEAMS = re.compile(r"[/.]")
 
 
 def choose_names(text: str, vocabulary: Vocabulary, room: int, *, told: str = "") -> list[str]:
@@ -13,14 +8,21 @@ def choose_names(text: str, vocabulary: Vocabulary, room: int, *, told: str = ""
 
     A name that is told anyway, by itself or as a part of a path, is not told again.
     """
-    told_already = {part for name in names_in(told) for part in (name, *_SEAMS.split(name))}
-    worth = vocabulary.worth(text)
+    told_already = {*names_in(told), *_parts("\n".join(names_in(told)))}
+    ranked = vocabulary.ranked(text)
+    shortest = min(map(len, ranked), default=0)
     chosen: list[str] = []
-    for name in sorted(worth, key=worth.__getitem__, reverse=True):
-        if room <= _SHORTEST:
+    for name in ranked:
+        if room <= shortest:
             break
         if len(name) < room and name not in told_already:
             chosen.append(name)
             room -= len(name) + 1
-            told_already.update((name, *_SEAMS.split(name)))
+            if "/" in name or "." in name:
+                told_already.update(_parts(name))
     return chosen
+
+
+def _parts(names: str) -> list[str]:
+    """What paths are made of."""
+    return names.replace("/", "\n").replace(".", "\n").split("\n")

@@ -12,23 +12,25 @@ _SHORTEST_CUT = 80
 def pick(lines: Sequence[Line], room: int) -> str:
     """The weightiest lines that fit into so many characters; between them, how many are missing."""
     chosen: dict[int, str] = {}
-    for at in sorted(range(len(lines)), key=lambda at: -lines[at].weight):
-        line = lines[at]
+    weights = [line.weight for line in lines]
+    shortest = min((len(line.text) for line in lines if line.weight > 0), default=0)
+    for at in sorted(range(len(lines)), key=weights.__getitem__, reverse=True):
+        if weights[at] <= 0 or room <= min(shortest, _SHORTEST_CUT):
+            break
         stands_alone = at - 1 not in chosen and at + 1 not in chosen
         left = room - 1 - (_MARK if stands_alone else 0)
-        text = _cut(line, left)
-        if line.weight > 0 and len(text) <= left:
+        text = lines[at].text
+        if weights[at] >= _WEIGHTY:
+            text = _cut(text, max(left // 3, _SHORTEST_CUT))
+        if len(text) <= left:
             chosen[at] = text
             room = left - len(text)
     return "\n".join(_joined(lines, chosen))
 
 
-def _cut(line: Line, left: int) -> str:
+def _cut(text: str, most: int) -> str:
     """A line that matters, as far as there is room for it."""
-    most = max(left // 3, _SHORTEST_CUT)
-    if line.weight < _WEIGHTY or len(line.text) <= most:
-        return line.text
-    return f"{line.text[:most]} [... {len(line.text) - most:,} characters ...]"
+    return text if len(text) <= most else f"{text[:most]} [... {len(text) - most:,} characters ...]"
 
 
 def _joined(lines: Sequence[Line], chosen: Mapping[int, str]) -> Iterator[str]:

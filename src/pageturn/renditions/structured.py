@@ -4,6 +4,7 @@ A unit, a call with its results or a lone message, is one text. Words of the mod
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import blake2b
@@ -26,6 +27,7 @@ _LONG = 400  # characters of arguments that are more than what was asked
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
 _ERROR_LINES, _ERROR_CHARS = 4, 160
 _ESCAPE = "\\"  # in arguments, which are JSON, a line that begins with a tab and a name reads \\tname
+_ESCAPED = re.compile(r"\\[\w.@~/#-]+")
 _EXIT = re.compile(r"\s*(?:Exit code:?|Process exited with code) (\d+)")
 
 
@@ -161,4 +163,11 @@ def _names(text: str, vocabulary: Vocabulary, *, told: str) -> Iterator[tuple[st
     room = min(max(_LEAST, int(len(text) * _SHARE)), _MOST)
     chosen = choose_names(without_middle(text), vocabulary, room, told=told)
     if chosen:
-        yield tuple(_ESCAPE + name if _ESCAPE + name in text else name for name in chosen)
+        yield tuple(_as_spelled(chosen, text))
+
+
+def _as_spelled(names: list[str], text: str) -> Iterator[str]:
+    spelled = sorted(set(_ESCAPED.findall(text))) if _ESCAPE in text else []
+    for name in names:
+        at = bisect_left(spelled, _ESCAPE + name)
+        yield _ESCAPE + name if at < len(spelled) and spelled[at].startswith(_ESCAPE + name) else name

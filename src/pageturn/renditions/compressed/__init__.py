@@ -82,7 +82,7 @@ class Compressor(NamedTuple):
 
 def _room_of_names(text: str) -> int:
     """About what the names take that no kept line has: two thirds of all."""
-    return 2 * sum(len(name) + 1 for name in names_in(text)) // 3
+    return 2 * (len(" ".join(names_in(text))) + 1) // 3
 
 
 def _described(part: Image | File) -> Text:

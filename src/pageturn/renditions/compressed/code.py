@@ -15,7 +15,7 @@ from tree_sitter import Language, Parser, Query, QueryCursor
 from pageturn.renditions.contract import Line, Material
 
 _PARSED_CHARS = 16_000
-_NUMBER = re.compile(r"^[ \t]*\d+[→\t|:]", re.MULTILINE)
+_NUMBER = re.compile(r"[ \t]*\d+[→\t|:]")
 _SAYS_NOTHING = 2  # letters; brackets and the ends of comments have no more
 _DEPTHS = [1.0 / (1 + depth / 4) for depth in range(200)]
 
@@ -65,11 +65,16 @@ _QUERIES: Mapping[str, str] = {
 def outline(material: Material) -> list[Line]:
     """The lines of a file, as far as they were shown."""
     shown = material.text.split("\n")
-    bare = _NUMBER.sub("", material.text).split("\n")
+    bare = [_without_number(line) for line in shown]
     weights = _by_depth(bare)
     for at, weight in _declared(bare, material.path).items():
         weights[at] = max(weights[at], weight)
-    return [Line(line, weight) for line, weight in zip(shown, weights, strict=True)]
+    return list(map(Line, shown, weights))
+
+
+def _without_number(line: str) -> str:
+    number = _NUMBER.match(line) if line.lstrip(" \t")[:1].isdecimal() else None
+    return line[number.end() :] if number is not None else line
 
 
 def _by_depth(lines: list[str]) -> list[float]:

@@ -1,11 +1,11 @@
 """Logs and output of tests and builds: errors with what surrounds them, then the ends; repeats are told once."""
 
-import re
+from collections.abc import Iterator
 
+from pageturn.identifiers import without_numbers
 from pageturn.renditions.contract import Line, Material
 from pageturn.renditions.troubles import counts, troubles, warnings
 
-_DIGITS = re.compile(r"\d+")
 _WRONG, _COUNT, _END, _WARNING, _NEAR, _ANY = 3.0, 2.5, 2.0, 1.5, 1.0, 0.3
 _ENDS = 5
 _AROUND = 2
@@ -13,9 +13,9 @@ _AROUND = 2
 
 def outline(material: Material) -> list[Line]:
     """The lines, of which runs that differ only in numbers are one."""
-    lines = _collapsed(material.text.split("\n"))
+    lines = list(_collapsed(material.text))
     texts = [line.text for line in lines]
-    weights = [_ANY if line.text.strip() else 0.0 for line in lines]
+    weights = [_ANY if text.strip() else 0.0 for text in texts]
 
     def weigh(at: int, weight: float) -> None:
         weights[at] = max(weights[at], weight)
@@ -32,24 +32,20 @@ def outline(material: Material) -> list[Line]:
         weigh(at, _END)
     # Of lines that weigh the same, the last say how it ended.
     return [
-        line._replace(weight=weight + at * 1e-9) for at, (line, weight) in enumerate(zip(lines, weights, strict=True))
+        Line(text, weight + at * 1e-9, line.stands_for)
+        for at, (line, text, weight) in enumerate(zip(lines, texts, weights, strict=True))
     ]
 
 
-def _collapsed(lines: list[str]) -> list[Line]:
+def _collapsed(text: str) -> Iterator[Line]:
     """The first line of each run of lines that are the same but for their numbers, with how many followed."""
-    kept: list[Line] = []
-    shape = None
-    for line in lines:
-        now = _DIGITS.sub("0", line)
-        if now == shape and line.strip():
-            kept[-1] = kept[-1]._replace(stands_for=kept[-1].stands_for + 1)
-        else:
-            kept.append(Line(line))
-        shape = now
-    return [_with_followers(line) for line in kept]
-
-
-def _with_followers(line: Line) -> Line:
-    followed = line.stands_for - 1
-    return line._replace(text=f"{line.text} [... {followed} more like this ...]") if followed else line
+    lines, shapes = text.split("\n"), without_numbers(text).split("\n")
+    at = 0
+    while at < len(lines):
+        first = at
+        at += 1
+        while at < len(lines) and shapes[at] == shapes[first] and lines[first].strip():
+            at += 1
+        followed = at - first - 1
+        more = f" [... {followed} more like this ...]" if followed else ""
+        yield Line(lines[first] + more, stands_for=followed + 1)

@@ -2,11 +2,13 @@
 
 import re
 from collections import Counter
+from itertools import chain
 
 from pageturn.renditions.contract import Line, Material
 
-_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z\"'(])")
+_END = re.compile(r"\s(?<=[.!?]\s)\s*(?=[A-Z\"'(])")
 _WORD = re.compile(r"[^\W\d_]{4,}")
+_ASCII_WORD = re.compile(r"[a-z]{4,}")  # several times as fast, where it may be used
 _LONGEST = 600  # a sentence that is longer is cut into lines
 
 
@@ -18,11 +20,14 @@ def outline(material: Material) -> list[Line]:
         for piece in (_END.split(line) if line.strip() else [])
         for start in range(0, len(piece), _LONGEST)
     ]
-    words = [_WORD.findall(sentence.lower()) for sentence in sentences]
-    often = Counter(word for each in words for word in set(each))
-    weights = [sum(often[word] - 1 for word in set(each)) / (len(each) + 5) for each in words]
+    find = (_ASCII_WORD if material.text.isascii() else _WORD).findall
+    words = [find(sentence.lower()) for sentence in sentences]
+    different = [set(each) for each in words]
+    often = Counter(chain.from_iterable(different))
+    elsewhere = [sum(map(often.__getitem__, each)) - len(each) for each in different]
+    weights = [times / (len(each) + 5) for times, each in zip(elsewhere, words, strict=True)]
     most = max(weights, default=0.0) or 1.0
-    lines = [Line(sentence, 0.1 + weight / most) for sentence, weight in zip(sentences, weights, strict=True)]
+    lines = list(map(Line, sentences, (0.1 + weight / most for weight in weights)))
     for at in {0, len(lines) - 1} & set(range(len(lines))):
         lines[at] = lines[at]._replace(weight=2.0)
     return lines

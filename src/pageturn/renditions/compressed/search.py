@@ -1,7 +1,6 @@
 """Search results: every file with its first matches, then the others."""
 
 import re
-from collections import Counter
 
 from pageturn.renditions.contract import Line, Material
 
@@ -11,15 +10,16 @@ _FIRST, _SECOND, _MORE, _OTHER = 4.0, 2.0, 0.5, 1.0
 
 def outline(material: Material) -> list[Line]:
     """The matches; the first of each file comes before the second of any."""
-    lines: list[Line] = []
-    seen: Counter[str] = Counter()
-    for line in material.text.split("\n"):
+    lines = material.text.split("\n")
+    weights = []
+    seen: dict[str, int] = {}
+    for at, line in enumerate(lines):
         found = _MATCH.match(line)
         if found is None:
-            lines.append(Line(line, _OTHER if line.strip() else 0.0))
+            weights.append(_OTHER if line.strip() else 0.0)
             continue
         path, number, text = found.groups()
-        seen[path] += 1
-        weight = _FIRST if seen[path] == 1 else _SECOND if seen[path] == 2 else _MORE
-        lines.append(Line(f"{path}:{number}: {text.strip()}", weight))
-    return lines
+        seen[path] = matches = seen.get(path, 0) + 1
+        weights.append(_FIRST if matches == 1 else _SECOND if matches == 2 else _MORE)
+        lines[at] = f"{path}:{number}: {text.strip()}"
+    return list(map(Line, lines, weights))
