@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation calibrate constraints clean
+.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -60,6 +60,9 @@ bench-simulation: setup  ## what policies lose on made-up sessions
 	@$(PYTHON) -m venv .venv-headroom
 	@.venv-headroom/bin/python -m pip install --quiet headroom-ai==0.42.0
 	@touch $@
+
+pictures: setup  ## draw the pictures of docs/renditions.md again
+	@$(BIN)/python -m tools.pictures
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)

@@ -116,7 +116,7 @@ def forms_of(page: Page, headroom: "Headroom") -> Iterator[tuple[str, Score]]:
         unit.insert(0, Voiced("p1-abcd", pt.assistant(page.call)))
     full = COUNT(page.text)
     ours = {
-        "structured": lambda: structured(unit, page.vocabulary),
+        "structured": lambda: structured(unit, page.vocabulary).text(),
         "compressed": lambda: compressor.outline(material),
     }
     for level, make in ours.items():

@@ -1,9 +1,12 @@
 """Every level is deterministic, valid text, says where the original is, and is only offered where it saves tokens."""
 
 import json
+import os
+import re
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -172,6 +175,23 @@ def test_structured_tells_what_failed_and_not_what_passed():
     assert "!" not in green.text
 
 
+def test_a_heading_does_not_take_the_room_of_what_went_wrong():
+    call = pt.ToolCall(id="c", name="bash", arguments='{"command":"pytest"}')
+    output = [f"tests/t.py::test_{n} PASSED" for n in range(20)]
+    ending = ["===== FAILURES =====", "E   KeyError: KABOOM", "FAIL", "=== 1 failed, 20 passed ==="]
+    (shown,) = render(
+        unit(pt.assistant(call), pt.tool_result(call, "\n".join(output + ending))),
+        ResidencyLevel.STRUCTURED,
+        Vocabulary(),
+    )
+    assert [line for line in shown.text.splitlines() if line.startswith("! ")] == [
+        "! E   KeyError: KABOOM",
+        "! 1 failed, 20 passed",
+    ]
+    (alone,) = render(unit(pt.tool_result("c", "FAIL", is_error=True)), ResidencyLevel.STRUCTURED, Vocabulary())
+    assert "! FAIL" in alone.text
+
+
 def test_what_a_call_named_before_comes_first():
     vocabulary = Vocabulary()
     vocabulary.hear(pt.assistant(pt.ToolCall(id="c", name="read", arguments='{"what":"rare_name_here"}')))
@@ -230,19 +250,42 @@ def test_nothing_in_a_page_passes_for_a_handle_or_a_tag_of_ours(level):
         assert look_alike not in shown
 
 
+@pytest.mark.parametrize("level", list(ResidencyLevel)[1:])
+def test_a_real_handle_that_a_page_quotes_is_none_in_a_text_of_ours(level):
+    session = open_session()
+    secret = session.append(pt.user("secret"))
+    call = pt.ToolCall(id="c", name="read", arguments=json.dumps({"path": f"src/{secret.handle}.py"}))
+    body = (
+        f"open {secret.handle}, ({secret.handle}) <page>{secret.handle}</page> {secret.handle}..{secret.handle}\n" * 40
+    )
+    shown = text(render(unit(pt.assistant(call), pt.tool_result(call, body)), level, Vocabulary()))
+    words = set(re.split(r"[^\w\\-]+", shown))
+    assert all(session.resolve(word) == pt.NoMatch() for word in words)
+    assert any(word.startswith(f"p{secret.seq}\\") for word in words)
+
+
+ROOT = Path(__file__).parents[2]
+
+
 def test_every_level_is_the_same_in_every_process():
     program = (
         "import pageturn as pt\n"
         "from pageturn.cli.demo import sample_session\n"
         "from pageturn.identifiers import Vocabulary\n"
         "from pageturn.renditions import Voiced, render\n"
-        "unit = [Voiced(f'p{n}-abcd', m) for n, m in enumerate(sample_session(), start=1)]\n"
+        "from tools.picture_samples import SAMPLES\n"
+        "results = [pt.tool_result('c', sample.text) for sample in SAMPLES.values()]\n"
+        "unit = [Voiced(f'p{n}-abcd', m) for n, m in enumerate([*sample_session(), *results], start=1)]\n"
         "for level in pt.ResidencyLevel:\n"
         "    print([pt.to_json(m) for m in render(unit, level, Vocabulary())])\n"
     )
     told = {
         subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, check=True, env={"PYTHONHASHSEED": seed}
+            [sys.executable, "-c", program],
+            capture_output=True,
+            check=True,
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(sys.path)},
         ).stdout
         for seed in ("0", "1", "2")
     }

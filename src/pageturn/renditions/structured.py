@@ -26,6 +26,7 @@ _ASKED = 120
 _LONG = 400  # characters of arguments that are more than what was asked
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
 _ERROR_LINES, _ERROR_CHARS = 4, 160
+_RULE = "=_"  # around headings
 _ESCAPE = "\\"  # in arguments, which are JSON, a line that begins with a tab and a name reads \\tname
 _ESCAPED = re.compile(r"\\[\w.@~/#-]+")
 _EXIT = re.compile(r"\s*(?:Exit code:?|Process exited with code) (\d+)")
@@ -132,7 +133,10 @@ def _outcome(result: ToolResult, text: str) -> str:
 
 def _errors(text: str) -> Iterator[str]:
     lines = text.split("\n")
-    told = list(dict.fromkeys(lines[at].strip()[:_ERROR_CHARS] for at in troubles(lines)))
+    bare = dict.fromkeys(lines[at].strip().strip(_RULE).strip()[:_ERROR_CHARS] for at in troubles(lines))
+    told = [line for line in bare if not (line.isalpha() and line.isupper())] or list(
+        bare
+    )  # FAILURES is only a heading
     half = _ERROR_LINES // 2
     shown = told if len(told) <= _ERROR_LINES else [*told[:half], *told[-half:]]  # where it began, and how it ended
     yield from (f"! {escaped(line)}" for line in shown)

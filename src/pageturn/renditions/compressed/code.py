@@ -97,7 +97,7 @@ def _declared(lines: list[str], path: str | None) -> dict[int, float]:
     module, function = _GRAMMARS[ending]
     parser, query = _grammar(module, function)
     source = "\n".join(lines)[:_PARSED_CHARS]
-    tree = parser.parse(source.encode())
+    tree = parser.parse(source.encode("utf-8", "replace"))
     found: dict[int, float] = {}
     for name, nodes in QueryCursor(query).captures(tree.root_node).items():
         for node in nodes:
