@@ -237,7 +237,7 @@ def show_types(console: Console, by_type: dict[tuple[str, str], list[Score]]) ->
 def pooled(pages: list[Score]) -> tuple[str, str, str, str]:
     tokens, full, hits, wanted, line_hits, lines, seconds = (sum(column) for column in zip(*pages, strict=True))
     rate = f"{full * 4 / 1e6 / seconds:.1f}" if seconds else ""
-    return f"{tokens / full:.1%}", f"{hits / max(wanted, 1):.1%}", f"{line_hits / max(lines, 1):.1%}", rate
+    return f"{tokens / full:.1%}", f"{hits / max(wanted, 1):.1%}", f"{line_hits / lines:.1%}" if lines else "", rate
 
 
 def bootstrap(ours: dict[str, list[Score]], theirs: dict[str, list[Score]], rounds: int = 1_000) -> str:

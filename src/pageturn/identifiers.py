@@ -128,7 +128,7 @@ class Vocabulary:
         Fitted on recorded sessions: what a call named lately is named again seven times as often as what is new, and numbers
         and digests hardly ever are.
         """
-        return self._said(name) * _kind_weight(name) * _OFTEN[min(times, 5)]
+        return self._said(name) * _kind_weight(name) * _OFTEN.get(times, _MOST_OFTEN)
 
     def ranked(self, text: str) -> Sequence[str]:
         """The names of a text, what is worth most for its length first; of names that differ only in a number the first.
@@ -142,13 +142,12 @@ class Vocabulary:
     def _rank(self, names: Mapping[str, int]) -> list[str]:
         known = names.keys() & self._pages.keys() | names.keys() & self._called.keys() | names.keys() & self._wanted
         shapes = without_numbers("\n".join(names)).split("\n")
-        series: dict[str, int] = {}  # how many names of a shape there were
+        kinds = {shape: _kind_weight(shape) for shape in dict.fromkeys(shapes)}
+        series = dict.fromkeys(kinds, 0)  # how many names of a shape there were
         worth: dict[str, float] = {}
         for (name, times), shape in zip(names.items(), shapes, strict=False):
-            series[shape] = nth = series.get(shape, 0) + 1
-            weight = _kind_weight(name) * _OFTEN[min(times, 5)]
-            if name in known:
-                weight = self.weight(name, times)
+            series[shape] = nth = series[shape] + 1
+            weight = self.weight(name, times) if name in known else kinds[shape] * _OFTEN.get(times, _MOST_OFTEN)
             worth[name] = weight / (len(name) + 4) / nth
         return sorted(names, key=worth.__getitem__, reverse=True)
 
@@ -162,7 +161,8 @@ class Vocabulary:
 
 
 _FADES = 40  # pages
-_OFTEN = tuple(1 + 0.2 * times for times in range(6))
+_OFTEN = {times: 1 + 0.2 * times for times in range(1, 5)}
+_MOST_OFTEN = 2.0
 
 
 def _kind_weight(name: str) -> float:

@@ -216,6 +216,17 @@ def test_a_diff_keeps_the_files_and_the_changes():
     assert "context line number 30" not in told
 
 
+def test_the_lines_that_only_name_the_files_again_give_way_to_changes():
+    changed = DIFF.replace(
+        "-old_value = 1\n+new_value = 2", "-old_value = 1\n+" + "new_value = compute(old_value) " * 2
+    )
+    told = outline(changed, room=240)
+    assert "+new_value = compute" in told
+    assert "+++ b/src/login.py" not in told
+    bare = DIFF.removeprefix("diff --git a/src/login.py b/src/login.py\n")
+    assert "+++ b/src/login.py" in outline(bare, room=240)
+
+
 def test_search_results_keep_every_file():
     told = outline(SEARCH)
     for number in range(8):

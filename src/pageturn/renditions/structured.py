@@ -165,12 +165,14 @@ def _digest(text: str) -> str:
 def _names(text: str, vocabulary: Vocabulary, *, told: str) -> Iterator[tuple[str, ...]]:
     """The names of a text that are worth their room, the likeliest first; with the backslash that JSON put before them."""
     room = min(max(_LEAST, int(len(text) * _SHARE)), _MOST)
-    chosen = choose_names(without_middle(text), vocabulary, room, told=told)
+    looked_at = without_middle(text)
+    chosen = choose_names(looked_at, vocabulary, room, told=told)
     if chosen:
-        yield tuple(_as_spelled(chosen, text))
+        yield tuple(_as_spelled(chosen, looked_at))
 
 
 def _as_spelled(names: list[str], text: str) -> Iterator[str]:
+    """The names, with a backslash before those that stand behind one in the text."""
     spelled = sorted(set(_ESCAPED.findall(text))) if _ESCAPE in text else []
     for name in names:
         at = bisect_left(spelled, _ESCAPE + name)
