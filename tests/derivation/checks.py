@@ -109,6 +109,19 @@ def check_pointers(session, context):
         assert [each.handle for each in found] == [page.handle for page in pages]
 
 
+def check_pending(session, context):
+    """After a fold no call is pending whose result came soon after it."""
+    results = [(page, result.call) for page in session.pages() for result in page.results]
+    calls = [(page, call.id) for page in session.pages() for call in page.calls]
+    shown = [result for message in context.messages for result in message.tool_results if result.content == PENDING]
+    for pending in shown:
+        asked, *again = [page.seq for page, call in calls if call == pending.tool_call_id]
+        if again:  # nobody can say from outside which of them is pending
+            continue
+        came = [page.seq for page, call in results if call == pending.tool_call_id and page.seq > asked]
+        assert not came or min(came) - asked > 64, f"{pending.tool_call_id} was answered"
+
+
 def check_all(session, context, budget):
     check_pairs(context.messages)
     check_budget(session, context, budget)
@@ -116,4 +129,5 @@ def check_all(session, context, budget):
     check_rules(session, context)
     check_task(session, context)
     check_pointers(session, context)
-    assert all(PENDING not in message.text for message in context.messages)
+    if context.fold is not None:
+        check_pending(session, context)

@@ -382,7 +382,7 @@ def _about(unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
 
 def _is_open(state: SessionState, unit: Unit) -> bool:
     """Whether somebody still waits for a result."""
-    if len(state.turns) >= _ABANDONED and unit[0].seq <= state.turns[-_ABANDONED]:
+    if len(state.turns) >= _ABANDONED and unit[0].seq < state.turns[-_ABANDONED]:
         return False
     return bool(unanswered(unit))
 
