@@ -21,7 +21,7 @@ from pageturn.messages import Message, Role, ToolCall, system, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.paging import plan_on
 from pageturn.renditions import BUILT_IN, Fields, Renderers, Voiced, pointer, render, structured
-from pageturn.renditions.content import material_of
+from pageturn.renditions.content import file_of
 from pageturn.renditions.fencing import fenced
 from pageturn.tokens import TokenCounter
 from pageturn.units import Unit
@@ -187,7 +187,7 @@ class FormMaker:
             elif messages and not self._journal.state.kind(unit[0]).is_rule:
                 self._render(forms, messages, level)
         calls = [call for _, message in messages for call in message.tool_calls]
-        forms.path = next(filter(None, map(_file_of, calls)), None)
+        forms.path = next(filter(None, map(file_of, calls)), None)
         forms.edited = frozenset(name for call in calls for name in _edited(call))
         return forms
 
@@ -259,14 +259,10 @@ def _spoken(page: Page, text: str | None) -> Message | None:
     return system(text, synthetic=True) if page.role in (Role.SYSTEM, Role.DEVELOPER) else user(text, synthetic=True)
 
 
-def _file_of(call: ToolCall) -> str | None:
-    return material_of("", call).path
-
-
 def _edited(call: ToolCall) -> Iterator[str]:
     """The names, without folders, of the files that a call changes."""
     arguments = call.parsed
-    if isinstance(arguments, dict) and not _CHANGING.isdisjoint(arguments) and (path := _file_of(call)) is not None:
+    if isinstance(arguments, dict) and not _CHANGING.isdisjoint(arguments) and (path := file_of(call)) is not None:
         yield name_of(path)
     if "*** " in call.arguments:
         yield from (name_of(found[1]) for found in _PATCHED.finditer(call.texts))

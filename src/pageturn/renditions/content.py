@@ -12,6 +12,7 @@ from pageturn.renditions.contract import ContentType, Material
 from pageturn.renditions.scanning import without_middle
 
 _SAMPLE_LINES = 60
+_SAMPLE_WORDS = 120
 _COMMAND = 600  # characters
 _NUMBERED = re.compile(r"[ \t]*\d+[→\t|:]")
 _PATH_FIELDS = ("file_path", "path", "filename", "file", "notebook_path", "uri", "url")
@@ -72,6 +73,11 @@ def material_of(text: str, call: ToolCall | None = None) -> Material:
         arguments,
         path,
     )
+
+
+def file_of(call: ToolCall) -> str | None:
+    """The file that a call is about."""
+    return _path_in(call.parsed)
 
 
 def _is_command(arguments: Any) -> bool:
@@ -136,5 +142,5 @@ def _by_ending(path: str | None) -> ContentType | None:
 
 
 def _is_prose(lines: list[str]) -> bool:
-    words = [word for line in lines for word in line.split()]
+    words = " ".join(lines).split()[:_SAMPLE_WORDS]
     return bool(words) and sum(word.strip(".,;:!?()'\"").isalpha() for word in words) / len(words) > 0.6
