@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from pageturn.pages import ResidencyLevel
+from pageturn.relevance import RelevanceMeta
 from pageturn.wire import Closed
 
 Levels = Mapping[int, ResidencyLevel]  # by the number of a unit's first page; what is not there stands in an index line
@@ -31,17 +34,30 @@ class About(StrEnum):
     EDIT = "edit"  # a change to a file
     EDITED = "edited"  # a file that the agent has changed, too
     FILE = "file"  # another file
+    SUMMARY = "summary"  # what a reset put in the place of everything before it
     OTHER = "other"
 
 
 class IndexLine(Closed):
-    """A run of whole, closed units as one line. A sealed one stays as it is until one of its pages is fetched."""
+    """A run of whole, closed units as one line. A sealed one stays as it is until one of its pages is fetched.
+
+    It tells how much there is, and where there is room what its calls changed, and the summary that writeback admitted for just this
+    run.
+    """
 
     first: int
     last: int
     turn: int = 0  # of the fold that made it
     sealed: bool = False
     folders: str | None = None  # the blob that says which folders its calls were about
+    summary: str | None = None  # the blob of the summary that stands for the run
+    ledger: str | None = None  # the blob that says what its calls changed
+
+    @property
+    def plain(self) -> "IndexLine":
+        """The same run, with nothing but its counts."""
+        is_plain = self.summary is None and self.ledger is None
+        return self if is_plain else msgspec.structs.replace(self, summary=None, ledger=None)
 
 
 class Candidate(NamedTuple):
@@ -58,6 +74,7 @@ class Candidate(NamedTuple):
     about: About = About.OTHER
     is_error: bool = False
     is_superseded: bool = False  # a newer unit shows the same
+    is_repetition: bool = False  # an older unit brought the same, byte for byte
     tokens_after: int = 0  # of the session, since it was said
     fetched: int = 0  # how often somebody had to get it back
 
@@ -121,6 +138,13 @@ class Frame(NamedTuple):
     is_pressed: bool  # whether the fold must make room, and is not only there because something changed
     groups: Mapping[int, tuple[int, ...]]  # units that lie between each other's pages: a line that spans one spans all
     is_running: bool  # whether a model has been shown a context before, so that there is a cache to spare
+    summaries: Mapping[
+        int, Sequence[IndexLine]
+    ] = {}  # by their first page: runs that somebody summed up, the longest first
+    ledger: Callable[[int, int], str | None] | None = (
+        None  # what the calls of a run changed, where the policy keeps account
+    )
+    relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page
 
     @property
     def candidates(self) -> Iterator[Candidate]:
@@ -128,30 +152,74 @@ class Frame(NamedTuple):
         return (item for item in self.items if isinstance(item, Candidate))
 
 
-def lay_out(frame: Frame, levels: Levels, whys: Mapping[int, Why] | None = None) -> tuple[Placement, ...]:
-    """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter."""
+def lay_out(
+    frame: Frame, levels: Levels, whys: Mapping[int, Why] | None = None, told_from: int | None = None
+) -> tuple[Placement, ...]:
+    """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter.
+
+    Lines from the page `told_from` on tell all that they can; those before it, and with None all of them, tell their counts alone.
+    """
     placements: list[Placement] = []
-    run: list[Candidate] = []
+    gap: list[Candidate | IndexLine] = []
     for item in frame.items:
-        if isinstance(item, IndexLine):
-            placements += _run(frame, run)
-            placements.append(
-                Placement(item.first, item.last, ResidencyLevel.POINTER, frame.line_tokens(item), line=item)
-            )
-            run = []
-        elif any(first in levels for first in frame.groups.get(item.first, (item.first,))):
-            placements += _run(frame, run)
-            level = item.at_least(levels.get(item.first, item.floor))
-            why = whys.get(item.first, item.why) if whys else item.why
-            placements.append(Placement(item.first, item.last, level, item.sizes[level], why))
-            run = []
-        else:
-            run.append(item)
-    placements += _run(frame, run)
+        if isinstance(item, IndexLine) or not any(
+            first in levels for first in frame.groups.get(item.first, (item.first,))
+        ):
+            gap.append(item)
+            continue
+        placements += _gap(frame, gap, told_from)
+        level = item.at_least(levels.get(item.first, item.floor))
+        why = whys.get(item.first, item.why) if whys else item.why
+        placements.append(Placement(item.first, item.last, level, item.sizes[level], why))
+        gap = []
+    placements += _gap(frame, gap, told_from)
     return tuple(placements)
 
 
-def _run(frame: Frame, run: Sequence[Candidate]) -> Iterator[Placement]:
+def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told_from: int | None) -> Iterator[Placement]:
+    """What stands between units that have a level of their own: summaries, the earliest and then the longest, and lines."""
+    run: list[Candidate] = []
+    at = 0
+    while at < len(gap):
+        item = gap[at]
+        is_told = told_from is not None and item.first >= told_from
+        summary, after = _summary(frame, gap, at) if is_told and item.first in frame.summaries else (None, at)
+        if summary is None and isinstance(item, Candidate):
+            run.append(item)
+            at += 1
+            continue
+        yield from _run(frame, run, told_from)
+        run = []
+        if summary is not None:
+            yield _line(frame, summary)
+        elif isinstance(item, IndexLine):
+            yield _line(frame, item if is_told else item.plain)
+        at = max(after, at + 1)
+    yield from _run(frame, run, told_from)
+
+
+def _summary(frame: Frame, gap: Sequence[Candidate | IndexLine], at: int) -> tuple[IndexLine | None, int]:
+    """The longest summary of whole units that begins here, and where the items after it begin."""
+    for summary in frame.summaries[gap[at].first]:
+        after, reach = at, 0
+        while after < len(gap) and gap[after].first <= summary.last:
+            reach = max(reach, gap[after].last)
+            after += 1
+        if reach == summary.last:
+            return msgspec.structs.replace(summary, ledger=_ledger(frame, summary)), after
+    return None, at
+
+
+def _ledger(frame: Frame, line: IndexLine) -> str | None:
+    return frame.ledger(line.first, line.last) if frame.ledger is not None else None
+
+
+def _line(frame: Frame, line: IndexLine) -> Placement:
+    why = Why.COVERED if line.summary is not None else Why.ROOM
+    return Placement(line.first, line.last, ResidencyLevel.POINTER, frame.line_tokens(line), why, line)
+
+
+def _run(frame: Frame, run: Sequence[Candidate], told_from: int | None) -> Iterator[Placement]:
     """A run of units without a level of their own: one index line, or the cheapest form of each if that is shorter."""
     if not run:
         return
@@ -161,5 +229,7 @@ def _run(frame: Frame, run: Sequence[Candidate]) -> Iterator[Placement]:
     if are_near and (tokens is None or sum(unit.sizes[unit.cheapest] for unit in run) <= tokens):
         for unit in run:
             yield Placement(unit.first, unit.last, unit.cheapest, unit.sizes[unit.cheapest])
+    elif told_from is not None and line.first >= told_from:
+        yield _line(frame, msgspec.structs.replace(line, ledger=_ledger(frame, line)))
     else:
         yield Placement(line.first, line.last, ResidencyLevel.POINTER, tokens or 0, line=line)

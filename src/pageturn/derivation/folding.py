@@ -6,8 +6,9 @@ history, except where there is no recall tool and nothing may be sealed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from hashlib import blake2b
 from itertools import takewhile
 from typing import NamedTuple
@@ -35,6 +36,8 @@ from pageturn.units import Unit, entangled, unanswered, units_of
 _REACH = 2_000  # units
 _REACH_TOKENS = 4_000_000
 _ABANDONED = 32  # turns after which nobody waits for a result any more
+_WORTH = 2  # a summary takes at most this part of what it stands for
+_REPEATED_FROM = 256  # bytes; what is shorter may well come twice
 _SEALED_FROM = 8  # units that stand in a line for the second time
 _BINDING = frozenset((Why.RULE, Why.PLAN, Why.TASK, Why.OPEN))
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
@@ -59,7 +62,7 @@ class Standing(NamedTuple):
     @property
     def digest(self) -> str:
         """A name for what stands where."""
-        told = "".join(f"{each.first}-{each.last}:{each.level};" for each in self.placements)
+        told = "".join(f"{each.first}-{each.last}:{each.level}{_told(each.line)};" for each in self.placements)
         return blake2b(told.encode(), digest_size=16).hexdigest()
 
 
@@ -104,7 +107,7 @@ class FoldMaker:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
         self.forms.among = len(state.renditions)
-        sealed = list(still_sealed(state, task)) if terms.can_point else []
+        sealed = [self._still_told(line) for line in still_sealed(state, task)] if terms.can_point else []
         units = units_of(outside(state, sealed))
         forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
         candidates = list(self._candidates(terms, units, forms, task))
@@ -120,6 +123,9 @@ class FoldMaker:
             is_pressed=reason is not FoldReason.CHANGED or _whole(candidates) > terms.budget_tokens,
             groups=_groups(candidates),
             is_running=state.shown is not None,
+            summaries=self._summaries(),
+            ledger=self._ledger(forms) if terms.policy.keeps_ledger else None,
+            relevance=lambda first: self.forms.relevance(forms[first]),
         )
         lowest = self._stand(
             self._with_lines(lay_out(frame, lowest_levels(frame)), candidates, folders, seal=False), forms
@@ -229,6 +235,7 @@ class FoldMaker:
         after = 0
         made_since: set[tuple[str, str]] = set()
         shown: set[str] = set()
+        brought = _first_to_bring(units)
         for unit in reversed(units):
             first, last = unit[0].seq, unit[-1].seq
             made = forms.get(first)
@@ -245,9 +252,10 @@ class FoldMaker:
                     floor=offered[-1] if terms.can_point else max(offered[-1], _STRUCTURED),
                     why=why,
                     is_bound=why in _BINDING,
-                    about=_about(unit, made, edited),
+                    about=_about(state, unit, made, edited),
                     is_error=any(result.is_error for page in unit for result in page.results),
                     is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
+                    is_repetition=_is_repetition(unit, brought),
                     tokens_after=0 if any(page.seq in state.fetched_since_fold for page in unit) else after,
                     fetched=sum(state.fetched.get(page.seq, 0) for page in unit),
                 )
@@ -271,10 +279,40 @@ class FoldMaker:
 
     # -- lines
 
+    def _summaries(self) -> dict[int, list[IndexLine]]:
+        """The runs that writeback admitted a summary for, if it is worth its tokens; by their first page, the longest first."""
+        state = self._journal.state
+        found: dict[int, dict[int, IndexLine]] = {}
+        for each in state.renditions:
+            if each.first < each.last and each.tokens * _WORTH <= sum(
+                page.tokens for page in state.between(each.first, each.last)
+            ):
+                found.setdefault(each.first, {})[each.last] = IndexLine(each.first, each.last, summary=each.digest)
+        return {first: [lines[last] for last in sorted(lines, reverse=True)] for first, lines in found.items()}
+
+    def _ledger(self, forms: Mapping[int, Forms]) -> Callable[[int, int], str | None]:
+        """What was changed in a run of units that are near."""
+        firsts = sorted(forms)
+
+        @cache
+        def changed(first: int, last: int) -> str | None:
+            inside = firsts[bisect_left(firsts, first) : bisect_right(firsts, last)]
+            return self._lines.ledger(effect for at in inside for effect in self.forms.effects(forms[at]))
+
+        return changed
+
+    def _still_told(self, line: IndexLine) -> IndexLine:
+        """A sealed line without what no longer holds: a summary of which a page is gone, changes of pages that are not in it."""
+        state = self._journal.state
+        admitted = (each.digest for each in state.renditions if (each.first, each.last) == (line.first, line.last))
+        if line.summary is not None and line.summary not in admitted:
+            line = msgspec.structs.replace(line, summary=None)
+        return self._lines.narrowed(line)
+
     def _with_folders(self, line: IndexLine, folders: "_Folders") -> IndexLine:
         """A line as it will stand: as it did, if it is not new."""
         state = self._journal.state
-        before = next((each for each in state.lines if (each.first, each.last) == (line.first, line.last)), None)
+        before = next((each for each in state.lines if _same_run(each, line)), None)
         if before is not None:
             return msgspec.structs.replace(before, sealed=line.sealed)
         if line.turn:
@@ -307,12 +345,16 @@ class FoldMaker:
         # What came after an open call is not sealed: its result may still join it across them.
         before = takewhile(lambda group: group[0].first < waiting, groups)
         resting = [unit for group in takewhile(self._rests, before) for unit in group]
+        if line.summary is not None:  # it stands as a whole or not at all
+            is_resting = len(resting) == len(inside) and (len(inside) >= _SEALED_FROM or not inside)
+            return [msgspec.structs.replace(line, sealed=is_resting)]
         if len(resting) < _SEALED_FROM:
             return [line]
         last = max(unit.last for unit in resting)
         rest = [unit.first for unit in inside if unit.first > last]
-        sealed = IndexLine(line.first, last, sealed=True)
-        return [sealed, IndexLine(rest[0], line.last)] if rest else [sealed]
+        parts = [IndexLine(line.first, last, sealed=True, ledger=line.ledger)]
+        parts += [IndexLine(rest[0], line.last, ledger=line.ledger)] if rest else []
+        return [self._lines.narrowed(part) for part in parts]
 
     def _rests(self, group: Sequence[Candidate]) -> bool:
         placed = self._journal.state.placed
@@ -367,7 +409,9 @@ def _groups(candidates: Sequence[Candidate]) -> dict[int, tuple[int, ...]]:
     return {first: group for group in tangled for first in group}
 
 
-def _about(unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
+def _about(state: SessionState, unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
+    if state.resets and unit[0].seq == state.resets[-1]:
+        return About.SUMMARY
     if unit[0].role is Role.USER and not unit[0].synthetic:
         return About.PERSON
     if forms.edited:
@@ -375,6 +419,22 @@ def _about(unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
     if forms.path is None:
         return About.OTHER
     return About.EDITED if name_of(forms.path) in edited else About.FILE
+
+
+def _first_to_bring(units: Sequence[Unit]) -> dict[str, int]:
+    """The unit that brought each result first."""
+    brought: dict[str, int] = {}
+    for unit in units:
+        for page in unit:
+            for result in page.results if page.size >= _REPEATED_FROM else ():
+                brought.setdefault(result.content, unit[0].seq)
+    return brought
+
+
+def _is_repetition(unit: Unit, brought: Mapping[str, int]) -> bool:
+    """Whether others brought all that a unit did, before it."""
+    results = [result for page in unit for result in page.results]
+    return bool(results) and all(brought.get(result.content, unit[0].seq) < unit[0].seq for result in results)
 
 
 def _is_open(state: SessionState, unit: Unit) -> bool:
@@ -391,4 +451,15 @@ def _page(state: SessionState, seq: int) -> Page:
 
 
 def _of_line(line: IndexLine) -> Placement:
-    return Placement(line.first, line.last, _POINTER, 0, line=line, turn=line.turn)
+    why = Why.COVERED if line.summary is not None else Why.ROOM
+    return Placement(line.first, line.last, _POINTER, 0, why, line=line, turn=line.turn)
+
+
+def _told(line: IndexLine | None) -> str:
+    """What a line tells beside its counts, by name."""
+    return ",".join(filter(None, (line.summary, line.ledger))) if line is not None else ""
+
+
+def _same_run(one: IndexLine, other: IndexLine) -> bool:
+    """Whether two lines tell the same of the same run."""
+    return (one.first, one.last, one.summary, one.ledger) == (other.first, other.last, other.summary, other.ledger)

@@ -15,6 +15,7 @@ from pageturn.pages import ResidencyLevel
 
 _FULL = ResidencyLevel.FULL
 _TASK_SHARE = 3  # the task turn stands verbatim if it takes at most this part of the budget
+_TOLD_SHARE = 4  # what lines tell beyond their counts takes at most this part of the room
 _UNSEEN_SHARE = 2  # and what the model has not seen yet, if it takes at most this part of the room
 
 
@@ -26,11 +27,12 @@ class Draft:
         self.levels = lowest_levels(frame)
         self.whys: dict[int, Why] = {}
         self.notices: list[str] = []
+        self.told_from: int | None = None  # the page from which on lines tell more than their counts
         self._counted: tuple[Levels, int] | None = None  # what some levels took, since several laws ask
 
     def placements(self) -> tuple[Placement, ...]:
         """Where everything would stand."""
-        return lay_out(self.frame, self.levels, self.whys)
+        return lay_out(self.frame, self.levels, self.whys, self.told_from)
 
     def tokens(self) -> int:
         """What that would take."""
@@ -160,6 +162,7 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
             draft.whys[first] = Why.WORTH if draft.levels[first] > unit.cheapest else Why.ROOM
             above.append(unit)
     _fit(draft, above, least)
+    _tell(draft)
     placements = draft.placements()
     return Layout(
         placements=placements,
@@ -187,3 +190,22 @@ def _fit(draft: Draft, above: Sequence[Candidate], least: Levels) -> None:
     keep(low)
     for unit in above[low:]:
         draft.whys.pop(unit.first, None)
+
+
+def _tell(draft: Draft) -> None:
+    """Let lines tell summaries and what was changed, the newest first, as far as there is room for it."""
+    frame = draft.frame
+    if not frame.summaries and frame.ledger is None:
+        return
+    plain = sum(placement.tokens for placement in draft.placements())
+    most = min(
+        frame.budget_tokens - frame.fixed_tokens, plain + (frame.budget_tokens - frame.needed_tokens) // _TOLD_SHARE
+    )
+    whole = lay_out(frame, draft.levels, draft.whys, told_from=0)
+    starts = [placement.first for placement in whole if placement.line is not None]
+    low, high = 0, len(starts)
+    while low < high:
+        middle = (low + high) // 2
+        told = lay_out(frame, draft.levels, draft.whys, told_from=starts[middle])
+        low, high = (low, middle) if sum(each.tokens for each in told) <= most else (middle + 1, high)
+    draft.told_from = starts[low] if low < len(starts) else None

@@ -31,7 +31,14 @@ _KEPT = {
 _TOLD = 4  # tokens that say what a unit was, beside its names
 _LISTED = 0.25  # of a unit that is too short to be listed, what are names
 _FETCHED, _ERROR, _RULE, _STALE = 2, 1.5, 100, 0.4  # rough, and within .003 of coverage it does not matter
-_QUOTED = {About.PERSON: 1.0, About.EDIT: 1.0, About.EDITED: 1.0, About.FILE: 0.2, About.OTHER: 0.02}
+_QUOTED = {
+    About.PERSON: 1.0,
+    About.EDIT: 1.0,
+    About.EDITED: 1.0,
+    About.FILE: 0.2,
+    About.SUMMARY: 1.0,
+    About.OTHER: 0.02,
+}
 
 
 class Paged(DerivePolicy, tag="paged", omit_defaults=True):
