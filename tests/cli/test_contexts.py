@@ -192,7 +192,10 @@ def test_a_policy_that_looks_ahead_is_derived_as_if_it_were_paged(old):
     assert "of 221,184 tokens" in below[0]
     said = "the policy of the session, oracle_replay, looks ahead: this is what paged would show"
     assert below[-1] == said
-    assert "; a fold, because the context had grown too large" in rows(run("context", file, "--budget", "800"))[1][0]
+    assert (
+        "; a fold, because something that was shown no longer holds"
+        in rows(run("context", file, "--budget", "800"))[1][0]
+    )
     assert said in run("why", file, session.pages()[0].handle).stdout
     assert stored(file) == before
     assert reader(file).policy == pt.OracleReplay(3)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cache
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -124,7 +124,7 @@ class FoldMaker:
             groups=_groups(candidates),
             is_running=state.shown is not None,
             summaries=self._summaries(),
-            ledger=self._ledger(forms) if terms.policy.keeps_ledger else None,
+            ledger=self._ledger(forms, sealed) if terms.policy.keeps_ledger else None,
             relevance=lambda first: self.forms.relevance(forms[first]),
         )
         lowest = self._stand(
@@ -290,14 +290,14 @@ class FoldMaker:
                 found.setdefault(each.first, {})[each.last] = IndexLine(each.first, each.last, summary=each.digest)
         return {first: [lines[last] for last in sorted(lines, reverse=True)] for first, lines in found.items()}
 
-    def _ledger(self, forms: Mapping[int, Forms]) -> Callable[[int, int], str | None]:
-        """What was changed in a run of units that are near."""
-        firsts = sorted(forms)
+    def _ledger(self, forms: Mapping[int, Forms], sealed: Sequence[IndexLine]) -> Callable[[int, int], str | None]:
+        """What was changed in a run of units, as those that are near say, and the ledgers of lines that are sealed."""
+        told = [effect for line in sealed for effect in self._lines.effects(line)]
 
         @cache
         def changed(first: int, last: int) -> str | None:
-            inside = firsts[bisect_left(firsts, first) : bisect_right(firsts, last)]
-            return self._lines.ledger(effect for at in inside for effect in self.forms.effects(forms[at]))
+            near = (effect for at, made in forms.items() if first <= at <= last for effect in self.forms.effects(made))
+            return self._lines.ledger(effect for effect in chain(told, near) if first <= effect.page <= last)
 
         return changed
 

@@ -37,7 +37,7 @@ class IndexLines:
         run = self._run(line)
         summary = self._journal.text(line.summary) if line.summary is not None else None
         told = summed_up(run, summary) if summary is not None else index(run)
-        return user(fenced("\n".join(filter(None, [told, ledger(self._effects(line.ledger))]))), synthetic=True)
+        return user(fenced("\n".join(filter(None, [told, ledger(self.effects(line))]))), synthetic=True)
 
     def tokens(self, line: IndexLine) -> int:
         """What that takes."""
@@ -55,7 +55,7 @@ class IndexLines:
 
     def ledger(self, effects: Iterable[Effect]) -> str | None:
         """The name of a ledger of these effects; None where there are none."""
-        newest = {effect.target: effect for effect in effects}
+        newest = {effect.target: effect for effect in sorted(effects, key=lambda effect: effect.page)}
         kept = sorted(newest.values(), key=lambda effect: effect.page)[-_MOST_EFFECTS:]
         data = msgspec.json.encode(kept)
         digest = digest_of(data)
@@ -67,7 +67,7 @@ class IndexLines:
         if line.ledger is None:
             return line
         pages = {page.seq for page in self._journal.state.between(line.first, line.last)}
-        inside = (effect for effect in self._effects(line.ledger) if effect.page in pages)
+        inside = (effect for effect in self.effects(line) if effect.page in pages)
         return msgspec.structs.replace(line, ledger=self.ledger(inside))
 
     def blob(self, line: IndexLine) -> dict[str, bytes]:
@@ -105,7 +105,7 @@ class IndexLines:
 
     def _one(self, before: IndexLine, after: IndexLine) -> IndexLine:
         folders = Counter(self._run(before).folders) + Counter(self._run(after).folders)
-        effects = [*self._effects(before.ledger), *self._effects(after.ledger)]
+        effects = [*self.effects(before), *self.effects(after)]
         line = IndexLine(before.first, after.last, after.turn, sealed=True, ledger=self.ledger(effects))
         return self.with_folders(line, folders)
 
@@ -132,8 +132,9 @@ class IndexLines:
         text = self._told(digest)
         return msgspec.json.decode(text, type=dict[str, int]) if text is not None else {}
 
-    def _effects(self, digest: str | None) -> list[Effect]:
-        text = self._told(digest)
+    def effects(self, line: IndexLine) -> list[Effect]:
+        """What was changed in the run of a line, as far as its ledger says."""
+        text = self._told(line.ledger)
         return msgspec.json.decode(text, type=list[Effect]) if text is not None else []
 
     def _told(self, digest: str | None) -> str | None:

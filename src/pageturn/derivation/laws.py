@@ -15,7 +15,9 @@ from pageturn.pages import ResidencyLevel
 
 _FULL = ResidencyLevel.FULL
 _TASK_SHARE = 3  # the task turn stands verbatim if it takes at most this part of the budget
-_TOLD_SHARE = 4  # what lines tell beyond their counts takes at most this part of the room
+_TOLD_SHARE = (
+    3  # what lines tell beyond their counts takes at most this part of what is free, so that no fold is due at once
+)
 _UNSEEN_SHARE = 2  # and what the model has not seen yet, if it takes at most this part of the room
 
 
@@ -197,10 +199,8 @@ def _tell(draft: Draft) -> None:
     frame = draft.frame
     if not frame.summaries and frame.ledger is None:
         return
-    plain = sum(placement.tokens for placement in draft.placements())
-    most = min(
-        frame.budget_tokens - frame.fixed_tokens, plain + (frame.budget_tokens - frame.needed_tokens) // _TOLD_SHARE
-    )
+    free = frame.budget_tokens - draft.tokens()
+    most = draft.tokens() - frame.fixed_tokens + free // _TOLD_SHARE
     whole = lay_out(frame, draft.levels, draft.whys, told_from=0)
     starts = [placement.first for placement in whole if placement.line is not None]
     low, high = 0, len(starts)

@@ -24,7 +24,7 @@ from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.tokens import TokenCounter
 
 _LARGE_RULE = 400  # tokens
-_LARGE_RUN = 400
+_LARGE_RUN = 1_000
 _STARVED = 0.1  # of the room that a fold should leave free
 
 

@@ -5,14 +5,14 @@ Files with the digest of what was put into them, commands with their exit code, 
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pageturn.messages import Text, ToolCall, ToolResult
 from pageturn.renditions.content import material_of
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.structured import Voiced, effects, outcome, subject
 
-_MOST = 20  # lines of one ledger
+_MOST = 12  # lines of one ledger
 _LONGEST = 160  # characters of a line
 _COMMANDS = ("command", "cmd", "script")
 _CHANGING = frozenset(("old_string", "old_str", "oldText", "oldString", "new_string", "content", "edits", "file_text"))
@@ -27,6 +27,8 @@ _PRINTING = frozenset(
     "awk basename cat cd cut diff dirname du echo env file find grep head jq less ls nl printf pwd rg sed sort stat tail tree tr type"
     " uniq wc which".split()
 )  # programs that only print
+_DISCARDED = re.compile(r"\d?>(?:&\d| ?/dev/null)")
+_WRITING = re.compile(r">|`|\$\(| -i\b| -delete\b| -exec")  # a file, a program in a program, a change in place
 _GIT_LOOKS = re.compile(r"git (?:-C \S+ )?(?:status|log|diff|show|blame|branch$|ls-files|rev-parse|grep)\b")
 
 
@@ -78,27 +80,18 @@ def _changes(call: ToolCall) -> Iterator[tuple[str, str]]:
     elif not _CHANGING.isdisjoint(fields) and (path := material_of("", call).path) is not None:
         yield path, f"{path} {done}"
     elif command is not None:
-        words = _command_words(command)
-        if not _only_prints(words):
-            yield words, f"ran {words}"
+        script = " ".join(map(str, command)) if isinstance(command, list) else str(command)
+        if not _only_prints(script):
+            told = f"ran {' '.join(script.split())}"
+            yield told, told
     elif not _only_looks(call.name):
         yield subject(call), subject(call)
 
 
-def _command_words(command: Any) -> str:
-    return " ".join((" ".join(map(str, command)) if isinstance(command, list) else str(command)).split())
-
-
 def _only_prints(command: str) -> bool:
     """Whether every program of a command is known to change nothing."""
-    if (
-        ">" in command
-        or " -i" in command
-        or " -delete" in command
-        or "-exec" in command
-        or "$(" in command
-        or "`" in command
-    ):
+    command = _DISCARDED.sub("", command)
+    if _WRITING.search(command):
         return False
     steps = [step.strip() for step in _STEPS.split(command) if step.strip()]
     return all(step.split()[0] in _PRINTING or _GIT_LOOKS.match(step) for step in steps)
