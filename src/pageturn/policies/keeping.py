@@ -26,6 +26,10 @@ class Kept:
         now = self.levels.get(unit.first, self._least.get(unit.first))
         return unit.sizes[level] - (unit.sizes[unit.at_least(now)] if now is not None else 0)
 
+    def have_room_for(self, units: Iterable[Candidate]) -> bool:
+        """Whether all of them fit."""
+        return sum(max(0, self.cost(unit)) for unit in units) <= self.room
+
     def take(self, units: Iterable[Candidate], level: ResidencyLevel = _FULL) -> None:
         """Take each that fits."""
         for unit in units:
