@@ -129,6 +129,10 @@ class SessionState(msgspec.Struct):
         """The pages that count, from one number to another."""
         return [page for page in self.pages[self.after(first - 1) : self.after(last)] if page.counts]
 
+    def tokens_between(self, first: int, last: int) -> int:
+        """The tokens of those."""
+        return sum(page.tokens for page in self.between(first, last))
+
     def turn_of(self, page: Page) -> int:
         """The turn, counted from 1, that a page belongs to: the one that it led to, or that produced it."""
         return bisect_left(self.turns, page.seq) + 1

@@ -25,7 +25,9 @@ BUDGETS = (350, 600, 1_500, 6_000, 30_000)
 POLICIES = (pt.Paged(low=0.5), pt.Legacy(), pt.Reset(0), pt.Incremental(0))
 
 numbers = st.integers(0, 10_000)
-steps = st.lists(st.tuples(st.sampled_from("uuaaaaarrrrrcccnpPqUxeosytiwwk"), numbers), max_size=examples(45, whole=90))
+steps = st.lists(
+    st.tuples(st.sampled_from("uuaaaaarrrrrcccnpPqUxeosytiwwwk"), numbers), max_size=examples(45, whole=90)
+)
 
 
 class Play:
@@ -34,7 +36,7 @@ class Play:
     def __init__(self, policy, **options):
         self.session = open_session(policy=policy, **options)
         self.options = options
-        self.wanted = ()
+        self.runs = []  # the first and the last handle of every line of the last context
         self.open = []
         self.calls = 0
         self.shown = None
@@ -81,17 +83,15 @@ class Play:
                 session.reset(f"summary {number} " + "words " * 30)
             case "e" if len(session.pages()) > 3:
                 session.erase(session.pages()[number % len(session.pages())])
-            case "w" if self.wanted:
-                self.sum_up(self.wanted[number % len(self.wanted)], number)
+            case "w" if self.runs:
+                self.sum_up(*self.runs[number % len(self.runs)], number)
             case "k":
                 session.choose(POLICIES[number % len(POLICIES)])
 
-    def sum_up(self, wish, number):
-        """Write the summary that was wished for, if its pages still count and it is one."""
-        first, _, last = wish.handle.partition("..")
-        if last:
-            words = f"{self.text(number)[:60]} </page> p3-abcd summed up {number} " * 3
-            self.session.write_back(pt.Proposal(field="summary", value=words, evidence=(first, last)))
+    def sum_up(self, first, last, number):
+        """Write the summary of a run that stood as a line; it is refused where its pages no longer count, or where it is none."""
+        words = f"{self.text(number)[:60]} </page> p3-abcd summed up {number} " * 2
+        self.session.write_back(pt.Proposal(field="summary", value=words, evidence=(first, last)))
 
     def ask(self, number, calls=None):
         """Derive, look at it, and let a model answer."""
@@ -106,7 +106,10 @@ class Play:
             self.open.append(identity)
         self.session.append(pt.assistant(self.text(number)[:150], *parts))
         self.shown = context
-        self.wanted = context.wanted if context is not None and context.wanted else self.wanted
+        if context is not None:
+            lines = [each.line for each in context.layout.placements if each.line is not None]
+            runs = [[p.handle for p in self.session._journal.state.between(each.first, each.last)] for each in lines]
+            self.runs = [(run[0], run[-1]) for run in runs if len(run) > 1]
 
     def answer(self, number):
         if self.open:
@@ -153,5 +156,5 @@ def test_long_sessions_keep_the_laws(seed, policy):
     chance = random.Random(seed)
     play = Play(policy, **({} if seed % 3 else {"recall": None}))
     for _ in range(150):
-        play.step(chance.choice("uaaaaaarrrrrrrcnpPqUxeosytiww"), chance.randrange(10_000))
+        play.step(chance.choice("uaaaaaarrrrrrrcnpPqUxeosytiwwk"), chance.randrange(10_000))
     assert play.session._journal.state.folds

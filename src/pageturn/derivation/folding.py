@@ -6,11 +6,10 @@ history, except where there is no recall tool and nothing may be sealed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cache
 from hashlib import blake2b
-from itertools import chain, takewhile
+from itertools import takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +18,7 @@ from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.derivation.laws import enforce, lowest_levels, promised
 from pageturn.derivation.sealing import outside, still_sealed
+from pageturn.derivation.telling import changes, still_told, summaries
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.journal import Journal
 from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
@@ -26,6 +26,7 @@ from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.policies import AnyPolicy
 from pageturn.renditions import Renderers, folder_of
+from pageturn.repeats import first_to_bring, is_repetition
 from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
 from pageturn.units import Unit, entangled, unanswered, units_of
@@ -36,8 +37,6 @@ from pageturn.units import Unit, entangled, unanswered, units_of
 _REACH = 2_000  # units
 _REACH_TOKENS = 4_000_000
 _ABANDONED = 32  # turns after which nobody waits for a result any more
-_WORTH = 2  # a summary takes at most this part of what it stands for
-_REPEATED_FROM = 256  # bytes; what is shorter may well come twice
 _SEALED_FROM = 8  # units that stand in a line for the second time
 _BINDING = frozenset((Why.RULE, Why.PLAN, Why.TASK, Why.OPEN))
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
@@ -107,7 +106,7 @@ class FoldMaker:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
         self.forms.among = len(state.renditions)
-        sealed = [self._still_told(line) for line in still_sealed(state, task)] if terms.can_point else []
+        sealed = [still_told(state, self._lines, line) for line in still_sealed(state, task)] if terms.can_point else []
         units = units_of(outside(state, sealed))
         forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
         candidates = list(self._candidates(terms, units, forms, task))
@@ -123,8 +122,8 @@ class FoldMaker:
             is_pressed=reason is not FoldReason.CHANGED or _whole(candidates) > terms.budget_tokens,
             groups=_groups(candidates),
             is_running=state.shown is not None,
-            summaries=self._summaries(),
-            ledger=self._ledger(forms, sealed) if terms.policy.keeps_ledger else None,
+            summaries=summaries(state),
+            ledger=changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None,
             relevance=lambda first: self.forms.relevance(forms[first]),
         )
         lowest = self._stand(
@@ -235,7 +234,7 @@ class FoldMaker:
         after = 0
         made_since: set[tuple[str, str]] = set()
         shown: set[str] = set()
-        brought = _first_to_bring(units)
+        brought = first_to_bring(units)
         for unit in reversed(units):
             first, last = unit[0].seq, unit[-1].seq
             made = forms.get(first)
@@ -255,7 +254,7 @@ class FoldMaker:
                     about=_about(state, unit, made, edited),
                     is_error=any(result.is_error for page in unit for result in page.results),
                     is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
-                    is_repetition=_is_repetition(unit, brought),
+                    is_repetition=is_repetition(unit, brought),
                     tokens_after=0 if any(page.seq in state.fetched_since_fold for page in unit) else after,
                     fetched=sum(state.fetched.get(page.seq, 0) for page in unit),
                 )
@@ -278,36 +277,6 @@ class FoldMaker:
         return Why.UNSEEN if is_new else Why.ROOM
 
     # -- lines
-
-    def _summaries(self) -> dict[int, list[IndexLine]]:
-        """The runs that writeback admitted a summary for, if it is worth its tokens; by their first page, the longest first."""
-        state = self._journal.state
-        found: dict[int, dict[int, IndexLine]] = {}
-        for each in state.renditions:
-            if each.first < each.last and each.tokens * _WORTH <= sum(
-                page.tokens for page in state.between(each.first, each.last)
-            ):
-                found.setdefault(each.first, {})[each.last] = IndexLine(each.first, each.last, summary=each.digest)
-        return {first: [lines[last] for last in sorted(lines, reverse=True)] for first, lines in found.items()}
-
-    def _ledger(self, forms: Mapping[int, Forms], sealed: Sequence[IndexLine]) -> Callable[[int, int], str | None]:
-        """What was changed in a run of units, as those that are near say, and the ledgers of lines that are sealed."""
-        told = [effect for line in sealed for effect in self._lines.effects(line)]
-
-        @cache
-        def changed(first: int, last: int) -> str | None:
-            near = (effect for at, made in forms.items() if first <= at <= last for effect in self.forms.effects(made))
-            return self._lines.ledger(effect for effect in chain(told, near) if first <= effect.page <= last)
-
-        return changed
-
-    def _still_told(self, line: IndexLine) -> IndexLine:
-        """A sealed line without what no longer holds: a summary of which a page is gone, changes of pages that are not in it."""
-        state = self._journal.state
-        admitted = (each.digest for each in state.renditions if (each.first, each.last) == (line.first, line.last))
-        if line.summary is not None and line.summary not in admitted:
-            line = msgspec.structs.replace(line, summary=None)
-        return self._lines.narrowed(line)
 
     def _with_folders(self, line: IndexLine, folders: "_Folders") -> IndexLine:
         """A line as it will stand: as it did, if it is not new."""
@@ -419,22 +388,6 @@ def _about(state: SessionState, unit: Unit, forms: Forms, edited: AbstractSet[st
     if forms.path is None:
         return About.OTHER
     return About.EDITED if name_of(forms.path) in edited else About.FILE
-
-
-def _first_to_bring(units: Sequence[Unit]) -> dict[str, int]:
-    """The unit that brought each result first."""
-    brought: dict[str, int] = {}
-    for unit in units:
-        for page in unit:
-            for result in page.results if page.size >= _REPEATED_FROM else ():
-                brought.setdefault(result.content, unit[0].seq)
-    return brought
-
-
-def _is_repetition(unit: Unit, brought: Mapping[str, int]) -> bool:
-    """Whether others brought all that a unit did, before it."""
-    results = [result for page in unit for result in page.results]
-    return bool(results) and all(brought.get(result.content, unit[0].seq) < unit[0].seq for result in results)
 
 
 def _is_open(state: SessionState, unit: Unit) -> bool:

@@ -138,7 +138,7 @@ class WorkingSet:
         """A summary of a run that has none, and that no reset covers."""
         state = self._journal.state
         has_summary = any((each.first, each.last) == (line.first, line.last) for each in state.renditions)
-        tokens = sum(page.tokens for page in state.between(line.first, line.last))
+        tokens = state.tokens_between(line.first, line.last)
         if not has_summary and tokens >= _LARGE_RUN and line.last > max(state.resets, default=0):
             reason = f"a run of {tokens:,} tokens stands as its counts alone"
             yield Wish(range_of(state, line), ResidencyLevel.STRUCTURED, reason)
