@@ -167,11 +167,12 @@ def lay_out(
         ):
             gap.append(item)
             continue
-        placements += _gap(frame, gap, told_from)
+        if gap:
+            placements += _gap(frame, gap, told_from)
+            gap = []
         level = item.at_least(levels.get(item.first, item.floor))
         why = whys.get(item.first, item.why) if whys else item.why
         placements.append(Placement(item.first, item.last, level, item.sizes[level], why))
-        gap = []
     placements += _gap(frame, gap, told_from)
     return tuple(placements)
 

@@ -132,11 +132,12 @@ def _cells(look: Look, placement: Placement, largest: int) -> Iterator[Renderabl
     colour = _COLOURS[placement.level]
     if placement.line is not None:
         pages = _covered(state, placement.line)
-        yield from (_named(pages), "index line", _many(len(pages), "page"))
+        kind = "summary" if placement.line.summary is not None else "index line"
+        yield from (_named(pages), kind, _many(len(pages), "page"))
     else:
         unit = unit_of(state, placement)
-        kind = PageKind.EVIDENCE if len(unit) > 1 else state.kind(unit[0])
-        yield from (unit[0].handle + (f" +{len(unit) - 1}" if len(unit) > 1 else ""), str(kind), str(unit[0].role))
+        kind = str(PageKind.EVIDENCE if len(unit) > 1 else state.kind(unit[0]))
+        yield from (unit[0].handle + (f" +{len(unit) - 1}" if len(unit) > 1 else ""), kind, str(unit[0].role))
     yield from (f"[{colour}]{placement.level}[/]", f"{placement.tokens:,}")
     yield Bar(max(largest, 1), 0, placement.tokens, color=colour)
     yield str(placement.why)

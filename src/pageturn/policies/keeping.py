@@ -19,7 +19,9 @@ class Kept:
         self.room = frame.needed_tokens + int(share * (frame.budget_tokens - frame.needed_tokens)) - tokens
         self.levels: dict[int, ResidencyLevel] = {}
         self._least = least
-        self.take(unit for unit in self.units if unit.why in _FIRST or unit.about is About.SUMMARY)
+        for unit in self.units:
+            if unit.why in _FIRST or unit.about is About.SUMMARY:
+                self.take_highest(unit)
 
     def cost(self, unit: Candidate, level: ResidencyLevel = _FULL) -> int:
         """What a unit takes more than the laws demand anyway."""
@@ -36,6 +38,11 @@ class Kept:
             if level in unit.sizes and (cost := self.cost(unit, level)) <= self.room and self._is_below(unit, level):
                 self.room -= cost
                 self.levels[unit.first] = level
+
+    def take_highest(self, unit: Candidate) -> None:
+        """Take a unit at the highest level that fits."""
+        for level in unit.sizes:
+            self.take([unit], level)
 
     def take_newest(self, room: int) -> None:
         """Take the newest in a row, until one that the laws do not show anyway is too large for so much room."""

@@ -23,8 +23,7 @@ class Legacy(DerivePolicy, tag="legacy"):
         fitting = (count for count in (len(clean), *_CASCADE) if kept.have_room_for(clean[:count]))
         kept.take(clean[: next(fitting, 0)])
         for unit in newest_first[:_TERMINAL]:
-            for level in unit.sizes:
-                kept.take([unit], level)
+            kept.take_highest(unit)
         return kept.levels
 
 

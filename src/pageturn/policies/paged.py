@@ -112,7 +112,8 @@ def value(unit: Candidate) -> Values:
 
     A pointer keeps what was asked, the structured form keeps the names, and only the whole keeps the words.
     """
-    weight = (1 + _FETCHED * unit.fetched) * (_ERROR if unit.is_error else 1) * (_RULE if unit.why is Why.RULE else 1)
+    weight = (1 + _FETCHED * unit.fetched) * (_ERROR if unit.is_error else 1)
+    weight *= _RULE if unit.why is Why.RULE or unit.about is About.SUMMARY else 1
     full, age = unit.sizes[_FULL], unit.tokens_after
     listed = _TOLD + unit.sizes.get(_STRUCTURED, full * _LISTED)
     names = weight * _NAMES_HALVE / (_NAMES_HALVE + age) * listed
