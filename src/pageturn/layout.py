@@ -52,12 +52,13 @@ class IndexLine(Closed):
     folders: str | None = None  # the blob that says which folders its calls were about
     summary: str | None = None  # the blob of the summary that stands for the run
     ledger: str | None = None  # the blob that says what its calls changed
+    tells_changes: bool = False  # whether there is room to show that
 
     @property
     def plain(self) -> "IndexLine":
-        """The same run, with nothing but its counts."""
-        is_plain = self.summary is None and self.ledger is None
-        return self if is_plain else msgspec.structs.replace(self, summary=None, ledger=None)
+        """The same run, telling nothing but its counts."""
+        is_plain = self.summary is None and not self.tells_changes
+        return self if is_plain else msgspec.structs.replace(self, summary=None, tells_changes=False)
 
 
 class Candidate(NamedTuple):
@@ -152,13 +153,23 @@ class Frame(NamedTuple):
         return (item for item in self.items if isinstance(item, Candidate))
 
 
-def lay_out(
-    frame: Frame, levels: Levels, whys: Mapping[int, Why] | None = None, told_from: int | None = None
-) -> tuple[Placement, ...]:
-    """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter.
+NEVER = 2**62
 
-    Lines from the page `told_from` on tell all that they can; those before it, and with None all of them, tell their counts alone.
-    """
+
+class Told(NamedTuple):
+    """From which page on index lines tell more than their counts: their summaries, and what was changed."""
+
+    summaries_from: int = NEVER
+    ledgers_from: int = NEVER
+
+
+def lay_out(
+    frame: Frame,
+    levels: Levels,
+    whys: Mapping[int, Why] | None = None,
+    told: Told = Told(),  # noqa: B008
+) -> tuple[Placement, ...]:
+    """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter."""
     placements: list[Placement] = []
     gap: list[Candidate | IndexLine] = []
     for item in frame.items:
@@ -168,59 +179,60 @@ def lay_out(
             gap.append(item)
             continue
         if gap:
-            placements += _gap(frame, gap, told_from)
+            placements += _gap(frame, gap, told)
             gap = []
         level = item.at_least(levels.get(item.first, item.floor))
         why = whys.get(item.first, item.why) if whys else item.why
         placements.append(Placement(item.first, item.last, level, item.sizes[level], why))
-    placements += _gap(frame, gap, told_from)
+    placements += _gap(frame, gap, told)
     return tuple(placements)
 
 
-def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told_from: int | None) -> Iterator[Placement]:
+def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iterator[Placement]:
     """What stands between units that have a level of their own: summaries, the earliest and then the longest, and lines."""
     run: list[Candidate] = []
     at = 0
     while at < len(gap):
         item = gap[at]
-        is_told = told_from is not None and item.first >= told_from
-        summary, after = _summary(frame, gap, at) if is_told and item.first in frame.summaries else (None, at)
+        summary, after = _summary(frame, gap, at) if item.first >= told.summaries_from else (None, at + 1)
         if summary is None and isinstance(item, Candidate):
             run.append(item)
-            at += 1
-            continue
-        yield from _run(frame, run, told_from)
-        run = []
-        if summary is not None:
-            yield _line(frame, summary)
-        elif isinstance(item, IndexLine):
-            yield _line(frame, item if is_told else item.plain)
-        at = max(after, at + 1)
-    yield from _run(frame, run, told_from)
+        else:
+            yield from _run(frame, run, told)
+            run = []
+            yield _line(frame, summary or _plain(item), told)
+        at = after
+    yield from _run(frame, run, told)
 
 
 def _summary(frame: Frame, gap: Sequence[Candidate | IndexLine], at: int) -> tuple[IndexLine | None, int]:
     """The longest summary of whole units that begins here, and where the items after it begin."""
-    for summary in frame.summaries[gap[at].first]:
+    for summary in frame.summaries.get(gap[at].first, ()):
         after, reach = at, 0
         while after < len(gap) and gap[after].first <= summary.last:
             reach = max(reach, gap[after].last)
             after += 1
         if reach == summary.last:
-            return msgspec.structs.replace(summary, ledger=_ledger(frame, summary)), after
-    return None, at
+            return summary, after
+    return None, at + 1
 
 
-def _ledger(frame: Frame, line: IndexLine) -> str | None:
-    return frame.ledger(line.first, line.last) if frame.ledger is not None else None
+def _plain(line: Candidate | IndexLine) -> IndexLine:
+    """A sealed line with nothing but its counts."""
+    assert isinstance(line, IndexLine), "units without a summary are a run"
+    return line.plain
 
 
-def _line(frame: Frame, line: IndexLine) -> Placement:
-    why = Why.COVERED if line.summary is not None else Why.ROOM
-    return Placement(line.first, line.last, ResidencyLevel.POINTER, frame.line_tokens(line), why, line)
+def _line(frame: Frame, line: IndexLine, told: Told) -> Placement:
+    """A line, with the ledger of its run, told or not."""
+    if frame.ledger is not None:
+        ledger = frame.ledger(line.first, line.last)
+        is_told = ledger is not None and line.first >= told.ledgers_from
+        line = msgspec.structs.replace(line, ledger=ledger, tells_changes=is_told)
+    return Placement(line.first, line.last, ResidencyLevel.POINTER, frame.line_tokens(line), line=line)
 
 
-def _run(frame: Frame, run: Sequence[Candidate], told_from: int | None) -> Iterator[Placement]:
+def _run(frame: Frame, run: Sequence[Candidate], told: Told) -> Iterator[Placement]:
     """A run of units without a level of their own: one index line, or the cheapest form of each if that is shorter."""
     if not run:
         return
@@ -230,7 +242,5 @@ def _run(frame: Frame, run: Sequence[Candidate], told_from: int | None) -> Itera
     if are_near and (tokens is None or sum(unit.sizes[unit.cheapest] for unit in run) <= tokens):
         for unit in run:
             yield Placement(unit.first, unit.last, unit.cheapest, unit.sizes[unit.cheapest])
-    elif told_from is not None and line.first >= told_from:
-        yield _line(frame, msgspec.structs.replace(line, ledger=_ledger(frame, line)))
     else:
-        yield Placement(line.first, line.last, ResidencyLevel.POINTER, tokens or 0, line=line)
+        yield _line(frame, line, told)

@@ -359,7 +359,9 @@ def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
         state.pages[at] = msgspec.structs.replace(state.pages[at], erased=True)
     state.changes += 1
     state.lines = [
-        msgspec.structs.replace(line.plain, folders=None) if line.first <= entry.page <= line.last else line
+        msgspec.structs.replace(line.plain, folders=None, ledger=None)
+        if line.first <= entry.page <= line.last
+        else line
         for line in state.lines
     ]
     state.pins.pop(entry.page, None)

@@ -4,7 +4,7 @@ import pytest
 
 import pageturn as pt
 from tests.derivation.checks import check_all
-from tests.derivation.test_turns import words
+from tests.derivation.test_turns import words, work
 from tests.sessions import open_session, reopened
 
 POLICIES = {
@@ -41,17 +41,17 @@ def sum_up(session, wish, text):
     return session.write_back(pt.Proposal(field="summary", value=text, evidence=tuple(wish.handle.split(".."))))
 
 
-def until_a_wish(session, start=0):
+def until_a_wish(session, start=0, lines=40):
     for number in range(start, start + 200):
-        wishes = [wish for wish in edit(session, number).wanted if ".." in wish.handle]
+        wishes = [wish for wish in edit(session, number, lines).wanted if ".." in wish.handle]
         if wishes:
             return wishes[0], number + 1
     raise AssertionError("nobody wished for a summary")
 
 
-def until_a_fold(session, start):
+def until_a_fold(session, start, lines=40):
     for number in range(start, start + 200):
-        context = edit(session, number)
+        context = edit(session, number, lines)
         if context.fold is not None:
             return context, number + 1
     raise AssertionError("no fold")
@@ -140,22 +140,25 @@ def test_paged_uses_a_summary_of_a_run_that_stands_as_a_line_anyway():
     check_all(session, context, 4_000)
 
 
-def test_what_is_undone_or_erased_takes_the_summary_with_it():
-    for gone in ("undo", "erase"):
-        session = begin(POLICIES["reset"])
-        wish, number = until_a_wish(session)
-        sum_up(session, wish, TEXT)
-        until_a_fold(session, number)
-        assert TEXT.strip() in words(session.derive(budget_tokens=4_000))
-        inside = session.resolve_range(wish.handle)[2]
-        if gone == "erase":
-            session.erase(inside.handle)
-        else:
-            session.undo(len(session._journal.state.turns) - 2)
-        context = session.derive(budget_tokens=4_000)
-        assert "compute_3 was the slow one" not in words(context)
-        check_all(session, context, 4_000)
-        assert reopened(session).derive(budget_tokens=4_000).messages == context.messages
+@pytest.mark.parametrize("lines", [40, 8], ids=["open", "sealed"])
+@pytest.mark.parametrize("gone", ["undo", "erase"])
+def test_what_is_undone_or_erased_takes_the_summary_with_it(gone, lines):
+    session = begin(POLICIES["reset"])
+    wish, number = until_a_wish(session, lines=lines)
+    sum_up(session, wish, TEXT)
+    context, _ = until_a_fold(session, number, lines)
+    assert TEXT.strip() in words(context)
+    assert any(line.summary and line.sealed for line in lines_of(context)) == (lines == 8)
+    inside = session.resolve_range(wish.handle)[2]
+    if gone == "erase":
+        session.erase(inside.handle)
+    else:
+        session.undo(len(session._journal.state.turns) - 3)
+        session.append(pt.user("And now something else. " * 900))  # so that what is left stands in its line
+    context = session.derive(budget_tokens=4_000)
+    assert "compute_3 was the slow one" not in words(context)
+    check_all(session, context, 4_000)
+    assert reopened(session).derive(budget_tokens=4_000).messages == context.messages
 
 
 def test_a_page_that_is_pinned_leaves_its_summary():
@@ -236,7 +239,7 @@ def test_only_reset_keeps_a_ledger():
     for policy in POLICIES.values():
         session = begin(policy)
         contexts = [edit(session, number) for number in range(40)]
-        ledgers = [line for context in contexts for line in lines_of(context) if line.ledger]
+        ledgers = [line for context in contexts for line in lines_of(context) if line.tells_changes]
         assert bool(ledgers) == policy.keeps_ledger
 
 
@@ -253,3 +256,57 @@ def test_an_erased_page_takes_its_changes_out_of_the_ledger():
     stored = [blob for (blob,) in session._journal.store._connection.execute("SELECT data FROM blobs")]
     assert stored
     assert not any(b"hunter2" in bytes(blob) for blob in stored)
+
+
+@pytest.mark.parametrize("policy", SUMMARISING)
+def test_a_summary_that_ends_between_a_call_and_its_result_is_left_out(policy):
+    session = begin(policy)
+    wish, number = until_a_wish(session)
+    pages = session.resolve_range(wish.handle)
+    asked = [page.handle for page in pages if page.message.tool_calls][-1]
+    half = pt.Proposal(field="summary", value=TEXT, evidence=(pages[0].handle, asked))
+    assert isinstance(session.write_back(half), pt.Committed)
+    context, _ = until_a_fold(session, number)
+    assert TEXT.strip() not in words(context)
+    check_all(session, context, 4_000)
+
+
+def test_a_sealed_line_that_is_opened_tells_the_changes_of_its_parts_apart():
+    session = begin(pt.Reset(4_000))
+    context = session.derive()
+    for number in range(120):
+        context = edit(session, number, lines=8)
+    line = next(line for line in lines_of(context) if line.sealed)
+    inside = [page for page in session.pages() if line.first <= page.seq <= line.last]
+    session.pin(inside[len(inside) // 2])
+    opened = session.derive(budget_tokens=4_000)
+    check_all(session, opened, 4_000)
+    told = 0
+    for number in range(120, 160):
+        context = edit(session, number, lines=8)
+        check_all(session, context, 4_000)
+        told = max(told, sum(line.tells_changes for line in lines_of(context)))
+    assert told >= 2
+    assert reopened(session).derive(budget_tokens=4_000).messages == session.derive(budget_tokens=4_000).messages
+
+
+def test_a_change_is_told_however_often_its_line_was_sealed_and_merged():
+    session = begin(pt.Reset(4_000))
+    migrate = pt.ToolCall(id="m", name="bash", arguments='{"command": "make migrate"}')
+    session.append(pt.assistant("migrating", migrate), pt.tool_result(migrate, "Exit code 3\nno table"))
+    contexts = work(session, 150, lines=8)
+    assert any(line.sealed for line in lines_of(contexts[-1]))
+    folds = [context for context in contexts if context.fold is not None]
+    assert len(folds) >= 4
+    assert all("ran make migrate, exit 3" in words(context) for context in folds[1:])
+
+
+def test_summaries_of_sealed_runs_stand_side_by_side():
+    session = begin(pt.Reset(4_000))
+    most = 0
+    for number in range(120):
+        context = edit(session, number, lines=8)
+        most = max(most, sum(line.summary is not None and line.sealed for line in lines_of(context)))
+        for wish in context.wanted:
+            assert isinstance(sum_up(session, wish, f"Parts up to {number} were edited. " * 10), pt.Committed)
+    assert most >= 2

@@ -18,7 +18,7 @@ from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.derivation.laws import enforce, lowest_levels, promised
 from pageturn.derivation.sealing import outside, still_sealed
-from pageturn.derivation.telling import changes, still_told, summaries
+from pageturn.derivation.telling import changes, summaries
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.journal import Journal
 from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
@@ -106,7 +106,7 @@ class FoldMaker:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
         self.forms.among = len(state.renditions)
-        sealed = [still_told(state, self._lines, line) for line in still_sealed(state, task)] if terms.can_point else []
+        sealed = [self._lines.narrowed(line) for line in still_sealed(state, task)] if terms.can_point else []
         units = units_of(outside(state, sealed))
         forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
         candidates = list(self._candidates(terms, units, forms, task))
@@ -321,8 +321,8 @@ class FoldMaker:
             return [line]
         last = max(unit.last for unit in resting)
         rest = [unit.first for unit in inside if unit.first > last]
-        parts = [IndexLine(line.first, last, sealed=True, ledger=line.ledger)]
-        parts += [IndexLine(rest[0], line.last, ledger=line.ledger)] if rest else []
+        parts = [msgspec.structs.replace(line, last=last, sealed=True)]
+        parts += [msgspec.structs.replace(line, first=rest[0])] if rest else []
         return [self._lines.narrowed(part) for part in parts]
 
     def _rests(self, group: Sequence[Candidate]) -> bool:
@@ -410,9 +410,11 @@ def _of_line(line: IndexLine) -> Placement:
 
 def _told(line: IndexLine | None) -> str:
     """What a line tells beside its counts, by name."""
-    return ",".join(filter(None, (line.summary, line.ledger))) if line is not None else ""
+    if line is None:
+        return ""
+    return ",".join(filter(None, (line.summary, line.ledger if line.tells_changes else None)))
 
 
 def _same_run(one: IndexLine, other: IndexLine) -> bool:
     """Whether two lines tell the same of the same run."""
-    return (one.first, one.last, one.summary, one.ledger) == (other.first, other.last, other.summary, other.ledger)
+    return (one.first, one.last, one.ledger, _told(one)) == (other.first, other.last, other.ledger, _told(other))

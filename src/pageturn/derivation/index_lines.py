@@ -37,7 +37,8 @@ class IndexLines:
         run = self._run(line)
         summary = self._journal.text(line.summary) if line.summary is not None else None
         told = summed_up(run, summary) if summary is not None else index(run)
-        return user(fenced("\n".join(filter(None, [told, ledger(self.effects(line))]))), synthetic=True)
+        changed = ledger(self.effects(line)) if line.tells_changes else ""
+        return user(fenced(f"{told}\n{changed}".rstrip()), synthetic=True)
 
     def tokens(self, line: IndexLine) -> int:
         """What that takes."""
@@ -105,8 +106,10 @@ class IndexLines:
 
     def _one(self, before: IndexLine, after: IndexLine) -> IndexLine:
         folders = Counter(self._run(before).folders) + Counter(self._run(after).folders)
-        effects = [*self.effects(before), *self.effects(after)]
-        line = IndexLine(before.first, after.last, after.turn, sealed=True, ledger=self.ledger(effects))
+        changes = self.ledger([*self.effects(before), *self.effects(after)])
+        # Only if each told all that it knew: else the one might be longer than both.
+        is_told = changes is not None and all(each.tells_changes or each.ledger is None for each in (before, after))
+        line = IndexLine(before.first, after.last, after.turn, sealed=True, ledger=changes, tells_changes=is_told)
         return self.with_folders(line, folders)
 
     def _run(self, line: IndexLine) -> Run:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from pageturn.errors import BudgetTooSmall
-from pageturn.layout import Candidate, Frame, Layout, Levels, Placement, Why, lay_out
+from pageturn.layout import Candidate, Frame, Layout, Levels, Placement, Told, Why, lay_out
 from pageturn.pages import ResidencyLevel
 
 _FULL = ResidencyLevel.FULL
@@ -29,12 +29,12 @@ class Draft:
         self.levels = lowest_levels(frame)
         self.whys: dict[int, Why] = {}
         self.notices: list[str] = []
-        self.told_from: int | None = None  # the page from which on lines tell more than their counts
+        self.told = Told()
         self._counted: tuple[Levels, int] | None = None  # what some levels took, since several laws ask
 
     def placements(self) -> tuple[Placement, ...]:
         """Where everything would stand."""
-        return lay_out(self.frame, self.levels, self.whys, self.told_from)
+        return lay_out(self.frame, self.levels, self.whys, self.told)
 
     def tokens(self) -> int:
         """What that would take."""
@@ -195,17 +195,22 @@ def _fit(draft: Draft, above: Sequence[Candidate], least: Levels) -> None:
 
 
 def _tell(draft: Draft) -> None:
-    """Let lines tell summaries and what was changed, the newest first, as far as there is room for it."""
+    """Let lines tell their summaries, and then what was changed, the newest first, as far as a part of what is free goes."""
     frame = draft.frame
-    if not frame.summaries and frame.ledger is None:
-        return
-    free = frame.budget_tokens - draft.tokens()
-    most = draft.tokens() - frame.fixed_tokens + free // _TOLD_SHARE
-    whole = lay_out(frame, draft.levels, draft.whys, told_from=0)
+    most = draft.tokens() - frame.fixed_tokens + (frame.budget_tokens - draft.tokens()) // _TOLD_SHARE
+    if frame.summaries:
+        draft.told = _most_told(draft, most, lambda first: draft.told._replace(summaries_from=first))
+    if frame.ledger is not None:
+        draft.told = _most_told(draft, most, lambda first: draft.told._replace(ledgers_from=first))
+
+
+def _most_told(draft: Draft, most: int, telling: Callable[[int], Told]) -> Told:
+    """The telling that begins at the oldest line for which everything takes at most so many tokens."""
+    whole = lay_out(draft.frame, draft.levels, draft.whys, telling(0))
     starts = [placement.first for placement in whole if placement.line is not None]
     low, high = 0, len(starts)
     while low < high:
         middle = (low + high) // 2
-        told = lay_out(frame, draft.levels, draft.whys, told_from=starts[middle])
+        told = lay_out(draft.frame, draft.levels, draft.whys, telling(starts[middle]))
         low, high = (low, middle) if sum(each.tokens for each in told) <= most else (middle + 1, high)
-    draft.told_from = starts[low] if low < len(starts) else None
+    return telling(starts[low]) if low < len(starts) else draft.told

@@ -4,8 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 
-import msgspec
-
 from pageturn.derivation.forms import FormMaker, Forms
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.layout import IndexLine
@@ -21,14 +19,6 @@ def summaries(state: SessionState) -> dict[int, list[IndexLine]]:
         if each.first < each.last and each.tokens * _WORTH <= state.tokens_between(each.first, each.last):
             found.setdefault(each.first, {})[each.last] = IndexLine(each.first, each.last, summary=each.digest)
     return {first: [runs[last] for last in sorted(runs, reverse=True)] for first, runs in found.items()}
-
-
-def still_told(state: SessionState, lines: IndexLines, line: IndexLine) -> IndexLine:
-    """A sealed line without what no longer holds: a summary of which a page is gone, changes of pages that are not in it."""
-    admitted = (each.digest for each in state.renditions if (each.first, each.last) == (line.first, line.last))
-    if line.summary is not None and line.summary not in admitted:
-        line = msgspec.structs.replace(line, summary=None)
-    return lines.narrowed(line)
 
 
 def changes(
