@@ -4,7 +4,8 @@
 
 Long sessions are replayed turn by turn, in tokens of four characters or of our own counter, and pooled per source. The bill reads
 from a prompt cache at .1 and writes at 1.25; cost is relative to sending everything at every turn, billed the same way. Differences
-carry the interval that holds 95 % of resampled sets of sessions.
+carry the interval that holds 95 % of resampled sets of sessions. A fold is a request that does not begin with the one before it.
+*Summed up*: every summary that a policy wishes for is written, by a stand-in that reads first lines and counts names.
 """
 
 from argparse import ArgumentParser
@@ -19,7 +20,7 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.renditions import SOURCES
-from pageturn.lab.deriving import StudyCounter, derived
+from pageturn.lab.deriving import Deriving, StudyCounter, first_lines
 from pageturn.lab.replay import Recording, Score, Shows
 from pageturn.lab.resampling import paired
 from pageturn.lab.sketches import cut, keep_last, masking, sketch
@@ -34,7 +35,18 @@ HALVES: dict[str, Callable[[Trace], bool]] = {
     "all": lambda _: True,
 }
 MODELS = {"claude-code": "claude-sonnet-4-5", "codex-cli": "gpt-5"}  # whose counter is our own for a source
-COLUMNS = ("", "cost", "coverage", "verbatim coverage", "cost with re-fetches", "times the floor", "largest", "seconds")
+COLUMNS = (
+    "",
+    "cost",
+    "coverage",
+    "verbatim coverage",
+    "cost with re-fetches",
+    "times the floor",
+    "folds",
+    "summaries",
+    "largest",
+    "seconds",
+)
 MEASURES: dict[str, Callable[[Score], float]] = {
     "cost": lambda score: score.cost,
     "coverage": lambda score: score.coverage,
@@ -58,9 +70,14 @@ def against_others(budget: int, counter: TokenCounter) -> Compared:
         rows |= {"masking, last 10": masking(10), "cut to .4": cut(budget, 0.4), **lows}
         pairs += [("paged", name) for name in lows] + [("paged, thrift .05", "sketch, .7")]
     rows |= {
-        "paged": derived(pt.Paged(budget_tokens=budget), counter),
-        "paged, thrift .05": derived(pt.Paged(budget_tokens=budget, thrift=0.05, low=0.3), counter),
-        "paged, all spent": derived(pt.Paged(budget_tokens=budget, thrift=0), counter),
+        "legacy": Deriving(pt.Legacy(), counter, budget_tokens=budget),
+        "reset": Deriving(pt.Reset(budget), counter),
+        "reset, summed up": Deriving(pt.Reset(budget), counter, summarise=first_lines),
+        "incremental": Deriving(pt.Incremental(budget), counter),
+        "incremental, summed up": Deriving(pt.Incremental(budget), counter, summarise=first_lines),
+        "paged": Deriving(pt.Paged(budget_tokens=budget), counter),
+        "paged, thrift .05": Deriving(pt.Paged(budget_tokens=budget, thrift=0.05, low=0.3), counter),
+        "paged, all spent": Deriving(pt.Paged(budget_tokens=budget, thrift=0), counter),
     }
     return Compared(rows, pairs)
 
@@ -68,13 +85,13 @@ def against_others(budget: int, counter: TokenCounter) -> Compared:
 def ablation(budget: int, counter: TokenCounter) -> Compared:
     """Paged, each time without one of its parts."""
     rows = {
-        "paged": derived(pt.Paged(budget_tokens=budget), counter),
-        "no outlines": derived(WithoutOutlines(budget_tokens=budget), counter),
-        "no names": derived(WithoutNames(budget_tokens=budget), counter),
-        "newest first": derived(NewestFirst(budget_tokens=budget), counter),
-        "no early folds": derived(WithoutEarlyFolds(budget_tokens=budget), counter),
-        "no frozen prefix": derived(Restless(budget_tokens=budget), counter),
-        "no pointers": derived(pt.Paged(budget_tokens=budget), counter, recall=None),
+        "paged": Deriving(pt.Paged(budget_tokens=budget), counter),
+        "no outlines": Deriving(WithoutOutlines(budget_tokens=budget), counter),
+        "no names": Deriving(WithoutNames(budget_tokens=budget), counter),
+        "newest first": Deriving(NewestFirst(budget_tokens=budget), counter),
+        "no early folds": Deriving(WithoutEarlyFolds(budget_tokens=budget), counter),
+        "no frozen prefix": Deriving(Restless(budget_tokens=budget), counter),
+        "no pointers": Deriving(pt.Paged(budget_tokens=budget), counter, recall=None),
     }
     return Compared(rows, [(name, "paged") for name in rows if name != "paged"])
 
@@ -141,6 +158,7 @@ def main() -> None:
     parser.add_argument("--counter", choices=("study", "own"), default="study")
     parser.add_argument("--ablation", action="store_true", help="Paged without each of its parts, not beside others")
     parser.add_argument("--source", action="append", choices=SOURCES, help="only these")
+    parser.add_argument("--sessions", type=int, default=None, help="of each source, the first so many long ones")
     options = parser.parse_args()
     console = Console(width=120)
     if not (options.data / "traces").is_dir():
@@ -150,7 +168,7 @@ def main() -> None:
         return
     for source in options.source or SOURCES:
         traces = read_traces(options.data / "traces" / f"{source}.jsonl.gz")
-        chosen = [trace for trace in traces if trace.is_long and HALVES[options.half](trace)]
+        chosen = [trace for trace in traces if trace.is_long and HALVES[options.half](trace)][: options.sessions]
         if not chosen:
             console.print(f"{source}: no long session in the half for {options.half}")
             continue
@@ -176,7 +194,9 @@ def show(console: Console, compared: Compared, recordings: Sequence[Recording]) 
         scores[name] = [
             recording.score(shows) for recording in track(recordings, name, transient=True, console=console)
         ]
-        table.add_row(name, *cells(sum(scores[name], Score())), f"{perf_counter() - start:.1f}")
+        summaries = str(shows.summaries) if isinstance(shows, Deriving) and shows.summaries else ""
+        pooled = sum(scores[name], Score())
+        table.add_row(name, *cells(pooled), summaries, f"{pooled.largest:,}", f"{perf_counter() - start:.1f}")
     console.print(table)
     if len(recordings) > 1:
         console.print(differences(scores, compared.pairs))
@@ -204,7 +224,7 @@ def cells(score: Score) -> list[str]:
         f"{score.verbatim_coverage:.3f}",
         f"{score.cost_with_refetches:.3f}",
         f"{score.over_floor:.2f}",
-        f"{score.largest:,}",
+        f"{score.rewritten:,}",
     ]
 
 

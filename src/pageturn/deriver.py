@@ -17,7 +17,7 @@ from pageturn.journal import Fresh
 from pageturn.messages import Message
 from pageturn.overflows import read_overflow
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.policies import AnyPolicy
+from pageturn.policies import AnyPolicy, require_online
 from pageturn.recall import page_of
 from pageturn.recall_tool import RecallTool
 from pageturn.recorder import Recorder
@@ -54,6 +54,7 @@ class Deriver:
         """The context for the next call. Writes nothing."""
         if budget_tokens is not None:
             require_whole("budget_tokens", budget_tokens)
+        require_online(policy)
         require_text("model", model)
         if not isinstance(tools, Iterable):
             raise InvalidInput("tools", expected="tool definitions", got=repr(tools))

@@ -213,7 +213,8 @@ def _texts_about(page: Page, entry: Entry) -> Iterator[str]:
         case Staged(proposal=proposal, value=digest) if _rests_on(page, proposal):
             yield digest
         case TurnTaken(shown=Shown(fold=Fold(lines=lines))):
-            yield from (line.folders for line in lines if line.folders and line.first <= page.seq <= line.last)
+            covering = (line for line in lines if line.first <= page.seq <= line.last)
+            yield from (told for line in covering for told in (line.folders, line.ledger) if told is not None)
 
 
 def _rests_on(page: Page, proposal: Proposal) -> bool:
@@ -251,7 +252,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 3  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 4  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
 
 

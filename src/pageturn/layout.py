@@ -4,7 +4,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
+
 from pageturn.pages import ResidencyLevel
+from pageturn.relevance import RelevanceMeta
 from pageturn.wire import Closed
 
 Levels = Mapping[int, ResidencyLevel]  # by the number of a unit's first page; what is not there stands in an index line
@@ -31,17 +34,31 @@ class About(StrEnum):
     EDIT = "edit"  # a change to a file
     EDITED = "edited"  # a file that the agent has changed, too
     FILE = "file"  # another file
+    SUMMARY = "summary"  # what a reset put in the place of everything before it
     OTHER = "other"
 
 
 class IndexLine(Closed):
-    """A run of whole, closed units as one line. A sealed one stays as it is until one of its pages is fetched."""
+    """A run of whole, closed units as one line. A sealed one stays as it is until one of its pages is fetched.
+
+    It tells how much there is, and where there is room what its calls changed, and the summary that writeback admitted for just this
+    run.
+    """
 
     first: int
     last: int
     turn: int = 0  # of the fold that made it
     sealed: bool = False
     folders: str | None = None  # the blob that says which folders its calls were about
+    summary: str | None = None  # the blob of the summary that stands for the run
+    ledger: str | None = None  # the blob that says what its calls changed
+    tells_changes: bool = False  # whether there is room to show that
+
+    @property
+    def plain(self) -> "IndexLine":
+        """The same run, telling nothing but its counts."""
+        is_plain = self.summary is None and not self.tells_changes
+        return self if is_plain else msgspec.structs.replace(self, summary=None, tells_changes=False)
 
 
 class Candidate(NamedTuple):
@@ -58,6 +75,7 @@ class Candidate(NamedTuple):
     about: About = About.OTHER
     is_error: bool = False
     is_superseded: bool = False  # a newer unit shows the same
+    is_repetition: bool = False  # an older unit brought the same, byte for byte
     tokens_after: int = 0  # of the session, since it was said
     fetched: int = 0  # how often somebody had to get it back
     stands: ResidencyLevel | None = None  # as it was shown last; None in an index line
@@ -125,6 +143,13 @@ class Frame(NamedTuple):
     groups: Mapping[int, tuple[int, ...]]  # units that lie between each other's pages: a line that spans one spans all
     is_running: bool  # whether a model has been shown a context before
     is_warm: bool  # and whether a provider is likely to remember that one
+    summaries: Mapping[
+        int, Sequence[IndexLine]
+    ] = {}  # by their first page: runs that somebody summed up, the longest first
+    ledger: Callable[[int, int], str | None] | None = (
+        None  # what the calls of a run changed, where the policy keeps account
+    )
+    relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page
 
     @property
     def candidates(self) -> Iterator[Candidate]:
@@ -132,31 +157,83 @@ class Frame(NamedTuple):
         return (item for item in self.items if isinstance(item, Candidate))
 
 
-def lay_out(frame: Frame, levels: Levels) -> tuple[Placement, ...]:
+NEVER = 2**62
+
+
+class Told(NamedTuple):
+    """From which page on index lines tell more than their counts: their summaries, and what was changed."""
+
+    summaries_from: int = NEVER
+    ledgers_from: int = NEVER
+
+
+def lay_out(frame: Frame, levels: Levels, told: Told = Told()) -> tuple[Placement, ...]:  # noqa: B008
     """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter."""
     placements: list[Placement] = []
-    run: list[Candidate] = []
+    gap: list[Candidate | IndexLine] = []
     tangled = {first for group in frame.groups.values() if not levels.keys().isdisjoint(group) for first in group}
     for item in frame.items:
         first = item.first
-        if isinstance(item, Candidate) and first not in levels and first not in tangled:
-            run.append(item)
+        if isinstance(item, IndexLine) or (first not in levels and first not in tangled):
+            gap.append(item)
             continue
-        if run:
-            placements += _run(frame, run)
-            run = []
-        if isinstance(item, IndexLine):
-            placements.append(Placement(first, item.last, ResidencyLevel.POINTER, frame.line_tokens(item), line=item))
-        else:
-            level = item.at_least(levels.get(first, item.floor))
-            placements.append(Placement(first, item.last, level, item.sizes[level], item.why))
-    if run:
-        placements += _run(frame, run)
+        if gap:
+            placements += _gap(frame, gap, told)
+            gap = []
+        level = item.at_least(levels.get(first, item.floor))
+        placements.append(Placement(first, item.last, level, item.sizes[level], item.why))
+    placements += _gap(frame, gap, told)
     return tuple(placements)
 
 
-def _run(frame: Frame, run: Sequence[Candidate]) -> Iterator[Placement]:
+def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iterator[Placement]:
+    """What stands between units that have a level of their own: summaries, the earliest and then the longest, and lines."""
+    run: list[Candidate] = []
+    at = 0
+    while at < len(gap):
+        item = gap[at]
+        summary, after = _summary(frame, gap, at) if item.first >= told.summaries_from else (None, at + 1)
+        if summary is None and isinstance(item, Candidate):
+            run.append(item)
+        else:
+            yield from _run(frame, run, told)
+            run = []
+            yield _line(frame, summary or _plain(item), told)
+        at = after
+    yield from _run(frame, run, told)
+
+
+def _summary(frame: Frame, gap: Sequence[Candidate | IndexLine], at: int) -> tuple[IndexLine | None, int]:
+    """The longest summary of whole units that begins here, and where the items after it begin."""
+    for summary in frame.summaries.get(gap[at].first, ()):
+        after, reach = at, 0
+        while after < len(gap) and gap[after].first <= summary.last:
+            reach = max(reach, gap[after].last)
+            after += 1
+        if reach == summary.last:
+            return summary, after
+    return None, at + 1
+
+
+def _plain(line: Candidate | IndexLine) -> IndexLine:
+    """A sealed line with nothing but its counts."""
+    assert isinstance(line, IndexLine), "units without a summary are a run"
+    return line.plain
+
+
+def _line(frame: Frame, line: IndexLine, told: Told) -> Placement:
+    """A line, with the ledger of its run, told or not."""
+    if frame.ledger is not None:
+        ledger = frame.ledger(line.first, line.last)
+        is_told = ledger is not None and line.first >= told.ledgers_from
+        line = msgspec.structs.replace(line, ledger=ledger, tells_changes=is_told)
+    return Placement(line.first, line.last, ResidencyLevel.POINTER, frame.line_tokens(line), line=line)
+
+
+def _run(frame: Frame, run: Sequence[Candidate], told: Told) -> Iterator[Placement]:
     """A run of units without a level of their own: one index line, or the cheapest form of each if that is shorter."""
+    if not run:
+        return
     are_near = all(unit.sizes for unit in run)
     line = IndexLine(run[0].first, max(unit.last for unit in run))  # the fold says since when
     tokens = frame.line_tokens(line) if len(run) > 1 or not are_near else None
@@ -164,4 +241,4 @@ def _run(frame: Frame, run: Sequence[Candidate]) -> Iterator[Placement]:
         for unit in run:
             yield Placement(unit.first, unit.last, unit.cheapest, unit.sizes[unit.cheapest])
     else:
-        yield Placement(line.first, line.last, ResidencyLevel.POINTER, tokens or 0, line=line)
+        yield _line(frame, line, told)

@@ -4,12 +4,13 @@ The same call with the same result is a duplicate tool; another way to the same 
 changed is neither: somebody looked again, and there was something new to see.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from pageturn.faults import DuplicateTool, Refetch
 from pageturn.pages import CallReference, Page
 from pageturn.state import SessionState
+from pageturn.units import Unit
 
 _TRIVIAL = 50  # tokens; what is shorter is often the same by chance
 
@@ -59,3 +60,22 @@ class Repeats:
             before, fault = self._state.page(by[0]), Refetch()
         if fault is not None and before is not None and before.counts:
             yield Repeat(fault, before, call[0])
+
+
+_REPEATED_FROM = 256  # bytes; what is shorter may well come twice
+
+
+def first_to_bring(units: Iterable[Unit]) -> dict[str, int]:
+    """The unit that brought each result first, by its first page; short results are nobody's."""
+    brought: dict[str, int] = {}
+    for unit in units:
+        for page in unit:
+            for result in page.results if page.size >= _REPEATED_FROM else ():
+                brought.setdefault(result.content, unit[0].seq)
+    return brought
+
+
+def is_repetition(unit: Unit, brought: Mapping[str, int]) -> bool:
+    """Whether others brought all that a unit did, byte for byte, before it."""
+    results = [result for page in unit for result in page.results]
+    return bool(results) and all(brought.get(result.content, unit[0].seq) < unit[0].seq for result in results)

@@ -30,7 +30,7 @@ from pageturn.messages import Message, Role, Visibility, tool_result, user
 from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
-from pageturn.policies import AnyPolicy, Paged
+from pageturn.policies import AnyPolicy, DerivePolicy, Paged, require_online
 from pageturn.proposals import MEMORY, Proposal
 from pageturn.recall import Recalled, Reranker, Resolved
 from pageturn.recall_tool import RecallRequest, RecallTool, answer
@@ -101,6 +101,9 @@ class Session:
         for path, text in (("model", model), ("scope", scope)):
             if text is not None:
                 require_text(path, text)
+        if policy is not None:
+            require_instance("policy", policy, DerivePolicy)
+            require_online(policy)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
@@ -298,6 +301,8 @@ class Session:
 
     def choose(self, policy: AnyPolicy) -> None:
         """Derive by another policy from here on."""
+        require_instance("policy", policy, DerivePolicy)
+        require_online(policy)
         self._recorder.append(e.PolicyChosen(policy=policy))
 
     def grant(self, scope: str, *, allowed: bool = True) -> None:
@@ -494,8 +499,8 @@ class Session:
 
     def _begin_with(self, policy: AnyPolicy | None) -> None:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
-        if wanted is not None and wanted != self.policy:
-            self.choose(wanted)
+        if wanted is not None and (wanted != self.policy or not self._journal.head):
+            self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean
 
 
 def _added(fresh: Fresh) -> Page:

@@ -129,6 +129,10 @@ class SessionState(msgspec.Struct):
         """The pages that count, from one number to another."""
         return [page for page in self.pages[self.after(first - 1) : self.after(last)] if page.counts]
 
+    def tokens_between(self, first: int, last: int) -> int:
+        """The tokens of those."""
+        return sum(page.tokens for page in self.between(first, last))
+
     def turn_of(self, page: Page) -> int:
         """The turn, counted from 1, that a page belongs to: the one that it led to, or that produced it."""
         return bisect_left(self.turns, page.seq) + 1
@@ -355,7 +359,9 @@ def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
         state.pages[at] = msgspec.structs.replace(state.pages[at], erased=True)
     state.changes += 1
     state.lines = [
-        msgspec.structs.replace(line, folders=None) if line.first <= entry.page <= line.last else line
+        msgspec.structs.replace(line.plain, folders=None, ledger=None)
+        if line.first <= entry.page <= line.last
+        else line
         for line in state.lines
     ]
     state.pins.pop(entry.page, None)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pageturn as pt
+from pageturn.entries import PolicyChosen
 from tests.cli.test_main import run
 from tests.sessions import Clock, call, open_session, take_turn
 
@@ -173,26 +174,43 @@ def test_internal_text_is_shown_only_if_asked_for(tmp_path):
     assert "nudge" not in run("context", file).stdout
 
 
-@pytest.mark.parametrize(("policy", "limit"), [(pt.Legacy(), "221,184"), (pt.Reset(threshold_tokens=900), "900")])
-def test_a_policy_that_cannot_fold_is_derived_as_if_it_were_paged(policy, limit, tmp_path):
+@pytest.fixture
+def old(tmp_path):
     file = str(tmp_path / "old.db")
-    session = open_session(file, policy=policy)
+    session = open_session(file)
     for number in range(30):
         session.append(pt.user(f"question {number} " + "with many words " * 20), pt.assistant("answer"))
+    return session, file
+
+
+def test_a_policy_that_looks_ahead_is_derived_as_if_it_were_paged(old):
+    session, file = old
+    session._recorder.append(PolicyChosen(policy=pt.OracleReplay(3)))
     session.close()
     before = stored(file)
     _, below = rows(run("context", file))
-    assert f"of {limit} tokens" in below[0]
-    said = f"the policy of the session, {policy.kind}, cannot fold: this is what paged would show"
+    assert "of 221,184 tokens" in below[0]
+    said = "the policy of the session, oracle_replay, looks ahead: this is what paged would show"
     assert below[-1] == said
-    assert "; a fold, because the context had grown too large" in rows(run("context", file, "--budget", "800"))[1][0]
+    assert (
+        "; a fold, because something that was shown no longer holds"
+        in rows(run("context", file, "--budget", "800"))[1][0]
+    )
     assert said in run("why", file, session.pages()[0].handle).stdout
     assert stored(file) == before
-    assert reader(file).policy == policy
+    assert reader(file).policy == pt.OracleReplay(3)
 
 
-def test_a_paged_session_is_not_said_to_be_another(path):
-    assert "cannot fold" not in run("context", path).stdout
+@pytest.mark.parametrize(
+    ("policy", "limit"), [(pt.Legacy(), "221,184"), (pt.Reset(900), "900"), (pt.Incremental(900), "900")]
+)
+def test_every_other_policy_is_derived_as_itself(policy, limit, old):
+    session, file = old
+    session.choose(policy)
+    session.close()
+    shown = run("context", file).stdout
+    assert f"of {limit} tokens" in shown
+    assert "would show" not in shown
 
 
 def test_the_budget_of_the_last_turn_is_named_where_it_was_smaller(tmp_path):

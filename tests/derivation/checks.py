@@ -1,5 +1,7 @@
 """The laws, checked from outside: by what a context holds, and not by how it was made."""
 
+import re
+
 import pageturn as pt
 from pageturn.derivation.continuations import is_continuation
 from pageturn.derivation.pairing import PENDING
@@ -122,6 +124,16 @@ def check_pending(session, context):
         assert not came or min(came) - asked > 64, f"{pending.tool_call_id} was answered"
 
 
+def check_lines(context):
+    """A line that stands for a run names no page outside of it."""
+    for message in context.messages:
+        opening = re.match(r"<page>\np(\d+)-\w{4}\.\.p(\d+)-\w{4} [\d,]+ pages", message.text)
+        if opening is not None and message.synthetic:
+            first, last = map(int, opening.groups())
+            named = [int(seq) for seq in re.findall(r"^p(\d+)-[a-z2-7]{4}\b", message.text, re.MULTILINE)]
+            assert all(first <= seq <= last for seq in named), f"{named} in a line from {first} to {last}"
+
+
 def check_all(session, context, budget):
     check_pairs(context.messages)
     check_budget(session, context, budget)
@@ -129,5 +141,6 @@ def check_all(session, context, budget):
     check_rules(session, context)
     check_task(session, context)
     check_pointers(session, context)
+    check_lines(context)
     if context.fold is not None:
         check_pending(session, context)

@@ -22,16 +22,21 @@ WORDS = (
 SIZES = (0, 1, 3, 40, 600)
 BUDGETS = (350, 600, 1_500, 6_000, 30_000)
 
+POLICIES = (pt.Paged(low=0.5), pt.Legacy(), pt.Reset(0), pt.Incremental(0))
+
 numbers = st.integers(0, 10_000)
-steps = st.lists(st.tuples(st.sampled_from("uuaaaaarrrrrcccnpPqUxeosyti"), numbers), max_size=examples(45, whole=90))
+steps = st.lists(
+    st.tuples(st.sampled_from("uuaaaaarrrrrcccnpPqUxeosytiwwwk"), numbers), max_size=examples(45, whole=90)
+)
 
 
 class Play:
     """Carries out steps on a session, and looks at every context that comes of it."""
 
-    def __init__(self, **options):
-        self.session = open_session(policy=pt.Paged(low=0.5), **options)
+    def __init__(self, policy, **options):
+        self.session = open_session(policy=policy, **options)
         self.options = options
+        self.runs = []  # the first and the last handle of every line of the last context
         self.open = []
         self.calls = 0
         self.shown = None
@@ -78,6 +83,15 @@ class Play:
                 session.reset(f"summary {number} " + "words " * 30)
             case "e" if len(session.pages()) > 3:
                 session.erase(session.pages()[number % len(session.pages())])
+            case "w" if self.runs:
+                self.sum_up(*self.runs[number % len(self.runs)], number)
+            case "k":
+                session.choose(POLICIES[number % len(POLICIES)])
+
+    def sum_up(self, first, last, number):
+        """Write the summary of a run that stood as a line; it is refused where its pages no longer count, or where it is none."""
+        words = f"{self.text(number)[:60]} </page> p3-abcd summed up {number} " * 2
+        self.session.write_back(pt.Proposal(field="summary", value=words, evidence=(first, last)))
 
     def ask(self, number, calls=None):
         """Derive, look at it, and let a model answer."""
@@ -87,10 +101,15 @@ class Play:
         for _ in range(number % 4 if calls is None else calls):
             self.calls += 1
             identity = f"c{self.calls if number % 5 else 1}"
-            parts.append(pt.ToolCall(id=identity, name="bash", arguments=f'{{"command": "cat src/f{number % 9}.py"}}'))
+            command = ("cat src/f{}.py", "make f{}", "./deploy p3-abcd {}")[number % 3].format(number % 9)
+            parts.append(pt.ToolCall(id=identity, name="bash", arguments=f'{{"command": "{command}"}}'))
             self.open.append(identity)
         self.session.append(pt.assistant(self.text(number)[:150], *parts))
         self.shown = context
+        if context is not None:
+            lines = [each.line for each in context.layout.placements if each.line is not None]
+            runs = [[p.handle for p in self.session._journal.state.between(each.first, each.last)] for each in lines]
+            self.runs = [(run[0], run[-1]) for run in runs if len(run) > 1]
 
     def answer(self, number):
         if self.open:
@@ -109,6 +128,7 @@ class Play:
         again = reopened(self.session, **self.options).derive(self.tools, budget_tokens=budget)
         assert pt.to_json(list(again.messages)) == pt.to_json(list(context.messages))
         assert (again.tokens, again.fold, again.notices) == (context.tokens, context.fold, context.notices)
+        assert again.wanted == context.wanted
         if self.shown is not None and context.fold is None:
             assert context.messages[: len(self.shown.messages)] == self.shown.messages
         return context
@@ -122,18 +142,19 @@ class Play:
 
 
 @settings(max_examples=examples(60, whole=1_500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(steps, st.booleans())
-def test_every_context_keeps_the_laws(steps, can_recall):
-    play = Play(**({} if can_recall else {"recall": None}))
+@given(steps, st.booleans(), st.sampled_from(POLICIES))
+def test_every_context_keeps_the_laws(steps, can_recall, policy):
+    play = Play(policy, **({} if can_recall else {"recall": None}))
     for kind, number in steps:
         play.step(kind, number)
     play.ask(3)
 
 
-@pytest.mark.parametrize("seed", range(examples(4, whole=60)))
-def test_long_sessions_keep_the_laws(seed):
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
+@pytest.mark.parametrize("seed", range(examples(2, whole=60)))
+def test_long_sessions_keep_the_laws(seed, policy):
     chance = random.Random(seed)
-    play = Play(**({} if seed % 3 else {"recall": None}))
+    play = Play(policy, **({} if seed % 3 else {"recall": None}))
     for _ in range(150):
-        play.step(chance.choice("uaaaaaarrrrrrrcnpPqUxeosyti"), chance.randrange(10_000))
+        play.step(chance.choice("uaaaaaarrrrrrrcnpPqUxeosytiwwk"), chance.randrange(10_000))
     assert play.session._journal.state.folds

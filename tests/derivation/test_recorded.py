@@ -28,17 +28,19 @@ def sessions():
 def test_every_context_of_a_recorded_session_is_valid(path, at):
     trace = next(trace for number, trace in enumerate(read_traces(path)) if number == at)
     for budget in BUDGETS:
-        replay(trace, budget)
+        replay(trace, pt.Paged(budget), budget)
+    for policy in (pt.Legacy(), pt.Reset(16_000), pt.Incremental(16_000)):
+        replay(trace, policy, 16_000)
 
 
-def replay(trace, budget):
-    session = pt.Session.open(policy=pt.Paged(budget_tokens=budget))
+def replay(trace, policy, budget):
+    session = pt.Session.open(policy=policy)
     tools = session._counter.tools([pt.RecallTool().definition])
     rules, before = 0, None
     for message in trace.messages:
         if message.role == "assistant":
             try:
-                context = session.derive()
+                context = session.derive(budget_tokens=budget)
             except pt.BudgetTooSmall:
                 assert rules + tools + SLACK > budget, f"{rules} tokens of rules would fit"
                 before = None

@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.entries import PolicyChosen
 from pageturn.layout import Frame
 from pageturn.policies import STORED_DEFAULT
 from pageturn.windows import input_capacity
+from tests.sessions import open_session, reopened
 
 WINDOWS = st.integers(1, 3_000_000)
 
@@ -54,15 +56,39 @@ def test_a_limit_that_is_not_a_whole_number_is_refused(tokens):
             policy(tokens)
 
 
-def test_only_a_policy_that_plans_can_fold():
-    policies = [pt.Legacy(), pt.Reset(1), pt.Incremental(1), pt.OracleReplay(3), pt.Paged(1)]
-    frame = Frame(
-        [], 1_000, 0, 0, lambda line: 0, str, can_point=True, is_pressed=True, groups={}, is_running=True, is_warm=True
-    )
-    for policy in policies:
-        if policy.can_fold:
-            assert policy.plan(frame, {}, 0) == {}
-        else:
-            with pytest.raises(pt.InvalidInput, match=r"expected a policy that can fold"):
-                policy.plan(frame, {}, 0)
-    assert pt.Paged().can_fold
+EMPTY = Frame(
+    [], 1_000, 0, 0, lambda line: 0, str, can_point=True, is_pressed=True, groups={}, is_running=True, is_warm=True
+)
+
+
+@pytest.mark.parametrize(
+    "policy", [pt.Legacy(), pt.Reset(1), pt.Incremental(1), pt.Paged(1)], ids=lambda each: each.kind
+)
+def test_every_policy_plans_and_wants_nothing_where_there_is_nothing(policy):
+    assert policy.plan(EMPTY, {}, 0) == {}
+
+
+def test_the_policy_that_looks_ahead_is_refused_outside_the_lab():
+    session = open_session()
+    session.append(pt.user("go"))
+    expected = r"policy: expected legacy, reset, incremental or paged, got oracle_replay, which only the lab can follow"
+    with pytest.raises(pt.InvalidInput, match=expected):
+        open_session(policy=pt.OracleReplay(3), id="other")
+    with pytest.raises(pt.InvalidInput, match=expected):
+        session.choose(pt.OracleReplay(3))
+    session._recorder.append(PolicyChosen(policy=pt.OracleReplay(3)))  # as another program may have stored it
+    with pytest.raises(pt.InvalidInput, match=expected):
+        reopened(session).derive()
+    assert [row.id for row in session._journal.store.sessions()] == ["s"]
+
+
+def test_what_is_no_policy_is_refused():
+    with pytest.raises(pt.InvalidInput, match="policy"):
+        open_session(policy="paged")
+    with pytest.raises(pt.InvalidInput, match="policy"):
+        open_session().choose("paged")
+
+
+def test_a_new_session_says_that_it_is_legacy_even_where_nothing_was_said_yet():
+    session = open_session(policy=pt.Legacy())
+    assert reopened(session).policy == pt.Legacy()

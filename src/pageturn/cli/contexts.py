@@ -61,15 +61,15 @@ class Look(NamedTuple):
 
 
 def look_at(journal: Journal, budget_tokens: int | None, model: str | None) -> Look:
-    """Derive the next context. A session whose policy cannot fold is derived as if it were paged, within the same limit."""
+    """Derive the next context. A session whose policy looks ahead is derived as if it were paged, within the same limit."""
     state = journal.state
     last = state.shown
     model = model or (last.model if last is not None else DEFAULT_MODEL)
     asides = []
     instead = None
-    if not state.policy.can_fold:
+    if state.policy.looks_ahead:
         instead = Paged(budget_tokens=state.policy.limit_tokens(window_of(model)))
-        asides.append(f"the policy of the session, {state.policy.kind}, cannot fold: this is what paged would show")
+        asides.append(f"the policy of the session, {state.policy.kind}, looks ahead: this is what paged would show")
     session = Session(journal, policy=instead, model=model)  # it is never closed, since closing would be written down
     try:
         context = session.derive(budget_tokens=budget_tokens)
@@ -132,11 +132,12 @@ def _cells(look: Look, placement: Placement, largest: int) -> Iterator[Renderabl
     colour = _COLOURS[placement.level]
     if placement.line is not None:
         pages = _covered(state, placement.line)
-        yield from (_named(pages), "index line", _many(len(pages), "page"))
+        kind = "summary" if placement.line.summary is not None else "index line"
+        yield from (_named(pages), kind, _many(len(pages), "page"))
     else:
         unit = unit_of(state, placement)
-        kind = PageKind.EVIDENCE if len(unit) > 1 else state.kind(unit[0])
-        yield from (unit[0].handle + (f" +{len(unit) - 1}" if len(unit) > 1 else ""), str(kind), str(unit[0].role))
+        kind = str(PageKind.EVIDENCE if len(unit) > 1 else state.kind(unit[0]))
+        yield from (unit[0].handle + (f" +{len(unit) - 1}" if len(unit) > 1 else ""), kind, str(unit[0].role))
     yield from (f"[{colour}]{placement.level}[/]", f"{placement.tokens:,}")
     yield Bar(max(largest, 1), 0, placement.tokens, color=colour)
     yield str(placement.why)

@@ -21,7 +21,7 @@ from pageturn.units import Unit, units_of
 
 
 class Wish(msgspec.Struct, frozen=True):
-    """A form that would have been used, had somebody written it."""
+    """A form that would have been used, had somebody written it: of a page, or the summary of a range of them, `p3-abcd..p9-efgh`."""
 
     handle: str
     level: ResidencyLevel
@@ -40,7 +40,7 @@ class Explanation(msgspec.Struct, frozen=True):
     raising: Mapping[ResidencyLevel, int]  # the tokens that each higher level would take more
 
     def __str__(self) -> str:
-        if self.why is Why.COVERED:
+        if self.why is Why.COVERED and self.line is None:
             return f"{self.handle} stands nowhere by itself: {_REASONS[self.why]}"
         place = f"in the index line {self.line}" if self.line else f"at {self.level}, {self.tokens:,} tokens"
         since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
@@ -130,7 +130,7 @@ class Context(msgspec.Struct, frozen=True):
             why=placement.why,
             tokens=placement.tokens,
             since_turn=placement.turn or None,
-            line=_range(state, line) if line is not None else None,
+            line=range_of(state, line) if line is not None else None,
             raising=raising,
         )
 
@@ -149,7 +149,8 @@ def placement_of(state: SessionState, placements: Sequence[Placement], page: Pag
     return placement_of(state, placements, summary)._replace(level=ResidencyLevel.POINTER, why=Why.COVERED)
 
 
-def _range(state: SessionState, line: IndexLine) -> str:
+def range_of(state: SessionState, line: IndexLine) -> str:
+    """The handles of the first and the last page of a line."""
     pages = state.between(line.first, line.last)
     return f"{pages[0].handle}..{pages[-1].handle}"
 

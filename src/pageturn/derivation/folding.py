@@ -18,6 +18,7 @@ from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.derivation.laws import enforce, lowest_levels, promised
 from pageturn.derivation.sealing import outside, still_sealed
+from pageturn.derivation.telling import changes, summaries
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.journal import Journal
 from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
@@ -25,6 +26,7 @@ from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.policies import AnyPolicy
 from pageturn.renditions import Renderers, folder_of
+from pageturn.repeats import first_to_bring, is_repetition
 from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
 from pageturn.units import Unit, entangled, unanswered, units_of
@@ -59,7 +61,7 @@ class Standing(NamedTuple):
     @property
     def digest(self) -> str:
         """A name for what stands where."""
-        told = "".join(f"{each.first}-{each.last}:{each.level};" for each in self.placements)
+        told = "".join(f"{each.first}-{each.last}:{each.level}{_told(each.line)};" for each in self.placements)
         return blake2b(told.encode(), digest_size=16).hexdigest()
 
 
@@ -104,7 +106,7 @@ class FoldMaker:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
         self.forms.among = len(state.renditions)
-        sealed = list(still_sealed(state, task)) if terms.can_point else []
+        sealed = [self._lines.narrowed(line) for line in still_sealed(state, task)] if terms.can_point else []
         units = units_of(outside(state, sealed))
         forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
         candidates = list(self._candidates(terms, units, forms, task))
@@ -121,6 +123,9 @@ class FoldMaker:
             groups=_groups(candidates),
             is_running=state.shown is not None,
             is_warm=state.shown is not None and reason is not FoldReason.COLD,
+            summaries=summaries(state),
+            ledger=changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None,
+            relevance=lambda first: self.forms.relevance(forms[first]),
         )
         lowest = self._stand(
             self._with_lines(lay_out(frame, lowest_levels(frame)), candidates, folders, seal=False), forms
@@ -230,6 +235,7 @@ class FoldMaker:
         after = 0
         made_since: set[tuple[str, str]] = set()
         shown: set[str] = set()
+        brought = first_to_bring(units)
         for unit in reversed(units):
             first, last = unit[0].seq, unit[-1].seq
             made = forms.get(first)
@@ -245,9 +251,10 @@ class FoldMaker:
                     floor=floor if terms.can_point else max(floor, _STRUCTURED),
                     why=why,
                     is_bound=why in _BINDING,
-                    about=_about(unit, made, edited),
+                    about=_about(state, unit, made, edited),
                     is_error=made.is_error,
                     is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
+                    is_repetition=is_repetition(unit, brought),
                     tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
                     fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
                     stands=_FULL if first > state.folded else state.placed[first].level if first in alone else None,
@@ -277,7 +284,7 @@ class FoldMaker:
     def _with_folders(self, line: IndexLine, folders: "_Folders") -> IndexLine:
         """A line as it will stand: as it did, if it is not new."""
         state = self._journal.state
-        before = next((each for each in state.lines if (each.first, each.last) == (line.first, line.last)), None)
+        before = next((each for each in state.lines if _same_run(each, line)), None)
         if before is not None:
             return msgspec.structs.replace(before, sealed=line.sealed)
         if line.turn:
@@ -310,12 +317,16 @@ class FoldMaker:
         # What came after an open call is not sealed: its result may still join it across them.
         before = takewhile(lambda group: group[0].first < waiting, groups)
         resting = [unit for group in takewhile(self._rests, before) for unit in group]
+        if line.summary is not None:  # it stands as a whole or not at all
+            is_resting = len(resting) == len(inside) and (len(inside) >= _SEALED_FROM or not inside)
+            return [msgspec.structs.replace(line, sealed=is_resting)]
         if len(resting) < _SEALED_FROM:
             return [line]
         last = max(unit.last for unit in resting)
         rest = [unit.first for unit in inside if unit.first > last]
-        sealed = IndexLine(line.first, last, sealed=True)
-        return [sealed, IndexLine(rest[0], line.last)] if rest else [sealed]
+        parts = [msgspec.structs.replace(line, last=last, sealed=True)]
+        parts += [msgspec.structs.replace(line, first=rest[0])] if rest else []
+        return [self._lines.narrowed(part) for part in parts]
 
     def _rests(self, group: Sequence[Candidate]) -> bool:
         placed = self._journal.state.placed
@@ -370,7 +381,9 @@ def _groups(candidates: Sequence[Candidate]) -> dict[int, tuple[int, ...]]:
     return {first: group for group in tangled for first in group}
 
 
-def _about(unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
+def _about(state: SessionState, unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
+    if state.resets and unit[0].seq == state.resets[-1]:
+        return About.SUMMARY
     if unit[0].role is Role.USER and not unit[0].synthetic:
         return About.PERSON
     if forms.edited:
@@ -398,4 +411,17 @@ def _page(state: SessionState, seq: int) -> Page:
 
 
 def _of_line(line: IndexLine) -> Placement:
-    return Placement(line.first, line.last, _POINTER, 0, line=line, turn=line.turn)
+    why = Why.COVERED if line.summary is not None else Why.ROOM
+    return Placement(line.first, line.last, _POINTER, 0, why, line=line, turn=line.turn)
+
+
+def _told(line: IndexLine | None) -> str:
+    """What a line tells beside its counts, by name."""
+    if line is None:
+        return ""
+    return ",".join(filter(None, (line.summary, line.ledger if line.tells_changes else None)))
+
+
+def _same_run(one: IndexLine, other: IndexLine) -> bool:
+    """Whether two lines tell the same of the same run."""
+    return (one.first, one.last, one.ledger, _told(one)) == (other.first, other.last, other.ledger, _told(other))

@@ -20,7 +20,8 @@ from pageturn.journal import Journal
 from pageturn.messages import Message, Role, ToolCall, system, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.paging import plan_on
-from pageturn.renditions import BUILT_IN, Fields, Renderers, Voiced, pointer, render, structured
+from pageturn.relevance import RelevanceMeta, extract, merge
+from pageturn.renditions import BUILT_IN, Effect, Fields, Renderers, Voiced, effects_of, pointer, render, structured
 from pageturn.renditions.content import file_of
 from pageturn.renditions.fencing import fenced
 from pageturn.tokens import TokenCounter
@@ -51,6 +52,8 @@ class Forms:
         self.edited: frozenset[str] = frozenset()  # the names of the files that it changed
         self.calls = frozenset([(call.name, call.arguments) for page in unit for call in page.calls])
         self.is_error = any(result.is_error for page in unit for result in page.results)
+        self.effects: tuple[Effect, ...] | None = None  # what it changed, once somebody has asked
+        self.relevance: RelevanceMeta | None = None  # and what it is about
         self._shorter: tuple[frozenset[str], Form] | None = None
 
     def offer(self, level: ResidencyLevel, form: Form) -> bool:
@@ -143,6 +146,19 @@ class FormMaker:
         form = forms.structured_without(known, self._counter.message)
         known |= forms.told
         return form
+
+    def effects(self, forms: Forms) -> tuple[Effect, ...]:
+        """What a unit changed."""
+        if forms.effects is None:
+            voiced = [(page.seq, Voiced(page.handle, message)) for page, message in self._messages(forms.unit)]
+            forms.effects = tuple(effects_of(voiced))
+        return forms.effects
+
+    def relevance(self, forms: Forms) -> RelevanceMeta:
+        """What a unit is about."""
+        if forms.relevance is None:
+            forms.relevance = merge(extract(message) for _, message in self._messages(forms.unit))
+        return forms.relevance
 
     def _names_of(self, page: Page) -> frozenset[str]:
         """All names of a page."""

@@ -5,7 +5,7 @@ store, so that their number grows with the logarithm of the history, and the old
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -13,11 +13,12 @@ from pageturn.bodies import digest_of
 from pageturn.journal import Journal
 from pageturn.layout import IndexLine
 from pageturn.messages import Message, user
-from pageturn.renditions import Run, index
+from pageturn.renditions import Effect, Run, index, ledger, summed_up
 from pageturn.renditions.fencing import fenced
 from pageturn.tokens import TokenCounter
 
 _MOST_FOLDERS = 24
+_MOST_EFFECTS = 100  # what a ledger keeps, though it shows fewer
 _ALIKE = 2  # a line takes in the one before it, if that has at most so many times its pages
 
 
@@ -32,8 +33,12 @@ class IndexLines:
         self._unwritten: dict[str, bytes] = {}  # folders of lines that nobody has acknowledged yet
 
     def message(self, line: IndexLine) -> Message:
-        """What stands in the context for the run."""
-        return user(fenced(index(self._run(line))), synthetic=True)
+        """What stands in the context for the run: its counts or its summary, and what was changed in it."""
+        run = self._run(line)
+        summary = self._journal.text(line.summary) if line.summary is not None else None
+        told = summed_up(run, summary) if summary is not None else index(run)
+        changed = ledger(self.effects(line)) if line.tells_changes else ""
+        return user(fenced(f"{told}\n{changed}".rstrip()), synthetic=True)
 
     def tokens(self, line: IndexLine) -> int:
         """What that takes."""
@@ -49,9 +54,26 @@ class IndexLines:
         self._unwritten[digest] = data
         return msgspec.structs.replace(line, folders=digest if most else None)
 
+    def ledger(self, effects: Iterable[Effect]) -> str | None:
+        """The name of a ledger of these effects; None where there are none."""
+        newest = {effect.target: effect for effect in sorted(effects, key=lambda effect: effect.page)}
+        kept = sorted(newest.values(), key=lambda effect: effect.page)[-_MOST_EFFECTS:]
+        data = msgspec.json.encode(kept)
+        digest = digest_of(data)
+        self._unwritten[digest] = data
+        return digest if kept else None
+
+    def narrowed(self, line: IndexLine) -> IndexLine:
+        """The line with what was changed by pages of its own run that count, where its ledger has more."""
+        if line.ledger is None:
+            return line
+        pages = {page.seq for page in self._journal.state.between(line.first, line.last)}
+        inside = (effect for effect in self.effects(line) if effect.page in pages)
+        return msgspec.structs.replace(line, ledger=self.ledger(inside))
+
     def blob(self, line: IndexLine) -> dict[str, bytes]:
         """What has to be written with a line."""
-        return {line.folders: self._unwritten[line.folders]} if line.folders in self._unwritten else {}
+        return {name: self._unwritten[name] for name in (line.folders, line.ledger) if name in self._unwritten}
 
     def forget(self) -> None:
         """Forget everything that was counted: the past is not what it was."""
@@ -75,7 +97,7 @@ class IndexLines:
         return result
 
     def _are_alike(self, before: IndexLine, after: IndexLine) -> bool:
-        if not (before.sealed and after.sealed):
+        if not (before.sealed and after.sealed) or before.summary is not None or after.summary is not None:
             return False
         state = self._journal.state
         if state.between(before.last + 1, after.first - 1):
@@ -84,7 +106,11 @@ class IndexLines:
 
     def _one(self, before: IndexLine, after: IndexLine) -> IndexLine:
         folders = Counter(self._run(before).folders) + Counter(self._run(after).folders)
-        return self.with_folders(IndexLine(before.first, after.last, after.turn, sealed=True), folders)
+        changes = self.ledger([*self.effects(before), *self.effects(after)])
+        # Only if each told all that it knew: else the one might be longer than both.
+        is_told = changes is not None and all(each.tells_changes or each.ledger is None for each in (before, after))
+        line = IndexLine(before.first, after.last, after.turn, sealed=True, ledger=changes, tells_changes=is_told)
+        return self.with_folders(line, folders)
 
     def _run(self, line: IndexLine) -> Run:
         if line not in self._runs:
@@ -106,8 +132,17 @@ class IndexLines:
         )
 
     def _folders(self, digest: str | None) -> dict[str, int]:
-        if digest is None:
-            return {}
-        data = self._unwritten.get(digest)
-        text = data.decode() if data is not None else self._journal.text(digest)
+        text = self._told(digest)
         return msgspec.json.decode(text, type=dict[str, int]) if text is not None else {}
+
+    def effects(self, line: IndexLine) -> list[Effect]:
+        """What was changed in the run of a line, as far as its ledger says."""
+        text = self._told(line.ledger)
+        return msgspec.json.decode(text, type=list[Effect]) if text is not None else []
+
+    def _told(self, digest: str | None) -> str | None:
+        """A blob that was written with a line, or that is still to be written."""
+        if digest is None:
+            return None
+        data = self._unwritten.get(digest)
+        return data.decode() if data is not None else self._journal.text(digest)

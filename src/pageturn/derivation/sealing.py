@@ -40,16 +40,17 @@ def _opened(state: SessionState, line: IndexLine, wanted: set[int]) -> Iterator[
     units = units_of(state.between(line.first, line.last))
     for together in entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)):
         if any(page.seq in wanted for unit in together for page in unit):
-            yield from _sealed_line(run, line.turn)
+            yield from _sealed_line(run, line)
             run = []
         else:
             run += together
-    yield from _sealed_line(run, line.turn)
+    yield from _sealed_line(run, line)
 
 
-def _sealed_line(run: Sequence[Unit], turn: int) -> Iterator[IndexLine]:
+def _sealed_line(run: Sequence[Unit], whole: IndexLine) -> Iterator[IndexLine]:
     if run:
-        yield IndexLine(run[0][0].seq, max(unit[-1].seq for unit in run), turn, sealed=True)
+        last = max(unit[-1].seq for unit in run)
+        yield IndexLine(run[0][0].seq, last, whole.turn, sealed=True, ledger=whole.ledger)
 
 
 def _has_pages(state: SessionState, line: IndexLine) -> bool:

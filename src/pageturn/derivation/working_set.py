@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from pageturn.derivation.context import Context, View, Wish
+from pageturn.derivation.context import Context, View, Wish, range_of
 from pageturn.derivation.continuations import is_continuation
 from pageturn.derivation.folding import Folded, FoldMaker, Standing, Terms
 from pageturn.derivation.pairing import Pairing
@@ -16,7 +16,7 @@ from pageturn.entries import FoldReason, Shown
 from pageturn.errors import BudgetTooSmall
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.journal import Journal
-from pageturn.layout import Growth, Layout, Placement, Why
+from pageturn.layout import Growth, IndexLine, Layout, Placement, Why
 from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.recall_tool import RecallTool
@@ -24,6 +24,7 @@ from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.tokens import TokenCounter
 
 _LARGE_RULE = 400  # tokens
+_LARGE_RUN = 1_000
 _STARVED = 0.1  # of the room that a fold should leave free
 
 
@@ -107,7 +108,7 @@ class WorkingSet:
             model=asked.model,
             fold=fold,
             faults=tuple(fault for _, fault in self.faults()),
-            wanted=tuple(self._wishes(standing.placements)) if folded is not None else (),
+            wanted=tuple(self._wishes(terms, standing.placements)) if folded is not None else (),
             notices=_notices(folded.layout) if folded is not None else (),
             frozen=len(standing.messages),
             view=view,
@@ -118,15 +119,29 @@ class WorkingSet:
         """Whether the journal's past is still what a context was made of."""
         return derived.made_of == self._past()
 
-    def _wishes(self, placements: Iterable[Placement]) -> Iterator[Wish]:
-        """The forms that would have made room: of large rules, which only their author or writeback may put into other words."""
+    def _wishes(self, terms: Terms, placements: Iterable[Placement]) -> Iterator[Wish]:
+        """The forms that would have made room, or told more: of large rules, which only their author or writeback may put into other
+        words, and of runs that only their counts stand for.
+        """
         for placement in placements:
+            if placement.line is not None:
+                yield from self._wish_for(placement.line) if terms.policy.wishes_summaries else ()
+                continue
             page = self._journal.state.page(placement.first)
             is_large = placement.why is Why.RULE and placement.tokens >= _LARGE_RULE
             if is_large and page is not None and placement.level is ResidencyLevel.FULL:
                 yield Wish(
                     page.handle, ResidencyLevel.STRUCTURED, f"a rule of {placement.tokens:,} tokens has no shorter form"
                 )
+
+    def _wish_for(self, line: IndexLine) -> Iterator[Wish]:
+        """A summary of a run that has none, and that no reset covers."""
+        state = self._journal.state
+        has_summary = any((each.first, each.last) == (line.first, line.last) for each in state.renditions)
+        tokens = state.tokens_between(line.first, line.last)
+        if not has_summary and tokens >= _LARGE_RUN and line.last > max(state.resets, default=0):
+            reason = f"a run of {tokens:,} tokens stands as its counts alone"
+            yield Wish(range_of(state, line), ResidencyLevel.STRUCTURED, reason)
 
     def acknowledge(self, derived: Derived) -> None:
         """The context was answered, and that was written down: its fold holds from now on."""

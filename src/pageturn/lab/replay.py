@@ -33,6 +33,7 @@ class Score(NamedTuple):
     refetched: float = 0.0  # the bill of reading again what was missed
     turns: int = 0
     refused: int = 0
+    rewritten: int = 0  # turns whose request did not begin with the one before: folds, by whatever name
     largest: int = 0  # tokens of the largest request
 
     def __add__(self, other: "Score") -> "Score":  # type: ignore[override]
@@ -113,6 +114,8 @@ class Recording:
             sent = [read.sent for read in reads]
             score += self._turn(turn, reads, sum(one.tokens for one in sent))._replace(refused=int(seen is None))
             if seen is not None:
+                is_rewritten = bool(requests) and sent[: len(requests[-1])] != requests[-1]
+                score = score._replace(rewritten=score.rewritten + is_rewritten)
                 requests.append(sent)
         return score._replace(billed=bill(requests, self._prices))
 

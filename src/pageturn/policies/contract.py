@@ -1,11 +1,10 @@
-"""What every derivation policy has: a wire form, a name, and a limit for the model at hand."""
+"""What every derivation policy has: a wire form, a name, a limit for the model at hand, and a plan for a fold."""
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
 from pageturn.checks import require_whole
-from pageturn.errors import InvalidInput
 from pageturn.layout import Frame, Growth, Levels
 from pageturn.windows import input_capacity
 from pageturn.wire import Closed
@@ -15,6 +14,10 @@ Whole = Annotated[int, msgspec.Meta(ge=0)]
 
 class DerivePolicy(Closed, tag_field="policy"):
     """How a session chooses what is in the context. Members are values; they keep no state."""
+
+    keeps_ledger: ClassVar[bool] = False  # whether its index lines say what was changed
+    wishes_summaries: ClassVar[bool] = False  # whether it would rather have summaries in their place
+    looks_ahead: ClassVar[bool] = False  # whether it must know what comes next, so that only the lab can follow it
 
     def __post_init__(self) -> None:
         if type(self) is DerivePolicy:
@@ -28,11 +31,6 @@ class DerivePolicy(Closed, tag_field="policy"):
         """The short name: the policy's tag on the wire."""
         return str(self.__struct_config__.tag)
 
-    @property
-    def can_fold(self) -> bool:
-        """Whether it can choose levels, or only say how large a context may become."""
-        return type(self).plan is not DerivePolicy.plan
-
     def limit_tokens(self, window_tokens: int) -> int:
         """The most tokens that a context may have under this policy, for a model with this window."""
         return input_capacity(window_tokens)
@@ -45,6 +43,6 @@ class DerivePolicy(Closed, tag_field="policy"):
         """Whether a fold would pay though none is needed yet."""
         return False
 
-    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:  # noqa: ARG002
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
         """The level that each unit deserves beyond the least that the laws demand; what it wants most comes first."""
-        raise InvalidInput("policy", expected="a policy that can fold: paged", got=self.kind)
+        raise NotImplementedError

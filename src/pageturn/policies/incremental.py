@@ -1,7 +1,16 @@
 """Incremental: score everything against the task, then pack greedily (Liu et al., arXiv:2512.22087)."""
 
+from typing import ClassVar
+
+from pageturn.layout import Frame, Levels, Why
 from pageturn.policies.contract import DerivePolicy, Whole
+from pageturn.policies.keeping import Kept
+from pageturn.relevance import RelevanceMeta, merge
 from pageturn.windows import budget_within
+
+_PACKED = 0.6  # of the room above the floors: the rest is free until the next fold
+_NEWEST = 3  # the newest units take at most this part of the budget
+_FILE, _TOOL, _ERROR, _AGE = 4.0, 2.5, 3.0, 0.05
 
 
 class Incremental(DerivePolicy, tag="incremental"):
@@ -10,7 +19,38 @@ class Incremental(DerivePolicy, tag="incremental"):
     A budget of 0 is all that the model takes.
     """
 
+    wishes_summaries: ClassVar[bool] = True
+
     budget_tokens: Whole
 
     def limit_tokens(self, window_tokens: int) -> int:
         return budget_within(self.budget_tokens, window_tokens)
+
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
+        kept = Kept(frame, least, tokens, _PACKED)
+        kept.take_newest(frame.budget_tokens // _NEWEST)
+        task = _signature(frame, {*least, *kept.levels})
+        left = [unit for unit in kept.units if unit.first not in kept.levels]
+        ages = {unit.first: age for age, unit in enumerate(reversed(kept.units))}
+        scores = {unit.first: score(frame.relevance(unit.first), task) - _AGE * ages[unit.first] for unit in left}
+        kept.take(sorted(left, key=lambda unit: -scores[unit.first]))  # of equal ones the older first
+        return kept.levels
+
+
+def _signature(frame: Frame, kept: set[int]) -> RelevanceMeta:
+    """What the task is about: what a person asked, and what was last done about it. A person calls no tools and rarely names files."""
+    standing = (unit for unit in frame.candidates if unit.sizes and unit.first in kept)
+    return merge(frame.relevance(unit.first) for unit in standing if unit.why is not Why.RULE)
+
+
+def score(unit: RelevanceMeta, task: RelevanceMeta) -> float:
+    """How much a unit has to do with the task: the files, tools and errors that both name."""
+    files = _names(unit) & _names(task)
+    tools = {*unit.tools} & {*task.tools}
+    errors = {*unit.error_classes} & {*task.error_classes}
+    return _FILE * len(files) + _TOOL * len(tools) + _ERROR * len(errors)
+
+
+def _names(meta: RelevanceMeta) -> set[str]:
+    """Files by their names alone, since calls and people name their folders in different ways."""
+    return {file.rpartition("/")[2] for file in meta.files}

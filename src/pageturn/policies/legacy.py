@@ -1,10 +1,30 @@
 """Legacy: hygiene, then keep the newest that fit."""
 
+from pageturn.layout import Frame, Levels
 from pageturn.policies.contract import DerivePolicy
+from pageturn.policies.keeping import Kept
+
+_CASCADE = (16, 12, 8, 6, 3, 1)  # the newest units that are kept whole: the first number of them that fits
+_TERMINAL = 4  # the newest units, that stand as high as there is room for, whatever the cascade keeps
+_RECENT = 8  # units that are never taken for repetitions
+_LOW = 0.75  # of the room above the floors, that the units of the cascade may take
 
 
 class Legacy(DerivePolicy, tag="legacy"):
-    """The oldest pipeline: no budget of its own, the model's capacity decides."""
+    """The oldest pipeline: no budget of its own, the model's capacity decides.
+
+    Repetitions go first. Where that is not enough, all but the newest units go; the very newest are shortened where they do not fit.
+    """
+
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
+        kept = Kept(frame, least, tokens, _LOW)
+        newest_first = kept.units[::-1]
+        clean = [unit for at, unit in enumerate(newest_first) if at < _RECENT or not unit.is_repetition]
+        fitting = (count for count in (len(clean), *_CASCADE) if kept.have_room_for(clean[:count]))
+        kept.take(clean[: next(fitting, 0)])
+        for unit in newest_first[:_TERMINAL]:
+            kept.take_highest(unit)
+        return kept.levels
 
 
 STORED_DEFAULT = Legacy()  # what a stored session that names no policy means

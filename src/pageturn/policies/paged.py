@@ -32,7 +32,14 @@ _KEPT = {
 _TOLD = 4  # tokens that say what a unit was, beside its names
 _LISTED = 0.25  # of a unit that is too short to be listed, what are names
 _FETCHED, _ERROR, _RULE, _STALE = 2, 1.5, 100, 0.4  # rough, and within .003 of coverage it does not matter
-_QUOTED = {About.PERSON: 1.0, About.EDIT: 1.0, About.EDITED: 1.0, About.FILE: 0.2, About.OTHER: 0.02}
+_QUOTED = {
+    About.PERSON: 1.0,
+    About.EDIT: 1.0,
+    About.EDITED: 1.0,
+    About.FILE: 0.2,
+    About.SUMMARY: 1.0,
+    About.OTHER: 0.02,
+}
 
 
 class Paged(DerivePolicy, tag="paged", omit_defaults=True):
@@ -122,7 +129,8 @@ def value(unit: Candidate) -> Values:
 
     A pointer keeps what was asked, the structured form keeps the names, and only the whole keeps the words.
     """
-    weight = (1 + _FETCHED * unit.fetched) * (_ERROR if unit.is_error else 1) * (_RULE if unit.why is Why.RULE else 1)
+    weight = (1 + _FETCHED * unit.fetched) * (_ERROR if unit.is_error else 1)
+    weight *= _RULE if unit.why is Why.RULE or unit.about is About.SUMMARY else 1
     full, age = unit.sizes[_FULL], unit.tokens_after
     listed = _TOLD + unit.sizes.get(_STRUCTURED, full * _LISTED)
     names = weight * _NAMES_HALVE / (_NAMES_HALVE + age) * listed

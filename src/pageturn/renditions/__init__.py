@@ -14,13 +14,15 @@ from pageturn.pages import PageKind, ResidencyLevel
 from pageturn.renditions.compressed import BUILT_IN, Compressor
 from pageturn.renditions.contract import ContentType, Line, Material, Renderer, Renderers
 from pageturn.renditions.fencing import fenced
-from pageturn.renditions.pointers import Run, folder_of, index, pointer
+from pageturn.renditions.ledger import Effect, effects_of, ledger
+from pageturn.renditions.pointers import Run, folder_of, index, pointer, summed_up
 from pageturn.renditions.structured import Fields, Voiced, structured
 from pageturn.tokens import TokenCounter
 
 __all__ = [
     "BUILT_IN",
     "ContentType",
+    "Effect",
     "Fields",
     "Line",
     "Material",
@@ -29,14 +31,17 @@ __all__ = [
     "Renderers",
     "Run",
     "Voiced",
+    "effects_of",
     "folder_of",
     "index",
+    "ledger",
     "lowest",
     "offers",
     "pointer",
     "render",
     "sizes",
     "structured",
+    "summed_up",
 ]
 
 

@@ -46,6 +46,11 @@ def index(run: Run) -> str:
     return told + (f": {escaped(tools)}" if tools else "") + (f"; in {escaped(folders)}" if folders else "")
 
 
+def summed_up(run: Run, summary: str) -> str:
+    """A run of units as the summary that somebody wrote of it."""
+    return f"{run.first}..{run.last} {run.pages:,} pages, {run.tokens:,} tokens, summed up:\n{escaped(summary.strip())}"
+
+
 def folder_of(path: str | None) -> str | None:
     """The folder of a file, as index lines tell it."""
     return str(PurePosixPath(path).parent) if path and "/" in path else None

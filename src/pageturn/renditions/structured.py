@@ -78,7 +78,7 @@ def _page(
     for call in message.tool_calls:
         if call.id not in answered:
             yield f"{voiced.handle} {asked(call)}"
-        yield from (f"{voiced.handle} {effect}" for effect in _effects(call))
+        yield from (f"{voiced.handle} {effect}" for effect in effects(call))
         if len(call.arguments) > _LONG:
             yield from _names(call.arguments, vocabulary, told=asked(call))
 
@@ -123,9 +123,14 @@ def _argument_words(arguments: Mapping[str, Any]) -> str:
     return " ".join(told)
 
 
-def _outcome(result: ToolResult, text: str) -> str:
+def outcome(result: ToolResult, text: str) -> str:
+    """How a call ended, if not well: an error, or the exit code of a program."""
     code = _EXIT.match(text)
-    status = "error, " if result.is_error else f"exit {code[1]}, " if code and code[1] != "0" else ""
+    return "error" if result.is_error else f"exit {code[1]}" if code and code[1] != "0" else ""
+
+
+def _outcome(result: ToolResult, text: str) -> str:
+    status = f"{ended}, " if (ended := outcome(result, text)) else ""
     seen = [f"[{type(part).__name__.lower()}]" for part in result.parts if not isinstance(part, Text)]
     size = _lines(text) if text else "" if seen else "nothing"
     return status + " ".join(filter(None, [size, *seen]))
@@ -142,7 +147,7 @@ def _errors(text: str) -> Iterator[str]:
     yield from (f"! {escaped(line)}" for line in shown)
 
 
-def _effects(call: ToolCall) -> Iterator[str]:
+def effects(call: ToolCall) -> Iterator[str]:
     """What a call changed: the texts that it put in the place of others, by their digests."""
     match call.parsed:
         case {"old_string": str() as old, "new_string": str() as new}:

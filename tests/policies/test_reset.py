@@ -1,0 +1,89 @@
+"""Reset: once per crossing, down to the prompt, what stands for the past, the task and the newest whole units."""
+
+from itertools import pairwise
+
+import pageturn as pt
+from tests.derivation.test_turns import words, work
+from tests.sessions import open_session
+
+TASK = "Find out why src/part_3.py is slow."
+
+
+def begin(threshold=6_000, **options):
+    session = open_session(policy=pt.Reset(threshold), **options)
+    session.append(pt.system("You are careful."), pt.user(TASK))
+    return session
+
+
+def first_fold(session):
+    for number in range(100):
+        (context,) = work(session, 1, start=number)
+        if context.fold is not None:
+            return context
+    raise AssertionError("no fold")
+
+
+def test_the_fold_is_prompt_task_what_stands_for_the_past_and_the_newest_whole_units():
+    context = first_fold(begin())
+    opening, task, past, *tail = context.messages
+    assert opening.text == "You are careful."
+    assert task.text == TASK
+    assert past.text.startswith("<page>\n")
+    assert [message.role for message in tail] == ["assistant", "tool"] * (len(tail) // 2)
+    numbers = [int(message.text.split()[1]) for message in tail if message.role == "assistant"]
+    assert len(numbers) >= 2
+    assert numbers == list(range(numbers[0], numbers[-1] + 1))  # a tail without holes
+
+
+def test_a_fold_leaves_most_of_the_room_free_until_the_next_crossing():
+    session = begin()
+    contexts = work(session, 80)
+    folds = [at for at, context in enumerate(contexts) if context.fold is not None]
+    assert len(folds) >= 3
+    for at in folds:
+        assert contexts[at].tokens < 0.6 * 6_000
+        assert contexts[at - 1].tokens > 0.8 * 6_000  # not before the threshold is near
+    assert all(later - earlier >= 4 for earlier, later in pairwise(folds))
+
+
+def test_a_threshold_of_zero_is_half_of_the_window():
+    session = begin(0, model="mistral-small")
+    assert all(context.tokens <= 16_000 for context in work(session, 60, lines=100))
+    assert session.derive().budget_tokens == 16_000
+
+
+def test_where_nothing_is_old_there_is_nothing_to_put_away():
+    session = begin(3_000)
+    session.append(*(pt.user(f"Remark {number}: " + "words " * 100) for number in range(12)))
+    context = session.derive()
+    assert context.fold is None
+    assert all(f"Remark {number}:" in words(context) for number in range(12))
+
+
+def test_a_change_below_the_threshold_folds_nothing_away():
+    session = begin(20_000)
+    work(session, 10)
+    session.undo(1)
+    context = session.derive()
+    assert context.fold is not None
+    assert all(placement.level is pt.ResidencyLevel.FULL for placement in context.layout.placements)
+
+
+def test_a_summary_is_of_pages_and_never_of_a_summary():
+    """Runs that were summed up one by one and no longer have room are wished for as one, by their own pages."""
+    session = begin(4_000)
+    covered = []
+    for number in range(200):
+        (context,) = work(session, 1, start=number, lines=40)
+        for wish in context.wanted:
+            pages = session.resolve_range(wish.handle)
+            assert not any("summed up" in page.text for page in pages)
+            covered.append(len(pages))
+            text = f"Files of a run that ends at {number} were read. " * 12
+            evidence = tuple(wish.handle.split(".."))
+            assert isinstance(
+                session.write_back(pt.Proposal(field="summary", value=text, evidence=evidence)), pt.Committed
+            )
+        standing = [message.text for message in context.messages if ", summed up:" in message.text]
+        assert sum(map(session._counter.text, standing)) < 4_000 / 3
+    assert max(covered) > 3 * min(covered)  # older runs have become one
