@@ -9,6 +9,7 @@ import pageturn as pt
 from pageturn import entries as e
 from pageturn.entries import Entry
 from pageturn.journal import Journal
+from pageturn.ledger import NoteLedger
 from pageturn.pages import Page
 from pageturn.state import SessionState, apply
 from pageturn.stores import MemoryStore, Snapshot
@@ -76,7 +77,7 @@ def test_a_long_journal_is_saved_now_and_then():
 def test_the_form_of_a_snapshot_has_its_number():
     """When this fails, raise `_SNAPSHOT_FORMAT` in journal.py and put the new fields here."""
     assert SessionState.__struct_fields__ == (
-        "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "spared", "preferences", "notes", "renditions", "fields",
+        "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "spared", "preferences", "ledger", "renditions", "fields",
         "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "forms_folded", "promises", "changes", "changes_folded",
         "is_cold", "seen", "shown", "fetched", "fetched_since_fold", "calibrations", "most_tokens", "next_txn", "staged", "settled",
     )  # fmt: skip
@@ -84,6 +85,7 @@ def test_the_form_of_a_snapshot_has_its_number():
         "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "at", "visibility", "synthetic", "calls",
         "results", "undone", "erased",
     )  # fmt: skip
+    assert NoteLedger.__struct_fields__ == ("notes", "standing", "lost", "emitted", "spent", "left_out")
 
 
 def test_an_entry_that_nobody_knows_is_an_error_with_its_place():

@@ -251,7 +251,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 3  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 4  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
 
 
