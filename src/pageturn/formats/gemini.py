@@ -73,11 +73,7 @@ def dump(context: Context | Sequence[Message]) -> dict[str, Any]:
             names |= {call.id: call.name for call in message.tool_calls}
         is_opening = message.role in (Role.SYSTEM, Role.DEVELOPER) and not contents
         said = message if is_opening else lowered(message)
-        text = only_text(said)
-        if text:
-            parts = [{"text": text}]
-        else:
-            parts = [shown for part in said.content for shown in _dump_part(part, ids, names)]
+        parts = [{"text": text}] if (text := only_text(said)) else _dump_parts(said, ids, names)
         if not parts:
             continue
         if is_answer:
@@ -301,6 +297,10 @@ def _as_text(data: Any) -> str | None:
 
 def _declare(tool: RecallTool) -> dict[str, Any]:
     return {"function_declarations": [tool.definition]}  # the client makes one list of all that there are
+
+
+def _dump_parts(message: Message, ids: CallIds, names: dict[str, str]) -> list[dict[str, Any]]:
+    return [shown for part in message.content for shown in _dump_part(part, ids, names)]
 
 
 def _dump_part(part: Part, ids: CallIds, names: dict[str, str]) -> list[dict[str, Any]]:
