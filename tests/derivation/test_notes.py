@@ -345,7 +345,9 @@ def test_a_text_that_was_sent_as_lasting_is_not_said_again_behind_it():
 # -- cooldowns at the end
 
 
-@pytest.mark.parametrize(("cooldown", "turns"), [(0, [0, 1, 2, 3, 4, 5, 6, 7, 8]), (3, [0, 4, 8]), (1, [0, 2, 4, 6, 8])])
+@pytest.mark.parametrize(
+    ("cooldown", "turns"), [(0, [0, 1, 2, 3, 4, 5, 6, 7, 8]), (3, [0, 4, 8]), (1, [0, 2, 4, 6, 8])]
+)
 def test_a_suffix_note_skips_as_many_turns_as_its_cooldown(cooldown, turns):
     session = begun()
     session.inject(Note.suffix_system("end", "be brief", cooldown_turns=cooldown))
@@ -361,7 +363,13 @@ def test_a_new_text_at_the_end_comes_early_and_restarts_the_clock():
             session.inject(Note.suffix_system("end", "new", cooldown_turns=3))
         seen.append(decisions(answered(session))["end"])
     skipped = [Decision.COOLDOWN] * 3
-    assert seen == [Decision.FIRST_EMIT, Decision.COOLDOWN, Decision.CONTENT_CHANGED, *skipped, Decision.COOLDOWN_ELAPSED]
+    assert seen == [
+        Decision.FIRST_EMIT,
+        Decision.COOLDOWN,
+        Decision.CONTENT_CHANGED,
+        *skipped,
+        Decision.COOLDOWN_ELAPSED,
+    ]
 
 
 def test_a_retry_is_the_same_request_and_no_turn_of_a_cooldown():
