@@ -43,6 +43,27 @@ def test_a_golden_journal_comes_to_the_same_state(path):
     assert state.usage == pt.Usage(input_tokens=10, output_tokens=2)
 
 
+def test_a_turn_of_a_golden_journal_says_which_notes_stand():
+    state = SessionState()
+    for seq, line in enumerate((GOLDEN / "2.jsonl").read_bytes().splitlines()[:29], start=1):
+        apply(state, seq, pt.from_json(Entry, line))
+    (standing,) = state.ledger.standing
+    assert (standing.note.content, standing.band, standing.after) == ("linux", pt.ContextMessageTarget.SYSTEM, 3)
+    assert list(state.ledger.left_out) == ["git"]
+
+
+def test_a_turn_that_shows_a_note_that_nobody_added_does_not_follow():
+    store = MemoryStore()
+    session = open_session(store)
+    session.append(pt.user("hi"))
+    session.inject(pt.ContextMessage.system("os", "linux"))
+    session.derive()
+    session.append(pt.assistant("done"))
+    store._connection.execute("UPDATE records SET body = CAST(replace(body, 'linux', 'macos') AS BLOB)")
+    with pytest.raises(pt.StoreError, match="does not follow from the entries before it"):
+        open_session(store)
+
+
 def test_unknown_fields_of_an_entry_are_kept():
     line = b'{"entry":"pin","page":3,"why":"because"}'
     assert pt.to_json(pt.from_json(Entry, line)) == line
