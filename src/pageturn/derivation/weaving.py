@@ -18,6 +18,7 @@ from pageturn.messages import Message
 from pageturn.state import SessionState
 
 _SYSTEM, _SESSION, _CONVERSATION, _SUFFIX = ContextMessageTarget
+_MOST_KEPT = 256  # messages of notes, beside those of the present ones
 _ORDER = {band: place for place, band in enumerate(ContextMessageTarget)}
 
 
@@ -134,20 +135,29 @@ class Weaver:
         self._session = session  # the first of a line of forks, so that the messages are the same in all of them
         self._count = count
         self._made: dict[str, Wanted] = {}  # the durable notes, by key
-        self._tokens: dict[tuple[str, str], int] = {}  # by key and digest
+        self._messages: dict[tuple[str, str], tuple[Message, int]] = {}  # by key and digest
+        self._woven: tuple[int, Weave] = (0, NO_NOTES)  # the last answer, and the entry up to which it holds
 
     def message(self, note: ContextMessage, digest: str) -> tuple[Message, int]:
         """A note as the model gets it, with its tokens."""
-        message = note.to_message(self._session)
-        if (note.key, digest) not in self._tokens:
-            self._tokens[note.key, digest] = self._count(message)
-        return message, self._tokens[note.key, digest]
+        name = (note.key, digest)
+        if name not in self._messages:
+            message = note.to_message(self._session)
+            self._messages[name] = (message, self._count(message))
+        return self._messages[name]
 
     def weave(self, state: SessionState) -> Weave:
         """What the notes want of the next context."""
-        ledger = state.ledger
-        if ledger.is_empty:
+        if state.ledger.is_empty:
             return NO_NOTES
+        if self._woven[0] != state.head:
+            self._woven = (state.head, self._weave(state))
+        return self._woven[1]
+
+    def _weave(self, state: SessionState) -> Weave:
+        ledger = state.ledger
+        if len(self._messages) > _MOST_KEPT + 2 * len(ledger.notes):
+            self._messages.clear()
         self._made = {key: self._make(note) for key, note in ledger.notes.items() if note.is_prompt_injected}
         sent = {each.note.key: each for each in ledger.standing}  # the last of each key
         wanted = [_compared(each, sent, ledger) for each in self._made.values() if each.note.content.strip()]
