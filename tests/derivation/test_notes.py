@@ -523,6 +523,20 @@ def test_a_fork_has_the_notes_and_goes_its_own_way():
     assert ("linux" in said(fork.derive()), "linux" in said(session.derive())) == (False, True)
 
 
+def test_a_snapshot_keeps_what_is_known_of_notes():
+    session = begun()
+    session.inject(Note.system("os", "linux", extra={"priority": 3}))
+    session.inject(Note.suffix_system("end", "be brief", cooldown_turns=3))
+    session.inject(Note.suffix_system("once", "only once", consume_after_emit=True))
+    answered(session)
+    session.inject(Note.system("os", "macos"))
+    session.retract("end")
+    session.checkpoint()
+    assert reopened(session)._journal.state == session._journal.state
+    context, again = session.derive(), reopened(session).derive()
+    assert (again.messages, again.notes) == (context.messages, context.notes)
+
+
 def test_a_reset_leaves_the_notes_where_they_belong():
     session = begun()
     session.inject(Note.system("os", "linux"))
@@ -605,6 +619,18 @@ def test_a_note_of_the_suffix_is_shown_again_where_there_is_room():
     later = session.derive(budget_tokens=20_000)
     assert later.fold is None
     assert decisions(later) == {"end": Decision.FIRST_EMIT}
+
+
+def test_a_lasting_note_that_was_left_out_waits_for_the_next_fold_or_for_another_text():
+    session = begun(policy=pt.Paged(budget_tokens=1_200))
+    session.append(pt.user("a long text " * 200))
+    session.inject(Note.session("where", big(400)))
+    assert decisions(session.derive(budget_tokens=800)) == {"where": Decision.OVER_BUDGET}
+    session.append(pt.assistant("done"))
+    later = session.derive(budget_tokens=1_200)
+    assert (later.fold, decisions(later)) == (None, {"where": Decision.OVER_BUDGET})
+    session.inject(Note.session("where", "here"))
+    assert outcomes(session.derive(budget_tokens=1_200)) >= {("where", CONVERSATION, Decision.FIRST_EMIT)}
 
 
 def test_a_rule_is_refused_and_a_note_is_not():
