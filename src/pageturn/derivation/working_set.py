@@ -189,13 +189,12 @@ class WorkingSet:
         self._standing = standing
         self._tail = Pairing(self._count)
         self._taken = state.after(state.folded)
-        self._opening, self._front, self._is_opening = standing.opening, 0, not state.folded
-        notes = state.ledger.standing
-        behind = [each for each in notes if each.after <= state.folded] if state.folded and self._is_settled() else []
+        self._opening, self._is_opening = standing.opening, not state.folded
+        notes, is_settled = state.ledger.standing, self._is_settled()
+        behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
         made = [self._weaver.message(each.note, each.digest) for each in behind]
-        self._stood = (
-            len(behind) if self._is_settled() else len(notes)
-        )  # else a fold comes first, and puts them in their place
+        # What is not settled is folded before anybody sees it, and that puts the notes in their place.
+        self._stood = len(behind) if is_settled else len(notes)
         self._front = len(behind)
         self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
         self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
