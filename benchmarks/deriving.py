@@ -50,9 +50,12 @@ def grown(pages: int) -> pt.Session:
     return session
 
 
-def measure(pages: int, trim: bool) -> Times:
+def measure(pages: int, trim: bool, notes: int = 0) -> Times:
     chance = random.Random(2)
     session = grown(pages)
+    for number in range(notes):
+        make = (pt.ContextMessage.system, pt.ContextMessage.suffix_system)[number % 2]
+        session.inject(make(f"note {number}", body(chance, number), cooldown_turns=number % 3))
     between, folds = [], []
     for number in range(TURNS):
         start = perf_counter()
@@ -135,6 +138,8 @@ def show(console: Console) -> None:
             slower,
         )
     console.print(table)
+    noted = ", ".join(f"{notes}: {measure(1_000, trim=False, notes=notes).between:.0f} us" for notes in (0, 2, 10))
+    console.print(f"  between folds at 1,000 pages by number of notes, {noted}")
     console.print(f"  in memory: {memory_per_page():,} bytes a page, of 10,000 pages with a derived context")
     console.print("  goals: 50 us at 100, 100 us at 10,000, with folds 500 us; trim_messages 50x slower at 10,000")
 

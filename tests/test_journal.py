@@ -9,6 +9,7 @@ import pageturn as pt
 from pageturn import entries as e
 from pageturn.entries import Entry
 from pageturn.journal import Journal
+from pageturn.ledger import NoteLedger
 from pageturn.pages import Page
 from pageturn.state import SessionState, apply
 from pageturn.stores import MemoryStore, Snapshot
@@ -40,6 +41,27 @@ def test_a_golden_journal_comes_to_the_same_state(path):
     assert (state.policy, state.grants, state.next_txn) == (pt.Reset(9_000), {"team"}, 2)
     assert [record.entry.fault.code for record in state.faults] == ["no_match"]
     assert state.usage == pt.Usage(input_tokens=10, output_tokens=2)
+
+
+def test_a_turn_of_a_golden_journal_says_which_notes_stand():
+    state = SessionState()
+    for seq, line in enumerate((GOLDEN / "2.jsonl").read_bytes().splitlines()[:29], start=1):
+        apply(state, seq, pt.from_json(Entry, line))
+    (standing,) = state.ledger.standing
+    assert (standing.note.content, standing.band, standing.after) == ("linux", pt.ContextMessageTarget.SYSTEM, 3)
+    assert list(state.ledger.left_out) == ["git"]
+
+
+def test_a_turn_that_shows_a_note_that_nobody_added_does_not_follow():
+    store = MemoryStore()
+    session = open_session(store)
+    session.append(pt.user("hi"))
+    session.inject(pt.ContextMessage.system("os", "linux"))
+    session.derive()
+    session.append(pt.assistant("done"))
+    store._connection.execute("UPDATE records SET body = CAST(replace(body, 'linux', 'macos') AS BLOB)")
+    with pytest.raises(pt.StoreError, match="does not follow from the entries before it"):
+        open_session(store)
 
 
 def test_unknown_fields_of_an_entry_are_kept():
@@ -76,7 +98,7 @@ def test_a_long_journal_is_saved_now_and_then():
 def test_the_form_of_a_snapshot_has_its_number():
     """When this fails, raise `_SNAPSHOT_FORMAT` in journal.py and put the new fields here."""
     assert SessionState.__struct_fields__ == (
-        "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "spared", "preferences", "notes", "renditions", "fields",
+        "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "spared", "preferences", "ledger", "renditions", "fields",
         "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "forms_folded", "promises", "changes", "changes_folded",
         "is_cold", "seen", "shown", "fetched", "fetched_since_fold", "calibrations", "most_tokens", "next_txn", "staged", "settled",
     )  # fmt: skip
@@ -84,6 +106,7 @@ def test_the_form_of_a_snapshot_has_its_number():
         "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "at", "visibility", "synthetic", "calls",
         "results", "undone", "erased",
     )  # fmt: skip
+    assert NoteLedger.__struct_fields__ == ("notes", "standing", "lost", "emitted", "spent", "left_out")
 
 
 def test_an_entry_that_nobody_knows_is_an_error_with_its_place():

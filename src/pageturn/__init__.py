@@ -3,6 +3,7 @@
 from pageturn.calibration import Calibration
 from pageturn.delegation import BetaPosterior, DelegationConfig, DelegationState
 from pageturn.derivation.context import Context, Explanation, Wish
+from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import Committed, Rejected
 from pageturn.errors import (
     BelowFloor,
@@ -26,7 +27,7 @@ from pageturn.faults import (
     PostCompactionBootstrap,
     Refetch,
 )
-from pageturn.injection import ContextMessage, ContextMessageTarget
+from pageturn.injection import ContextMessage, ContextMessageTarget, NoteDecision
 from pageturn.layout import Layout, Placement
 from pageturn.messages import (
     File,
@@ -100,6 +101,8 @@ __all__ = [
     "NoMatch",
     "NotADegradation",
     "NotScrubbed",
+    "NoteDecision",
+    "NoteOutcome",
     "OracleReplay",
     "Page",
     "PageKind",

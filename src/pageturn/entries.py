@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from pageturn.faults import AnyFault
-from pageturn.injection import ContextMessage
+from pageturn.injection import ContextMessage, ContextMessageTarget
 from pageturn.layout import IndexLine, Why
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import AnyPolicy
@@ -53,9 +53,19 @@ class Fold(Closed, omit_defaults=True):
     forms: int = 0  # how many forms that writeback admitted it knew of
     gone: tuple[int, ...] = ()  # units that no longer stand by themselves
     lines: tuple[IndexLine, ...] = ()
+    left_out: Mapping[str, str] = {}  # notes that it had no room for: the digest of each, by key
 
 
-class Shown(Closed):
+class NoteShown(Closed, omit_defaults=True):
+    """A note that came into the prompt: what it said by its digest, the band that it stands in, and behind which page."""
+
+    key: str
+    digest: str
+    band: ContextMessageTarget
+    after: int = 0
+
+
+class Shown(Closed, omit_defaults=True):
     """What a model was shown: everything up to an entry, in so many tokens of our count, for so large a budget."""
 
     upto: int
@@ -65,6 +75,7 @@ class Shown(Closed):
     tools: str  # the digest of the tool definitions
     layout: str  # the digest of what stood where
     fold: Fold | None = None
+    notes: tuple[NoteShown, ...] = ()  # those that came; after a fold, all
 
 
 class TurnTaken(Entry, tag="turn"):

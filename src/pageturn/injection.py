@@ -1,7 +1,8 @@
 """Injection: keyed notes that a program weaves into the prompt, and the rules of key and cooldown.
 
 A note stands in one of four bands: after the base prompt, before the history, among the conversation, or at the very
-end. Notes of the conversation are ordinary messages: they are never deduplicated and never throttled.
+end. Notes of the conversation are ordinary messages: they are never deduplicated and never throttled. How notes get into a
+context is told in `pageturn.derivation.weaving`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +24,29 @@ class ContextMessageTarget(StrEnum):
     SESSION = "session"
     CONVERSATION = "conversation"
     SUFFIX_SYSTEM = "suffix_system"
+
+
+class NoteDecision(StrEnum):
+    """What became of a note in a context."""
+
+    # it stands there
+    FIRST_EMIT = "first_emit"  # for the first time
+    CONTENT_CHANGED = "content_changed"  # it says something else than the last time
+    COOLDOWN_ELAPSED = "cooldown_elapsed"  # it has waited long enough
+    ALWAYS = "always"  # it comes every turn
+    STICKY = "sticky"  # as it was sent before
+    PROMOTED = "promoted"  # a fold moved it from behind the history into its band
+    SUPERSEDED = (
+        "superseded"  # as it was sent before, though a newer text of its key stands behind it; until the next fold
+    )
+    # it does not, or only because it was sent before
+    RETRACTED = "retracted"
+    # it does not
+    COOLDOWN = "cooldown"  # it has turns to skip
+    DUPLICATE_KEY = "duplicate_key"  # a later one of its key came before it was ever shown
+    OVER_BUDGET = "over_budget"
+    CONSUMED = "consumed"  # it was to be shown once, and was
+    EMPTY = "empty"  # it says nothing
 
 
 class NoteFields(TypedDict, total=False):
@@ -101,6 +125,18 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
         """Whether its cooldown counts."""
         return self.is_prompt_injected
 
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it stands in the cached part of the prompt, and not at the end of a single one."""
+        return (
+            self.target in (ContextMessageTarget.SYSTEM, ContextMessageTarget.SESSION) and not self.consume_after_emit
+        )
+
+    @property
+    def digest(self) -> str:
+        """A name for what the model gets of it: role, visibility and text."""
+        return _digest(self.role, self.visibility, self.content)
+
     def to_message(self, session_id: str) -> Message:
         """The message that the model gets. Its id follows from session, key and content, so it is always the same."""
         return Message(
@@ -142,13 +178,18 @@ def throttle(notes: Iterable[ContextMessage], ledger: Mapping[str, Emission], tu
         if not note.should_throttle:
             emitted.append(note)
             continue
-        now = Emission(turn, _digest(note.content))
+        now = emission(note, turn)
         if _is_cooling(note, after.get(note.key), now):
             suppressed.append(note)
         else:
             emitted.append(note)
             after[note.key] = now
     return Throttled(tuple(emitted), tuple(suppressed), after)
+
+
+def emission(note: ContextMessage, turn: int) -> Emission:
+    """That a note was emitted in a turn."""
+    return Emission(turn, _digest(note.content))
 
 
 def _is_cooling(note: ContextMessage, last: Emission | None, now: Emission) -> bool:

@@ -9,6 +9,7 @@ from pageturn.bodies import digest_of, pack, search_text
 from pageturn.checks import require_text
 from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, TextReference
 from pageturn.handles import check_of
+from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
 from pageturn.messages import Message, ToolCall, ToolResult, system
 from pageturn.pages import CallReference, Page, PageKind, ResultReference
@@ -50,6 +51,11 @@ class Pager(NamedTuple):
             ),
         )
         return Fresh(MessageAdded(page=page), blobs, search_text(message), read)
+
+    def conversation(self, note: ContextMessage) -> Fresh:
+        """A note of the conversation as a page: mere talk, whatever its role, with an id of its own."""
+        message = msgspec.structs.replace(note.to_message(""), id=None, metadata={"note": note.key})
+        return self.page(message, PageKind.CONVERSATION)
 
     def constraint(self, text: str, structured: str | None) -> list[Fresh]:
         """A text as a pinned page."""

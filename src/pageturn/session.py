@@ -366,14 +366,23 @@ class Session:
             self.plan(log.plan)
         return log
 
-    def inject(self, note: ContextMessage) -> None:
-        """Add a durable note, in place of an earlier one of its key."""
+    def inject(self, note: ContextMessage) -> Page | None:
+        """Add a durable note, in place of an earlier one of its key. A note of the conversation becomes a page, and nothing else."""
         require_instance("note", note, ContextMessage)
-        self._recorder.append(e.NoteAdded(note=note))
+        if note.is_prompt_injected:
+            self._recorder.append(e.NoteAdded(note=note))
+            return None
+        require_text("$.content", note.content)
+        fresh = self._pager.conversation(note)
+        self._recorder.write([fresh])
+        page = _added(fresh)
+        self._deriver.take_in([page], [fresh.message] if fresh.message is not None else [], None)
+        return page
 
     def retract(self, key: str, *, now: bool = False) -> None:
-        """Take a durable note back."""
-        if not isinstance(key, str) or key not in self._journal.state.notes:
+        """Take a durable note back: it leaves the prompt with the next fold, or at once where that costs nothing or `now` asks for it."""
+        ledger = self._journal.state.ledger
+        if not isinstance(key, str) or not (key in ledger.notes or (now and ledger.stands(key))):
             raise InvalidInput("key", expected="the key of a durable note", got=repr(key))
         self._recorder.append(e.NoteRetracted(key=key, now=now))
 

@@ -15,6 +15,7 @@ from pageturn.faults import DuplicateTool, Refetch
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
+from pageturn.ledger import NoteLedger
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.policies import STORED_DEFAULT, AnyPolicy
 from pageturn.proposals import Op
@@ -57,7 +58,7 @@ class SessionState(msgspec.Struct):
     plan: e.PlanSet | None = None
     spared: set[int] = set()  # pages of undone turns that only their pin keeps
     preferences: dict[int, str | None] = {}  # page -> scope
-    notes: dict[str, ContextMessage] = {}
+    ledger: NoteLedger = msgspec.field(default_factory=NoteLedger)
     renditions: list[e.RenditionAdmitted] = []
     fields: dict[str, Field] = {}
     policy: AnyPolicy = STORED_DEFAULT
@@ -83,6 +84,11 @@ class SessionState(msgspec.Struct):
     next_txn: int = 0
     staged: dict[int, e.Staged] = {}
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
+
+    @property
+    def notes(self) -> dict[str, ContextMessage]:
+        """The durable notes, by key."""
+        return self.ledger.notes
 
     def page(self, seq: int) -> Page | None:
         """The page with that number."""
@@ -211,6 +217,7 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     state.turns.append(entry.page)
     state.usage = entry.usage or state.usage
     state.is_cold = False
+    has_to_leave = state.ledger.take_turn(entry.shown, entry.page, state.turn - 1)
     if entry.shown is None:
         state.seen = entry.page if state.shown is None else state.seen
         return
@@ -219,6 +226,7 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     _learn(state, entry.shown, entry.usage)
     if entry.shown.fold is not None:
         _fold(state, entry.shown.fold)
+    state.changes += has_to_leave
 
 
 def _learn(state: SessionState, shown: e.Shown, usage: Usage | None) -> None:
@@ -281,11 +289,11 @@ def _preference(state: SessionState, _: int, entry: e.Preferred) -> None:
 
 
 def _note(state: SessionState, _: int, entry: e.NoteAdded) -> None:
-    state.notes[entry.note.key] = entry.note
+    state.ledger.add(entry.note)
 
 
 def _retraction(state: SessionState, _: int, entry: e.NoteRetracted) -> None:
-    state.notes.pop(entry.key, None)
+    state.changes += state.ledger.retract(entry.key, now=entry.now)
 
 
 def _rendition(state: SessionState, _: int, entry: e.RenditionAdmitted) -> None:
@@ -346,6 +354,7 @@ def _tombstone(state: SessionState, _: int, entry: e.TurnsUndone) -> None:
     for pages in (state.turns, state.resets):
         del pages[bisect_right(pages, entry.first - 1) :]
     state.renditions = [each for each in state.renditions if each.last < entry.first or each.first > entry.last]
+    state.ledger.undo(entry.first)
     state.changes += 1
 
 

@@ -85,6 +85,32 @@ def test_the_tools_and_the_rows_come_to_the_total(path):
     assert sum(int(row[-2].replace(",", "")) for row in table) + tools == tokens
 
 
+def test_notes_have_rows_of_their_own_and_are_told_in_the_total(tmp_path):
+    file = str(tmp_path / "noted.db")
+    session = open_session(file)
+    session.append(pt.system("base"), pt.user("hello"))
+    session.inject(pt.ContextMessage.system("os", "linux"))
+    session.inject(pt.ContextMessage.suffix_system("end [red]", "be brief", cooldown_turns=2))
+    session.derive()
+    session.append(pt.assistant("done"))
+    session.close()
+    shown = run("context", file)
+    lines = [line.split() for line in shown.stdout.splitlines()]
+    at = lines.index(["note", "band", "tokens", "why"])
+    note = reader(file).derive().notes[0]
+    assert lines[at + 1 : at + 3] == [
+        ["os", "system", str(note.tokens), "sticky"],
+        ["end", "[red]", "none", "0", "cooldown"],
+    ]
+    total = next(line for line in shown.stdout.splitlines() if " tokens for " in line)
+    tokens, tools, notes = map(int, re.match(r"(\d+) of .* takes (\d+), notes (\d+);", total).groups())
+    pages = sum(int(re.search(r"full +(\d+)", line)[1]) for line in shown.stdout.splitlines()[1:at])
+    assert (notes, pages + tools + notes) == (note.tokens, tokens)
+    refused = run("context", file, "--text")
+    assert refused.stderr == "pageturn: text: expected a context for everybody, or --internal, got 1 note\n"
+    assert "linux" in run("context", file, "--text", "--internal").stdout
+
+
 def test_what_stands_for_results_that_wait_or_came_late_is_told(tmp_path):
     file = str(tmp_path / "late.db")
     session = open_session(file)

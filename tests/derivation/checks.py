@@ -5,6 +5,7 @@ import re
 import pageturn as pt
 from pageturn.derivation.continuations import is_continuation
 from pageturn.derivation.pairing import PENDING
+from pageturn.journal import lineage
 
 
 def check_pairs(messages):
@@ -144,3 +145,54 @@ def check_all(session, context, budget):
     check_lines(context)
     if context.fold is not None:
         check_pending(session, context)
+
+
+def check_notes(session, context):
+    """Every note has one outcome, stands where that says and nowhere else, in the order of the bands, and is charged."""
+    base, notes, history = context.bands
+    assert 0 <= base <= notes <= history <= len(context.messages)
+    durable = {note.key: note for note in session.notes}
+    standing = [outcome for outcome in context.notes if outcome.band is not None]
+    current = [outcome for outcome in context.notes if outcome.decision in STANDING + WAITING]
+    assert sorted(outcome.key for outcome in current) == sorted(durable)
+    for outcome in context.notes:
+        assert (outcome.tokens > 0) is (outcome.band is not None)
+    messages = [message for message in context.messages if is_note(message)]
+    assert sum(outcome.tokens for outcome in standing) == sum(map(session._counter.message, messages))
+    assert len(standing) == len(messages)
+    bands = [pt.ContextMessageTarget.SYSTEM, pt.ContextMessageTarget.SESSION]
+    assert len([outcome for outcome in standing if outcome.band in bands]) == notes - base
+    suffix = [outcome for outcome in standing if outcome.band is pt.ContextMessageTarget.SUFFIX_SYSTEM]
+    assert len(suffix) == len(context.messages) - history
+    assert all(outcome.decision is not pt.NoteDecision.STICKY for outcome in suffix)
+    front = [outcome.band for outcome in standing if outcome.band in bands]
+    assert front == sorted(front, key=bands.index)
+    assert all(map(is_note, context.messages[base:notes] + context.messages[history:]))
+    for outcome in current:
+        if outcome.decision in STANDING:
+            said = durable[outcome.key].content
+            assert sum(message.text == said for message in messages if is_of(session, outcome.key, message)) >= 1
+    for place in context.breakpoints:
+        assert place < history
+    assert len(context.breakpoints) <= 3
+
+
+STANDING = (
+    pt.NoteDecision.FIRST_EMIT,
+    pt.NoteDecision.CONTENT_CHANGED,
+    pt.NoteDecision.COOLDOWN_ELAPSED,
+    pt.NoteDecision.ALWAYS,
+    pt.NoteDecision.STICKY,
+    pt.NoteDecision.PROMOTED,
+)
+WAITING = (pt.NoteDecision.COOLDOWN, pt.NoteDecision.OVER_BUDGET, pt.NoteDecision.EMPTY)
+
+
+def is_note(message):
+    """Whether a message was woven in: pages that notes became have an id of another form."""
+    return message.synthetic and message.visibility is pt.Visibility.INTERNAL and "-" not in (message.id or "-")
+
+
+def is_of(session, key, message):
+    root = lineage(session._journal.store, session._journal.row)[0].session
+    return pt.ContextMessage.system(key, message.text).to_message(root).id == message.id

@@ -12,6 +12,7 @@ from rich.table import Table
 from pageturn.bodies import search_text
 from pageturn.cli.journals import plain
 from pageturn.derivation.context import Context, Explanation, unit_of
+from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import FoldReason, Shown, TurnTaken
 from pageturn.errors import BudgetTooSmall, InvalidInput
 from pageturn.journal import Journal
@@ -106,6 +107,7 @@ def show_context(console: Console, look: Look, rows: int) -> None:
     for placement in tail:
         table.add_row(*_cells(look, placement, largest))
     console.print(table)
+    _show_notes(console, look, rows)
     console.print(_totals(look), highlight=False, soft_wrap=True)
     for fault in look.context.faults:
         console.print(f"[red]fault: {plain(str(fault))}[/]", highlight=False, soft_wrap=True)
@@ -113,14 +115,39 @@ def show_context(console: Console, look: Look, rows: int) -> None:
         console.print(f"[yellow]{plain(told)}[/]", highlight=False, soft_wrap=True)
 
 
+def _show_notes(console: Console, look: Look, rows: int) -> None:
+    """A row for every note: where it stands, or why it does not."""
+    if not look.context.notes:
+        return
+    table = Table(box=None, pad_edge=False)
+    for name in ("note", "band"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("tokens", justify="right", no_wrap=True)
+    table.add_column("why", no_wrap=True)
+    head, middle, tail = _shortened(look.context.notes, rows)
+    for outcome in head:
+        table.add_row(*_note_cells(outcome))
+    if middle:
+        tokens = sum(outcome.tokens for outcome in middle)
+        table.add_row(f"[dim]... {len(middle):,} more rows[/]", "", f"[dim]{tokens:,}[/]", "")
+    for outcome in tail:
+        table.add_row(*_note_cells(outcome))
+    console.print(table)
+
+
+def _note_cells(outcome: NoteOutcome) -> tuple[str, ...]:
+    band = str(outcome.band) if outcome.band is not None else "[dim]none[/]"
+    return (plain(outcome.key), band, f"{outcome.tokens:,}", str(outcome.decision))
+
+
 def show_text(console: Console, look: Look, *, internal: bool) -> None:
     """The messages as the model would read them."""
     upto = look.context.view.upto
     hidden = sum(1 for page in look.state.live_pages() if page.seq <= upto and page.visibility is Visibility.INTERNAL)
-    if hidden and not internal:
-        raise InvalidInput(
-            "text", expected="a context for everybody, or --internal", got=_many(hidden, "internal page")
-        )
+    notes = sum(1 for outcome in look.context.notes if outcome.band is not None)
+    if (hidden or notes) and not internal:
+        got = [_many(count, what) for count, what in ((hidden, "internal page"), (notes, "note")) if count]
+        raise InvalidInput("text", expected="a context for everybody, or --internal", got=" and ".join(got))
     for message in look.context.messages:
         console.print(f"[bold]{message.role}[/]")
         console.print(_printable(search_text(message)), markup=False, highlight=False, soft_wrap=True)
@@ -149,7 +176,8 @@ def _totals(look: Look) -> str:
     lines = [placement.line for placement in context.layout.placements if placement.line is not None]
     pages = sum(len(_covered(look.state, line)) for line in lines)
     fixed = counter_for(context.model).tools(tools)
-    between = context.tokens - fixed - sum(placement.tokens for placement in context.layout.placements)
+    notes = sum(outcome.tokens for outcome in context.notes)
+    between = context.tokens - fixed - notes - sum(placement.tokens for placement in context.layout.placements)
     since = look.state.folds[-1] if look.state.folds else None
     if context.fold is not None:
         fold = f"a fold, because {_BECAUSE[context.fold.reason]}"
@@ -158,7 +186,9 @@ def _totals(look: Look) -> str:
     return "; ".join(
         [
             f"[bold]{context.tokens:,} of {context.budget_tokens:,} tokens[/] for {plain(context.model)}",
-            f"the recall tool takes {fixed:,}" + (f", pending and late results {between:,}" if between else ""),
+            f"the recall tool takes {fixed:,}"
+            + (f", notes {notes:,}" if notes else "")
+            + (f", pending and late results {between:,}" if between else ""),
             f"{_many(pages, 'page')} in {_many(len(lines), 'index line')}",
             _many(len(context.notices), "notice"),
             fold,

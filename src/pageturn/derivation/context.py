@@ -7,12 +7,13 @@ import msgspec
 
 from pageturn.derivation.folding import Standing
 from pageturn.derivation.forms import FormMaker
+from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import Fold
 from pageturn.errors import InvalidInput
 from pageturn.faults import AnyFault
 from pageturn.journal import Journal
 from pageturn.layout import IndexLine, Layout, Placement, Why
-from pageturn.messages import Message, Role
+from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.recall import page_of
 from pageturn.recall_tool import RecallTool
@@ -84,6 +85,14 @@ class View(NamedTuple):
         return Layout((*self.standing.placements, *new), tokens, budget_tokens, self.needed_tokens)
 
 
+class Bands(NamedTuple):
+    """Where the bands of a context end, in messages: the base prompt, the notes behind it, and the history before the suffix."""
+
+    base: int
+    notes: int
+    history: int
+
+
 class Context(msgspec.Struct, frozen=True):
     """What the next call gets. `layout` and `explain` look into the journal, so they hold until something is undone or erased."""
 
@@ -97,6 +106,8 @@ class Context(msgspec.Struct, frozen=True):
     wanted: tuple[Wish, ...]
     notices: tuple[str, ...]  # what is not as it should be, and why
     frozen: int  # how many messages stay as they are until the next fold
+    notes: tuple[NoteOutcome, ...]  # what became of every note
+    bands: Bands
     view: View
 
     @property
@@ -106,10 +117,13 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def breakpoints(self) -> tuple[int, ...]:
-        """The messages up to which a vendor's cache should keep the prompt: instructions, what is frozen, everything."""
-        rules = (Role.SYSTEM, Role.DEVELOPER)
-        opening = next((at for at, message in enumerate(self.messages) if message.role not in rules), 0)
-        return tuple(end - 1 for end in sorted({opening, self.frozen, len(self.messages)}) if end > 0)
+        """The messages up to which a vendor's cache should keep the prompt: instructions, notes or else what is frozen, the history.
+
+        The suffix is never among them, since it stands in one context only.
+        """
+        base, notes, history = self.bands
+        middle = notes if notes > base else self.frozen
+        return tuple(end - 1 for end in sorted({base, middle, history}) if end > 0)
 
     def explain(self, handle: str) -> Explanation:
         """Why a page stands as it does, since when, and what it would cost to raise it."""

@@ -16,9 +16,10 @@ import msgspec
 
 from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
-from pageturn.derivation.laws import enforce, lowest_levels, promised
+from pageturn.derivation.laws import enforce, lowest_levels, promised, room_above_laws
 from pageturn.derivation.sealing import outside, still_sealed
 from pageturn.derivation.telling import changes, summaries
+from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, fold_in
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.journal import Journal
 from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
@@ -57,6 +58,7 @@ class Standing(NamedTuple):
     messages: tuple[Message, ...] = ()
     tokens: int = 0
     placements: tuple[Placement, ...] = ()
+    opening: int = 0  # how many of the messages are the base prompt
 
     @property
     def digest(self) -> str:
@@ -72,6 +74,7 @@ class Folded(NamedTuple):
     layout: Layout
     standing: Standing
     blobs: Mapping[str, bytes]
+    woven: Woven = NOTHING_WOVEN
 
 
 class FoldMaker:
@@ -102,7 +105,7 @@ class FoldMaker:
                 forms[unit[0].seq] = self.forms.of(unit)
         return self._stand(placements, forms)
 
-    def fold(self, terms: Terms, task: int | None, reason: FoldReason) -> Folded:
+    def fold(self, terms: Terms, task: int | None, reason: FoldReason, notes: Weave = NO_NOTES) -> Folded:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
         self.forms.among = len(state.renditions)
@@ -131,6 +134,9 @@ class FoldMaker:
             self._with_lines(lay_out(frame, lowest_levels(frame)), candidates, folders, seal=False), forms
         )
         frame = frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens)
+        woven = fold_in(notes, room_above_laws(frame)) if notes is not NO_NOTES else NOTHING_WOVEN
+        terms = terms._replace(fixed_tokens=terms.fixed_tokens + woven.tokens)
+        frame = frame._replace(fixed_tokens=terms.fixed_tokens, needed_tokens=frame.needed_tokens + woven.tokens)
         layout, standing = self._planned(terms, self._thrifty(frame, forms), forms, folders)
         if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
             layout, standing = self._planned(terms, frame, forms, folders)
@@ -139,7 +145,9 @@ class FoldMaker:
         }
         dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
         layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
-        return Folded(self._recorded(reason, layout, placed, candidates), layout, standing, self._blobs(layout))
+        fold = self._recorded(reason, layout, placed, candidates)
+        left_out = {wanted.note.key: wanted.digest for wanted in woven.left_out}
+        return Folded(msgspec.structs.replace(fold, left_out=left_out), layout, standing, self._blobs(layout), woven)
 
     def _recorded(
         self, reason: FoldReason, layout: Layout, alone: Mapping[int, Placed], candidates: Sequence[Candidate]
@@ -337,6 +345,7 @@ class FoldMaker:
         messages: list[Message] = []
         stood: list[Placement] = []
         known: set[str] = set()
+        opening, is_opening = 0, True
         for placement in sorted(placements, key=lambda placement: placement.first):
             if placement.line is not None:
                 messages.append(self._lines.message(placement.line))
@@ -345,7 +354,9 @@ class FoldMaker:
                 form = self.forms.at(forms[placement.first], placement.level, known)
                 messages += form.messages
                 stood.append(placement._replace(tokens=form.tokens))
-        return Standing(tuple(messages), sum(placement.tokens for placement in stood), tuple(stood))
+            is_opening = is_opening and not placement.line and _page(self._journal.state, placement.first).kind.is_rule
+            opening = len(messages) if is_opening else opening
+        return Standing(tuple(messages), sum(placement.tokens for placement in stood), tuple(stood), opening)
 
 
 def _shrunk(sizes: Mapping[ResidencyLevel, int], structured: int) -> dict[ResidencyLevel, int]:

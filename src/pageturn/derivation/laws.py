@@ -86,11 +86,22 @@ def _room_for_floors(draft: Draft) -> None:
         )
 
 
+def room_above_laws(frame: Frame) -> int:
+    """What is left beside the floors and the task, where that may stand verbatim."""
+    tasks = (unit for unit in frame.candidates if unit.why is Why.TASK and _may_stand(unit, frame))
+    task = sum(unit.sizes[_FULL] - unit.sizes[unit.cheapest] for unit in tasks)
+    return frame.budget_tokens - frame.needed_tokens - task
+
+
+def _may_stand(task: Candidate, frame: Frame) -> bool:
+    return task.sizes[_FULL] * _TASK_SHARE <= frame.budget_tokens
+
+
 def _task(draft: Draft) -> None:
     for unit in draft.frame.candidates:
         if unit.why is not Why.TASK:
             continue
-        may_stand = unit.sizes[_FULL] * _TASK_SHARE <= draft.frame.budget_tokens
+        may_stand = _may_stand(unit, draft.frame)
         wanted = sorted((level for level in unit.sizes if may_stand or level < _FULL), reverse=True)
         any(draft.raised(unit, level, Why.TASK) for level in wanted)
         level = unit.at_least(draft.levels[unit.first])

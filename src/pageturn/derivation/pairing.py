@@ -36,6 +36,10 @@ class Pairing:
         if not self._waiting:
             self._release()
 
+    def add_note(self, message: Message, tokens: int) -> None:
+        """Take a note, which answers nothing and asks for nothing, whatever its role."""
+        self._place(message, tokens)
+
     @property
     def messages(self) -> tuple[Message, ...]:
         """The request as it would be now."""

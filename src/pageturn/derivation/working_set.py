@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from pageturn.derivation.context import Context, View, Wish, range_of
+from pageturn.derivation.context import Bands, Context, View, Wish, range_of
 from pageturn.derivation.continuations import is_continuation
 from pageturn.derivation.folding import Folded, FoldMaker, Standing, Terms
 from pageturn.derivation.pairing import Pairing
+from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Weaver, Woven, add, base_of, put_into
 from pageturn.entries import FoldReason, Shown
 from pageturn.errors import BudgetTooSmall
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
-from pageturn.journal import Journal
+from pageturn.injection import ContextMessageTarget
+from pageturn.journal import Journal, lineage
 from pageturn.layout import Growth, IndexLine, Layout, Placement, Why
 from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
@@ -58,8 +60,14 @@ class WorkingSet:
         self._journal = journal
         self._count = counter.message
         self._folder = FoldMaker(journal, counter, renderers)
+        self._weaver = Weaver(lineage(journal.store, journal.row)[0].session, counter.message)
         self._made_of: tuple[int, int] | None = None  # the folds and the changes of the journal
         self._standing = Standing()
+        self._frozen: tuple[Message, ...] = ()  # what stands, with its notes
+        self._frozen_tokens = 0
+        self._opening = self._front = 0  # how many messages are the base prompt, and how many notes stand behind it
+        self._is_opening = True
+        self._stood = 0  # how many of the notes that were sent stand here
         self._tail = Pairing(self._count)
         self._taken = 0  # how many pages of the journal stand here
         self._digest = b""
@@ -76,22 +84,33 @@ class WorkingSet:
         """The context for the next call. Writes nothing."""
         self._take_in()
         terms, state = asked.terms, self._journal.state
-        tokens = terms.fixed_tokens + self._standing.tokens + self._tail.tokens
-        reason = self._reason_to_fold(asked, tokens)
-        folded = self._fold(terms, reason, tokens) if reason is not None else None
-        if folded is not None:
-            tokens, standing, messages, digest = (
-                folded.layout.tokens, folded.standing, folded.standing.messages, folded.standing.digest,
-            )  # fmt: skip
-        else:
-            standing, messages, digest = (
-                self._standing,
-                self._standing.messages + self._tail.messages,
-                self._digest.hex(),
-            )
+        tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.tokens
+        weave = self._weaver.weave(state)
+        reason = self._reason_to_fold(asked, tokens + weave.tokens if weave is not NO_NOTES else tokens)
+        folded = self._fold(terms, reason, tokens, weave) if reason is not None else None
         upto = state.pages[-1].seq if state.pages else 0
+        if folded is not None:
+            standing, woven, front = folded.standing, folded.woven, 0
+            tokens, messages, digest = folded.layout.tokens, standing.messages, bytes.fromhex(standing.digest)
+            opening, frozen = standing.opening, len(standing.messages) + len(woven.front)
+        else:
+            standing, woven, front = self._standing, self._added(weave, terms.budget_tokens - tokens), self._front
+            tokens, messages, digest = tokens + woven.tokens, self._frozen + self._tail.messages, self._digest
+            opening, frozen = self._opening, len(self._frozen)
+        if woven is not NOTHING_WOVEN:
+            messages = woven.into(messages, opening)
+            digest = _named(digest, woven.digests)
         fold = folded.fold if folded is not None else None
-        shown = Shown(upto, asked.model, tokens, terms.budget_tokens, asked.tools_digest, digest, fold)
+        shown = Shown(
+            upto,
+            asked.model,
+            tokens,
+            terms.budget_tokens,
+            asked.tools_digest,
+            digest.hex(),
+            fold,
+            woven.shown(base_of(state) if woven.front else 0, upto) if woven is not NOTHING_WOVEN else (),
+        )
         view = View(
             self._journal,
             self._folder.forms,
@@ -109,11 +128,20 @@ class WorkingSet:
             fold=fold,
             faults=tuple(fault for _, fault in self.faults()),
             wanted=tuple(self._wishes(terms, standing.placements)) if folded is not None else (),
-            notices=_notices(folded.layout) if folded is not None else (),
-            frozen=len(standing.messages),
+            notices=(*(_notices(folded.layout) if folded is not None else ()), *woven.notices),
+            frozen=frozen,
+            notes=() if weave is NO_NOTES else weave.outcomes(woven, is_folded=folded is not None),
+            bands=Bands(opening, opening + front + len(woven.front), len(messages) - len(woven.suffix)),
             view=view,
         )
         return Derived(context, shown, folded, self._past())
+
+    def _added(self, weave: Weave, room: int) -> Woven:
+        """The notes that come beside what stands."""
+        if weave is NO_NOTES:
+            return NOTHING_WOVEN
+        state = self._journal.state
+        return add(weave, room, state.ledger.left_out, is_first=state.shown is None)
 
     def is_made_of(self, derived: Derived) -> bool:
         """Whether the journal's past is still what a context was made of."""
@@ -162,7 +190,12 @@ class WorkingSet:
             self._made_of = now
             self._find_task()
             self._begin_after(self._folder.standing() if state.folded and self._is_settled() else Standing())
+        notes = state.ledger.standing
+        if self._stood < len(notes) and self._taken and notes[self._stood].after < state.pages[self._taken - 1].seq:
+            self._begin_after(self._standing)  # they were sent before something that was taken already
         for page in state.pages[self._taken :]:
+            if self._stood < len(notes):
+                self._take_notes(page)
             self._take(page)
         self._taken = len(state.pages)
 
@@ -170,12 +203,34 @@ class WorkingSet:
         state = self._journal.state
         self._standing = standing
         self._tail = Pairing(self._count)
-        self._digest = bytes.fromhex(standing.digest)
         self._taken = state.after(state.folded)
+        self._opening, self._is_opening = standing.opening, not state.folded
+        notes, is_settled = state.ledger.standing, self._is_settled()
+        behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
+        made = [self._weaver.message(each.note, each.digest) for each in behind]
+        # What is not settled is folded before anybody sees it, and that puts the notes in their place.
+        self._stood = len(behind) if is_settled else len(notes)
+        self._front = len(behind)
+        self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
+        self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
+        self._digest = _named(bytes.fromhex(standing.digest), [each.digest for each in behind])
+
+    def _take_notes(self, page: Page) -> None:
+        """The notes that were sent before a page that comes now."""
+        notes = self._journal.state.ledger.standing
+        while self._stood < len(notes) and notes[self._stood].after < page.seq:
+            each = notes[self._stood]
+            self._tail.add_note(*self._weaver.message(each.note, each.digest))
+            self._digest = _named(self._digest, [each.digest])
+            self._front += each.band is not ContextMessageTarget.CONVERSATION
+            self._stood += 1
 
     def _take(self, page: Page) -> None:
         if not page.counts or (message := self._folder.forms.message(page)) is None:
             return
+        if self._is_opening:
+            self._is_opening = page.kind.is_rule
+            self._opening += self._is_opening
         self._tail.add(message, page.tokens, page.handle)
         self._digest = blake2b(self._digest + page.digest.encode(), digest_size=16).digest()
         if _is_human(page):
@@ -222,19 +277,19 @@ class WorkingSet:
         before = state.shown
         switched = before is not None and (before.model, before.tools) != (asked.model, asked.tools_digest)
         turns = state.turn - (state.folds[-1] if state.folds else 0)
-        growth = Growth(tokens, self._standing.tokens, self._tail.tokens, turns, is_cold=state.is_cold or switched)
+        growth = Growth(tokens, self._frozen_tokens, self._tail.tokens, turns, is_cold=state.is_cold or switched)
         if terms.policy.is_full(growth, terms.budget_tokens):
             return FoldReason.FULL
         if not terms.policy.pays(growth, terms.budget_tokens):
             return None
         return FoldReason.COLD if growth.is_cold else FoldReason.PAYS
 
-    def _fold(self, terms: Terms, reason: FoldReason, tokens: int) -> Folded | None:
+    def _fold(self, terms: Terms, reason: FoldReason, tokens: int, notes: Weave) -> Folded | None:
         """A fold for these terms; None where what stands fits as it is and could only grow."""
         key = (self._journal.head, terms, reason)
         if self._planned is None or self._planned[0] != key:
             try:
-                self._planned = (key, self._folder.fold(terms, self._task or self._said, reason))
+                self._planned = (key, self._folder.fold(terms, self._task or self._said, reason, notes))
             except BudgetTooSmall as error:
                 if reason is FoldReason.CHANGED or tokens >= error.needed_tokens:
                     raise
@@ -242,6 +297,13 @@ class WorkingSet:
                     raise error.with_needed(tokens) from None
                 return None
         return self._planned[1]
+
+
+def _named(digest: bytes, notes: Iterable[str]) -> bytes:
+    """A name for what stands where, with more notes."""
+    for note in notes:
+        digest = blake2b(digest + note.encode(), digest_size=16).digest()
+    return digest
 
 
 def _is_human(page: Page) -> bool:

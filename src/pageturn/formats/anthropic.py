@@ -15,6 +15,7 @@ from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, tools_of
 from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
 from pageturn.formats.joining import belongs, split
+from pageturn.formats.lowering import lowered
 from pageturn.formats.placeholders import is_inline, is_web, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
@@ -60,9 +61,10 @@ def dump(context: Context | Sequence[Message], *, breakpoints: Sequence[int] | N
     messages: list[dict[str, Any]] = []
     before: Message | None = None
     for index, message in enumerate(messages_of(context)):
-        blocks = _dump_blocks(message, ids, with_marks=not isinstance(context, Context))
         role = _ROLES[message.role]
         is_opening = role == "system" and not messages
+        said = message if is_opening else lowered(message)
+        blocks = _dump_blocks(said, ids, with_marks=not isinstance(context, Context))
         if is_opening:
             blocks = [block for block in blocks if block["type"] == "text"]
         shown += blocks

@@ -22,6 +22,7 @@ from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, tools_of
 from pageturn.formats.fields import Fields, only_text, own, plain
 from pageturn.formats.joining import belongs, split
+from pageturn.formats.lowering import lowered
 from pageturn.formats.placeholders import is_inline, placeholder
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
@@ -70,17 +71,15 @@ def dump(context: Context | Sequence[Message]) -> dict[str, Any]:
         is_answer = message.role is Role.ASSISTANT
         if is_answer:
             names |= {call.id: call.name for call in message.tool_calls}
-        text = only_text(message)
-        if text:
-            parts = [{"text": text}]
-        else:
-            parts = [shown for part in message.content for shown in _dump_part(part, ids, names)]
+        is_opening = message.role in (Role.SYSTEM, Role.DEVELOPER) and not contents
+        said = message if is_opening else lowered(message)
+        parts = [{"text": text}] if (text := only_text(said)) else _dump_parts(said, ids, names)
         if not parts:
             continue
         if is_answer:
             _sign_first_call(message, parts)
         role = "model" if is_answer else "user"
-        if message.role in (Role.SYSTEM, Role.DEVELOPER) and not contents:
+        if is_opening:
             system += parts
         elif contents and contents[-1]["role"] == role and belongs(message, before):
             contents[-1]["parts"] += parts
@@ -298,6 +297,10 @@ def _as_text(data: Any) -> str | None:
 
 def _declare(tool: RecallTool) -> dict[str, Any]:
     return {"function_declarations": [tool.definition]}  # the client makes one list of all that there are
+
+
+def _dump_parts(message: Message, ids: CallIds, names: dict[str, str]) -> list[dict[str, Any]]:
+    return [shown for part in message.content for shown in _dump_part(part, ids, names)]
 
 
 def _dump_part(part: Part, ids: CallIds, names: dict[str, str]) -> list[dict[str, Any]]:

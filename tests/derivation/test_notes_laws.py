@@ -1,0 +1,132 @@
+"""Whatever is injected, retracted, undone, forked and reset: notes keep the laws, and what was sent does not move between folds."""
+
+import random
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pageturn as pt
+from tests.derivation.checks import check_all, check_notes
+from tests.derivation.test_laws import POLICIES, Play
+from tests.long import examples
+from tests.sessions import reopened
+
+Target = pt.ContextMessageTarget
+KEYS = "abcdef"
+BANDS = (Target.SYSTEM, Target.SESSION, Target.SUFFIX_SYSTEM, Target.SYSTEM)
+ROLES = (pt.Role.SYSTEM, pt.Role.SYSTEM, pt.Role.USER, pt.Role.ASSISTANT, pt.Role.DEVELOPER, pt.Role.TOOL)
+SIZES = (1, 2, 30, 400, 0)
+
+
+def note_of(number):
+    """A note that differs from number to number in everything that a note can differ in."""
+    return pt.ContextMessage(
+        key=KEYS[number % len(KEYS)],
+        content=f"note {number % 3}. " * SIZES[number // 6 % len(SIZES)],
+        target=BANDS[number // 30 % len(BANDS)],
+        role=ROLES[number // 7 % len(ROLES)],
+        cooldown_turns=number // 11 % 4,
+        consume_after_emit=number // 13 % 4 == 0,
+    )
+
+
+class NotedPlay(Play):
+    """A play with notes: steps on them are digits, the others are those of the play."""
+
+    def __init__(self, policy, **options):
+        super().__init__(policy, **options)
+        self.forks = 0
+
+    def step(self, kind, number):
+        match kind:
+            case "1" | "2" | "3":
+                self.session.inject(note_of(number))
+            case "4" if self.session.notes:
+                keys = [note.key for note in self.session.notes]
+                self.session.retract(keys[number % len(keys)], now=number % 3 == 0)
+            case "5":
+                self.derive((600, 6_000)[number % 2])  # a call that fails: nobody answers
+            case "6":
+                self.forks += 1
+                self.session = self.session.fork(f"fork{self.forks}")
+            case "7":
+                self.session.inject(pt.ContextMessage.conversation_internal_system(self.text(number)))
+            case "8":
+                self.ask_with_news(number)
+            case "9":
+                self.answer_an_older_context(number)
+            case _:
+                super().step(kind, number)
+
+    def answer_an_older_context(self, number):
+        """The answer is to the last context that could be made, and something was said since."""
+        context = self.derive(6_000)
+        self.session.append(pt.user(self.text(number)))
+        with pytest.raises(pt.BudgetTooSmall):
+            self.session.derive(self.tools, budget_tokens=20)
+        self.session.append(pt.assistant("done"))
+        self.shown = context
+
+    def ask_with_news(self, number):
+        """While the model thinks, somebody changes the notes."""
+        context = self.derive(6_000)
+        self.session.inject(note_of(number))
+        if number % 2:
+            self.session.retract(note_of(number).key, now=number % 4 == 1)
+        self.session.append(pt.assistant("done"))
+        self.shown = context
+
+    def derive(self, budget):
+        try:
+            context = self.session.derive(self.tools, budget_tokens=budget)
+        except pt.BudgetTooSmall as error:
+            self.check_too_small(error, budget)
+            return None
+        check_all(self.session, context, budget)
+        check_notes(self.session, context)
+        again = reopened(self.session, **self.options).derive(self.tools, budget_tokens=budget)
+        assert pt.to_json(list(again.messages)) == pt.to_json(list(context.messages))
+        assert (again.tokens, again.fold, again.notices) == (context.tokens, context.fold, context.notices)
+        assert (again.notes, again.bands, again.breakpoints) == (context.notes, context.bands, context.breakpoints)
+        if self.shown is not None and context.fold is None:
+            kept = self.shown.bands.history
+            assert context.messages[:kept] == self.shown.messages[:kept]
+        return context
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from("uaaaaarrrcseUxptPo111123456789"), st.integers(0, 10_000)),
+    max_size=examples(40, whole=90),
+)
+
+
+@settings(max_examples=examples(60, whole=1_500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(steps, st.booleans(), st.sampled_from(POLICIES))
+def test_every_context_with_notes_keeps_the_laws(steps, can_recall, policy):
+    play = NotedPlay(policy, **({} if can_recall else {"recall": None}))
+    for kind, number in steps:
+        play.step(kind, number)
+    play.ask(3)
+
+
+def play_long(seed, policy):
+    """A long session; the decisions that its contexts told."""
+    chance = random.Random(seed)
+    play = NotedPlay(policy, **({} if seed % 3 else {"recall": None}))
+    decisions = set()
+    for _ in range(150):
+        play.step(chance.choice("uaaaaaaarrrrrceUxptPo1111123456789"), chance.randrange(10_000))
+        if play.shown is not None:
+            decisions.update(outcome.decision for outcome in play.shown.notes)
+    assert play.session._journal.state.folds
+    return decisions
+
+
+@pytest.mark.parametrize("seed", range(3, examples(7, whole=60)))
+def test_long_sessions_with_notes_keep_the_laws(seed):
+    play_long(seed, POLICIES[seed % len(POLICIES)])
+
+
+def test_these_sessions_have_everything_in_them():
+    assert play_long(1, POLICIES[0]) | play_long(2, POLICIES[0]) == set(pt.NoteDecision)
