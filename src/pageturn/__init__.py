@@ -14,6 +14,7 @@ from pageturn.errors import (
     NotScrubbed,
     PageturnError,
     StoreError,
+    SummaryFailed,
 )
 from pageturn.faults import (
     BackendError,
@@ -60,6 +61,15 @@ from pageturn.relevance import (
     ToolUse,
 )
 from pageturn.session import Session
+from pageturn.summaries import (
+    Extractive,
+    HttpEndpoint,
+    ModelSummarizer,
+    Prepared,
+    Summaries,
+    Summarizer,
+    SummaryRequest,
+)
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.usage import Usage
 from pageturn.windows import window_of
@@ -85,10 +95,12 @@ __all__ = [
     "Difficulty",
     "DuplicateTool",
     "Explanation",
+    "Extractive",
     "Fault",
     "File",
     "FlushMiss",
     "Hit",
+    "HttpEndpoint",
     "Image",
     "Incremental",
     "InvalidInput",
@@ -96,6 +108,7 @@ __all__ = [
     "Legacy",
     "Message",
     "MissingTokenizer",
+    "ModelSummarizer",
     "Native",
     "NoMatch",
     "NotADegradation",
@@ -110,6 +123,7 @@ __all__ = [
     "Placement",
     "Plan",
     "PostCompactionBootstrap",
+    "Prepared",
     "Proposal",
     "RecallTool",
     "Recalled",
@@ -122,6 +136,10 @@ __all__ = [
     "Role",
     "Session",
     "StoreError",
+    "Summaries",
+    "Summarizer",
+    "SummaryFailed",
+    "SummaryRequest",
     "Text",
     "Thinking",
     "TokenCounter",

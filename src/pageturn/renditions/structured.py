@@ -75,7 +75,7 @@ def _page(
     for call in message.tool_calls:
         if call.id not in answered:
             yield f"{voiced.handle} {asked(call)}"
-        yield from (f"{voiced.handle} {effect}" for effect in _effects(call))
+        yield from (f"{voiced.handle} {effect}" for effect in effects(call))
         if len(call.arguments) > _LONG:
             yield from _names(call.arguments, vocabulary, told=asked(call))
 
@@ -136,7 +136,7 @@ def _errors(text: str) -> Iterator[str]:
     yield from (f"! {escaped(line)}" for line in shown)
 
 
-def _effects(call: ToolCall) -> Iterator[str]:
+def effects(call: ToolCall) -> Iterator[str]:
     """What a call changed: the texts that it put in the place of others, by their digests."""
     match call.parsed:
         case {"old_string": str() as old, "new_string": str() as new}:
