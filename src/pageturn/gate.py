@@ -16,7 +16,7 @@ _SPAN = 48  # characters; shorter ones repeat in any list
 _LOOKED_AT = 100_000  # characters of a text that are searched for loops
 _MOST_REPEATED = 1 / 3  # of the spans
 _MOST_INVENTED = 1 / 10  # of the names
-_DIGITS = re.compile(r"\d+")
+_NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # by itself; in a name it tells one thing from another
 _HANDLE_LIKE = re.compile(r"\bp\d+\\?-[a-z2-7]{4}\b")
 _COMMAND = re.compile(
     r"<\|[\w ]{1,40}\|>|\[/?INST\]|<</?SYS>>"
@@ -64,17 +64,18 @@ def _names(text: str) -> Mapping[str, int]:
 
 def _loops(text: str, evidence: str) -> bool:
     """Whether a text repeats itself more than what it stands for does. Numbers that count on do not make it new."""
-    spans = Counter(_spans(_plain(text[:_LOOKED_AT])))
+    spans = Counter(_spans(shape_of(text[:_LOOKED_AT])))
     most = _MOST_REPEATED * spans.total()
     repeated = {span: times for span, times in spans.items() if times > 1}
     if sum(repeated.values()) - len(repeated) <= most:
         return False
-    there = Counter(span for span in _spans(_plain(evidence)) if span in repeated)
+    there = Counter(span for span in _spans(shape_of(evidence)) if span in repeated)
     return sum(max(0, times - max(1, there[span])) for span, times in repeated.items()) > most
 
 
-def _plain(text: str) -> str:
-    return _DIGITS.sub("0", " ".join(text.split())).casefold()
+def shape_of(text: str) -> str:
+    """A text as loops are seen in it: in lower case, with one space for any, and one number for any."""
+    return _NUMBER.sub("0", " ".join(text.split())).casefold()
 
 
 def _spans(text: str) -> Iterable[str]:

@@ -11,6 +11,9 @@ from pageturn.renditions.fencing import escaped
 from pageturn.renditions.structured import Voiced
 
 
+_NEAR = 0.8  # of what would fit
+
+
 class Stop:
     """Tells work that nobody waits for it any more: what it asked for is called at once, from another thread."""
 
@@ -74,15 +77,18 @@ class Summarizer(Protocol):
 
 
 def cut(text: str, most_tokens: int, count: Callable[[str], int]) -> str:
-    """A text within so many tokens: whole, or up to the end of a line or a sentence, if there is one near enough."""
+    """A text within so many tokens: whole, or up to the end of a line, a sentence or a word, if there is one near enough."""
     text = text.strip()
     size = len(text)
     while size and (tokens := count(text[:size])) > most_tokens:
         size = min(size - 1, int(size * most_tokens / tokens))
     if size == len(text):
         return text
-    ends = [text.rfind(end, 0, size) for end in ("\n", ". ", "。")]
-    return text[: max(ends) + 1 if max(ends) > 0.8 * size else size].strip()
+    for ends in (("\n", ". ", "。"), (" ",)):
+        last = max(text.rfind(end, 0, size) for end in ends)
+        if last > _NEAR * size:
+            return text[: last + 1].strip()
+    return text[:size].strip()
 
 
 def _words(message: Message) -> str:

@@ -5,10 +5,11 @@ is for names that are likely to be named again. It is made of the same pieces as
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pageturn.gate import commands, evidence_of, invented_in
+from pageturn.gate import commands, evidence_of, invented_in, shape_of
 from pageturn.identifiers import Vocabulary
 from pageturn.messages import Message, Role
 from pageturn.renditions.compressed import prose
@@ -26,7 +27,8 @@ _GIST = 400  # characters of what somebody said
 _NAMES = 0.25  # of the characters
 _CHARACTERS = 4  # a token has; the first guess
 _EFFECT = re.compile(r"(?:changed|wrote|patched) [0-9a-f]{8} ")
-_NUMBER = re.compile(r"\d+")
+_DIGITS = re.compile(r"\d+")
+_ALIKE = 3  # names that differ only in a number
 
 
 class Extractive(NamedTuple):
@@ -53,8 +55,20 @@ class Extractive(NamedTuple):
 
 def _assembled(lines: Sequence[Line], evidence: str, vocabulary: Vocabulary, room: int) -> str:
     kept = pick(lines, int(room * (1 - _NAMES)))
-    names = choose_names(without_middle(evidence), vocabulary, room - len(kept), told=kept)
+    names = _varied(choose_names(without_middle(evidence), vocabulary, room - len(kept), told=kept))
     return kept + ("\nnames: " + escaped(" ".join(names)) if names else "")
+
+
+def _varied(names: Sequence[str]) -> list[str]:
+    """The names without those of a long series."""
+    series = Counter[str]()
+    kept = []
+    for name in names:
+        shape = _DIGITS.sub("0", name)
+        series[shape] += 1
+        if series[shape] <= _ALIKE:
+            kept.append(name)
+    return kept
 
 
 def _lines(pages: Sequence[Voiced], vocabulary: Vocabulary) -> Iterator[Line]:
@@ -96,7 +110,7 @@ def _once(lines: Iterator[Line]) -> list[Line]:
     times: dict[str, int] = {}
     last: dict[str, int] = {}
     for at, line in enumerate(given):
-        shape = _shape(line.text)
+        shape = shape_of(line.text.partition(" ")[2])
         times[shape] = times.get(shape, 0) + 1
         last[shape] = at
     kept = []
@@ -105,10 +119,6 @@ def _once(lines: Iterator[Line]) -> list[Line]:
         text = f"{line.text} ({times[shape]} times)" if times[shape] > 1 else line.text
         kept.append(Line(text, line.weight * (1 + _LATER * at / len(given)), times[shape]))
     return kept
-
-
-def _shape(line: str) -> str:
-    return _NUMBER.sub("0", line.partition(" ")[2])
 
 
 def _may_stand(line: str, evidence: str) -> bool:
