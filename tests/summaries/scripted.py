@@ -3,7 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -83,10 +83,8 @@ def scripted() -> Iterator[Endpoint]:
             pass
 
         def handle(self) -> None:
-            try:
+            with suppress(OSError):  # the client has hung up
                 super().handle()
-            except OSError:
-                pass  # the client has hung up
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

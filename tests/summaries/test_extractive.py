@@ -91,7 +91,7 @@ def test_what_was_done_often_is_told_once():
         again = call(number, "bash", '{"command": "make test-of-everything-that-there-is"}')
         session.append(pt.assistant(again))
         session.append(pt.tool_result(again, f"{number} passed"))
-    text = summary_of(session)
+    text = summary_of(session, 300)
     assert text.count("make test-of-everything-that-there-is") == 1
     assert "(40 times)" in text
     assert isinstance(write_back(session, text), Committed)

@@ -10,7 +10,6 @@ from pageturn.messages import File, Image, Message, Native, Text, ToolCall, Tool
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.structured import Voiced
 
-
 _NEAR = 0.8  # of what would fit
 
 

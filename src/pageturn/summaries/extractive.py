@@ -47,6 +47,8 @@ class Extractive(NamedTuple):
         lines = [line for line in _once(_lines(request.pages, vocabulary)) if _may_stand(line.text, lowered)]
         room = request.target_tokens * _CHARACTERS
         text = _assembled(lines, evidence, vocabulary, room)
+        room = int(room * min(2.0, request.target_tokens / max(1, request.count(text))))  # the guess, corrected
+        text = _assembled(lines, evidence, vocabulary, room)
         while room and (tokens := request.count(text)) > request.target_tokens:
             room = int(room * min(0.9, request.target_tokens / tokens))
             text = _assembled(lines, evidence, vocabulary, room)
@@ -100,7 +102,8 @@ def _changes(message: Message) -> Iterator[str]:
 def _gist(message: Message) -> str:
     said = " ".join(without_middle(message.text).split())
     if len(said) > _GIST:
-        said = " ".join(pick(prose.outline(Material(said)), _GIST).split())
+        sentences = {line.text: line for line in prose.outline(Material(said))}  # each once
+        said = " ".join(pick(list(sentences.values()), _GIST).split())
     return escaped(said) or f"[{', '.join(dict.fromkeys(type(part).__name__.lower() for part in message.content))}]"
 
 

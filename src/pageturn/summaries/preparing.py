@@ -35,6 +35,7 @@ class Prepared(NamedTuple):
     handles: str
     outcome: Committed | Rejected | BackendError
     text: str = ""
+    tokens: int = 0
 
 
 class Summaries:
@@ -125,7 +126,7 @@ class Summaries:
             return None  # undone, erased, reset or made a rule: nothing may stand for it now
         evidence = (run.pages[0].handle, run.pages[-1].handle)
         proposal = Proposal(field="summary", value=done.text, evidence=evidence, key=self._key(run))
-        return Prepared(run.handles, self._write_back(proposal), done.text)
+        return Prepared(run.handles, self._write_back(proposal), done.text, self._count(done.text))
 
     def _failed(self, run: Run, failure: str) -> BackendError:
         self._failures[run.handles] = self._failures.get(run.handles, 0) + 1
