@@ -1,4 +1,4 @@
-"""Writeback: five checks, two outcomes, and nothing that a model wrote by another door."""
+"""Writeback: its checks, two outcomes, and nothing that a model wrote by another door."""
 
 import msgspec
 import pytest

@@ -137,6 +137,20 @@ def test_an_admitted_summary_goes_with_its_pages(change):
     assert len(admitted(session)) == (0 if change == "undone" else 1)
 
 
+def test_after_an_erasure_the_rest_of_the_run_is_summarized_anew():
+    summarizer = at_once()
+    session = opened(summarizer)
+    wish = wish_of(session, 1, 9)
+    session.summaries.wish([wish])
+    session.summaries.finish()
+    session.erase(session.pages()[3])
+    assert admitted(session) == []
+    session.summaries.wish([wish])
+    assert [each.handles for each in session.summaries.finish()] == [wish.handle]
+    assert len(admitted(session)) == 1
+    assert len(summarizer.requests[1].pages) == len(summarizer.requests[0].pages) - 1
+
+
 def test_a_summarizer_that_hangs_is_given_up_and_what_it_says_later_is_thrown_away(held):
     session = opened(held)
     begin(session, held)

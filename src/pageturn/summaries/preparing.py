@@ -201,7 +201,8 @@ class Summaries:
         self._reading = None
 
     def _key(self, run: Run) -> str:
-        return f"summary of {run.handles} by {self._name}"
+        """The same for the same pages: of a range, some may be erased later."""
+        return f"summary of {run.handles}, {len(run.pages)} pages, by {self._name}"
 
 
 class _Reading:
