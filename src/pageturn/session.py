@@ -110,13 +110,13 @@ class Session:
         for path, text in (("model", model), ("scope", scope)):
             if text is not None:
                 require_text(path, text)
-        if summarizer is not None:
-            require_instance("summarizer", summarizer, Summarizer)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
         if not isinstance(url, str | os.PathLike | Store):
             raise InvalidInput("url", expected="a URL, a path or a store", got=f"{url!r:.60}")
+        if summarizer is not None:
+            require_instance("summarizer", summarizer, Summarizer)
         owns_store = not isinstance(url, Store)
         store = url if isinstance(url, Store) else open_store(os.fspath(url))
         journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
