@@ -50,7 +50,7 @@ def test_what_a_small_model_writes_is_admitted_or_refused_and_never_breaks_the_s
     session.summaries.timeout_seconds = 3_600
     prepared = session.summaries.finish()
     for each in prepared:
-        print(each.handles, each.tokens, each.outcome, each.text, sep="\n", end="\n\n")
+        print(each.handles, each.tokens, each.outcome, each.text, sep="\n", end="\n\n")  # noqa: T201  for `pytest -s`
     assert len(prepared) >= 6
     assert all(isinstance(each.outcome, Committed | Rejected) for each in prepared)
     admitted = [session._journal.text(each.digest) for each in session._journal.state.renditions]
