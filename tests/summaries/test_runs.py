@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import pageturn as pt
 from pageturn.summaries import runs_ahead
 from pageturn.summaries.contract import cut
-from pageturn.units import units_of
+from pageturn.units import unanswered, units_of
 from pageturn.writeback import summary_floor
 from tests import long
 from tests.sessions import call, open_session
@@ -125,6 +125,7 @@ def test_runs_are_whole_and_cover_no_rule_and_nothing_that_is_covered(session):
         assert not any(state.kind(page).is_rule for page in run.pages)
         assert first > (state.resets[-1] if state.resets else 0)
         inside = {page.seq for page in run.pages}
+        assert not any(unanswered(unit) for unit in units if unit[0].seq in inside)
         assert all(
             inside.isdisjoint(page.seq for page in unit) or inside >= {page.seq for page in unit} for unit in units
         )

@@ -71,7 +71,12 @@ class Worker:
     def wait(self, seconds: float | None = None) -> bool:
         """Wait until the thread has ended; False if it has not by then."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._thread is None, seconds)
+            thread = self._thread
+            if not self._changed.wait_for(lambda: self._thread is None, seconds):
+                return False
+        if thread is not None:
+            thread.join()  # it has said that it ends
+        return True
 
     def _give_up_late(self, timeout_seconds: float) -> list[Done]:
         with self._changed:
