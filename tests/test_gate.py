@@ -41,6 +41,10 @@ def test_what_the_pages_repeat_may_be_repeated():
     assert flaw_of(text, "Nothing else matters. " * 5) is not None
 
 
+def test_what_the_pages_repeat_may_be_repeated_escaped():
+    assert flaw_of("p3\\-abcd " * 20, "p3-abcd " * 40) is None
+
+
 def test_a_list_of_similar_names_does_not_loop():
     names = " ".join(f"check_token_{number}" for number in range(60))
     assert flaw_of(names, names) is None

@@ -74,8 +74,8 @@ def _loops(text: str, evidence: str) -> bool:
 
 
 def shape_of(text: str) -> str:
-    """A text as loops are seen in it: in lower case, with one space for any, and one number for any."""
-    return _NUMBER.sub("0", " ".join(text.split())).casefold()
+    """A text as loops are seen in it: in lower case, with one space for any, one number for any, and nothing escaped."""
+    return _NUMBER.sub("0", " ".join(text.replace("\\", "").split())).casefold()
 
 
 def _spans(text: str) -> Iterable[str]:
