@@ -9,7 +9,7 @@ import pageturn as pt
 from pageturn import entries as e
 from pageturn.entries import Entry
 from pageturn.journal import Journal
-from pageturn.ledger import NoteLedger
+from pageturn.noteboard import NoteBoard
 from pageturn.pages import Page
 from pageturn.state import SessionState, apply
 from pageturn.stores import MemoryStore, Snapshot
@@ -47,9 +47,9 @@ def test_a_turn_of_a_golden_journal_says_which_notes_stand():
     state = SessionState()
     for seq, line in enumerate((GOLDEN / "2.jsonl").read_bytes().splitlines()[:29], start=1):
         apply(state, seq, pt.from_json(Entry, line))
-    (standing,) = state.ledger.standing
+    (standing,) = state.noteboard.standing
     assert (standing.note.content, standing.band, standing.after) == ("linux", pt.ContextMessageTarget.SYSTEM, 3)
-    assert list(state.ledger.left_out) == ["git"]
+    assert list(state.noteboard.left_out) == ["git"]
 
 
 def test_a_turn_that_shows_a_note_that_nobody_added_does_not_follow():
@@ -106,7 +106,7 @@ def test_the_form_of_a_snapshot_has_its_number():
         "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "at", "visibility", "synthetic", "calls",
         "results", "undone", "erased",
     )  # fmt: skip
-    assert NoteLedger.__struct_fields__ == ("notes", "standing", "lost", "emitted", "spent", "left_out")
+    assert NoteBoard.__struct_fields__ == ("notes", "standing", "lost", "emitted", "spent", "left_out")
 
 
 def test_an_entry_that_nobody_knows_is_an_error_with_its_place():

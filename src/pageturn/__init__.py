@@ -15,6 +15,7 @@ from pageturn.errors import (
     NotScrubbed,
     PageturnError,
     StoreError,
+    SummaryFailed,
 )
 from pageturn.faults import (
     BackendError,
@@ -61,6 +62,15 @@ from pageturn.relevance import (
     ToolUse,
 )
 from pageturn.session import Session
+from pageturn.summaries import (
+    Extractive,
+    HttpEndpoint,
+    ModelSummarizer,
+    Prepared,
+    Summaries,
+    Summarizer,
+    SummaryRequest,
+)
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.usage import Usage
 from pageturn.windows import window_of
@@ -86,10 +96,12 @@ __all__ = [
     "Difficulty",
     "DuplicateTool",
     "Explanation",
+    "Extractive",
     "Fault",
     "File",
     "FlushMiss",
     "Hit",
+    "HttpEndpoint",
     "Image",
     "Incremental",
     "InvalidInput",
@@ -97,6 +109,7 @@ __all__ = [
     "Legacy",
     "Message",
     "MissingTokenizer",
+    "ModelSummarizer",
     "Native",
     "NoMatch",
     "NotADegradation",
@@ -113,6 +126,7 @@ __all__ = [
     "Placement",
     "Plan",
     "PostCompactionBootstrap",
+    "Prepared",
     "Proposal",
     "RecallTool",
     "Recalled",
@@ -125,6 +139,10 @@ __all__ = [
     "Role",
     "Session",
     "StoreError",
+    "Summaries",
+    "Summarizer",
+    "SummaryFailed",
+    "SummaryRequest",
     "Text",
     "Thinking",
     "TokenCounter",

@@ -6,6 +6,7 @@ PageturnError
 │   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
 ├── MissingTokenizer an encoding that cannot be counted on this machine
 ├── BudgetTooSmall   the pages that may not shrink need more tokens than there are
+├── SummaryFailed    a summarizer could not write its text
 ├── NotScrubbed      what was erased is gone from the session, but its bytes linger in the file
 └── StoreError       the store could not do it, and nothing has happened
     └── Conflict     ... because somebody else appended first
@@ -54,6 +55,10 @@ class BudgetTooSmall(PageturnError, ValueError):
     def with_needed(self, tokens: int) -> "BudgetTooSmall":
         """The same, where fewer tokens would do."""
         return BudgetTooSmall(needed_tokens=tokens, budget_tokens=self.budget_tokens, handles=self.handles)
+
+
+class SummaryFailed(PageturnError, RuntimeError):
+    """A summarizer could not write its text; the session notes it and goes on."""
 
 
 class NotScrubbed(PageturnError, OSError):

@@ -39,6 +39,7 @@ from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.settling import staged
 from pageturn.state import FaultRecord
 from pageturn.stores import Freed, SessionRow, Store, open_store
+from pageturn.summaries import Summaries, Summarizer
 from pageturn.tasks import TaskLog, read_task_log
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.units import unanswered
@@ -65,6 +66,7 @@ class Session:
         recall: RecallTool | None = RecallTool(),  # noqa: B008
         renderers: Renderers = BUILT_IN,
         counter: TokenCounter | None = None,
+        summarizer: Summarizer | None = None,
         owns_store: bool = False,
     ) -> None:
         self._journal = journal
@@ -80,6 +82,12 @@ class Session:
         self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
         self._recorder = Recorder(self._pager, clock)
         self._deriver = Deriver(self._recorder, self._counter, recall, renderers)
+        self._summarizer = summarizer
+        self._summaries = (
+            Summaries(self._recorder, self._counter.text, self.write_back, summarizer)
+            if summarizer is not None
+            else None
+        )
 
     @classmethod
     def open(
@@ -93,6 +101,7 @@ class Session:
         scope: str | None = None,
         renderers: Renderers = BUILT_IN,
         counter: TokenCounter | None = None,
+        summarizer: Summarizer | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
         reranker: Reranker | None = None,
@@ -109,6 +118,8 @@ class Session:
         require_session_id(id)
         if not isinstance(url, str | os.PathLike | Store):
             raise InvalidInput("url", expected="a URL, a path or a store", got=f"{url!r:.60}")
+        if summarizer is not None:
+            require_instance("summarizer", summarizer, Summarizer)
         owns_store = not isinstance(url, Store)
         store = url if isinstance(url, Store) else open_store(os.fspath(url))
         journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
@@ -125,6 +136,7 @@ class Session:
             recall=recall,
             renderers=renderers,
             counter=counter,
+            summarizer=summarizer,
             owns_store=owns_store,
         )
         session._recorder.insist(session._recorder.settle_all)
@@ -193,6 +205,11 @@ class Session:
         """The durable notes."""
         return tuple(self._journal.state.notes.values())
 
+    @property
+    def summaries(self) -> Summaries | None:
+        """The summaries that are prepared beside the turns; None without a summarizer."""
+        return self._summaries
+
     # -- facts
 
     def append(self, *given: Message | Sequence[Message], usage: Usage | None = None) -> Page | tuple[Page, ...]:
@@ -222,6 +239,8 @@ class Session:
         self._recorder.write(fresh)
         pages = tuple(each.entry.page for each in fresh if isinstance(each.entry, e.MessageAdded))
         self._deriver.take_in(pages, [each.message for each in fresh if each.message is not None], derived)
+        if self._summaries is not None:
+            self._summaries.tend()
         return pages[0] if len(pages) == 1 else pages
 
     def derive(
@@ -229,7 +248,10 @@ class Session:
     ) -> Context:
         """What the next call gets, within the least of this budget, the policy's and what the model takes. Writes nothing."""
         self._recorder.require_open()
-        return self._deriver.derive(self.policy, tools, self._model if model is None else model, budget_tokens)
+        context = self._deriver.derive(self.policy, tools, self._model if model is None else model, budget_tokens)
+        if self._summaries is not None:
+            self._summaries.wish(context.wanted)
+        return context
 
     def answer(self) -> bool:
         """Answer the model's calls of the recall tool. True if it called nothing else, so that it can go on at once."""
@@ -286,6 +308,7 @@ class Session:
             recall=self._recall_tool,
             renderers=self._renderers,
             counter=self._counter,
+            summarizer=self._summarizer,
         )
 
     def reset(self, summary: str) -> Page:
@@ -381,8 +404,8 @@ class Session:
 
     def retract(self, key: str, *, now: bool = False) -> None:
         """Take a durable note back: it leaves the prompt with the next fold, or at once where that costs nothing or `now` asks for it."""
-        ledger = self._journal.state.ledger
-        if not isinstance(key, str) or not (key in ledger.notes or (now and ledger.stands(key))):
+        board = self._journal.state.noteboard
+        if not isinstance(key, str) or not (key in board.notes or (now and board.stands(key))):
             raise InvalidInput("key", expected="the key of a durable note", got=repr(key))
         self._recorder.append(e.NoteRetracted(key=key, now=now))
 
@@ -462,6 +485,8 @@ class Session:
 
     def checkpoint(self) -> FlushMiss | None:
         """Make sure that everything is on disk; a fault says that it is not."""
+        if self._summaries is not None:
+            self._summaries.tend()
         return self._recorder.cross(BoundaryKind.SAVE)
 
     def refresh(self) -> int:
@@ -472,6 +497,8 @@ class Session:
         """Write down what is left, and let go of the store; a fault says what could not be written."""
         if self._recorder.is_closed:
             return None
+        if self._summaries is not None:
+            self._summaries.close()
         fault = self._recorder.cross(BoundaryKind.CLOSE)
         self._recorder.is_closed = True
         if self._owns_store:

@@ -15,7 +15,7 @@ from pageturn.faults import DuplicateTool, Refetch
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
-from pageturn.ledger import NoteLedger
+from pageturn.noteboard import NoteBoard
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.policies import STORED_DEFAULT, AnyPolicy
 from pageturn.proposals import Op
@@ -58,7 +58,7 @@ class SessionState(msgspec.Struct):
     plan: e.PlanSet | None = None
     spared: set[int] = set()  # pages of undone turns that only their pin keeps
     preferences: dict[int, str | None] = {}  # page -> scope
-    ledger: NoteLedger = msgspec.field(default_factory=NoteLedger)
+    noteboard: NoteBoard = msgspec.field(default_factory=NoteBoard)
     renditions: list[e.RenditionAdmitted] = []
     fields: dict[str, Field] = {}
     policy: AnyPolicy = STORED_DEFAULT
@@ -88,7 +88,7 @@ class SessionState(msgspec.Struct):
     @property
     def notes(self) -> dict[str, ContextMessage]:
         """The durable notes, by key."""
-        return self.ledger.notes
+        return self.noteboard.notes
 
     def page(self, seq: int) -> Page | None:
         """The page with that number."""
@@ -217,7 +217,7 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     state.turns.append(entry.page)
     state.usage = entry.usage or state.usage
     state.is_cold = False
-    has_to_leave = state.ledger.take_turn(entry.shown, entry.page, state.turn - 1)
+    has_to_leave = state.noteboard.take_turn(entry.shown, entry.page, state.turn - 1)
     if entry.shown is None:
         state.seen = entry.page if state.shown is None else state.seen
         return
@@ -289,11 +289,11 @@ def _preference(state: SessionState, _: int, entry: e.Preferred) -> None:
 
 
 def _note(state: SessionState, _: int, entry: e.NoteAdded) -> None:
-    state.ledger.add(entry.note)
+    state.noteboard.add(entry.note)
 
 
 def _retraction(state: SessionState, _: int, entry: e.NoteRetracted) -> None:
-    state.changes += state.ledger.retract(entry.key, now=entry.now)
+    state.changes += state.noteboard.retract(entry.key, now=entry.now)
 
 
 def _rendition(state: SessionState, _: int, entry: e.RenditionAdmitted) -> None:
@@ -354,7 +354,7 @@ def _tombstone(state: SessionState, _: int, entry: e.TurnsUndone) -> None:
     for pages in (state.turns, state.resets):
         del pages[bisect_right(pages, entry.first - 1) :]
     state.renditions = [each for each in state.renditions if each.last < entry.first or each.first > entry.last]
-    state.ledger.undo(entry.first)
+    state.noteboard.undo(entry.first)
     state.changes += 1
 
 

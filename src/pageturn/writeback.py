@@ -4,11 +4,12 @@ Validation is deterministic and reads nothing but the state, so a proposal that 
 way when the session is opened again. A rejection stays in the journal for ever, so it never quotes a value.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from pageturn import proposals as p
 from pageturn.errors import InvalidInput
+from pageturn.gate import flaw_of
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.plans import Plan
 from pageturn.proposals import Op, Proposal
@@ -31,18 +32,19 @@ _MAX_VALUE_BYTES = 1_000_000
 
 
 class Ground(NamedTuple):
-    """What a proposal is judged by: the session, and how it resolves handles, reads values and counts tokens."""
+    """What a proposal is judged by: the session, and how it resolves handles, reads values and words, and counts tokens."""
 
     state: SessionState
     scope: str | None
     page: Callable[[str], Page | None]
     value: Callable[[str], Any]
     count: Callable[[str], int]
+    words: Callable[[Sequence[Page]], str | None]  # of pages; None where the store cannot give them
 
 
 def validate(proposal: Proposal, ground: Ground) -> p.AnyRejection | None:
     """Why a proposal must be refused, or None if it may be committed."""
-    for check in (_schema, _provenance, _scope, _non_destructive, _invariants):
+    for check in (_schema, _provenance, _scope, _non_destructive, _invariants, _quality):
         if (rejection := check(proposal, ground)) is not None:
             return rejection
     return None
@@ -150,8 +152,7 @@ def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | No
         field = ground.state.fields.get(proposal.field)
         return _mergeable(proposal, field_value(field, ground.value)) if field else None
     pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
-    first, last = min(page.seq for page in pages), max(page.seq for page in pages)
-    covered = [page for page in ground.state.pages if first <= page.seq <= last and page.counts]
+    covered = _covered(pages, ground)
     tokens, written = sum(page.tokens for page in covered), ground.count(proposal.value)
     if proposal.field == "summary":
         rules = [page.handle for page in covered if ground.state.kind(page).is_rule]
@@ -166,6 +167,22 @@ def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | No
     if written >= tokens:
         return p.InvariantViolation(f"{written} tokens are not fewer than the {tokens} that they would replace")
     return None
+
+
+def _covered(pages: Sequence[Page], ground: Ground) -> list[Page]:
+    return ground.state.between(min(page.seq for page in pages), max(page.seq for page in pages))
+
+
+def _quality(proposal: Proposal, ground: Ground) -> p.ProvenanceFail | p.InvariantViolation | None:
+    """Whether the words that are to stand for pages may; a text that nobody can check may not."""
+    if level_of(proposal) is None:
+        return None
+    pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
+    words = ground.words(_covered(pages, ground))
+    if words is None:
+        return p.ProvenanceFail("its evidence cannot be read")
+    flaw = flaw_of(proposal.value, words)
+    return p.InvariantViolation(flaw) if flaw is not None else None
 
 
 def _mergeable(proposal: Proposal, old: Any) -> p.InvariantViolation | None:

@@ -13,6 +13,8 @@ from pageturn.cli import contexts, imports, journals
 from pageturn.cli.demo import show_demo
 from pageturn.cli.imports import claude_code_folder, codex_folder
 from pageturn.cli.pages import show_page
+from pageturn.cli.summaries import summarize as summarize_session
+from pageturn.cli.summaries import summarizer_for
 from pageturn.errors import PageturnError
 from pageturn.pages import ResidencyLevel
 
@@ -140,6 +142,41 @@ def diff(store: str, session: str | None, turn: int | None, rows: int) -> None:
     """Show what a turn's context changed of the one before: levels after a fold, or else what was appended."""
     with journals.opened(store) as opened:
         contexts.show_changes(Console(), journals.journal_of(opened, session), turn, rows)
+
+
+@cli.command()
+@_STORE
+@_SESSION
+@click.option(
+    "--url",
+    help="A model that speaks as OpenAI's or Anthropic's do, as http://127.0.0.1:8080/v1; without it none is asked.",
+)
+@click.option("--model", help="The model at that URL.")
+@click.option("--key", envvar="PAGETURN_SUMMARY_KEY", show_envvar=True, help="Its key; better in the environment.")
+@click.option(
+    "--dialect", type=click.Choice(["openai", "anthropic"]), help="How it is spoken to; by the URL without it."
+)
+@click.option(
+    "--window", default=16_000, show_default=True, type=click.IntRange(1), help="The most tokens of one request."
+)
+def summarize(
+    store: str,
+    session: str | None,
+    *,
+    url: str | None,
+    model: str | None,
+    key: str | None,
+    dialect: str | None,
+    window: int,
+) -> None:
+    """Write summaries of what a session may come to leave out, in its own words or by a model.
+
+    Exits with 1 where the model failed; what was finished before is kept.
+    """
+    summarizer = summarizer_for(url, model, key, dialect, window)
+    with journals.opened(store) as opened:
+        is_done = summarize_session(Console(), opened, session, summarizer)
+    sys.exit(0 if is_done else 1)
 
 
 @cli.command()

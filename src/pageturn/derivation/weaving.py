@@ -13,8 +13,8 @@ import msgspec
 
 from pageturn.entries import NoteShown
 from pageturn.injection import ContextMessage, ContextMessageTarget, Emission, NoteDecision, throttle
-from pageturn.ledger import NoteLedger, StandingNote
 from pageturn.messages import Message
+from pageturn.noteboard import NoteBoard, StandingNote
 from pageturn.state import SessionState
 
 _SYSTEM, _SESSION, _CONVERSATION, _SUFFIX = ContextMessageTarget
@@ -148,33 +148,33 @@ class Weaver:
 
     def weave(self, state: SessionState) -> Weave:
         """What the notes want of the next context."""
-        if state.ledger.is_empty:
+        if state.noteboard.is_empty:
             return NO_NOTES
         if self._woven[0] != state.head:
             self._woven = (state.head, self._weave(state))
         return self._woven[1]
 
     def _weave(self, state: SessionState) -> Weave:
-        ledger = state.ledger
-        if len(self._messages) > _MOST_KEPT + 2 * len(ledger.notes):
+        board = state.noteboard
+        if len(self._messages) > _MOST_KEPT + 2 * len(board.notes):
             self._messages.clear()
-        self._made = {key: self._make(note) for key, note in ledger.notes.items() if note.is_prompt_injected}
-        sent = {each.note.key: each for each in ledger.standing}  # the last of each key
-        wanted = [_compared(each, sent, ledger) for each in self._made.values() if each.note.content.strip()]
+        self._made = {key: self._make(note) for key, note in board.notes.items() if note.is_prompt_injected}
+        sent = {each.note.key: each for each in board.standing}  # the last of each key
+        wanted = [_compared(each, sent, board) for each in self._made.values() if each.note.content.strip()]
         passing = [each for each in wanted if not each.note.is_lasting]
         # A text that was sent as a lasting one is not said again behind it: only the fold that takes it away brings it there.
-        coming, held = _throttled([each for each in passing if not each.stands], ledger, state.turn)
+        coming, held = _throttled([each for each in passing if not each.stands], board, state.turn)
         silent = [each for each in self._made.values() if not each.note.content.strip()]
-        retracted = (key for key in sent if key not in ledger.notes)
+        retracted = (key for key in sent if key not in board.notes)
         return Weave(
             lasting=tuple(sorted((each for each in wanted if each.note.is_lasting), key=_place)),
             passing=tuple(sorted([*coming, *(each for each in passing if each.stands)], key=_place)),
-            sent=tuple(self._sent(ledger, sent)),
+            sent=tuple(self._sent(board, sent)),
             gone=tuple(_apart(key, NoteDecision.RETRACTED) for key in retracted),
             apart=(
                 *(_apart(each.note.key, NoteDecision.EMPTY) for each in silent),
                 *(_apart(each.note.key, NoteDecision.COOLDOWN) for each in held),
-                *_lost(ledger, sent),
+                *_lost(board, sent),
             ),
         )
 
@@ -185,8 +185,8 @@ class Weaver:
         digest = note.digest
         return Wanted(note, digest, *self.message(note, digest))
 
-    def _sent(self, ledger: NoteLedger, last: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
-        for each in ledger.standing:
+    def _sent(self, board: NoteBoard, last: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
+        for each in board.standing:
             key, now = each.note.key, self._made.get(each.note.key)
             if now is None:
                 decision = NoteDecision.RETRACTED
@@ -196,21 +196,21 @@ class Weaver:
             yield NoteOutcome(key, each.band, decision, self.message(each.note, each.digest)[1])
 
 
-def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], ledger: NoteLedger) -> Wanted:
+def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], board: NoteBoard) -> Wanted:
     """A note, and whether it is in what was sent."""
     key = wanted.note.key
     last = sent.get(key)
     if last is not None and last.digest == wanted.digest:
         is_there = wanted.note.is_lasting and last.band is wanted.note.target
         return wanted._replace(decision=NoteDecision.STICKY if is_there else NoteDecision.PROMOTED, stands=True)
-    is_new = last is None and key not in ledger.emitted
+    is_new = last is None and key not in board.emitted
     decision = NoteDecision.FIRST_EMIT if is_new else NoteDecision.CONTENT_CHANGED
-    return wanted._replace(decision=decision, is_humble=key in ledger.left_out)
+    return wanted._replace(decision=decision, is_humble=key in board.left_out)
 
 
-def _throttled(passing: Sequence[Wanted], ledger: NoteLedger, turn: int) -> tuple[list[Wanted], list[Wanted]]:
+def _throttled(passing: Sequence[Wanted], board: NoteBoard, turn: int) -> tuple[list[Wanted], list[Wanted]]:
     """The notes that come in this turn, and those that have turns to skip."""
-    emissions = {key: each.emission for key, each in ledger.emitted.items()}
+    emissions = {key: each.emission for key, each in board.emitted.items()}
     throttled = throttle([wanted.note for wanted in passing], emissions, turn)
     held = {note.key for note in throttled.suppressed}
     coming = [
@@ -229,9 +229,9 @@ def _why(note: ContextMessage, last: Emission | None, now: Emission) -> NoteDeci
     return NoteDecision.COOLDOWN_ELAPSED if note.cooldown_turns else NoteDecision.ALWAYS
 
 
-def _lost(ledger: NoteLedger, sent: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
+def _lost(board: NoteBoard, sent: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
     """What is told of notes that are not durable any more: one that stands is told where it stands."""
-    for each in ledger.lost:
+    for each in board.lost:
         is_told_there = each.decision is NoteDecision.RETRACTED and each.note.key in sent
         if each.decision is not NoteDecision.SUPERSEDED and not is_told_there:
             yield _apart(each.note.key, each.decision)

@@ -141,7 +141,7 @@ class WorkingSet:
         if weave is NO_NOTES:
             return NOTHING_WOVEN
         state = self._journal.state
-        return add(weave, room, state.ledger.left_out, is_first=state.shown is None)
+        return add(weave, room, state.noteboard.left_out, is_first=state.shown is None)
 
     def is_made_of(self, derived: Derived) -> bool:
         """Whether the journal's past is still what a context was made of."""
@@ -190,7 +190,7 @@ class WorkingSet:
             self._made_of = now
             self._find_task()
             self._begin_after(self._folder.standing() if state.folded and self._is_settled() else Standing())
-        notes = state.ledger.standing
+        notes = state.noteboard.standing
         if self._stood < len(notes) and self._taken and notes[self._stood].after < state.pages[self._taken - 1].seq:
             self._begin_after(self._standing)  # they were sent before something that was taken already
         for page in state.pages[self._taken :]:
@@ -205,7 +205,7 @@ class WorkingSet:
         self._tail = Pairing(self._count)
         self._taken = state.after(state.folded)
         self._opening, self._is_opening = standing.opening, not state.folded
-        notes, is_settled = state.ledger.standing, self._is_settled()
+        notes, is_settled = state.noteboard.standing, self._is_settled()
         behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
         made = [self._weaver.message(each.note, each.digest) for each in behind]
         # What is not settled is folded before anybody sees it, and that puts the notes in their place.
@@ -217,7 +217,7 @@ class WorkingSet:
 
     def _take_notes(self, page: Page) -> None:
         """The notes that were sent before a page that comes now."""
-        notes = self._journal.state.ledger.standing
+        notes = self._journal.state.noteboard.standing
         while self._stood < len(notes) and notes[self._stood].after < page.seq:
             each = notes[self._stood]
             self._tail.add_note(*self._weaver.message(each.note, each.digest))

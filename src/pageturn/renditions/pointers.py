@@ -47,8 +47,8 @@ def index(run: Run) -> str:
 
 
 def summed_up(run: Run, summary: str) -> str:
-    """A run of units as the summary that somebody wrote of it."""
-    return f"{run.first}..{run.last} {run.pages:,} pages, {run.tokens:,} tokens, summed up:\n{escaped(summary.strip())}"
+    """A run of units as the summary that somebody wrote of it; what in it looks like ours was escaped when it was admitted."""
+    return f"{run.first}..{run.last} {run.pages:,} pages, {run.tokens:,} tokens, summed up:\n{summary.strip()}"
 
 
 def folder_of(path: str | None) -> str | None:

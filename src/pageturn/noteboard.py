@@ -1,4 +1,4 @@
-"""The ledger of notes: those that are durable, those that stand in what was sent, and what became of the others.
+"""The board of notes: those that are durable, those that stand in what was sent, and what became of the others.
 
 Only a turn entry emits a note: a context that nobody answered was never shown. So a note that is to be shown once is consumed by
 the answer, by its key and by what it said, and a call that failed consumes nothing.
@@ -44,7 +44,7 @@ class SpentNote(Closed):
     page: int
 
 
-class NoteLedger(msgspec.Struct):
+class NoteBoard(msgspec.Struct):
     """What is known of the notes of one session."""
 
     notes: dict[str, ContextMessage] = {}  # the durable ones by key, in the order in which the keys came

@@ -1,0 +1,82 @@
+"""The gate: whether a text that a model wrote may stand for pages.
+
+It goes by the words alone, so that it always says the same, and it never quotes them: what it says is kept for ever. It cannot
+tell whether a summary is a good one. It refuses what no good one is: a loop, a text full of names that nobody said, an order.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from pageturn.bodies import search_text
+from pageturn.identifiers import names_in
+from pageturn.messages import Message
+
+_SPAN = 48  # characters; shorter ones repeat in any list
+_LOOKED_AT = 100_000  # characters of a text that are searched for loops
+_MOST_REPEATED = 1 / 3  # of the spans
+_MOST_INVENTED = 1 / 10  # of the names
+_NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # by itself; in a name it tells one thing from another
+_HANDLE_LIKE = re.compile(r"\bp\d+\\?-[a-z2-7]{4}\b")
+_COMMAND = re.compile(
+    r"<\|[\w ]{1,40}\|>|\[/?INST\]|<</?SYS>>"
+    r"|\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|preceding|system)\b"
+    r"[^.\n]{0,20}\b(?:instruction|prompt|rule|message|direction)",
+    re.IGNORECASE,
+)
+
+
+def flaw_of(text: str, evidence: str) -> str | None:
+    """What is wrong with a text that is to stand for what the evidence says; None where nothing is."""
+    if commands(text):
+        return "it gives orders to whoever reads it"
+    if _loops(text, evidence):
+        return "it says the same again and again"
+    names = _names(text)
+    invented = invented_in(text, evidence.casefold())
+    if len(invented) > _MOST_INVENTED * len(names):
+        return f"{len(invented)} of its {len(names)} names occur nowhere in what it stands for"
+    return None
+
+
+def evidence_of(messages: Iterable[Message]) -> str:
+    """All words of these messages; arguments of calls as JSON spells them, and as it means them."""
+    said = []
+    for message in messages:
+        said.append(search_text(message))
+        said += [call.texts for call in message.tool_calls]
+    return "\n".join(said)
+
+
+def commands(text: str) -> bool:
+    """Whether a text has the spelling of an order to a model, or of the marks between its turns."""
+    return _COMMAND.search(text) is not None
+
+
+def invented_in(text: str, evidence: str) -> list[str]:
+    """The names of a text that do not occur in the evidence, which is given in lower case."""
+    return [name for name in _names(text) if name.casefold().lstrip("./~") not in evidence]
+
+
+def _names(text: str) -> Mapping[str, int]:
+    return names_in(_HANDLE_LIKE.sub(" ", text))
+
+
+def _loops(text: str, evidence: str) -> bool:
+    """Whether a text repeats itself more than what it stands for does. Numbers that count on do not make it new."""
+    spans = Counter(_spans(shape_of(text[:_LOOKED_AT])))
+    most = _MOST_REPEATED * spans.total()
+    repeated = {span: times for span, times in spans.items() if times > 1}
+    if sum(repeated.values()) - len(repeated) <= most:
+        return False
+    there = Counter(span for span in _spans(shape_of(evidence)) if span in repeated)
+    return sum(max(0, times - max(1, there[span])) for span, times in repeated.items()) > most
+
+
+def shape_of(text: str) -> str:
+    """A text as loops are seen in it: in lower case, with one space for any, one number for any, and nothing escaped."""
+    return _NUMBER.sub("0", " ".join(text.replace("\\", "").split())).casefold()
+
+
+def _spans(text: str) -> Iterable[str]:
+    return (text[at : at + _SPAN] for at in range(len(text) - _SPAN + 1))

@@ -1,0 +1,106 @@
+"""What a summarizer gets and gives: the words of some pages in a row, how long its text should be, and the text."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Protocol, runtime_checkable
+
+from pageturn.messages import File, Image, Message, Native, Text, ToolCall, ToolResult
+from pageturn.renditions.fencing import escaped
+from pageturn.renditions.structured import Voiced
+
+_NEAR = 0.8  # of what would fit
+
+
+class Stop:
+    """Tells work that nobody waits for it any more: what it asked for is called at once, from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._calls: list[Callable[[], None]] = []
+        self.is_set = False
+
+    def set(self) -> None:
+        """Stop whatever is going on, and whatever begins later."""
+        with self._lock:
+            self.is_set = True
+            calls, self._calls = self._calls, []
+        for call in calls:
+            call()
+
+    @contextmanager
+    def calling(self, call: Callable[[], None]) -> Iterator[None]:
+        """While this goes on, a stop calls that."""
+        with self._lock:
+            if not self.is_set:
+                self._calls.append(call)
+        if self.is_set:
+            call()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if call in self._calls:
+                    self._calls.remove(call)
+
+
+@dataclass(frozen=True)
+class SummaryRequest:
+    """Pages in a row, with what is wanted of them. Internal ones and rules are not among them."""
+
+    pages: tuple[Voiced, ...]
+    target_tokens: int
+    least_tokens: int  # what has fewer is refused as a loss
+    count: Callable[[str], int]  # tokens, as the session counts them
+    stop: Stop = field(default_factory=Stop)
+
+    def passages(self) -> Iterator[str]:
+        """What each page says, as a text with its handle and its role. Thinking is left out."""
+        for handle, message in self.pages:
+            yield f"{handle} {message.role}: {escaped(_words(message))}"
+
+
+@runtime_checkable
+class Summarizer(Protocol):
+    """Writes summaries. It runs in a thread of its own, one request at a time, and may raise whatever it likes."""
+
+    @property
+    def name(self) -> str:
+        """What it is called; under the same name, the same pages are summarized once."""
+        ...
+
+    def summarize(self, request: SummaryRequest) -> str:
+        """A text of about the wanted length that can stand for the pages."""
+        ...
+
+
+def cut(text: str, most_tokens: int, count: Callable[[str], int]) -> str:
+    """A text within so many tokens: whole, or up to the end of a line, a sentence or a word, if there is one near enough."""
+    text = text.strip()
+    size = len(text)
+    while size and (tokens := count(text[:size])) > most_tokens:
+        size = min(size - 1, int(size * most_tokens / tokens))
+    if size == len(text):
+        return text
+    for ends in (("\n", ". ", "。"), (" ",)):
+        last = max(text.rfind(end, 0, size) for end in ends)
+        if last > _NEAR * size:
+            return text[: last + 1].strip()
+    return text[:size].strip()
+
+
+def _words(message: Message) -> str:
+    said = []
+    for part in message.content:
+        match part:
+            case Text(text=text) | Native(text=text):
+                said.append(text)
+            case ToolCall(name=name, arguments=arguments):
+                said.append(f"calls {name} {arguments}")
+            case ToolResult(parts=parts, is_error=is_error):
+                inner = [each.text if isinstance(each, Text) else f"[{type(each).__name__.lower()}]" for each in parts]
+                said.append("error: " * is_error + "\n".join(inner))
+            case Image() | File():
+                said.append(f"[{type(part).__name__.lower()}]")
+    return "\n".join(said)

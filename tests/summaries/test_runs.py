@@ -1,0 +1,138 @@
+"""Which runs are summarized ahead: aligned, bounded, whole, and never over what may not be covered."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import pageturn as pt
+from pageturn.summaries import runs_ahead
+from pageturn.summaries.contract import cut
+from pageturn.units import unanswered, units_of
+from pageturn.writeback import summary_floor
+from tests import long
+from tests.sessions import call, open_session
+
+COUNT = pt.counter_for("gpt-5").text
+WORDS = "words that are long enough to be worth a summary of their own, " * 12
+
+
+def talk(session, count, start=0):
+    for number in range(start, start + count):
+        session.append(pt.user(f"{number} {WORDS}"))
+
+
+def runs_of(session):
+    return runs_ahead(session._journal.state)
+
+
+def spans(session):
+    return {(run.pages[0].seq, run.pages[-1].seq) for run in runs_of(session)}
+
+
+def test_below_twelve_units_nothing_is_planned():
+    session = open_session()
+    talk(session, 11)
+    assert runs_of(session) == []
+    talk(session, 1)
+    assert len(runs_of(session)) == 1
+
+
+def test_runs_end_before_the_eight_newest_units():
+    session = open_session()
+    for _ in range(40):
+        talk(session, 1)
+        newest = session.pages()[-8:][0].seq
+        assert all(last < newest for _, last in spans(session))
+
+
+def test_there_are_at_most_97_of_three_sizes_and_one():
+    session = open_session()
+    talk(session, 1_000)
+    runs = runs_of(session)
+    sizes = [run.units for run in runs]
+    assert len(runs) <= 97
+    assert [sizes.count(size) for size in (4, 16, 64)] == [32, 32, 15]
+    assert sizes[-1] == 256
+    assert runs[-1].pages[0] == session.pages()[0]
+
+
+def test_the_small_lie_whole_in_the_large():
+    session = open_session()
+    talk(session, 300)
+    found = sorted(spans(session), key=lambda span: span[0] - span[1])
+    for at, (first, last) in enumerate(found):
+        for wide_first, wide_last in found[:at]:
+            assert last < wide_first or wide_last < first or (wide_first <= first and last <= wide_last)
+
+
+def test_an_append_keeps_what_was_planned_and_undo_takes_its_own_away():
+    session = open_session()
+    for number in range(40):
+        talk(session, 1, number)
+        session.append(pt.assistant(f"answer {number} {WORDS}"))
+    before = spans(session)
+    talk(session, 1)
+    assert before <= spans(session)
+    session.undo(10)
+    pages = {page.seq for page in session.pages()}
+    assert all(first in pages and last in pages for first, last in spans(session))
+
+
+def test_a_target_is_above_what_the_gate_refuses_and_below_a_third():
+    session = open_session()
+    talk(session, 100)
+    for run in runs_of(session):
+        assert summary_floor(run.tokens) < run.target_tokens <= max(run.tokens // 3, 64)
+    assert {run.target_tokens for run in runs_of(session)} == {run.target_tokens for run in runs_of(session)} & set(
+        range(100, 1_025)
+    )
+
+
+@st.composite
+def histories(draw):
+    """Talk, calls with results at once, late or never, rules, resets and erased pages."""
+    session = open_session()
+    waiting = []
+    for number, what in enumerate(draw(st.lists(st.sampled_from("uuuuccllprie"), min_size=12, max_size=60))):
+        match what:
+            case "u":
+                session.append(pt.user(f"{number} {WORDS}"))
+            case "c":
+                session.append(pt.assistant(call(number)), pt.tool_result(f"c{number}", WORDS))
+            case "l":
+                session.append(pt.assistant(call(number)))
+                waiting.append(number)
+            case "p":
+                session.pin(f"rule {number}")
+            case "r" if waiting:
+                session.append(pt.tool_result(f"c{waiting.pop()}", WORDS))
+            case "i":
+                session.append(pt.user(f"hidden {number} {WORDS}", visibility=pt.Visibility.INTERNAL))
+            case "e" if number % 7 == 0:
+                session.reset(f"before {number}")
+            case "e":
+                session.erase(session.pages()[-1]) if session.pages() else None
+    return session
+
+
+@given(histories())
+@settings(max_examples=long.examples(60, whole=1_000))
+def test_runs_are_whole_and_cover_no_rule_and_nothing_that_is_covered(session):
+    state = session._journal.state
+    units = units_of(session.pages())
+    for run in runs_of(session):
+        first, last = run.pages[0].seq, run.pages[-1].seq
+        assert [page.seq for page in run.pages] == [page.seq for page in session.pages() if first <= page.seq <= last]
+        assert not any(state.kind(page).is_rule for page in run.pages)
+        assert first > (state.resets[-1] if state.resets else 0)
+        inside = {page.seq for page in run.pages}
+        assert not any(unanswered(unit) for unit in units if unit[0].seq in inside)
+        assert all(
+            inside.isdisjoint(page.seq for page in unit) or inside >= {page.seq for page in unit} for unit in units
+        )
+
+
+@given(st.text(), st.integers(0, 40))
+def test_a_cut_is_valid_text_within_its_tokens(text, most):
+    short = cut(text, most, COUNT)
+    assert COUNT(short) <= most
+    assert text.strip().startswith(short)
