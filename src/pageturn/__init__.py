@@ -1,7 +1,7 @@
 """Pageturn decides what an LLM agent sees on each turn."""
 
 from pageturn.calibration import Calibration
-from pageturn.delegation import BetaPosterior, DelegationConfig, DelegationState
+from pageturn.delegation import Beliefs, BetaPosterior, Decision, DelegationConfig, DelegationState
 from pageturn.derivation.context import Context, Explanation, Wish
 from pageturn.entries import Committed, Rejected
 from pageturn.errors import (
@@ -59,6 +59,7 @@ from pageturn.relevance import (
     RelevanceMeta,
     ToolUse,
 )
+from pageturn.router import Price, Router
 from pageturn.session import Session
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.usage import Usage
@@ -67,6 +68,7 @@ from pageturn.wire import from_json, to_json
 
 __all__ = [
     "BackendError",
+    "Beliefs",
     "BelowFloor",
     "BetaPosterior",
     "Bucket",
@@ -77,6 +79,7 @@ __all__ = [
     "Context",
     "ContextMessage",
     "ContextMessageTarget",
+    "Decision",
     "DelegationConfig",
     "DelegationState",
     "Denied",
@@ -110,6 +113,7 @@ __all__ = [
     "Placement",
     "Plan",
     "PostCompactionBootstrap",
+    "Price",
     "Proposal",
     "RecallTool",
     "Recalled",
@@ -120,6 +124,7 @@ __all__ = [
     "ResidencyLevel",
     "Resolved",
     "Role",
+    "Router",
     "Session",
     "StoreError",
     "Text",

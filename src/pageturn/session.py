@@ -16,6 +16,7 @@ from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
 from pageturn.checks import require_instance, require_text, require_whole
+from pageturn.delegation import Beliefs
 from pageturn.derivation.context import Context
 from pageturn.deriver import Deriver
 from pageturn.entries import BoundaryKind, Committed, Rejected
@@ -189,6 +190,12 @@ class Session:
     def notes(self) -> tuple[ContextMessage, ...]:
         """The durable notes."""
         return tuple(self._journal.state.notes.values())
+
+    @property
+    def delegation(self) -> Beliefs:
+        """What is believed of agents in the session's store; shared by all of its sessions, and never in a context."""
+        self._recorder.require_open()
+        return Beliefs(self._journal.store, clock=self._clock)
 
     # -- facts
 
