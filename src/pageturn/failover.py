@@ -75,12 +75,12 @@ def provider_of(agent: str) -> str:
 
 
 def left_after(failed: Sequence[str], candidates: Iterable[str]) -> list[str]:
-    """The candidates without those that failed, by whole name or by the part behind the last slash, each once."""
-    gone = {name.lower() for name in failed} | {name.lower().rpartition("/")[2] for name in failed}
+    """The candidates without those that failed, each once. A name without a provider means that model of all of them."""
+    gone = {name.lower() for name in failed}
     left: dict[str, str] = {}
     for name in candidates:
         lowered = name.lower()
-        if lowered not in gone and lowered.rpartition("/")[2] not in gone:
+        if not gone & {lowered, lowered.rpartition("/")[2]}:
             left.setdefault(lowered, name)
     return list(left.values())
 

@@ -56,8 +56,8 @@ def test_what_hard_work_does_to_everybody_is_not_held_against_those_who_were_giv
 
 
 def test_where_cells_are_alike_they_lend_more():
-    alike = pool(**{name: ((5, 10), (5, 10), (5, 10)) for name in "bcdef"}, a=(None, (9, 10), None))
-    apart = pool(**{name: ((9, 10), (1, 10), (5, 10)) for name in "bcd"}, e=((1, 10), (9, 10), (5, 10)), a=(None, (9, 10), None))  # fmt: skip
+    alike = pool(**dict.fromkeys("bcdef", ((5, 10), (5, 10), (5, 10))), a=(None, (9, 10), None))
+    apart = pool(**dict.fromkeys("bcd", ((9, 10), (1, 10), (5, 10))), e=((1, 10), (9, 10), (5, 10)), a=(None, (9, 10), None))  # fmt: skip
     assert alike.estimate("a", HERE).deviation < apart.estimate("a", HERE).deviation
 
 

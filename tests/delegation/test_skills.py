@@ -10,7 +10,7 @@ HARD = pt.Bucket(pt.Difficulty.HARD, pt.Dependency.CHAINED, pt.ToolUse.YES)
 
 
 def test_the_catalogue_is_the_seeds():
-    assert CATALOGUE == {"model_call", "rlm_compact", "swarm_dispatch", "ralph_handoff", "autochat_persona"}
+    assert {"model_call", "rlm_compact", "swarm_dispatch", "ralph_handoff", "autochat_persona"} == CATALOGUE
 
 
 def test_a_bucket_of_the_seed_leaves_the_skill_alone():

@@ -196,7 +196,7 @@ class Beliefs:
             return kept
 
         version = self._store.amend(slots, remember)
-        if version == self._version + 1:  # nobody else came between, so what we wrote is all that is new
+        if kept and version == self._version + 1:  # nobody else came between, so what we wrote is all that is new
             for slot, body in kept.items():
                 if slot.sidecar == self._name:
                     self._take(slot.key, self._read(slot.key, body))
