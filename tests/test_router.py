@@ -179,7 +179,7 @@ def test_an_outcome_counts_once_however_often_it_is_told():
     assert made.observe(decision, True) is True
     assert made.observe(decision, True) is False
     assert made.observe(decision.id, True) is False
-    with pytest.raises(pt.InvalidInput, match="outcome: expected 1 with 0 retries, as was recorded before, got 0.0"):
+    with pytest.raises(pt.InvalidInput, match=r"outcome: expected 1 with 0 retries, as was recorded before, got 0\.0"):
         made.observe(decision, False)
     assert [posterior.n for posterior in made.beliefs.state.beliefs.values()] == [1]
 

@@ -1,6 +1,7 @@
 """Modes: where scores lie, and how likely a choice was."""
 
 import random
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ aims = st.lists(st.builds(Aim, st.floats(0, 1), st.sampled_from([0.0, 0.02, 0.05
 class View:
     """Two agents: one that is well known, and one that is not."""
 
-    estimates = {"known": Estimate(0.6, 0.05), "new": Estimate(0.5, 0.25)}
+    estimates: ClassVar = {"known": Estimate(0.6, 0.05), "new": Estimate(0.5, 0.25)}
     cost = {"known": 4.0, "new": 1.0}.__getitem__
 
     def estimate(self, agent):

@@ -313,6 +313,7 @@ def test_a_sidecar_gives_what_was_changed_since(store):
     assert list(store.sidecar("cars").documents) == ["two", "one"]
     assert store.sidecar("cars", after=3) == (3, {})
     assert store.sidecar("others") == (0, {})
+    assert store.sidecars() == ["cars"]
     assert (store.document(ONE), store.document(Slot("others", "one"))) == (b"3", None)
 
 

@@ -55,16 +55,19 @@ class _Spread(NamedTuple):
     contexts: float
 
 
-class _Effect(NamedTuple):
-    """How much better than usual an agent is, and the variance of that."""
+_Members = list[tuple[str, float, float]]  # of a group: context, rate, trials; or context, trust, and what it shows
+_Groups = dict[str, _Members]
+
+
+class _Known(NamedTuple):
+    """How much better than usual an agent is, the variance of that, and for each group trust, what it shows, and its cells."""
 
     mean: float
     variance: float
+    groups: Mapping[str, tuple[float, float, _Members]]
 
 
 _EXPECTED = _Spread(_AGENTS_APART**2, _CELLS_APART**2 / 2.0, _CELLS_APART**2 / 2.0)
-_Members = list[tuple[str, float, float]]  # of a group: context, successes, trials
-_Groups = list[tuple[str, _Members]]
 
 
 class Pool:
@@ -75,9 +78,7 @@ class Pool:
         self._everywhere = 0.5
         self._usual: dict[str, float] = {}
         self._usual_of_group: dict[str, float] = {}
-        self._agents: dict[str, _Effect] = {}
-        self._groups: dict[tuple[str, str], _Effect] = {}
-        self._contexts: dict[tuple[str, str], _Effect] = {}
+        self._known: dict[str, _Known] = {}
         self._group_of: dict[str, str] = {}
         self._trials: dict[str, float] = {}
         self._learn({agent: self._grouped(each) for agent, each in cells.items()})
@@ -88,119 +89,107 @@ class Pool:
         usual = self._usual.get(name)
         if usual is None:
             usual = self._usual_of_group.get(group, self._everywhere)
-        spread = self._spread
-        if (here := self._contexts.get((agent, name))) is not None:
-            return Estimate(usual + here.mean, math.sqrt(here.variance))
-        if (near := self._groups.get((agent, group))) is not None:
-            return Estimate(usual + near.mean, math.sqrt(near.variance + spread.contexts))
-        mean, variance = self._agents.get(agent, (0.0, spread.agents))
-        return Estimate(usual + mean, math.sqrt(variance + spread.groups + spread.contexts))
+        _, of_groups, of_contexts = self._spread
+        known = self._known.get(agent)
+        mean, variance = (0.0, self._spread.agents) if known is None else known[:2]
+        near = None if known is None else known.groups.get(group)
+        if near is None:
+            return Estimate(usual + mean, math.sqrt(variance + of_groups + of_contexts))
+        trust, seen, members = near
+        mean += trust * (seen - mean)
+        variance = of_groups * (1.0 - trust) + (1.0 - trust) ** 2 * variance
+        here = next((each for each in members if each[0] == name), None)
+        if here is None:
+            return Estimate(usual + mean, math.sqrt(variance + of_contexts))
+        _, trust, seen = here
+        mean += trust * (seen - mean)
+        return Estimate(usual + mean, math.sqrt(of_contexts * (1.0 - trust) + (1.0 - trust) ** 2 * variance))
 
     def _grouped(self, cells: Iterable[Cell]) -> _Groups:
         groups: dict[str, _Members] = {}
         for (group, name), (successes, trials) in cells:
             if trials > 0.0:
-                groups.setdefault(group, []).append((name, successes, trials))
+                groups.setdefault(group, []).append((name, successes / trials, trials))
                 self._group_of[name] = group
                 self._trials[name] = self._trials.get(name, 0.0) + trials
-        return list(groups.items())
+        return groups
 
     def _learn(self, observed: Mapping[str, _Groups]) -> None:
         """What is usual depends on who was tried, and how good they are on what is usual: a few rounds settle it."""
-        better = dict.fromkeys(observed, 0.0)
         for _ in range(_ROUNDS - 1 if self._trials else 0):
-            self._learn_usual(observed, better)
-            better = self._learn_spread(observed)
-        self._learn_usual(observed, better)
-        for agent, groups in observed.items():
-            self._learn_agent(agent, groups)
+            self._learn_usual(observed)
+            self._known = {agent: self._agent(groups) for agent, groups in observed.items()}
+            self._learn_spread()
+        self._learn_usual(observed)
+        self._known = {agent: self._agent(groups) for agent, groups in observed.items()}
 
-    def _learn_usual(self, observed: Mapping[str, _Groups], better: Mapping[str, float]) -> None:
+    def _learn_usual(self, observed: Mapping[str, _Groups]) -> None:
         """What an average agent does in each context, given how much better those are that were tried there."""
         won = dict.fromkeys(self._trials, 0.0)
         for agent, groups in observed.items():
-            more = better[agent]
-            for _, members in groups:
-                for name, successes, trials in members:
-                    won[name] += successes - trials * more
-        in_group: dict[str, list[float]] = {group: [0.0, 0.0] for group in self._group_of.values()}
+            better = self._known[agent].mean if self._known else 0.0
+            for members in groups.values():
+                for name, rate, trials in members:
+                    won[name] += (rate - better) * trials
+        in_group = {group: [0.0, 0.0] for group in self._group_of.values()}
         for name, group in self._group_of.items():
             total = in_group[group]
             total[0] += won[name]
             total[1] += self._trials[name]
-        successes, trials = (sum(total[at] for total in in_group.values()) for at in (0, 1))
-        self._everywhere = min(max((successes + 1.0) / (trials + 2.0), 0.0), 1.0)
+        everywhere = (sum(won.values()) + 1.0) / (sum(self._trials.values()) + 2.0)
+        self._everywhere = min(max(everywhere, 0.0), 1.0)
         self._usual_of_group = {
-            group: _leaning(won_, tried, self._everywhere) for group, (won_, tried) in in_group.items()
+            group: _leaning(successes, trials, self._everywhere) for group, (successes, trials) in in_group.items()
         }
         self._usual = {
             name: _leaning(won[name], self._trials[name], self._usual_of_group[group])
             for name, group in self._group_of.items()
         }
 
-    def _learn_spread(self, observed: Mapping[str, _Groups]) -> dict[str, float]:
-        """How far agents, groups and contexts lie apart, expectation and evidence together; and each agent's effect."""
-        _, of_groups, of_contexts = self._spread
-        agents, groups_apart, contexts_apart = 0.0, 0.0, 0.0
-        group_count = context_count = 0
-        better = {}
-        for agent, groups in observed.items():
-            told, mean, variance = self._agent(groups)
-            better[agent] = mean
-            agents += mean * mean + variance
-            for trust, seen, members in told:
-                step = trust * (seen - mean)
-                left = of_groups * (1.0 - trust)
-                groups_apart += step * step + left + trust * trust * variance
-                near, near_variance = mean + step, left + (1.0 - trust) ** 2 * variance
-                for _, trust_here, seen_here in members:
-                    step = trust_here * (seen_here - near)
-                    contexts_apart += (
-                        step * step + of_contexts * (1.0 - trust_here) + trust_here * trust_here * near_variance
-                    )
-                context_count += len(members)
-            group_count += len(told)
-        self._spread = _Spread(
-            (_AGENTS_EXPECTED * _EXPECTED.agents + agents) / (_AGENTS_EXPECTED + len(observed)),
-            (_CELLS_EXPECTED * _EXPECTED.groups + groups_apart) / (_CELLS_EXPECTED + group_count),
-            (_CELLS_EXPECTED * _EXPECTED.contexts + contexts_apart) / (_CELLS_EXPECTED + context_count),
-        )
-        return better
-
-    def _learn_agent(self, agent: str, groups: _Groups) -> None:
-        """The effects of an agent: from all of its cells, then nearer and nearer."""
-        told, mean, variance = self._agent(groups)
-        self._agents[agent] = _Effect(mean, variance)
-        for (group, _), (trust, seen, members) in zip(groups, told, strict=True):
-            near = mean + trust * (seen - mean)
-            near_variance = self._spread.groups * (1.0 - trust) + (1.0 - trust) ** 2 * variance
-            self._groups[agent, group] = _Effect(near, near_variance)
-            for name, trust_here, seen_here in members:
-                left = self._spread.contexts * (1.0 - trust_here) + (1.0 - trust_here) ** 2 * near_variance
-                self._contexts[agent, name] = _Effect(near + trust_here * (seen_here - near), left)
-
-    def _agent(self, groups: _Groups) -> tuple[list[tuple[float, float, _Members]], float, float]:
-        """How far each cell and group of an agent is to be trusted, and what it shows; the agent's mean and its variance."""
+    def _agent(self, groups: _Groups) -> _Known:
+        """How good an agent is everywhere, and how far each of its groups and cells is to be trusted."""
         of_agents, of_groups, of_contexts = self._spread
         usual = self._usual
-        told = []
+        told = {}
         precision, pull = 1.0 / of_agents, 0.0
-        for _, cells in groups:
+        for group, cells in groups.items():
             weights = pulls = 0.0
             members = []
-            for name, successes, trials in cells:
+            for name, rate, trials in cells:
                 expected = usual[name]
                 weight = 1.0 / (of_contexts + expected * (1.0 - expected) / trials)
-                seen = successes / trials - expected
                 weights += weight
-                pulls += weight * seen
-                members.append((name, of_contexts * weight, seen))
+                pulls += weight * (rate - expected)
+                members.append((name, of_contexts * weight, rate - expected))
             weight = 1.0 / (of_groups + 1.0 / weights)
             seen = pulls / weights
             precision += weight
             pull += weight * seen
-            told.append((of_groups * weight, seen, members))
-        return told, pull / precision, 1.0 / precision
+            told[group] = (of_groups * weight, seen, members)
+        return _Known(pull / precision, 1.0 / precision, told)
+
+    def _learn_spread(self) -> None:
+        """How far agents, groups and contexts lie apart: what was expected and what is seen, each for its count."""
+        _, of_groups, of_contexts = self._spread
+        agents = groups = contexts = 0.0
+        group_count = context_count = 0
+        for mean, variance, told in self._known.values():
+            agents += mean * mean + variance
+            group_count += len(told)
+            for trust, seen, members in told.values():
+                step = trust * (seen - mean)
+                left = of_groups * (1.0 - trust)
+                groups += step * step + left + trust * trust * variance
+                near, near_variance = mean + step, left + (1.0 - trust) ** 2 * variance
+                context_count += len(members)
+                for _, trust_here, seen_here in members:
+                    step = trust_here * (seen_here - near)
+                    contexts += step * step + of_contexts * (1.0 - trust_here) + trust_here * trust_here * near_variance
+        self._spread = _Spread(
+            (_AGENTS_EXPECTED * _EXPECTED.agents + agents) / (_AGENTS_EXPECTED + len(self._known)),
+            (_CELLS_EXPECTED * _EXPECTED.groups + groups) / (_CELLS_EXPECTED + group_count),
+            (_CELLS_EXPECTED * _EXPECTED.contexts + contexts) / (_CELLS_EXPECTED + context_count),
+        )
 
 
 def _leaning(successes: float, trials: float, wider: float) -> float:

@@ -158,6 +158,10 @@ class Store(Protocol):
         """The documents of a sidecar that were changed after that change, in the order of their changes."""
         ...
 
+    def sidecars(self) -> list[str]:
+        """The names of all sidecars."""
+        ...
+
     def document(self, slot: Slot) -> bytes | None:
         """One document, or None."""
         ...

@@ -211,6 +211,10 @@ class SqliteStore:
             documents[key] = SidecarDocument(changed, body)
         return Sidecar(version, documents)
 
+    def sidecars(self) -> list[str]:
+        with _translated(self.path):
+            return [name for (name,) in self._connection.execute("SELECT DISTINCT name FROM sidecars ORDER BY name")]
+
     def document(self, slot: Slot) -> bytes | None:
         with _translated(self.path):
             found = self._connection.execute(_DOCUMENT, slot).fetchone()
