@@ -66,6 +66,17 @@ def test_the_same_chance_gives_the_same_choices():
     assert len(set(chosen())) == 3
 
 
+def test_exploring_is_to_choose_one_that_is_not_expected_to_be_the_best():
+    made = taught({"known": (6, 4), "a": (5, 5)})
+    decisions = [made.choose(["known", "a", "new"], "model_call", EASY) for _ in range(30)]
+    for decision in decisions:
+        expected = {each.agent: each.mean for each in decision.candidates}
+        assert decision.explored == (expected[decision.choice] < max(expected.values()))
+        assert ("explored" in decision.why) == decision.explored
+    assert any(decision.explored for decision in decisions)
+    assert not router().choose(AGENTS).explored
+
+
 def test_messages_say_which_bucket_it_is():
     call = pt.ToolCall(id="c", name="bash", arguments='{"path": "src/a.py"}')
     messages = [pt.assistant(call), pt.tool_result(call, "error: Traceback, it failed")]

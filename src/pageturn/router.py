@@ -69,7 +69,7 @@ class _Ready(NamedTuple):
 
     scored: tuple[Scored, ...]  # as if chance had no part
     drawn: tuple[int, ...]  # those whose place chance may change
-    expected: str  # whom one would take without exploring
+    expected: float  # of the one whom one would take without exploring
 
 
 class Router:
@@ -201,7 +201,7 @@ class Router:
             chosen_mode.name if config.enabled else DISABLED,
             choice,
             tuple(scored),
-            config.enabled and local is None and choice != ready.expected,
+            config.enabled and local is None and _mean_of(choice, scored) < ready.expected,
             local,
             0.0 if local is None else config.delta,
             self.beliefs.version,
@@ -227,7 +227,7 @@ class Router:
             scored = tuple(
                 Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
             )
-            expected = max(scored, key=lambda each: each.mean).agent
+            expected = max(each.mean for each in scored)
             ready = self._ready[key] = _Ready(scored, contenders(aims), expected)
         return ready
 
@@ -311,6 +311,10 @@ def _best(scored: Sequence[Scored], local: str | None, margin: float) -> str:
         return best.agent
     best = max((each for each in scored if each.agent != local), key=_SCORE, default=best)
     return best.agent if best.score > own + margin else local
+
+
+def _mean_of(agent: str, scored: Sequence[Scored]) -> float:
+    return next(each.mean for each in scored if each.agent == agent)
 
 
 _SCORE = attrgetter("score")

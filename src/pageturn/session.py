@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -191,7 +192,7 @@ class Session:
         """The durable notes."""
         return tuple(self._journal.state.notes.values())
 
-    @property
+    @cached_property
     def delegation(self) -> Beliefs:
         """What is believed of agents in the session's store; shared by all of its sessions, and never in a context."""
         self._recorder.require_open()

@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file with journal, blobs and full-text index. Safe with threads and processes.
+"""The embedded store: one SQLite file with journal, blobs, full-text index and sidecars. Safe with threads and processes.
 
 Durability: with `full`, the default, an append that returned survives kill -9 and loss of power (write-ahead log, fsync
 at every commit). With `normal` it survives kill -9 of the process; loss of power may take the last appends, but never
@@ -13,6 +13,7 @@ from heapq import nlargest
 from weakref import WeakSet
 
 from pageturn.errors import Conflict, NotScrubbed, StoreError
+from pageturn.stores import sidecars
 from pageturn.stores.contract import (
     LAST,
     Batch,
@@ -23,7 +24,6 @@ from pageturn.stores.contract import (
     Record,
     SessionRow,
     Sidecar,
-    SidecarDocument,
     Slot,
     Snapshot,
     Span,
@@ -58,18 +58,11 @@ CREATE VIRTUAL TABLE words USING fts5(
 _FORMATS = (  # each script brings a file from the format before to its own
     _SCHEMA,
     "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL);\n",
-    """
-CREATE TABLE sidecars (
-    name TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (name, key)
-) WITHOUT ROWID;
-CREATE INDEX sidecars_by_version ON sidecars (version);
-CREATE INDEX sidecars_by_name ON sidecars (name, version);
-""",
+    sidecars.SCHEMA,
 )
 FORMAT = len(_FORMATS)
 _HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
 _SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD} FROM sessions"
-_DOCUMENT = "SELECT body FROM sidecars WHERE name = ? AND key = ?"
 _OF_SESSION = "WHERE row BETWEEN ? AND ?"
 
 
@@ -198,42 +191,23 @@ class SqliteStore:
 
     def sidecar(self, name: str, after: int = 0) -> Sidecar:
         with _translated(self.path):
-            rows = self._connection.execute(
-                "SELECT key, version, body FROM sidecars WHERE name = ? AND version > ? ORDER BY version, key",
-                (name, after),
-            ).fetchall()
-            # Newer changes between the two statements are read again next time, which does no harm.
-            version = max((row[1] for row in rows), default=after)
-        documents = {}
-        for key, changed, body in rows:
-            if not isinstance(body, bytes):
-                raise StoreError(f"{self.path}: document {key!r} of {name!r} was changed by another program")
-            documents[key] = SidecarDocument(changed, body)
-        return Sidecar(version, documents)
+            return sidecars.changed(self._connection, name, after)
 
     def sidecars(self) -> list[str]:
         with _translated(self.path):
-            return [name for (name,) in self._connection.execute("SELECT DISTINCT name FROM sidecars ORDER BY name")]
+            return sidecars.names(self._connection)
 
     def document(self, slot: Slot) -> bytes | None:
         with _translated(self.path):
-            found = self._connection.execute(_DOCUMENT, slot).fetchone()
-        return found[0] if found else None
+            return sidecars.document(self._connection, slot)
 
     def sidecar_version(self) -> int:
         with _translated(self.path):
-            return _sidecar_version(self._connection)
+            return sidecars.version(self._connection)
 
     def amend(self, slots: Sequence[Slot], change: Change) -> int:
         with self._writing() as db:
-            rows = {slot: db.execute(_DOCUMENT, slot).fetchone() for slot in slots}
-            kept = change({slot: row[0] if row else None for slot, row in rows.items()})
-            version = _sidecar_version(db) + bool(kept)
-            db.executemany(
-                "INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?)",
-                [(*slot, version, body) for slot, body in kept.items()],
-            )
-        return version
+            return sidecars.amend(db, slots, change)
 
     # -- erasing and upkeep
 
@@ -441,11 +415,6 @@ def _use_log(connection: sqlite3.Connection) -> None:
                 raise
             connection.execute("BEGIN IMMEDIATE")  # waits for the other, and gives up after the timeout
             connection.execute("ROLLBACK")
-
-
-def _sidecar_version(db: sqlite3.Connection) -> int:
-    version: int = db.execute("SELECT coalesce(max(version), 0) FROM sidecars").fetchone()[0]
-    return version
 
 
 def _phrase(term: str) -> str:
