@@ -185,14 +185,14 @@ def show_drift(console: Console, tables: Mapping[str, Table], pools: int) -> Non
     }
     for memory in (1.0, 0.98, 0.95, 0.9):
         ways[f"ours: thompson, lambda {memory:g}"] = ours("thompson", memory)
-    table = sheet("Drift: reward a task; by time (livecodebench), and in the second half after the agents swapped places",
+    table = sheet("Drift: reward a task; by time (livecodebench), and in mixed pools after the agents swapped places",
                   "", "by time", *(name.partition("_2")[0] for name in tables if name != "tau_bench"))  # fmt: skip
     by_time = [
         problem(tables["livecodebench"], comparable_pool(tables["livecodebench"], random.Random(seed)), None)
         for seed in range(pools if "livecodebench" in tables else 0)
     ]
     swaps = {
-        name: [swapped(each.given) for each in orders_of(table, comparable_pool, pools)]
+        name: [swapped(each.given) for each in orders_of(table, mixed_pool, pools)]
         for name, table in tables.items()
         if name != "tau_bench"
     }

@@ -68,7 +68,7 @@ class _Ready(NamedTuple):
     """What a choice among the same candidates needs until something is learned."""
 
     scored: tuple[Scored, ...]  # as if chance had no part
-    drawn: tuple[int, ...]  # those whose place chance may change
+    drawn: tuple[tuple[int, tuple[str, float, float, float, float]], ...]  # the fields of those whom chance may move
     expected: float  # of the one whom one would take without exploring
 
 
@@ -100,7 +100,7 @@ class Router:
         self._resting: dict[str, datetime] = {}
         self._ready: dict[tuple[object, ...], _Ready] = {}
         self._ready_at = -1
-        self._names: set[str] = set()  # that were found to be whole
+        self._checked_before: set[tuple[str, ...]] = set()
         self._settings: dict[object, Setting] = {}
 
     @classmethod
@@ -185,13 +185,15 @@ class Router:
         ready = self._readied(awake, where, chosen_mode, costs, now)
         scored = list(ready.scored)
         if config.enabled:
-            for at in ready.drawn:
-                agent, mean, deviation, centre, spread = _FIELDS(scored[at])
-                scored[at] = Scored(agent, mean, deviation, centre, spread, self._chance.gauss(centre, spread))
+            gauss = self._chance.gauss
+            for at, fields in ready.drawn:
+                scored[at] = Scored(*fields, gauss(fields[3], fields[4]))
             choice = _best(scored, local, config.delta)
         else:
             choice = awake[0] if local is None else local
-        later = tuple(name for name in (named or agents) if name not in awake)  # named, so that failover knows them
+        left_out = (
+            () if awake is agents and not named else tuple(name for name in (named or agents) if name not in awake)
+        )
         resting = self._resting.get(choice)
         decision = Decision(
             uuid7(now, self._entropy),
@@ -207,7 +209,7 @@ class Router:
             self.beliefs.version,
             failed,
             (resting - now).total_seconds() if resting is not None and resting > now else 0.0,
-            later,
+            left_out,
         )
         self._pending[decision.id] = decision
         if len(self._pending) > _MOST_PENDING:
@@ -228,7 +230,8 @@ class Router:
                 Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
             )
             expected = max(each.mean for each in scored)
-            ready = self._ready[key] = _Ready(scored, contenders(aims), expected)
+            drawn = tuple((at, _FIELDS(scored[at])) for at in contenders(aims))
+            ready = self._ready[key] = _Ready(scored, drawn, expected)
         return ready
 
     def _awake(self, agents: tuple[str, ...], now: datetime) -> tuple[str, ...]:
@@ -243,11 +246,19 @@ class Router:
         """The names of the candidates, each once, and the local agent among them."""
         if isinstance(candidates, str) or not isinstance(candidates, Sequence) or not (candidates or local):
             raise InvalidInput("candidates", expected="at least one name", got=f"{candidates!r:.60}")
-        for agent in (*candidates, *(() if local is None else (local,))):
-            if agent.__class__ is not str or agent not in self._names:
-                require_name("candidates", agent)
-                self._names.add(agent)
-        return tuple(dict.fromkeys(candidates if local is None else (*candidates, local)))
+        given = tuple(candidates if local is None else (*candidates, local))
+        try:
+            if given in self._checked_before:
+                return given
+        except TypeError:  # a name that cannot even be looked up
+            pass
+        for agent in given:
+            require_name("candidates", agent)
+        agents = tuple(dict.fromkeys(given))
+        if len(self._checked_before) >= _MOST_SETTINGS:
+            self._checked_before.clear()
+        self._checked_before.add(agents)
+        return agents
 
     def _setting(self, skill: str, bucket: object, messages: Sequence[Message] | None) -> Setting:
         if messages is not None and bucket is not None:

@@ -88,10 +88,14 @@ class Beliefs:
 
     def estimate(self, agent: str, setting: Setting) -> Estimate:
         """What to expect of an agent, with everything that is known of others and elsewhere."""
+        return self.pool(setting).estimate(agent, context_of(setting))
+
+    def pool(self, setting: Setting) -> Pool:
+        """The estimates of all agents at the skill of a setting."""
         base = setting.base
         if base not in self._pools:
             self._pools[base] = Pool({a: cells.values() for a, cells in self._families.get(base, {}).items()})
-        return self._pools[base].estimate(agent, context_of(setting))
+        return self._pools[base]
 
     # -- changing
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 
-from pageturn.delegation.beliefs import Beliefs
+from pageturn.delegation.beliefs import Beliefs, context_of
 from pageturn.delegation.pooling import Estimate
 from pageturn.delegation.skills import Setting
 from pageturn.delegation.state import DelegationState
@@ -18,7 +18,9 @@ class Outlook:
         self._beliefs = beliefs
         self._setting = where
         self._now = now
+        self._context = context_of(where)
         self._state: DelegationState | None = None
+        self._estimates: dict[str, Estimate] = {}
         self.cost = cost
 
     def seed_score(self, agent: str) -> float:
@@ -34,4 +36,6 @@ class Outlook:
 
     def estimate(self, agent: str) -> Estimate:
         """What to expect of it, with everything that is known of others and elsewhere."""
-        return self._beliefs.estimate(agent, self._setting)
+        if agent not in self._estimates:
+            self._estimates[agent] = self._beliefs.pool(self._setting).estimate(agent, self._context)
+        return self._estimates[agent]

@@ -202,8 +202,10 @@ class SqliteStore:
             return sidecars.document(self._connection, slot)
 
     def sidecar_version(self) -> int:
-        with _translated(self.path):
+        try:  # asked before every choice, so without the ceremony of a context manager
             return sidecars.version(self._connection)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: {error}") from error
 
     def amend(self, slots: Sequence[Slot], change: Change) -> int:
         with self._writing() as db:
