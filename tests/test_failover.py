@@ -1,6 +1,7 @@
 """Whose fault an error is, what an outcome counts for, and whom to ask instead."""
 
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -51,6 +52,7 @@ def test_outcomes_of_every_kind():
     assert read_verdict(True) == (1.0, None)
     assert read_verdict(0) == (0.0, None)
     assert read_verdict(0.25) == (0.25, None)
+    assert read_verdict(Fraction(1, 4)) == (0.25, None)
     assert read_verdict(good.tool_results[0]) == (1.0, None)
     assert read_verdict([good, bad]) == (0.5, None)
     assert read_verdict(pt.assistant("done")) == (None, "no tool was called")

@@ -217,6 +217,19 @@ def test_decisions_that_nobody_observes_are_written_before_they_are_many():
     assert {entry.decision.id for _, entry in made.beliefs.log()} == ids
 
 
+def test_closing_writes_what_is_left_and_lets_go(tmp_path):
+    path = tmp_path / "agent.db"
+    with pt.Router.open(path) as made:
+        decision = made.choose(AGENTS)
+    with pytest.raises(pt.StoreError, match="the store is closed"):
+        made.choose(AGENTS)
+    with pt.Router.open(path) as made:
+        assert made.observe(decision.id, True)
+    store = MemoryStore()
+    pt.Router.open(store).close()
+    assert store.sessions() == []
+
+
 def test_each_retry_is_a_failure():
     made = router()
     made.observe(made.choose(["a"]), True, retries=2)

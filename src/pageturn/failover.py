@@ -1,7 +1,7 @@
 """Failover: what an outcome says about an agent, whose fault an error is, and whom to ask instead."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsFloat
 
 from pageturn.checks import require_finite
 from pageturn.errors import InvalidInput
@@ -55,9 +55,10 @@ def read_verdict(outcome: object) -> Verdict:
     match outcome:
         case bool():
             return Verdict(float(outcome))
-        case int() | float():
-            require_finite("outcome", outcome, at_least=0.0, at_most=1.0)
-            return Verdict(float(outcome))
+        case SupportsFloat():  # the numbers of other libraries too
+            value = float(outcome)
+            require_finite("outcome", value, at_least=0.0, at_most=1.0)
+            return Verdict(value)
         case BaseException():
             trouble = read_trouble(outcome)
             return Verdict(0.0) if trouble.blames_agent else Verdict(None, trouble.why)

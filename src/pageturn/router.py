@@ -96,6 +96,7 @@ class Router:
         self._chance = random.Random() if chance is None else chance  # noqa: S311
         self._clock = clock
         self._entropy = entropy
+        self._own_store: Store | None = None
         self._pending: dict[str, Decision] = {}
         self._resting: dict[str, datetime] = {}
         self._ready: dict[tuple[object, ...], _Ready] = {}
@@ -119,7 +120,9 @@ class Router:
         """A router on the beliefs of a store."""
         store = url if isinstance(url, Store) else open_store(os.fspath(url))
         beliefs = Beliefs(store, scope, clock=clock, config=config)
-        return cls(beliefs, mode=mode, skills=skills, chance=chance, clock=clock, entropy=entropy)
+        router = cls(beliefs, mode=mode, skills=skills, chance=chance, clock=clock, entropy=entropy)
+        router._own_store = None if store is url else store
+        return router
 
     # -- choosing
 
@@ -297,6 +300,18 @@ class Router:
         """Write down the decisions whose outcome is still to come, so that others can observe them."""
         self.beliefs.keep(list(self._pending.values()))
         self._pending.clear()
+
+    def close(self) -> None:
+        """Write down what is left, and let go of a store that was opened here."""
+        self.flush()
+        if self._own_store is not None:
+            self._own_store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def _known(self, decision: Decision | str) -> Decision:
         if isinstance(decision, Decision):
