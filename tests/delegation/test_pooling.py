@@ -55,6 +55,11 @@ def test_what_hard_work_does_to_everybody_is_not_held_against_those_who_were_giv
     assert found.estimate("brave", HERE).mean > found.estimate("new", HERE).mean
 
 
+def test_work_that_only_the_strong_were_given_does_not_look_easy():
+    found = pool(strong=((48, 60), None, (48, 60)), weak=(None, None, (18, 60)))
+    assert found.estimate("new", HERE).mean == pytest.approx(found.estimate("new", AWAY).mean, abs=0.15)
+
+
 def test_where_cells_are_alike_they_lend_more():
     alike = pool(**dict.fromkeys("bcdef", ((5, 10), (5, 10), (5, 10))), a=(None, (9, 10), None))
     apart = pool(**dict.fromkeys("bcd", ((9, 10), (1, 10), (5, 10))), e=((1, 10), (9, 10), (5, 10)), a=(None, (9, 10), None))  # fmt: skip
