@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from benchmarks import deriving, formats, journal, levels, stopwatch, values
+from benchmarks import choosing, deriving, formats, journal, levels, stopwatch, values
 
 
 def main() -> None:
@@ -13,6 +13,7 @@ def main() -> None:
     formats.show(console)
     levels.show(console)
     deriving.show(console)
+    choosing.show(console)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.doctor import examine
-from pageturn.stores import MemoryStore
+from pageturn.stores import MemoryStore, Slot
 from tests.sessions import open_session, take_turn
 
 
@@ -55,3 +55,14 @@ def test_damage_is_found(store, damage, what):
     store._connection.execute("DELETE FROM snapshots")
     store._connection.execute(damage)
     assert any(what in finding for finding in findings(store)), findings(store)
+
+
+@pytest.mark.parametrize("sidecar", ["delegation/team", "decisions/team"])
+def test_beliefs_and_decisions_that_cannot_be_read_are_found(store, sidecar):
+    router = pt.Router.open(store, "team")
+    router.observe(router.choose(["a", "b"]), True)
+    assert findings(store) == []
+    slot = Slot(sidecar, next(iter(store.sidecar(sidecar).documents)))
+    store.amend([slot], lambda _: {slot: b"{}"})
+    (what,) = findings(store)
+    assert what.startswith(f"beliefs of scope 'team' are damaged at {slot.key!r}")

@@ -1,4 +1,4 @@
-"""Every serialised form of the five seeds, byte for byte. Files are added here, never edited."""
+"""Every serialised form of the five seeds, and of decisions, byte for byte. Files are added here, never edited."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import pageturn as pt
+from pageturn.delegation import Logged
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -16,6 +17,7 @@ TYPES: dict[str, Any] = {
     "delegation_config": pt.DelegationConfig,
     "delegation_state": pt.DelegationState,
     "fault": pt.Fault,
+    "logged": Logged,
     "message": pt.Message,
     "page_kinds": list[pt.PageKind],
     "policy": pt.DerivePolicy,

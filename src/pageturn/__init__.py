@@ -1,7 +1,7 @@
 """Pageturn decides what an LLM agent sees on each turn."""
 
 from pageturn.calibration import Calibration
-from pageturn.delegation import BetaPosterior, DelegationConfig, DelegationState
+from pageturn.delegation import Beliefs, BetaPosterior, Decision, DelegationConfig, DelegationState
 from pageturn.derivation.context import Context, Explanation, Wish
 from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import Committed, Rejected
@@ -61,6 +61,7 @@ from pageturn.relevance import (
     RelevanceMeta,
     ToolUse,
 )
+from pageturn.router import Price, Router
 from pageturn.session import Session
 from pageturn.summaries import (
     Extractive,
@@ -78,6 +79,7 @@ from pageturn.wire import from_json, to_json
 
 __all__ = [
     "BackendError",
+    "Beliefs",
     "BelowFloor",
     "BetaPosterior",
     "Bucket",
@@ -88,6 +90,7 @@ __all__ = [
     "Context",
     "ContextMessage",
     "ContextMessageTarget",
+    "Decision",
     "DelegationConfig",
     "DelegationState",
     "Denied",
@@ -127,6 +130,7 @@ __all__ = [
     "Plan",
     "PostCompactionBootstrap",
     "Prepared",
+    "Price",
     "Proposal",
     "RecallTool",
     "Recalled",
@@ -137,6 +141,7 @@ __all__ = [
     "ResidencyLevel",
     "Resolved",
     "Role",
+    "Router",
     "Session",
     "StoreError",
     "Summaries",

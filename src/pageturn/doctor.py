@@ -1,16 +1,20 @@
 """Doctor: does a store hold what its journals say? Reads everything, changes nothing."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from functools import partial
 from typing import NamedTuple
 
 from pageturn.bodies import digest_of, digests
+from pageturn.delegation import Beliefs
 from pageturn.entries import Entry, MessageAdded, Pinned, RenditionAdmitted, Staged, TextReference
 from pageturn.errors import PageturnError
 from pageturn.handles import check_of
 from pageturn.journal import Journal
 from pageturn.pages import Page
 from pageturn.stores import SessionRow, Store
+
+_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # nothing is written that would need one
 
 
 class Finding(NamedTuple):
@@ -23,7 +27,7 @@ class Finding(NamedTuple):
 def examine(
     store: Store, *, progress: Callable[[SessionRow, int], None] = lambda _row, _done: None
 ) -> Iterator[Finding]:
-    """Every finding about a store: its own integrity, then each session's entries, words and handles."""
+    """Every finding about a store: its own integrity, each session's entries, words and handles, then beliefs."""
     for problem in store.check():
         yield Finding("", problem)
     for row in store.sessions():
@@ -33,6 +37,17 @@ def examine(
             yield Finding(row.id, f"cannot be read: {error}")
             continue
         yield from (Finding(row.id, what) for what in _examine_words(journal, partial(progress, row)))
+    yield from (Finding("", what) for what in _examine_beliefs(store))
+
+
+def _examine_beliefs(store: Store) -> Iterator[str]:
+    """Whether every posterior and every decision can be read."""
+    for scope in sorted({name.partition("/")[2] for name in store.sidecars()}):
+        try:
+            for _ in Beliefs(store, scope, clock=lambda: _NO_TIME).log():
+                pass
+        except PageturnError as error:
+            yield str(error)
 
 
 def _examine_words(journal: Journal, progress: Callable[[int], None]) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
 from pageturn.checks import require_instance, require_text, require_whole
+from pageturn.delegation import Beliefs
 from pageturn.derivation.context import Context
 from pageturn.deriver import Deriver
 from pageturn.entries import BoundaryKind, Committed, Rejected
@@ -209,6 +211,12 @@ class Session:
     def summaries(self) -> Summaries | None:
         """The summaries that are prepared beside the turns; None without a summarizer."""
         return self._summaries
+
+    @cached_property
+    def delegation(self) -> Beliefs:
+        """What is believed of agents in the session's store; shared by all of its sessions, and never in a context."""
+        self._recorder.require_open()
+        return Beliefs(self._journal.store, clock=self._clock)
 
     # -- facts
 

@@ -9,12 +9,14 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pageturn.cli import contexts, imports, journals
+from pageturn.cli import contexts, imports, journals, routes
 from pageturn.cli.demo import show_demo
 from pageturn.cli.imports import claude_code_folder, codex_folder
 from pageturn.cli.pages import show_page
 from pageturn.cli.summaries import summarize as summarize_session
 from pageturn.cli.summaries import summarizer_for
+from pageturn.delegation import MODES
+from pageturn.delegation.beliefs import DEFAULT_SCOPE
 from pageturn.errors import PageturnError
 from pageturn.pages import ResidencyLevel
 
@@ -23,6 +25,7 @@ _SESSION = click.option("--session", "-s", help="The session; the newest one wit
 _INTERNAL = click.option("--internal", is_flag=True, help="Include what is for the model only.")
 _BUDGET = click.option("--budget", type=click.IntRange(1), help="The most tokens; what the policy allows without it.")
 _MODEL = click.option("--model", help="The model; the one that was asked last without it.")
+_SCOPE = click.option("--scope", default=DEFAULT_SCOPE, show_default=True, help="Whose beliefs.")
 _ROWS = click.option(
     "--rows", default=40, show_default=True, type=click.IntRange(1), help="The most rows of the table."
 )
@@ -142,6 +145,63 @@ def diff(store: str, session: str | None, turn: int | None, rows: int) -> None:
     """Show what a turn's context changed of the one before: levels after a fold, or else what was appended."""
     with journals.opened(store) as opened:
         contexts.show_changes(Console(), journals.journal_of(opened, session), turn, rows)
+
+
+@cli.group()
+def route() -> None:
+    """Look at what is believed of agents, and at the decisions that rest on it."""
+
+
+@route.command("explain")
+@_STORE
+@click.argument("decision", required=False)
+@_SCOPE
+def route_explain(store: str, decision: str | None, scope: str) -> None:
+    """Show a decision, the newest without an id: what was expected of each candidate, and what came of it."""
+    with journals.opened(store) as opened:
+        routes.show_decision(Console(), routes.beliefs_of(opened, scope), decision)
+
+
+@route.command("stats")
+@_STORE
+@_SCOPE
+def route_stats(store: str, scope: str) -> None:
+    """Show the record of every agent, how modes did, and who drifted."""
+    with journals.opened(store) as opened:
+        routes.show_stats(Console(), routes.beliefs_of(opened, scope))
+
+
+@route.command("replay")
+@_STORE
+@click.option("--mode", "modes", multiple=True, type=click.Choice(list(MODES)), help="Only this one; repeatable.")
+@_SCOPE
+def route_replay(store: str, modes: tuple[str, ...], scope: str) -> None:
+    """Say what other modes would have come to, and whether the log is as its own outcomes make it.
+
+    Exits with 1 where it is not.
+    """
+    with journals.opened(store) as opened:
+        is_sound = routes.show_replay(Console(), routes.beliefs_of(opened, scope), modes)
+    sys.exit(0 if is_sound else 1)
+
+
+@route.command("export")
+@_STORE
+@_SCOPE
+def route_export(store: str, scope: str) -> None:
+    """Write everything that is believed as one JSON object."""
+    with journals.opened(store) as opened:
+        routes.export_state(routes.beliefs_of(opened, scope))
+
+
+@route.command("import")
+@_STORE
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_SCOPE
+def route_import(store: str, path: Path, scope: str) -> None:
+    """Add what such a JSON object knows to what is believed already."""
+    with journals.opened(store) as opened:
+        routes.import_state(Console(), routes.beliefs_of(opened, scope), path)
 
 
 @cli.command()

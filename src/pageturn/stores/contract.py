@@ -1,11 +1,12 @@
-"""What a store does: keep records in order, blobs by digest, and words to search by. It knows no domain.
+"""What a store does: keep records in order, blobs by digest, words to search by, and sidecars. It knows no domain.
 
 A session is a row and a run of records numbered from 1. Appending is compare-and-swap on the number of the last record:
 a batch goes in whole, directly behind the record that its writer saw last, or not at all. A fork is a session whose
-records begin behind those of its parent.
+records begin behind those of its parent. A sidecar is what sessions share: documents by name, changed in place, one change
+at a time.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol, runtime_checkable
 
 LAST = 2**40 - 1  # the greatest number that a record may have
@@ -85,6 +86,30 @@ class Freed(NamedTuple):
     bytes: int
 
 
+class Slot(NamedTuple):
+    """Where a document lies: the sidecar, and its key in it."""
+
+    sidecar: str
+    key: str
+
+
+class Sidecar(NamedTuple):
+    """Documents of a sidecar by key, and the number of the store's last change when they were read."""
+
+    version: int
+    documents: Mapping[str, "SidecarDocument"]
+
+
+class SidecarDocument(NamedTuple):
+    """A document, and the number of the change that left it so."""
+
+    version: int
+    body: bytes
+
+
+Change = Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes]]
+
+
 @runtime_checkable
 class Store(Protocol):
     """Where journals live. Every method raises `StoreError` where the backend fails."""
@@ -127,6 +152,29 @@ class Store(Protocol):
 
     def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
         """Append a record; what is lost loses its words in the index, and its bytes where no other record needs them."""
+        ...
+
+    def sidecar(self, name: str, after: int = 0) -> Sidecar:
+        """The documents of a sidecar that were changed after that change, in the order of their changes."""
+        ...
+
+    def sidecars(self) -> list[str]:
+        """The names of all sidecars."""
+        ...
+
+    def document(self, slot: Slot) -> bytes | None:
+        """One document, or None."""
+        ...
+
+    def sidecar_version(self) -> int:
+        """The number of the last change of any sidecar; 0 before the first."""
+        ...
+
+    def amend(self, slots: Sequence[Slot], change: Change) -> int:
+        """Read documents, and keep what `change` makes of them, so that no other change comes between; the number of this one.
+
+        Where `change` raises or gives back nothing, nothing is changed.
+        """
         ...
 
     def scrub(self) -> None:

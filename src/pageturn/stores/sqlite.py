@@ -1,4 +1,4 @@
-"""The embedded store: one SQLite file with journal, blobs and full-text index. Safe with threads and processes.
+"""The embedded store: one SQLite file with journal, blobs, full-text index and sidecars. Safe with threads and processes.
 
 Durability: with `full`, the default, an append that returned survives kill -9 and loss of power (write-ahead log, fsync
 at every commit). With `normal` it survives kill -9 of the process; loss of power may take the last appends, but never
@@ -13,7 +13,21 @@ from heapq import nlargest
 from weakref import WeakSet
 
 from pageturn.errors import Conflict, NotScrubbed, StoreError
-from pageturn.stores.contract import LAST, Batch, Found, Freed, Loss, Record, SessionRow, Snapshot, Span
+from pageturn.stores import sidecars
+from pageturn.stores.contract import (
+    LAST,
+    Batch,
+    Change,
+    Found,
+    Freed,
+    Loss,
+    Record,
+    SessionRow,
+    Sidecar,
+    Slot,
+    Snapshot,
+    Span,
+)
 from pageturn.stores.words import hidden_parts, terms
 
 _APPLICATION_ID = 0x50414745  # "PAGE"
@@ -44,6 +58,7 @@ CREATE VIRTUAL TABLE words USING fts5(
 _FORMATS = (  # each script brings a file from the format before to its own
     _SCHEMA,
     "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL);\n",
+    sidecars.SCHEMA,
 )
 FORMAT = len(_FORMATS)
 _HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
@@ -171,6 +186,30 @@ class SqliteStore:
             if db.execute(counted, (phrase, _COMMON + 1)).fetchone()[0] <= _COMMON:
                 rare.append(phrase)
         return rare or phrases
+
+    # -- sidecars
+
+    def sidecar(self, name: str, after: int = 0) -> Sidecar:
+        with _translated(self.path):
+            return sidecars.changed(self._connection, name, after)
+
+    def sidecars(self) -> list[str]:
+        with _translated(self.path):
+            return sidecars.names(self._connection)
+
+    def document(self, slot: Slot) -> bytes | None:
+        with _translated(self.path):
+            return sidecars.document(self._connection, slot)
+
+    def sidecar_version(self) -> int:
+        try:  # asked before every choice, so without the ceremony of a context manager
+            return sidecars.version(self._connection)
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: {error}") from error
+
+    def amend(self, slots: Sequence[Slot], change: Change) -> int:
+        with self._writing() as db:
+            return sidecars.amend(db, slots, change)
 
     # -- erasing and upkeep
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.delegation import clamp_lambda
 from tests import strategies
 
 NOW = datetime(2026, 4, 20, 12, tzinfo=UTC)
@@ -276,3 +277,107 @@ def test_a_confidence_that_is_no_number_leaves_the_state_unchanged():
     with pytest.raises(pt.InvalidInput, match=r"\$\.m_z"):
         state.shrink_cold_start("a", "skill", EASY, [MEDIUM], math.nan, now=NOW)
     assert state.beliefs == {}
+
+
+# -- borrowing that is applied
+
+
+def warmed(state, agent="agent", skill="skill", bucket=EASY):
+    return state.warmed(agent, skill, bucket, now=NOW)
+
+
+def test_a_cell_with_observations_stands_by_itself():
+    state = state_with(agent=(3, 1), other=(0, 9))
+    assert warmed(state) == state.beliefs[state.key("agent", "skill", EASY)]
+
+
+def test_an_empty_cell_borrows_from_neighbours_then_from_the_agent_then_from_the_pool():
+    far = pt.Bucket(pt.Difficulty.HARD, pt.Dependency.CHAINED, pt.ToolUse.NO)
+    state = pt.DelegationState()
+    assert warmed(state).score(0.5) == posterior().score(0.5)
+    for _ in range(10):
+        state.update("other", "skill@domain=sql", HARD, True, now=NOW)
+    assert (warmed(state).alpha, warmed(state).beta) == pytest.approx((1 + 2 * 11 / 12, 1 + 2 / 12))
+    for _ in range(10):
+        state.update("agent", "skill@domain=web", far, False, now=NOW)
+    assert (warmed(state).alpha, warmed(state).beta) == pytest.approx((1 + 2 / 12, 1 + 2 * 11 / 12))
+    state.update("agent", "skill", MEDIUM, True, now=NOW)
+    assert (warmed(state).alpha, warmed(state).beta) == pytest.approx((1 + 4 / 3, 1 + 2 / 3))
+    assert state.key("agent", "skill", EASY) not in state.beliefs
+
+
+def test_borrowing_is_what_the_seed_does_with_neighbours():
+    state = shrunk(0.0)
+    lent = warmed(state)
+    state.shrink_cold_start("agent", "skill", EASY, [MEDIUM], 2.0, now=NOW)
+    assert state.beliefs[state.key("agent", "skill", EASY)] == lent
+
+
+def test_the_unseen_beats_the_proven_bad():
+    state = state_with(hopeless=(0, 100))
+    assert state.rank_candidates(["unseen", "hopeless"], "skill", EASY) == "hopeless"  # the seed starves it
+    assert warmed(state, "unseen").score(0.5) > warmed(state, "hopeless").score(0.5)
+
+
+# -- forgetting
+
+
+@pytest.mark.parametrize(
+    ("given", "used"), [(0.5, 0.9), (0.9, 0.9), (0.95, 0.95), (1.0, 1.0), (2.5, 1.0), (0.0, 1.0), (-1.0, 1.0), (math.nan, 1.0), (math.inf, 1.0)]
+)  # fmt: skip
+def test_lambda_is_clamped_where_it_is_used(given, used):
+    assert clamp_lambda(given) == used
+
+
+@given(outcomes, st.sampled_from([1.0, 0.95, 0.9]))
+def test_evidence_is_what_was_observed_without_the_prior(record, lambda_):
+    result = posterior(c_self=0.8)
+    won = tried = 0.0
+    for outcome in record:
+        result = result.update(outcome, lambda_, now=NOW)
+        won, tried = won * lambda_ + outcome, tried * lambda_ + 1.0
+    assert result.evidence(lambda_) == pytest.approx((won, tried), abs=1e-9)
+    assert result.known(lambda_) == (result.alpha, result.alpha + result.beta)
+
+
+def test_what_neighbours_lent_is_no_evidence():
+    state = shrunk(2.0)
+    cell = state.beliefs[state.key("agent", "skill", EASY)]
+    assert cell.evidence(1.0) == (0.0, 0.0)
+    trials = cell.update(True, 1.0, now=NOW).evidence(1.0).trials
+    assert trials <= 1.0 + 1e-9
+
+
+# -- merging
+
+records = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(["s", "s@domain=sql"]), strategies.buckets, st.booleans()),
+    max_size=12,
+)
+
+
+def state_of(updates):
+    state = pt.DelegationState()
+    for agent, skill, bucket, outcome in updates:
+        state.update(agent, skill, bucket, outcome, now=NOW)
+    return state
+
+
+@given(records, records, records)
+def test_merging_adds_what_was_observed_in_any_order(first, second, third):
+    one, two, three = map(state_of, (first, second, third))
+    whole = state_of(first + second + third)
+    assert one.merge(two).merge(three) == one.merge(two.merge(three)) == three.merge(one).merge(two) == whole
+
+
+def test_of_two_priors_the_stronger_is_kept_once():
+    merged = posterior(2, 1, c_self=0.9).merge(posterior(1, 0, c_self=0.5), 1.0)
+    assert (merged.alpha, merged.beta, merged.n, merged.c_self) == pytest.approx((1.8 + 3, 0.2 + 1, 4, 0.9))
+
+
+def test_a_graded_verdict_counts_in_part():
+    result = posterior().graded(0.75, 1.0, now=NOW)
+    assert (result.alpha, result.beta, result.n) == (1.75, 1.25, 1)
+    for bad in (-0.1, 1.1, math.nan):
+        with pytest.raises(pt.InvalidInput, match=r"\$\.verdict"):
+            posterior().graded(bad, 1.0, now=NOW)

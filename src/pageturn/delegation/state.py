@@ -1,80 +1,30 @@
-"""Delegation: who is good at what, and how sure we are (CADMAS-CTX, arXiv:2604.17950).
+"""Delegation's state: who is good at what, and how sure we are (CADMAS-CTX, arXiv:2604.17950).
 
 One Beta posterior for each agent, skill and bucket, scored by a lower confidence bound. The state is a sidecar: it never
 becomes part of a context. Time is passed in, and an agent that was never seen scores 0 in both selection rules.
 """
 
-import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 import msgspec
 
-from pageturn.checks import require_bool, require_finite, require_whole
+from pageturn.checks import require_bool, require_finite
+from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
 from pageturn.errors import InvalidInput
-from pageturn.relevance import Bucket
-from pageturn.wire import Closed, Instant
+from pageturn.relevance import Bucket, Dependency, Difficulty, ToolUse
+from pageturn.wire import Closed
 
 MAX_SHRINKAGE = 2.0  # m_z: neighbours never weigh more than two observations
 
 
-class BetaPosterior(Closed):
-    """Successes and failures of one agent at one skill in one bucket, as pseudo-counts."""
+ALL_BUCKETS = tuple(Bucket(d, e, t) for d in Difficulty for e in Dependency for t in ToolUse)
 
-    alpha: float
-    beta: float
-    n: int
-    c_self: float
-    kappa: float
-    last_update: Instant
 
-    def __post_init__(self) -> None:
-        for name in ("alpha", "beta", "kappa"):
-            require_finite(f"$.{name}", getattr(self, name), at_least=0.0)
-        require_finite("$.c_self", self.c_self, at_least=0.0, at_most=1.0)
-        require_whole("$.n", self.n)
-        for name in ("alpha", "beta", "c_self", "kappa"):
-            msgspec.structs.force_setattr(self, name, float(getattr(self, name)))
-        if type(self.last_update) is not Instant:
-            msgspec.structs.force_setattr(self, "last_update", Instant.of(self.last_update))
-
-    @classmethod
-    def from_self_confidence(cls, c_self: float, kappa: float, *, now: datetime) -> "BetaPosterior":
-        """A posterior without observations, seeded with what the agent says of itself."""
-        require_finite("$.c_self", c_self)
-        c = min(max(c_self, 0.0), 1.0)
-        return cls(kappa * c, kappa * (1.0 - c), 0, c, kappa, Instant.of(now))
-
-    @property
-    def mean(self) -> float:
-        """The expected success rate."""
-        total = self.alpha + self.beta
-        return self.alpha / total if total > 0.0 else 0.0
-
-    @property
-    def variance(self) -> float:
-        """The variance of the success rate."""
-        total = self.alpha + self.beta
-        scale = total * total * (total + 1.0)
-        if 0.0 < scale < math.inf:
-            return self.alpha * self.beta / scale
-        # Counts beyond what squares can hold: the same value, divided step by step.
-        return self.alpha / total * (self.beta / total) / (total + 1.0) if total > 0.0 else 0.0
-
-    def score(self, gamma: float) -> float:
-        """The lower confidence bound: mean less `gamma` standard deviations."""
-        return self.mean - gamma * math.sqrt(self.variance)
-
-    def update(self, outcome: bool, lambda_: float, *, now: datetime) -> "BetaPosterior":
-        """The posterior after one more outcome; `lambda_` below 1 forgets the past."""
-        require_bool("$.outcome", outcome)
-        return msgspec.structs.replace(
-            self,
-            alpha=self.alpha * lambda_ + (1.0 if outcome else 0.0),
-            beta=self.beta * lambda_ + (0.0 if outcome else 1.0),
-            n=self.n + 1,
-            last_update=Instant.of(now),
-        )
+def neighbours(bucket: Bucket) -> tuple[Bucket, ...]:
+    """The buckets that differ from this one in one axis."""
+    axes = Bucket.__struct_fields__
+    return tuple(b for b in ALL_BUCKETS if sum(getattr(b, axis) != getattr(bucket, axis) for axis in axes) == 1)
 
 
 class DelegationConfig(Closed):
@@ -160,6 +110,45 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         alpha = own.alpha + sum(means) / len(means) * weight
         beta = own.beta + sum(1.0 - mean for mean in means) / len(means) * weight
         self._put(key, msgspec.structs.replace(own, alpha=alpha, beta=beta))
+
+    def warmed(self, agent: str, skill: str, bucket: Bucket, *, now: datetime) -> BetaPosterior:
+        """The posterior of this cell; without observations, with at most two lent by the nearest cells that have any.
+
+        Nearest are the agent's buckets that differ in one axis, then all of its cells at that skill, divided or not, then
+        everybody's. Nothing is kept.
+        """
+        own = self.beliefs.get(self.key(agent, skill, bucket))
+        if own is None:
+            own = BetaPosterior.from_self_confidence(0.5, self.config.kappa, now=now)
+        means = [] if own.n > 0 else self._lenders(agent, skill, bucket)
+        if not means:
+            return own
+        lent = sum(means) / len(means)
+        alpha, beta = own.alpha + lent * MAX_SHRINKAGE, own.beta + (1.0 - lent) * MAX_SHRINKAGE
+        return msgspec.structs.replace(own, alpha=alpha, beta=beta)
+
+    def _lenders(self, agent: str, skill: str, bucket: Bucket) -> list[float]:
+        """The means of the nearest cells that were observed."""
+        near = [p.mean for b in neighbours(bucket) if (p := self.beliefs.get(self.key(agent, skill, b))) and p.n > 0]
+        if near:
+            return near
+        base = skill.partition("@")[0]
+        own, pool = [], []
+        for key, posterior in self.beliefs.items():
+            name, at, _ = key.split("|", 2)
+            if posterior.n > 0 and at.partition("@")[0] == base:
+                pool.append(posterior.mean)
+                if name == agent:
+                    own.append(posterior.mean)
+        return own or pool
+
+    def merge(self, other: "DelegationState") -> "DelegationState":
+        """What both know, under the knobs of this one."""
+        lambda_ = clamp_lambda(self.config.lambda_)
+        merged = dict(self.beliefs)
+        for key, theirs in other.beliefs.items():
+            merged[key] = merged[key].merge(theirs, lambda_) if key in merged else theirs
+        return DelegationState(merged, self.config)
 
     def _score_or_zero(self, agent: str, skill: str, bucket: Bucket) -> float:
         return self.score(agent, skill, bucket) or 0.0

@@ -1,0 +1,256 @@
+"""Who should do the next task: regret of every way to choose, on recorded outcomes and on made-up ones.
+
+    make bench-delegation DATA=../shared/data
+
+Regret is per task, against the best single agent of the pool in hindsight. Pools are of three to five agents that solve about as
+much, or of any eight; a hundred seeded orders for each table, twenty pools of five. The intervals are of a bootstrap over pools.
+The expected widths of our pooling and the optimism of our modes were tuned on TUNED; what is to be judged are the others.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from statistics import fmean
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table as Shown
+
+from benchmarks import cadmas
+from pageturn.delegation.modes import Thompson
+from pageturn.lab.routing import (
+    AXES,
+    BASELINES,
+    LEAST_SHARED,
+    OURS,
+    Maker,
+    Problem,
+    Result,
+    Table,
+    choices,
+    comparable_pool,
+    judged,
+    mixed_pool,
+    ours,
+    problem,
+    read_table,
+)
+
+POOLS = 20
+ORDERS = 5
+MOST = 300  # tasks of an order
+TUNED = ("mcpmark", "bfcl_2024_08", "livecodebench")
+TAGS = (1.0, 0.85, 0.7, 0.5)
+LITELLM = "LiteLLM adaptive router"
+BEST = "best single, hindsight"
+WAYS: Mapping[str, Maker] = {**BASELINES, **{f"ours: {name}": maker for name, maker in OURS.items()},
+                             "ours: plain draws": ours(Thompson(0.0, 1.0))}  # fmt: skip
+_LITELLM_PYTHON = Path(os.environ.get("PAGETURN_LITELLM", ".venv-litellm/bin/python"))
+
+
+class Order(NamedTuple):
+    """A problem, the pool that it is of, and the seed of those who draw."""
+
+    pool: int
+    seed: int
+    given: Problem
+
+
+def main(folder: Path, pools: int = POOLS) -> None:
+    console = Console(width=150)
+    cadmas.show(console)
+    tables = {
+        name: read_table(path, axes)
+        for name, axes in AXES.items()
+        if (path := folder / "outcomes" / f"{name}.csv.gz").is_file()
+    }
+    if not tables:
+        print(
+            f"skipped: there are no tables in {folder / 'outcomes'}; give the data folder: make bench-delegation DATA=..."
+        )
+        return
+    for title, pool_of in (("comparable agents, pools of 3 to 5", comparable_pool), ("mixed pools of 8", mixed_pool)):
+        orders = {name: made for name, table in tables.items() if (made := list(orders_of(table, pool_of, pools)))}
+        results = run_all(orders)
+        show_regret(console, title, orders, results)
+    show_drift(console, tables, pools)
+    show_tags(console, tables, pools)
+
+
+def orders_of(table: Table, pool_of: Callable[[Table, random.Random], tuple[str, ...]], pools: int) -> Iterable[Order]:
+    made = tried = 0
+    while made < pools and tried < 50 * pools:
+        tried += 1
+        chance = random.Random(f"{table.name} {tried}")
+        if pool_of is mixed_pool and len(table.done()) < 8:
+            return
+        pool = pool_of(table, chance)
+        if len(problem(table, pool, None).buckets) < LEAST_SHARED:
+            continue
+        for order in range(ORDERS):
+            yield Order(made, tried * 100 + order, problem(table, pool, chance, MOST))
+        made += 1
+
+
+def run_all(orders: Mapping[str, Sequence[Order]]) -> dict[tuple[str, str], list[Result]]:
+    """The results of every way on every table, order by order."""
+    jobs = [(name, way, made) for name, made in orders.items() for way in WAYS]
+    with ProcessPoolExecutor(2) as workers:
+        found = list(workers.map(run_way, ((way, made) for _, way, made in jobs)))
+    results = {(name, way): result for (name, way, _), result in zip(jobs, found, strict=True)}
+    for name, made in orders.items():
+        chosen = litellm(made)
+        if chosen is not None:
+            results[name, LITELLM] = [judged(each.given, at) for each, at in zip(made, chosen, strict=True)]
+    return results
+
+
+def run_way(job: tuple[str, Sequence[Order]]) -> list[Result]:
+    way, orders = job
+    return [judged(each.given, list(choices(made(way, each), each.given))) for each in orders]
+
+
+def made(way: str, order: Order):  # noqa: ANN201
+    return WAYS[way](order.given.agents, random.Random(order.seed))
+
+
+def litellm(orders: Sequence[Order]) -> list[list[int]] | None:
+    """Whom LiteLLM's bandit chooses; None where its environment is not there."""
+    if not _LITELLM_PYTHON.exists() or not list(_LITELLM_PYTHON.parents[1].glob("lib/*/site-packages/litellm")):
+        return None
+    asked = [
+        {"seed": each.seed, "agents": each.given.agents, "buckets": each.given.buckets, "outcomes": each.given.outcomes}
+        for each in orders
+    ]
+    told = subprocess.run(
+        [_LITELLM_PYTHON, "benchmarks/peers/litellm_bandit.py"],
+        input=json.dumps(asked), capture_output=True, text=True, check=True,
+        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+    )  # fmt: skip
+    return json.loads(told.stdout)
+
+
+# -- tables
+
+
+def show_regret(console: Console, title: str, orders: Mapping[str, Sequence[Order]], results: Mapping) -> None:
+    names = [*(name for name in orders if name in TUNED), *(name for name in orders if name not in TUNED)]
+    heads = [f"{name.partition('_2')[0]}{' (tuned on)' if name in TUNED else ''}" for name in names]
+    for what, index in (("Regret a task", 0), ("The same in the last half", 1)):
+        table = sheet(f"{what}, {title}: mean and 95 % interval", "", *heads, "mean")
+        for way in (BEST, *WAYS, LITELLM):
+            if way == BEST:
+                table.add_row(way, *["0"] * len(names), "0")
+            elif (names[0], way) not in results:
+                table.add_row(way, *["not installed"] * len(names), "")
+            else:
+                cells = [[result[index] for result in results[name, way]] for name in names]
+                table.add_row(way, *(interval(cell, orders[name]) for cell, name in zip(cells, names, strict=True)),
+                              f"{fmean(map(fmean, cells)):.4f}")  # fmt: skip
+        console.print(table)
+    rivals = [way for way in ("seed rank_candidates", "plain Thompson", LITELLM) if (names[0], way) in results]
+    table = sheet(f"Regret of ours: thompson less that of others, {title}; paired, negative is better", "", *heads)
+    for rival in rivals:
+        differences = [
+            [
+                mine[0] - theirs[0]
+                for mine, theirs in zip(results[name, "ours: thompson"], results[name, rival], strict=True)
+            ]
+            for name in names
+        ]
+        table.add_row(rival, *(interval(cell, orders[name]) for cell, name in zip(differences, names, strict=True)))
+    console.print(table)
+
+
+def interval(values: Sequence[float], orders: Sequence[Order]) -> str:
+    """The mean, and where it lies: a bootstrap over pools, since orders of one pool are alike."""
+    by_pool: dict[int, list[float]] = {}
+    for value, order in zip(values, orders, strict=True):
+        by_pool.setdefault(order.pool, []).append(value)
+    means = [fmean(each) for each in by_pool.values()]
+    chance = random.Random(1)
+    drawn = sorted(fmean(chance.choices(means, k=len(means))) for _ in range(1_000))
+    return f"{fmean(values):.4f} [{drawn[25]:.3f}, {drawn[974]:.3f}]"
+
+
+def show_drift(console: Console, tables: Mapping[str, Table], pools: int) -> None:
+    ways: dict[str, Maker] = {
+        "seed lcb, pre-seeded": WAYS["seed lcb, pre-seeded"],
+        "plain Thompson": WAYS["plain Thompson"],
+    }
+    for memory in (1.0, 0.98, 0.95, 0.9):
+        ways[f"ours: thompson, lambda {memory:g}"] = ours("thompson", memory)
+    table = sheet("Drift: reward a task; by time (livecodebench), and in mixed pools after the agents swapped places",
+                  "", "by time", *(name.partition("_2")[0] for name in tables if name != "tau_bench"))  # fmt: skip
+    by_time = [
+        problem(tables["livecodebench"], comparable_pool(tables["livecodebench"], random.Random(seed)), None)
+        for seed in range(pools if "livecodebench" in tables else 0)
+    ]
+    swaps = {
+        name: [swapped(each.given) for each in orders_of(table, mixed_pool, pools)]
+        for name, table in tables.items()
+        if name != "tau_bench"
+    }
+    for way, maker in ways.items():
+        cells = [
+            fmean(reward(maker, given, seed, 0) for seed, given in enumerate(by_time)) if by_time else float("nan"),
+            *(
+                fmean(reward(maker, given, seed, len(given.buckets) // 2) for seed, given in enumerate(problems[::5]))
+                for problems in swaps.values()
+            ),
+        ]
+        table.add_row(way, *(f"{cell:.3f}" for cell in cells))
+    console.print(table)
+
+
+def swapped(given: Problem) -> Problem:
+    """The same, where from the middle on the best does what the worst did, and so on."""
+    order = sorted(range(len(given.agents)), key=lambda at: sum(row[at] for row in given.outcomes))
+    turned = dict(zip(order, reversed(order), strict=True))
+    half = len(given.outcomes) // 2
+    rows = [
+        row if at < half else tuple(row[turned[agent]] for agent in range(len(row)))
+        for at, row in enumerate(given.outcomes)
+    ]
+    return given._replace(outcomes=rows)
+
+
+def reward(maker: Maker, given: Problem, seed: int, first: int) -> float:
+    chosen = list(choices(maker(given.agents, random.Random(seed)), given))
+    return fmean(row[at] for row, at in list(zip(given.outcomes, chosen, strict=True))[first:])
+
+
+def show_tags(console: Console, tables: Mapping[str, Table], pools: int) -> None:
+    names = [name for name in tables if name != "tau_bench"]
+    table = sheet("Buckets that are right only so often: regret a task, comparable agents", "", *names)
+    for way in ("plain Thompson", "ours: thompson"):
+        for share in TAGS:
+            cells = []
+            for name in names:
+                orders = list(orders_of(tables[name], comparable_pool, pools))[::5]
+                cells.append(fmean(run_tagged(way, each, share) for each in orders))
+            table.add_row(f"{way}, {share:.0%} right", *(f"{cell:.4f}" for cell in cells))
+    console.print(table)
+
+
+def run_tagged(way: str, order: Order, share: float) -> float:
+    chance = random.Random(order.seed)
+    kinds = sorted(set(order.given.buckets))
+    told = [bucket if chance.random() < share else chance.choice(kinds) for bucket in order.given.buckets]
+    return judged(order.given, list(choices(made(way, order), order.given, told))).regret
+
+
+def sheet(title: str, *columns: str) -> Shown:
+    shown = Shown(title=title, title_justify="left")
+    for at, column in enumerate(columns):
+        shown.add_column(column, justify="right" if at else "left", no_wrap=not at)
+    return shown
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "../shared/data"), *map(int, sys.argv[2:3]))

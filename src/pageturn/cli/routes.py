@@ -1,0 +1,121 @@
+"""What the commands show of decisions: why one was made, how agents do, and what other modes would have come to."""
+
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from pageturn.cli.journals import plain
+from pageturn.delegation import MODES, Beliefs, DelegationState
+from pageturn.delegation.hindsight import compare, differing, drifts, replay
+from pageturn.errors import InvalidInput
+from pageturn.stores import MemoryStore, Store
+from pageturn.wire import from_json, to_json
+
+
+def beliefs_of(store: Store, scope: str) -> Beliefs:
+    """The beliefs of a scope."""
+    return Beliefs(store, scope, clock=lambda: datetime.now(UTC))
+
+
+def show_decision(console: Console, beliefs: Beliefs, wanted: str | None) -> None:
+    """A decision, the newest without an id: each candidate, what was expected of it, and what came of it."""
+    log = [entry for _, entry in beliefs.log()]
+    found = [entry for entry in log if wanted is None or entry.decision.id.startswith(wanted)]
+    if not found or (wanted is not None and len(found) > 1):
+        known = "an id that begins so only once" if found else f"the id of one of {len(log)} decisions"
+        raise InvalidInput("decision", expected=known, got=repr(wanted))
+    entry = max(found, key=lambda each: each.decision.at)
+    decision = entry.decision
+    console.print(f"[bold]{decision.id}[/] {decision.at}, {plain(_where(decision.skill, decision.bucket))}")
+    console.print(plain(decision.why))
+    table = _table("candidate", "expected", "95 % between", "score", "chance")
+    for name in decision.ranking:
+        each = next(scored for scored in decision.candidates if scored.agent == name)
+        low, high = each.interval()
+        share = decision.probabilities[name]
+        table.add_row(plain(name), f"{each.mean:.3f}", f"{low:.2f} and {high:.2f}", f"{each.score:.3f}", f"{share:.0%}")
+    console.print(table)
+    came = "nothing yet" if not entry.is_settled else plain(entry.excused or f"{entry.verdict:g}")
+    console.print(f"came of it: {came}" + (f", after {entry.retries} retries" if entry.retries else ""))
+
+
+def show_stats(console: Console, beliefs: Beliefs) -> None:
+    """Every cell with its record, then what has drifted."""
+    state = beliefs.state
+    table = _table("agent", "skill, bucket", "outcomes", "mean", "95 % between", "last")
+    for key, posterior in state.beliefs.items():
+        agent, where = key.split("|", 1)
+        low, high = posterior.interval()
+        cells = (
+            f"{posterior.n}",
+            f"{posterior.mean:.3f}",
+            f"{low:.2f} and {high:.2f}",
+            str(posterior.last_update)[:16],
+        )
+        table.add_row(plain(agent), plain(where.replace("|", " ")), *cells)
+    console.print(table)
+    log = list(beliefs.log())
+    modes: dict[str, list[float]] = defaultdict(list)
+    for _, entry in log:
+        if entry.verdict is not None:
+            modes[entry.decision.mode].append(entry.verdict)
+    for name, verdicts in sorted(modes.items()):
+        console.print(
+            f"{plain(name)}: {len(verdicts):,} decisions with an outcome, {sum(verdicts) / len(verdicts):.3f} on average"
+        )
+    explored = sum(entry.decision.explored for _, entry in log)
+    waiting = sum(not entry.is_settled for _, entry in log)
+    console.print(f"{len(log):,} decisions in the log, {explored:,} explored, {waiting:,} still without an outcome")
+    for drift in drifts(log):
+        console.print(f"[yellow]drifted[/] {plain(str(drift))}")
+
+
+def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> bool:
+    """What each mode would have come to; says whether the log is as its own outcomes make it."""
+    log = list(beliefs.log())
+    config = beliefs.config
+    table = _table("mode", "decisions", "came to", "would have come to", "rests on")
+    wrong: list[str] = []
+    for name in modes or tuple(name for name in MODES if name != "cost"):
+        replayed = list(replay(log, MemoryStore(), config, MODES[name]))
+        found = compare(replayed, name)
+        wrong = differing(replayed)
+        would = (
+            "unknown: it never chose alike"
+            if not found.effective
+            else f"{found.estimated:.3f} ± {1.96 * found.error:.3f}"
+        )
+        table.add_row(name, f"{found.decisions:,}", f"{found.observed:.3f}", would, f"{found.effective:.0f} decisions")
+    console.print(table)
+    if wrong:
+        console.print(f"[red]{len(wrong)} decisions[/] rest on estimates that the log does not give, {wrong[0]} first")
+    else:
+        console.print(f"{len(log):,} decisions rest on what the log says, as far as it goes back")
+    return not wrong
+
+
+def export_state(beliefs: Beliefs) -> None:
+    """The state as the seed's JSON, on standard output."""
+    click.echo(to_json(beliefs.state))
+
+
+def import_state(console: Console, beliefs: Beliefs, path: Path) -> None:
+    """Add what a state in the seed's JSON knows."""
+    state = from_json(DelegationState, path.read_bytes())
+    beliefs.take(state)
+    console.print(f"took {len(state.beliefs):,} posteriors into scope {beliefs.scope}")
+
+
+def _where(skill: str, bucket: object) -> str:
+    return f"{skill} {bucket.difficulty} {bucket.dependency} {bucket.tool_use}"  # type: ignore[attr-defined]
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for at, column in enumerate(columns):
+        table.add_column(column, justify="left" if at == 0 else "right", no_wrap=at == 0)
+    return table

@@ -1,0 +1,262 @@
+"""Beliefs: a delegation state that lives in a store, shared by sessions and processes; and the log of decisions beside it.
+
+They are a sidecar: no context ever holds them. Every change reads and writes within one transaction of the store, so no
+outcome is lost and none counts twice. Somebody else's changes are seen at the next look.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TypeVar
+
+from pageturn.checks import require_finite, require_whole
+from pageturn.delegation.decisions import Decision, Logged
+from pageturn.delegation.pooling import Cell, Context, Estimate, Pool
+from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
+from pageturn.delegation.skills import Setting, require_name
+from pageturn.delegation.state import DelegationConfig, DelegationState
+from pageturn.errors import InvalidInput, StoreError
+from pageturn.ids import require_session_id
+from pageturn.relevance import Bucket
+from pageturn.stores import Slot, Store
+from pageturn.wire import from_json, to_json
+
+T = TypeVar("T")
+
+DEFAULT_SCOPE = "default"
+_CONFIG = "config"  # keys of posteriors have bars, so this is none of them
+
+
+class Beliefs:
+    """What is believed in one scope of a store. Make one, or take a session's: `session.delegation`."""
+
+    def __init__(
+        self,
+        store: Store,
+        scope: str = DEFAULT_SCOPE,
+        *,
+        clock: Callable[[], datetime],
+        config: DelegationConfig | None = None,
+    ) -> None:
+        require_session_id(scope)
+        self.scope = scope
+        self._store = store
+        self._clock = clock
+        self._name = f"delegation/{scope}"
+        self._log = f"decisions/{scope}"
+        self._version = 0
+        self._config = DelegationConfig(enabled=True)
+        self._cells: dict[str, BetaPosterior] = {}
+        self._families: dict[str, dict[str, dict[str, Cell]]] = {}  # by skill and agent; what pools are made of
+        self._pools: dict[str, Pool] = {}
+        self.refresh()
+        if config is not None and config != self._config:
+            self.configure(config)
+
+    # -- looking
+
+    @property
+    def config(self) -> DelegationConfig:
+        """The knobs, which the scope shares."""
+        return self._config
+
+    @property
+    def version(self) -> int:
+        """The last change that this object knows of."""
+        return self._version
+
+    @property
+    def state(self) -> DelegationState:
+        """Everything that is believed now, as the seed's value; changing it changes nothing here."""
+        self.refresh()
+        return DelegationState(dict(self._cells), self._config)
+
+    def refresh(self) -> bool:
+        """See what others changed; says whether they did."""
+        latest = self._store.sidecar_version()
+        if latest == self._version:
+            return False
+        version, documents = self._store.sidecar(self._name, after=self._version)
+        read = {key: self._read(key, document.body) for key, document in documents.items()}  # all of them, or none
+        for key, value in read.items():
+            self._take(key, value)
+        self._version = max(version, latest)
+        return bool(read)
+
+    def posterior(self, agent: str, setting: Setting) -> BetaPosterior | None:
+        """What is believed of one agent in one cell, if anything."""
+        return self._cells.get(DelegationState.key(agent, *setting))
+
+    def estimate(self, agent: str, setting: Setting) -> Estimate:
+        """What to expect of an agent, with everything that is known of others and elsewhere."""
+        return self.pool(setting).estimate(agent, context_of(setting))
+
+    def pool(self, setting: Setting) -> Pool:
+        """The estimates of all agents at the skill of a setting."""
+        base = setting.base
+        if base not in self._pools:
+            self._pools[base] = Pool({a: cells.values() for a, cells in self._families.get(base, {}).items()})
+        return self._pools[base]
+
+    # -- changing
+
+    def configure(self, config: DelegationConfig) -> None:
+        """Change the knobs for everybody who shares the scope."""
+        slot = Slot(self._name, _CONFIG)
+        body = to_json(config)
+        self._store.amend([slot], lambda found: {} if found[slot] == body else {slot: body})
+        self.refresh()
+        self._config = config
+
+    def declare(self, agent: str, setting: Setting, confidence: float) -> None:
+        """Write down what an agent says of itself, where nothing is known of it yet."""
+        require_name("agent", agent)
+        fresh = BetaPosterior.from_self_confidence(confidence, self._config.kappa, now=self._clock())
+        slot = self._slot(agent, setting)
+        self._amend([slot], lambda found: {} if found[slot] is not None else {slot: to_json(fresh)})
+
+    def update(self, agent: str, skill: str, bucket: Bucket, outcome: bool) -> None:
+        """Count one outcome that belongs to no decision."""
+        require_name("agent", agent)
+        slot = self._slot(agent, Setting(skill, bucket))
+        verdict = BetaPosterior.from_self_confidence(0.5, 0.0, now=self._clock()).update(
+            outcome, 1.0, now=self._clock()
+        )
+        self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], [verdict.alpha])})
+
+    def take(self, state: DelegationState) -> None:
+        """Add what another state knows; its knobs come along where this scope has none of its own."""
+        slots = {Slot(self._name, key): posterior for key, posterior in state.beliefs.items()}
+        config = Slot(self._name, _CONFIG)
+        lambda_ = clamp_lambda(self._config.lambda_)
+
+        def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes]:
+            kept = {}
+            for slot, theirs in slots.items():
+                body = found[slot]
+                mine = None if body is None else self._decoded(BetaPosterior, slot.key, body)
+                kept[slot] = to_json(theirs if mine is None else mine.merge(theirs, lambda_))
+            if found[config] is None:
+                kept[config] = to_json(state.config)
+            return kept
+
+        self._amend([*slots, config], change)
+
+    # -- decisions
+
+    def keep(self, decisions: Sequence[Decision]) -> None:
+        """Write decisions into the log, before anybody knows what comes of them."""
+        slots = {Slot(self._log, decision.id): _logged(decision) for decision in decisions}
+        if slots:
+            self._amend(
+                list(slots), lambda found: {slot: to_json(slots[slot]) for slot, body in found.items() if body is None}
+            )
+
+    def decision(self, id: str) -> Decision | None:  # noqa: A002
+        """A decision of the log."""
+        body = self._store.document(Slot(self._log, id))
+        return None if body is None else self._decoded(Logged, id, body).decision
+
+    def observe(
+        self, decision: Decision, verdict: float | None, *, retries: int = 0, excused: str | None = None
+    ) -> bool:
+        """Count what came of a decision, once. Says whether it was new; another verdict than before is refused."""
+        require_whole("retries", retries)
+        if verdict is not None:
+            require_finite("verdict", verdict, at_least=0.0, at_most=1.0)
+        cell = self._slot(decision.choice, decision.setting)
+        entry = Slot(self._log, decision.id)
+        verdicts = [0.0] * retries + ([] if verdict is None else [verdict])
+
+        def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes]:
+            body = found[entry]
+            before = _logged(decision) if body is None else self._decoded(Logged, decision.id, body)
+            after = before.settled(verdict, retries, excused)
+            if before.is_settled:
+                if before != after:
+                    came = (
+                        "an excuse" if before.verdict is None else f"{before.verdict:g} with {before.retries} retries"
+                    )
+                    raise InvalidInput("outcome", expected=f"{came}, as was recorded before", got=repr(verdict))
+                return {}
+            kept = {entry: to_json(after)}
+            return {**kept, cell: self._counted(cell, found[cell], verdicts)} if verdicts else kept
+
+        return self._amend([entry, cell], change)
+
+    def log(self) -> Iterator[tuple[int, Logged]]:
+        """Every decision that was written, each with the number of the change that settled it, in that order."""
+        for key, document in self._store.sidecar(self._log).documents.items():
+            yield document.version, self._decoded(Logged, key, document.body)
+
+    # -- inside
+
+    def _amend(
+        self, slots: Sequence[Slot], change: Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes]]
+    ) -> bool:
+        kept: dict[Slot, bytes] = {}
+
+        def remember(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes]:
+            kept.update(change(found))
+            return kept
+
+        version = self._store.amend(slots, remember)
+        if kept and version == self._version + 1:  # nobody else came between, so what we wrote is all that is new
+            for slot, body in kept.items():
+                if slot.sidecar == self._name:
+                    self._take(slot.key, self._read(slot.key, body))
+            self._version = version
+        else:
+            self.refresh()
+        return bool(kept)
+
+    def _slot(self, agent: str, setting: Setting) -> Slot:
+        return Slot(self._name, DelegationState.key(agent, *setting))
+
+    def _counted(self, slot: Slot, body: bytes | None, verdicts: Sequence[float]) -> bytes:
+        now = self._clock()
+        if body is None:
+            posterior = BetaPosterior.from_self_confidence(0.5, self._config.kappa, now=now)
+        else:
+            posterior = self._decoded(BetaPosterior, slot.key, body)
+        for verdict in verdicts:
+            posterior = posterior.graded(verdict, clamp_lambda(self._config.lambda_), now=now)
+        return to_json(posterior)
+
+    def _read(self, key: str, body: bytes) -> BetaPosterior | DelegationConfig:
+        if key == _CONFIG:
+            return self._decoded(DelegationConfig, key, body)
+        if key.count("|") != 4:
+            raise StoreError(f"beliefs of scope {self.scope!r}: {key!r} is not the key of a posterior")
+        return self._decoded(BetaPosterior, key, body)
+
+    def _decoded(self, type_: type[T], key: str, body: bytes) -> T:
+        try:
+            return from_json(type_, body)
+        except InvalidInput as error:
+            raise StoreError(f"beliefs of scope {self.scope!r} are damaged at {key!r}: {error}") from error
+
+    def _take(self, key: str, value: BetaPosterior | DelegationConfig) -> None:
+        if isinstance(value, DelegationConfig):
+            self._config = value
+            for known, posterior in self._cells.items():
+                self._take(known, posterior)
+            return
+        self._cells[key] = value
+        agent, skill, rest = key.split("|", 2)
+        base, _, division = skill.partition("@")
+        family = self._families.setdefault(base, {}).setdefault(agent, {})
+        context = Context(division or rest.split("|", 1)[1], f"{division}|{rest}")
+        family[context.name] = Cell(context, value.known(clamp_lambda(self._config.lambda_)))
+        self._pools.pop(base, None)
+
+
+def context_of(setting: Setting) -> Context:
+    """Where a setting stands: neighbours share the division of the skill, or else all axes but difficulty."""
+    division = setting.skill.partition("@")[2]
+    difficulty, dependency, tool_use = (getattr(setting.bucket, axis) for axis in Bucket.__struct_fields__)
+    rest = f"{dependency}|{tool_use}"
+    return Context(division or rest, f"{division}|{difficulty}|{rest}")
+
+
+def _logged(decision: Decision) -> Logged:
+    return Logged(decision, decision.probability)

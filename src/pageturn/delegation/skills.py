@@ -1,0 +1,95 @@
+"""Skills: what agents are compared at, and the axes of one's own by which a skill is divided.
+
+A skill is a name of the catalogue, `model_call`; divided, `model_call@domain=sql,tool=bash`. The division is part of the
+name, so that keys and JSON stay as they are.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pageturn.errors import InvalidInput
+from pageturn.relevance import Bucket, Dependency, Difficulty, ToolUse
+
+MODEL_CALL = "model_call"
+COMPACTION = "rlm_compact"
+DISPATCH = "swarm_dispatch"
+HANDOFF = "ralph_handoff"
+PERSONA = "autochat_persona"
+CATALOGUE = frozenset({MODEL_CALL, COMPACTION, DISPATCH, HANDOFF, PERSONA})
+
+ANY_BUCKET = Bucket(Difficulty.EASY, Dependency.ISOLATED, ToolUse.NO)  # where the seed's axes say nothing
+_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_SEPARATORS = frozenset("|@,=")
+_AXES = {"difficulty": Difficulty, "dependency": Dependency, "tool_use": ToolUse}
+
+
+class Setting(NamedTuple):
+    """The skill, divided or not, and the bucket in which agents are compared."""
+
+    skill: str
+    bucket: Bucket
+
+    @property
+    def base(self) -> str:
+        """The skill without its division: cells of one base learn from each other."""
+        return self.skill.partition("@")[0]
+
+
+def setting(
+    skill: str, bucket: Bucket | Mapping[str, str] | str | None, catalogue: frozenset[str] = CATALOGUE
+) -> Setting:
+    """Where a task belongs: a bucket of the seed, or axes of one's own by name, which become part of the skill."""
+    base, divided, rest = skill.partition("@") if isinstance(skill, str) else ("", "", "")
+    if base not in catalogue:
+        known = ", ".join(sorted(catalogue))
+        raise InvalidInput("skill", expected=f"one of {known}, alone or as in model_call@domain=sql", got=repr(skill))
+    axes = dict(_read(part, skill) for part in rest.split(",")) if divided else {}
+    if bucket is None or isinstance(bucket, Bucket):
+        return Setting(_written(base, axes), bucket or ANY_BUCKET)
+    given = {"bucket": bucket} if isinstance(bucket, str) else bucket
+    if not isinstance(given, Mapping):
+        raise InvalidInput("bucket", expected="a Bucket, axes by name, or a text", got=f"{bucket!r:.60}")
+    seeds = {}
+    for axis, value in given.items():
+        if axis in _AXES and value in list(_AXES[axis]):
+            seeds[axis] = value
+        elif value != "":
+            axes[_checked_axis(axis)] = _checked(f"bucket.{axis}", value)
+    filled = {axis: seeds.get(axis, getattr(ANY_BUCKET, axis)) for axis in _AXES}
+    return Setting(_written(base, axes), Bucket(**filled))
+
+
+def require_name(path: str, name: object) -> None:
+    """Refuse names of agents that would not be whole in a key."""
+    if not isinstance(name, str) or not name.strip() or "|" in name or not name.isprintable():
+        raise InvalidInput(path, expected="a name without '|'", got=f"{name!r:.60}")
+
+
+def require_skill_name(name: object) -> None:
+    """Refuse names that a catalogue cannot take."""
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InvalidInput("skills", expected="names in snake_case", got=f"{name!r:.60}")
+
+
+def _read(part: str, skill: str) -> tuple[str, str]:
+    axis, equals, value = part.partition("=")
+    if not equals:
+        raise InvalidInput("skill", expected="axes as in model_call@domain=sql,tool=bash", got=repr(skill))
+    return _checked_axis(axis), _checked(f"skill.{axis}", value)
+
+
+def _checked_axis(axis: object) -> str:
+    if not isinstance(axis, str) or not _NAME.fullmatch(axis):
+        raise InvalidInput("axis", expected="a name in snake_case", got=f"{axis!r:.60}")
+    return axis
+
+
+def _checked(path: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip() or _SEPARATORS & set(value) or not value.isprintable():
+        raise InvalidInput(path, expected="a value without '|', '@', ',' and '='", got=f"{value!r:.60}")
+    return value
+
+
+def _written(base: str, axes: Mapping[str, str]) -> str:
+    return f"{base}@{','.join(f'{axis}={axes[axis]}' for axis in sorted(axes))}" if axes else base

@@ -1,0 +1,123 @@
+"""Failover: what an outcome says about an agent, whose fault an error is, and whom to ask instead."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple, SupportsFloat
+
+from pageturn.checks import require_finite
+from pageturn.errors import InvalidInput
+from pageturn.messages import Message, ToolResult
+from pageturn.overflows import read_overflow
+
+_BUSY = frozenset({408, 409, 425, 429, 503, 529})
+_REFUSED = frozenset({401, 402, 403})  # the account of the provider, whatever the agent
+_UNKNOWN = frozenset({404, 410})
+_INTERRUPTIONS = ("KeyboardInterrupt", "CancelledError", "SystemExit", "GeneratorExit")
+
+
+class Trouble(NamedTuple):
+    """What is to be made of an error."""
+
+    why: str
+    blames_agent: bool
+    helps_elsewhere: bool = True  # whether another agent might do better with the same request
+    is_providers: bool = False  # whether others of the same provider are likely to meet it too
+    rest_seconds: float = 0.0
+
+
+class Verdict(NamedTuple):
+    """What an outcome counts for: between failure, 0, and success, 1; None, with the reason, where it does not count."""
+
+    value: float | None
+    excused: str | None = None
+
+
+def read_trouble(error: object) -> Trouble:
+    """Whose fault an error is, by its status, its headers and its words."""
+    if type(error).__name__ in _INTERRUPTIONS:
+        return Trouble("it was interrupted", blames_agent=False, helps_elsewhere=False)
+    if read_overflow(error) is not None:
+        return Trouble("the prompt was too long", blames_agent=False, helps_elsewhere=False)
+    status = _status(error)
+    rest = _rest_seconds(error)
+    if rest > 0.0 or status == 429:
+        return Trouble("it asked for rest", blames_agent=False, is_providers=True, rest_seconds=rest)
+    if status in _REFUSED:
+        return Trouble(f"the provider refused ({status})", blames_agent=False, is_providers=True)
+    if status in _UNKNOWN:
+        return Trouble(f"there is no such agent ({status})", blames_agent=False)
+    if status is not None and 400 <= status < 500 and status not in _BUSY:
+        return Trouble(f"the request was not valid ({status})", blames_agent=False, helps_elsewhere=False)
+    return Trouble(f"it failed ({status or type(error).__name__})", blames_agent=True)
+
+
+def read_verdict(outcome: object) -> Verdict:
+    """What an outcome counts for: true or false, a grade, an error, or the results of tool calls."""
+    match outcome:
+        case bool():
+            return Verdict(float(outcome))
+        case SupportsFloat():  # the numbers of other libraries too
+            value = float(outcome)
+            require_finite("outcome", value, at_least=0.0, at_most=1.0)
+            return Verdict(value)
+        case BaseException():
+            trouble = read_trouble(outcome)
+            return Verdict(0.0) if trouble.blames_agent else Verdict(None, trouble.why)
+        case ToolResult() | Message():
+            return _share_of_successes([outcome])
+        case list() | tuple() if outcome and all(isinstance(each, ToolResult | Message) for each in outcome):
+            return _share_of_successes(outcome)
+    expected = "true or false, a grade from 0 to 1, an exception, or results of tool calls"
+    raise InvalidInput("outcome", expected=expected, got=f"{outcome!r:.60}")
+
+
+def provider_of(agent: str) -> str:
+    """The provider in the name of an agent: what stands before the first slash, or all of it."""
+    return agent.partition("/")[0].lower()
+
+
+def left_after(failed: Sequence[str], candidates: Iterable[str]) -> list[str]:
+    """The candidates without those that failed, each once. A name without a provider means that model of all of them."""
+    gone = {name.lower() for name in failed}
+    left: dict[str, str] = {}
+    for name in candidates:
+        lowered = name.lower()
+        if not gone & {lowered, lowered.rpartition("/")[2]}:
+            left.setdefault(lowered, name)
+    return list(left.values())
+
+
+def nearest(left: Sequence[str], failed: str, trouble: Trouble) -> list[str]:
+    """Whom to ask first: siblings of the same provider, or everybody else where the trouble is the provider's."""
+    siblings = [name for name in left if provider_of(name) == provider_of(failed)]
+    others = [name for name in left if name not in siblings]
+    first, then = (others, siblings) if trouble.is_providers else (siblings, others)
+    return first or then
+
+
+def _share_of_successes(found: Sequence[ToolResult | Message]) -> Verdict:
+    results = [r for each in found for r in (each.tool_results if isinstance(each, Message) else (each,))]
+    if not results:
+        return Verdict(None, "no tool was called")
+    return Verdict(sum(not result.is_error for result in results) / len(results))
+
+
+def _status(error: object) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status_code", "status", "code"):
+            value = getattr(holder, name, None)
+            if type(value) is int and 100 <= value < 600:
+                return value
+    return None
+
+
+def _rest_seconds(error: object) -> float:
+    """What `retry-after` asks for, where it is a number of seconds."""
+    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None) or {}
+    asked: Any = getattr(error, "retry_after", None)
+    if asked is None and hasattr(headers, "items"):
+        asked = next((value for name, value in headers.items() if str(name).lower() == "retry-after"), None)
+    try:
+        seconds = float(asked)
+    except (TypeError, ValueError):
+        return 0.0
+    return seconds if 0.0 < seconds < 86_400.0 else 0.0

@@ -1,0 +1,346 @@
+"""Router: picks an agent or a model by what is believed of each, says why, and learns from what comes of it.
+
+    router = pt.Router(session.delegation)
+    decision = router.choose(["openai/gpt-5", "anthropic/claude-opus-5"], "model_call", {"domain": "sql"})
+    router.observe(decision, True)
+
+Choosing reads the store but does not write to it; decisions are written with their outcomes, or by `flush`.
+"""
+
+import os
+import random
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from operator import attrgetter
+from typing import NamedTuple, Self
+
+from pageturn.checks import require_finite, require_whole
+from pageturn.delegation import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Scored, Setting
+from pageturn.delegation.beliefs import DEFAULT_SCOPE
+from pageturn.delegation.decisions import DISABLED
+from pageturn.delegation.modes import Chance, contenders, mode_of
+from pageturn.delegation.outlook import Outlook
+from pageturn.delegation.skills import MODEL_CALL, require_name, require_skill_name, setting
+from pageturn.errors import InvalidInput
+from pageturn.failover import left_after, nearest, read_trouble, read_verdict
+from pageturn.ids import uuid7
+from pageturn.messages import Message
+from pageturn.relevance import Bucket, bucket_for_messages
+from pageturn.stores import Store, open_store
+from pageturn.wire import Closed, Instant
+
+_MOST_PENDING = 256  # decisions without an outcome that are held in memory before they are written
+_MOST_SETTINGS = 1_000
+_MONEY_A_SECOND = 0.001  # what waiting is worth, in the unit of the prices
+
+
+class Price(Closed):
+    """What it takes to ask a candidate: money, seconds, and the money that its prompt cache would save if it goes on."""
+
+    money: float
+    seconds: float = 0.0
+    cached_money: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in self.__struct_fields__:
+            require_finite(f"$.{name}", getattr(self, name), at_least=0.0)
+
+
+class _Costs(NamedTuple):
+    prices: Mapping[str, Price]
+    running: str | None
+    money_a_second: float
+
+    def of(self, agent: str) -> float:
+        """Money and time; whoever does not run already must read the whole prompt afresh."""
+        price = self.prices.get(agent)
+        if price is None:
+            raise InvalidInput("prices", expected=f"a price for {agent!r}", got="none")
+        runs = None if self.running is None or self.running == agent else self.prices.get(self.running)
+        lost = 0.0 if runs is None else runs.cached_money
+        cost = price.money + lost + price.seconds * self.money_a_second
+        if cost <= 0.0:
+            raise InvalidInput(f"prices.{agent}", expected="something above 0", got=repr(price))
+        return cost
+
+
+class _Ready(NamedTuple):
+    """What a choice among the same candidates needs until something is learned."""
+
+    scored: tuple[Scored, ...]  # as if chance had no part
+    drawn: tuple[tuple[int, tuple[str, float, float, float, float]], ...]  # the fields of those whom chance may move
+    expected: float  # of the one whom one would take without exploring
+
+
+class Router:
+    """Chooses by beliefs, and adds to them."""
+
+    def __init__(
+        self,
+        beliefs: Beliefs | None = None,
+        *,
+        mode: str | Mode | None = None,  # lcb with a local agent, thompson without
+        skills: Iterable[str] = (),  # beyond those of the catalogue
+        chance: Chance | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> None:
+        if mode is not None:
+            mode_of(mode)
+        names = (skills,) if isinstance(skills, str) else tuple(skills)
+        for name in names:
+            require_skill_name(name)
+        self.beliefs = Beliefs(open_store(":memory:"), clock=clock) if beliefs is None else beliefs
+        self.skills = CATALOGUE.union(names)
+        self._mode = mode
+        self._chance = random.Random() if chance is None else chance  # noqa: S311
+        self._clock = clock
+        self._entropy = entropy
+        self._own_store: Store | None = None
+        self._pending: dict[str, Decision] = {}
+        self._resting: dict[str, datetime] = {}
+        self._ready: dict[tuple[object, ...], _Ready] = {}
+        self._ready_at = -1
+        self._checked_before: set[tuple[str, ...]] = set()
+        self._settings: dict[object, Setting] = {}
+
+    @classmethod
+    def open(
+        cls,
+        url: str | os.PathLike[str] | Store = ":memory:",
+        scope: str = DEFAULT_SCOPE,
+        *,
+        config: DelegationConfig | None = None,
+        mode: str | Mode | None = None,
+        skills: Iterable[str] = (),
+        chance: Chance | None = None,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        entropy: Callable[[int], bytes] = os.urandom,
+    ) -> Self:
+        """A router on the beliefs of a store."""
+        store = url if isinstance(url, Store) else open_store(os.fspath(url))
+        beliefs = Beliefs(store, scope, clock=clock, config=config)
+        router = cls(beliefs, mode=mode, skills=skills, chance=chance, clock=clock, entropy=entropy)
+        router._own_store = None if store is url else store
+        return router
+
+    # -- choosing
+
+    def choose(
+        self,
+        candidates: Sequence[str],
+        skill: str = MODEL_CALL,
+        bucket: Bucket | Mapping[str, str] | Sequence[Message] | str | None = None,
+        *,
+        messages: Sequence[Message] | None = None,
+        local: str | None = None,  # who does it unless a candidate is better by the margin
+        mode: str | Mode | None = None,
+        prices: Mapping[str, Price] | None = None,
+        running: str | None = None,  # who has the session's prompt in its cache
+        money_a_second: float = _MONEY_A_SECOND,
+    ) -> Decision:
+        """Pick one of the candidates for a task: of a skill, in a bucket that is given, divided by axes, or read off messages."""
+        agents = self._checked(candidates, local)
+        where = self._setting(skill, bucket, messages)
+        costs = _Costs(prices or {}, running, money_a_second)
+        return self._decide(agents, where, mode or self._mode or ("thompson" if local is None else "lcb"), costs, local)
+
+    def choose_router_target(
+        self, decision: Decision, error: object, candidates: Sequence[str] | None = None
+    ) -> Decision | None:
+        """Count an error for what it is, and pick whom to ask instead: never one that failed; None if nobody would help."""
+        trouble = read_trouble(error)
+        verdict, excused = (0.0, None) if trouble.blames_agent else (None, trouble.why)
+        self.beliefs.observe(decision, verdict, excused=excused)
+        self._pending.pop(decision.id, None)
+        now = self._clock()
+        if trouble.rest_seconds:
+            self._resting[decision.choice] = now + timedelta(seconds=trouble.rest_seconds)
+        if not trouble.helps_elsewhere:
+            return None
+        failed = (*decision.failed, decision.choice)
+        known = (
+            (*(each.agent for each in decision.candidates), *decision.left_out) if candidates is None else candidates
+        )
+        left = left_after(failed, known)
+        if not left:
+            return None
+        awake = [name for name in left if self._resting.get(name, now) <= now]
+        agents = nearest(awake or left, decision.choice, trouble)
+        mode = self._mode or "thompson"
+        return self._decide(tuple(agents), decision.setting, mode, _Costs({}, None, 0.0), None, failed, left)
+
+    def _decide(  # noqa: PLR0917
+        self,
+        agents: tuple[str, ...],
+        where: Setting,
+        mode: str | Mode,
+        costs: _Costs,
+        local: str | None,
+        failed: tuple[str, ...] = (),
+        named: Sequence[str] = (),
+    ) -> Decision:
+        now = self._clock()
+        self.beliefs.refresh()
+        config = self.beliefs.config
+        chosen_mode = mode_of(mode)
+        awake = self._awake(agents, now)
+        ready = self._readied(awake, where, chosen_mode, costs, now)
+        scored = list(ready.scored)
+        if config.enabled:
+            gauss = self._chance.gauss
+            for at, fields in ready.drawn:
+                scored[at] = Scored(*fields, gauss(fields[3], fields[4]))
+            choice = _best(scored, local, config.delta)
+        else:
+            choice = awake[0] if local is None else local
+        left_out = (
+            () if awake is agents and not named else tuple(name for name in (named or agents) if name not in awake)
+        )
+        resting = self._resting.get(choice)
+        decision = Decision(
+            uuid7(now, self._entropy),
+            Instant.of(now),
+            where.skill,
+            where.bucket,
+            chosen_mode.name if config.enabled else DISABLED,
+            choice,
+            tuple(scored),
+            config.enabled and local is None and _mean_of(choice, scored) < ready.expected,
+            local,
+            0.0 if local is None else config.delta,
+            self.beliefs.version,
+            failed,
+            (resting - now).total_seconds() if resting is not None and resting > now else 0.0,
+            left_out,
+        )
+        self._pending[decision.id] = decision
+        if len(self._pending) > _MOST_PENDING:
+            self.flush()
+        return decision
+
+    def _readied(self, agents: tuple[str, ...], where: Setting, mode: Mode, costs: _Costs, now: datetime) -> _Ready:
+        """Estimates and aims; made anew only when something was learned."""
+        if self._ready_at != self.beliefs.version:
+            self._ready.clear()
+            self._ready_at = self.beliefs.version
+        key = (agents, where, id(mode), *((tuple(costs.prices.items()), *costs[1:]) if costs.prices else ()))
+        ready = self._ready.get(key)
+        if ready is None:
+            view = Outlook(self.beliefs, where, now=now, cost=costs.of)
+            aims = [mode.aim(agent, view) for agent in agents]
+            scored = tuple(
+                Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
+            )
+            expected = max(each.mean for each in scored)
+            drawn = tuple((at, _FIELDS(scored[at])) for at in contenders(aims))
+            ready = self._ready[key] = _Ready(scored, drawn, expected)
+        return ready
+
+    def _awake(self, agents: tuple[str, ...], now: datetime) -> tuple[str, ...]:
+        """Those that did not ask for rest; if all did, the one that is back first."""
+        if not self._resting:
+            return agents
+        self._resting = {name: until for name, until in self._resting.items() if until > now}
+        awake = tuple(name for name in agents if name not in self._resting)
+        return awake or (min(agents, key=lambda name: self._resting[name]),)
+
+    def _checked(self, candidates: Sequence[str], local: str | None) -> tuple[str, ...]:
+        """The names of the candidates, each once, and the local agent among them."""
+        if isinstance(candidates, str) or not isinstance(candidates, Sequence) or not (candidates or local):
+            raise InvalidInput("candidates", expected="at least one name", got=f"{candidates!r:.60}")
+        given = tuple(candidates if local is None else (*candidates, local))
+        try:
+            if given in self._checked_before:
+                return given
+        except TypeError:  # a name that cannot even be looked up
+            pass
+        for agent in given:
+            require_name("candidates", agent)
+        agents = tuple(dict.fromkeys(given))
+        if len(self._checked_before) >= _MOST_SETTINGS:
+            self._checked_before.clear()
+        self._checked_before.add(agents)
+        return agents
+
+    def _setting(self, skill: str, bucket: object, messages: Sequence[Message] | None) -> Setting:
+        if messages is not None and bucket is not None:
+            raise InvalidInput("bucket", expected="a bucket or messages", got="both")
+        given = messages if messages is not None else bucket
+        if isinstance(given, list | tuple):
+            if not all(isinstance(each, Message) for each in given):
+                raise InvalidInput("messages", expected="messages", got=f"{given!r:.60}")
+            given = bucket_for_messages(given)
+        key = (skill, tuple(given.items()) if isinstance(given, dict) else given)
+        try:
+            where = self._settings.get(key)
+        except TypeError:  # what cannot be looked up is looked at
+            return setting(skill, given, self.skills)  # type: ignore[arg-type]
+        if where is None:
+            where = setting(skill, given, self.skills)  # type: ignore[arg-type]  # it refuses what is none of its types
+            self._settings = {**self._settings, key: where} if len(self._settings) < _MOST_SETTINGS else {key: where}
+        return where
+
+    # -- learning
+
+    def observe(self, decision: Decision | str, outcome: object, *, retries: int = 0) -> bool:
+        """Count what came of a decision: true or false, a grade, an exception, or the results of tool calls; each retry failed.
+
+        A decision may be named by its id, later and elsewhere, once it was written. The same outcome twice counts once, and
+        the answer says whether it was new.
+        """
+        require_whole("retries", retries)
+        value, excused = read_verdict(outcome)
+        known = self._known(decision)
+        counted = self.beliefs.observe(known, value, retries=retries, excused=excused)
+        self._pending.pop(known.id, None)
+        return counted
+
+    def flush(self) -> None:
+        """Write down the decisions whose outcome is still to come, so that others can observe them."""
+        self.beliefs.keep(list(self._pending.values()))
+        self._pending.clear()
+
+    def close(self) -> None:
+        """Write down what is left, and let go of a store that was opened here."""
+        self.flush()
+        if self._own_store is not None:
+            self._own_store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _known(self, decision: Decision | str) -> Decision:
+        if isinstance(decision, Decision):
+            return decision
+        known = self._pending.get(decision) if isinstance(decision, str) else None
+        if known is None and isinstance(decision, str):
+            known = self.beliefs.decision(decision)
+        if known is None:
+            raise InvalidInput("decision", expected="a decision, or the id of one that was written", got=repr(decision))
+        return known
+
+
+_FIELDS = attrgetter("agent", "mean", "deviation", "centre", "spread")
+
+
+def _best(scored: Sequence[Scored], local: str | None, margin: float) -> str:
+    """The best score, the earlier on a tie; a local agent keeps the work unless it is beaten by more than the margin."""
+    best = max(scored, key=_SCORE)
+    if local is None:
+        return best.agent
+    own = next((each.score for each in scored if each.agent == local), None)
+    if own is None:  # it rests
+        return best.agent
+    best = max((each for each in scored if each.agent != local), key=_SCORE, default=best)
+    return best.agent if best.score > own + margin else local
+
+
+def _mean_of(agent: str, scored: Sequence[Scored]) -> float:
+    return next(each.mean for each in scored if each.agent == agent)
+
+
+_SCORE = attrgetter("score")

@@ -1,0 +1,56 @@
+"""Sidecars in SQLite: documents by name and key, each with the number of the change that left it so."""
+
+import sqlite3
+from collections.abc import Sequence
+
+from pageturn.errors import StoreError
+from pageturn.stores.contract import Change, Sidecar, SidecarDocument, Slot
+
+SCHEMA = """
+CREATE TABLE sidecars (
+    name TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (name, key)
+) WITHOUT ROWID;
+CREATE INDEX sidecars_by_version ON sidecars (version);
+CREATE INDEX sidecars_by_name ON sidecars (name, version);
+"""
+
+
+def names(db: sqlite3.Connection) -> list[str]:
+    """The names of all sidecars."""
+    return [name for (name,) in db.execute("SELECT DISTINCT name FROM sidecars ORDER BY name")]
+
+
+def changed(db: sqlite3.Connection, name: str, after: int) -> Sidecar:
+    """The documents that were changed after that change, in the order of their changes."""
+    rows = db.execute(
+        "SELECT key, version, body FROM sidecars WHERE name = ? AND version > ? ORDER BY version, key", (name, after)
+    ).fetchall()
+    documents = {key: SidecarDocument(number, _sound(key, body)) for key, number, body in rows}
+    return Sidecar(max((each.version for each in documents.values()), default=after), documents)
+
+
+def document(db: sqlite3.Connection, slot: Slot) -> bytes | None:
+    """One document, or None."""
+    found = db.execute("SELECT body FROM sidecars WHERE name = ? AND key = ?", slot).fetchone()
+    return _sound(slot.key, found[0]) if found else None
+
+
+def version(db: sqlite3.Connection) -> int:
+    """The number of the last change of any sidecar."""
+    last: int = db.execute("SELECT coalesce(max(version), 0) FROM sidecars").fetchone()[0]
+    return last
+
+
+def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
+    """Keep what `change` makes of documents, within the transaction that is open; the number of this change."""
+    kept = change({slot: document(db, slot) for slot in slots})
+    number = version(db) + bool(kept)
+    rows = [(*slot, number, body) for slot, body in kept.items()]
+    db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?)", rows)
+    return number
+
+
+def _sound(key: str, body: object) -> bytes:
+    if not isinstance(body, bytes):
+        raise StoreError(f"document {key!r} was changed by another program")
+    return body

@@ -1,0 +1,326 @@
+"""The router: chooses, says why, learns from what comes of it, and asks somebody else when it must."""
+
+import math
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+from pageturn.delegation.modes import MODES
+from pageturn.lab.routing import OURS, Problem, choices
+from pageturn.stores import MemoryStore
+from tests.test_failover import ApiError
+
+NOW = datetime(2026, 4, 20, 12, tzinfo=UTC)
+AGENTS = ("a/one", "a/two", "b/one")
+EASY = pt.Bucket(pt.Difficulty.EASY, pt.Dependency.ISOLATED, pt.ToolUse.NO)
+
+
+class Clock:
+    def __init__(self):
+        self.now = NOW
+
+    def __call__(self):
+        return self.now
+
+
+def router(store=None, seed=1, **options):
+    return pt.Router.open(
+        store or MemoryStore(), chance=random.Random(seed), clock=options.pop("clock", Clock()), **options
+    )
+
+
+def taught(records, **options):
+    """A router to which agents are known by (successes, failures)."""
+    made = router(**options)
+    for agent, (successes, failures) in records.items():
+        for outcome in [True] * successes + [False] * failures:
+            made.beliefs.update(agent, "model_call", EASY, outcome)
+    return made
+
+
+# -- choosing
+
+
+def test_a_decision_says_what_it_rests_on():
+    decision = taught({"good": (30, 3), "bad": (3, 30)}).choose(["bad", "good"], "model_call", EASY)
+    assert (decision.choice, decision.mode, decision.local, decision.explored) == ("good", "thompson", None, False)
+    assert decision.ranking == ("good", "bad")
+    assert decision.scores["good"] > decision.scores["bad"]
+    low, high = decision.intervals["good"]
+    assert 0.6 < low < 30 / 33 < high < 1.0
+    assert decision.probabilities == pytest.approx({"bad": 0.0, "good": 1.0}, abs=1e-6)
+    assert decision.why.startswith("good scores 0.")
+    assert "by thompson, bad 0." in decision.why
+
+
+def test_the_same_chance_gives_the_same_choices():
+    def chosen():
+        made = router(seed=5)
+        return [made.choose(AGENTS).choice for _ in range(20)]
+
+    assert chosen() == chosen()
+    assert len(set(chosen())) == 3
+
+
+def test_exploring_is_to_choose_one_that_is_not_expected_to_be_the_best():
+    made = taught({"known": (6, 4), "a": (5, 5)})
+    decisions = [made.choose(["known", "a", "new"], "model_call", EASY) for _ in range(30)]
+    for decision in decisions:
+        expected = {each.agent: each.mean for each in decision.candidates}
+        assert decision.explored == (expected[decision.choice] < max(expected.values()))
+        assert ("explored" in decision.why) == decision.explored
+    assert any(decision.explored for decision in decisions)
+    assert not router().choose(AGENTS).explored
+
+
+def test_messages_say_which_bucket_it_is():
+    call = pt.ToolCall(id="c", name="bash", arguments='{"path": "src/a.py"}')
+    messages = [pt.assistant(call), pt.tool_result(call, "error: Traceback, it failed")]
+    for given_messages in ({"bucket": messages}, {"messages": messages}):
+        decision = router().choose(AGENTS, "model_call", **given_messages)
+        assert decision.bucket == pt.Bucket(pt.Difficulty.HARD, pt.Dependency.CHAINED, pt.ToolUse.YES)
+    with pytest.raises(pt.InvalidInput, match="bucket: expected a bucket or messages, got both"):
+        router().choose(AGENTS, "model_call", EASY, messages=messages)
+
+
+def test_a_provider_that_fails_at_hard_work_keeps_the_easy_and_a_newcomer_is_tried():
+    made = router(seed=3)
+    chance = random.Random(4)
+    rates = {
+        "a/one": {"easy": 0.9, "hard": 0.1},
+        "b/one": {"easy": 0.5, "hard": 0.7},
+        "new": {"easy": 0.4, "hard": 0.4},
+    }
+    chosen = {"easy": [], "hard": []}
+    for at in range(300):
+        kind = chance.choice(["easy", "hard"])
+        decision = made.choose(["a/one", "b/one"] if at < 50 else list(rates), "model_call", {"difficulty": kind})
+        chosen[kind].append(decision.choice)
+        made.observe(decision, chance.random() < rates[decision.choice][kind])
+    assert chosen["easy"][-50:].count("a/one") > 40
+    assert chosen["hard"][-50:].count("b/one") > 40
+    assert "new" in chosen["easy"] + chosen["hard"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_every_mode_finds_the_good_one_when_it_is_known(mode):
+    made = taught({"good": (30, 3), "bad": (3, 30)}, mode=mode)
+    prices = {"good": pt.Price(money=1.0), "bad": pt.Price(money=1.0)}
+    assert made.choose(["bad", "good"], "model_call", EASY, prices=prices).choice == "good"
+
+
+def test_the_seed_starves_what_it_has_not_seen_and_ours_try_it():
+    hopeless = {"hopeless": (0, 100)}
+    assert taught(hopeless, mode="seed").choose(["new", "hopeless"], "model_call", EASY).choice == "hopeless"
+    for mode in ("lcb", "mean", "ucb", "thompson"):
+        assert taught(hopeless, mode=mode).choose(["hopeless", "new"], "model_call", EASY).choice == "new"
+
+
+def test_disabled_means_the_callers_order_and_outcomes_count_all_the_same():
+    made = taught({"good": (30, 3), "bad": (3, 30)}, config=pt.DelegationConfig(enabled=False))
+    decision = made.choose(["bad", "good"], "model_call", EASY)
+    assert (decision.choice, decision.mode) == ("bad", "disabled")
+    assert decision.why == "bad: delegation is disabled, so the caller's order holds"
+    made.observe(decision, False)
+    assert made.beliefs.state.beliefs["bad|model_call|easy|isolated|no"].n == 34
+    assert made.choose(["bad"], "model_call", EASY, local="good").choice == "good"
+
+
+# -- a local agent
+
+
+def test_a_local_agent_keeps_the_work_within_the_margin():
+    made = taught({"local": (20, 20), "peer": (22, 20)})
+    decision = made.choose(["peer"], "model_call", EASY, local="local")
+    assert (decision.choice, decision.mode, decision.margin) == ("local", "lcb", 0.05)
+    assert "not more than" in decision.why
+    assert decision.probabilities == {"peer": 0.0, "local": 1.0}
+
+
+def test_a_peer_beyond_the_margin_gets_it():
+    decision = taught({"local": (20, 20), "peer": (30, 20)}).choose(["peer"], "model_call", EASY, local="local")
+    assert decision.choice == "peer"
+    assert "beaten by more than the margin" in decision.why
+
+
+def test_the_margin_is_strict():
+    records = {"local": (5, 5), "peer": (10, 2)}
+    scores = taught(records).choose(["peer"], "model_call", EASY, local="local").scores
+    exact = pt.DelegationConfig(delta=scores["peer"] - scores["local"], enabled=True)
+    assert taught(records, config=exact).choose(["peer"], "model_call", EASY, local="local").choice == "local"
+
+
+# -- cost
+
+
+def test_cost_weighs_success_against_money_and_time():
+    made = taught({"dear": (95, 5), "cheap": (80, 20)}, mode="cost")
+    prices = {"dear": pt.Price(money=10.0), "cheap": pt.Price(money=1.0)}
+    assert made.choose(["dear", "cheap"], "model_call", EASY, prices=prices).choice == "cheap"
+    slow = {"dear": pt.Price(money=1.0), "cheap": pt.Price(money=1.0, seconds=600.0)}
+    assert made.choose(["dear", "cheap"], "model_call", EASY, prices=slow, money_a_second=0.01).choice == "dear"
+
+
+def test_a_session_that_runs_is_not_torn_from_its_cache_for_little():
+    made = taught({"here": (80, 20), "there": (85, 15)}, mode="cost")
+    prices = {"here": pt.Price(money=1.0, cached_money=5.0), "there": pt.Price(money=1.0)}
+    assert made.choose(["here", "there"], "model_call", EASY, prices=prices).choice == "there"
+    assert made.choose(["here", "there"], "model_call", EASY, prices=prices, running="here").choice == "here"
+
+
+def test_prices_are_needed_and_checked():
+    with pytest.raises(pt.InvalidInput, match="prices: expected a price for 'a/one'"):
+        router(mode="cost").choose(AGENTS)
+    with pytest.raises(pt.InvalidInput, match="expected something above 0"):
+        router(mode="cost").choose(["x"], prices={"x": pt.Price(money=0.0)})
+    with pytest.raises(pt.InvalidInput, match=r"\$\.money"):
+        pt.Price(money=math.nan)
+
+
+# -- learning
+
+
+def test_an_outcome_counts_once_however_often_it_is_told():
+    made = router()
+    decision = made.choose(AGENTS)
+    assert made.observe(decision, True) is True
+    assert made.observe(decision, True) is False
+    assert made.observe(decision.id, True) is False
+    with pytest.raises(pt.InvalidInput, match=r"outcome: expected 1 with 0 retries, as was recorded before, got 0\.0"):
+        made.observe(decision, False)
+    assert [posterior.n for posterior in made.beliefs.state.beliefs.values()] == [1]
+
+
+def test_an_outcome_may_come_later_and_elsewhere():
+    store = MemoryStore()
+    first = router(store)
+    decision = first.choose(AGENTS)
+    with pytest.raises(pt.InvalidInput, match="the id of one that was written"):
+        router(store).observe(decision.id, True)
+    first.flush()
+    assert router(store).observe(decision.id, 0.5) is True
+    assert first.observe(decision, 0.5) is False
+    (posterior,) = first.beliefs.state.beliefs.values()
+    assert (posterior.alpha, posterior.beta, posterior.n) == (1.5, 1.5, 1)
+
+
+def test_decisions_that_nobody_observes_are_written_before_they_are_many():
+    store = MemoryStore()
+    made = router(store)
+    ids = {made.choose(AGENTS).id for _ in range(300)}
+    assert 250 < len({entry.decision.id for _, entry in made.beliefs.log()} & ids) < 300
+    made.flush()
+    assert {entry.decision.id for _, entry in made.beliefs.log()} == ids
+
+
+def test_closing_writes_what_is_left_and_lets_go(tmp_path):
+    path = tmp_path / "agent.db"
+    with pt.Router.open(path) as made:
+        decision = made.choose(AGENTS)
+    with pytest.raises(pt.StoreError, match="the store is closed"):
+        made.choose(AGENTS)
+    with pt.Router.open(path) as made:
+        assert made.observe(decision.id, True)
+    store = MemoryStore()
+    pt.Router.open(store).close()
+    assert store.sessions() == []
+
+
+def test_each_retry_is_a_failure():
+    made = router()
+    made.observe(made.choose(["a"]), True, retries=2)
+    (posterior,) = made.beliefs.state.beliefs.values()
+    assert (posterior.alpha, posterior.beta, posterior.n) == (2.0, 3.0, 3)
+    for bad in (-1, 1.5, True):
+        with pytest.raises(pt.InvalidInput, match="retries"):
+            made.observe(made.choose(["a"]), True, retries=bad)
+
+
+def test_what_is_excused_is_logged_and_does_not_count():
+    made = router()
+    made.observe(made.choose(["a"]), ApiError("bad request", 400))
+    ((_, entry),) = made.beliefs.log()
+    assert (entry.verdict, entry.excused) == (None, "the request was not valid (400)")
+    assert made.beliefs.state.beliefs == {}
+
+
+@pytest.mark.parametrize("outcome", ["good", None, math.nan, 1.5])
+def test_what_is_no_outcome_changes_nothing(outcome):
+    made = router()
+    with pytest.raises(pt.InvalidInput, match="outcome"):
+        made.observe(made.choose(["a"]), outcome)
+    assert made.beliefs.state.beliefs == {}
+    assert list(made.beliefs.log()) == []
+
+
+# -- failover
+
+
+def test_failover_asks_siblings_first_and_never_the_failed_again():
+    made = router(config=pt.DelegationConfig(enabled=False))
+    first = made.choose(["a/one", "b/one", "a/two"])
+    second = made.choose_router_target(first, TimeoutError())
+    third = made.choose_router_target(second, TimeoutError())
+    assert [each.choice for each in (first, second, third)] == ["a/one", "a/two", "b/one"]
+    assert third.failed == ("a/one", "a/two")
+    assert made.choose_router_target(third, TimeoutError()) is None
+    assert {key.split("|")[0]: p.beta for key, p in made.beliefs.state.beliefs.items()} == dict.fromkeys(AGENTS, 2.0)
+
+
+def test_a_request_that_nobody_could_serve_is_not_sent_on():
+    made = router()
+    decision = made.choose(AGENTS)
+    assert made.choose_router_target(decision, ApiError("bad request", 400)) is None
+    assert made.beliefs.state.beliefs == {}
+
+
+def test_who_asked_for_rest_is_left_alone_for_so_long():
+    clock = Clock()
+    made = router(config=pt.DelegationConfig(enabled=False), clock=clock)
+    first = made.choose(["a/one", "b/one"])
+    assert made.choose_router_target(first, ApiError("busy", 429, {"retry-after": "30"})).choice == "b/one"
+    assert made.choose(["a/one", "b/one"]).choice == "b/one"
+    alone = made.choose(["a/one"])
+    assert (alone.choice, alone.wait_seconds) == ("a/one", 30.0)
+    clock.now += timedelta(seconds=31)
+    again = made.choose(["a/one", "b/one"])
+    assert (again.choice, again.wait_seconds) == ("a/one", 0.0)
+
+
+# -- bad input
+
+
+@pytest.mark.parametrize("candidates", [[], "a", None, ["a|b"], [""], [3], ["a", None], {"a": 1}])
+def test_candidates_that_are_none_are_refused(candidates):
+    with pytest.raises(pt.InvalidInput, match="candidates: expected"):
+        router().choose(candidates)
+
+
+def test_skills_are_checked_and_can_be_added():
+    with pytest.raises(pt.InvalidInput, match="skill: expected one of autochat_persona"):
+        router().choose(AGENTS, "review")
+    assert router(skills=["review"]).choose(AGENTS, "review").skill == "review"
+    with pytest.raises(pt.InvalidInput, match="skills: expected names in snake_case"):
+        router(skills=["No|Way"])
+    with pytest.raises(pt.InvalidInput, match="mode: expected one of"):
+        router(mode="best")
+
+
+# -- what the benchmarks measure is what the router does
+
+
+@given(st.lists(st.tuples(st.sampled_from("xyz"), st.tuples(*[st.booleans()] * 3)), max_size=25), st.integers(0, 9))
+def test_the_lab_chooses_as_the_router_does(tasks, seed):
+    given_problem = Problem(AGENTS, [bucket for bucket, _ in tasks], [tuple(map(float, row)) for _, row in tasks])
+    for mode in ("lcb", "mean", "ucb"):
+        made = router(seed=seed, mode=mode)
+        chosen = []
+        for bucket, row in tasks:
+            decision = made.choose(AGENTS, "model_call", bucket)
+            chosen.append(AGENTS.index(decision.choice))
+            made.observe(decision, row[chosen[-1]])
+        assert chosen == list(choices(OURS[mode](AGENTS, random.Random(seed)), given_problem)), mode
