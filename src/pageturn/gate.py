@@ -15,7 +15,7 @@ from pageturn.messages import Message
 _SPAN = 48  # characters; shorter ones repeat in any list
 _LOOKED_AT = 100_000  # characters of a text that are searched for loops
 _MOST_REPEATED = 1 / 3  # of the spans
-_MOST_INVENTED = 1 / 10  # of the names
+_MOST_INVENTED = 1 / 4  # of the names; real ones, which spell paths out, have up to a sixth
 _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # by itself; in a name it tells one thing from another
 _HANDLE_LIKE = re.compile(r"\bp\d+\\?-[a-z2-7]{4}\b")
 _COMMAND = re.compile(

@@ -8,6 +8,7 @@ from pageturn.relevance import RelevanceMeta
 from tests.derivation.checks import check_all
 from tests.derivation.test_turns import work
 from tests.sessions import open_session, reopened
+from tests.summaries.scripted import GOOD
 
 FULL = pt.ResidencyLevel.FULL
 
@@ -123,7 +124,7 @@ def test_prepared_summaries_fill_the_gaps_where_they_were():
     state = session._journal.state
     for first, last, text in ((0, 1, "short"), (0, 3, "longest"), (2, 5, "behind")):
         evidence = (state.caller(pages[first]).handle, pages[last].handle)
-        value = f"The {text} summary of the pages. " * 12
+        value = f"The {text} summary of the pages. {GOOD}"
         assert isinstance(
             session.write_back(pt.Proposal(field="summary", value=value, evidence=evidence)), pt.Committed
         )

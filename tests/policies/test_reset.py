@@ -5,6 +5,7 @@ from itertools import pairwise
 import pageturn as pt
 from tests.derivation.test_turns import words, work
 from tests.sessions import open_session
+from tests.summaries.scripted import GOOD
 
 TASK = "Find out why src/part_3.py is slow."
 
@@ -79,7 +80,7 @@ def test_a_summary_is_of_pages_and_never_of_a_summary():
             pages = session.resolve_range(wish.handle)
             assert not any("summed up" in page.text for page in pages)
             covered.append(len(pages))
-            text = f"Files of a run that ends at {number} were read. " * 12
+            text = f"Files of a run that ends at {number} were read. {GOOD}"
             evidence = tuple(wish.handle.split(".."))
             assert isinstance(
                 session.write_back(pt.Proposal(field="summary", value=text, evidence=evidence)), pt.Committed
