@@ -77,6 +77,7 @@ class SessionState(msgspec.Struct):
     is_cold: bool = False  # the cache was gone before the coming turn
     seen: int = 0  # the last page that a model was shown
     shown: e.Shown | None = None  # what it was shown last
+    overtaken: list[int] = []  # the last page of each context since the last fold whose answer something came before
     fetched: dict[int, int] = {}  # how often a page had to be fetched again
     fetched_since_fold: set[int] = set()
     calibrations: dict[str, Calibration] = {}  # by model
@@ -223,6 +224,8 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
         return
     state.seen = entry.shown.upto
     state.shown = entry.shown
+    if state.pages[state.after(entry.shown.upto)].seq < entry.page:
+        state.overtaken.append(entry.shown.upto)
     _learn(state, entry.shown, entry.usage)
     if entry.shown.fold is not None:
         _fold(state, entry.shown.fold)
@@ -247,6 +250,7 @@ def _fold(state: SessionState, fold: e.Fold) -> None:
     state.folded = fold.upto
     state.folds.append(state.turn)
     state.fetched_since_fold.clear()
+    state.overtaken.clear()
     state.changes_folded = state.changes
     state.forms_folded = fold.forms
 

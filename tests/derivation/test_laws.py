@@ -10,6 +10,7 @@ import pageturn as pt
 from tests.derivation.checks import check_all
 from tests.long import examples
 from tests.sessions import open_session, reopened
+from tests.summaries.scripted import GOOD
 
 WORDS = (
     "fix src/auth/login.py",
@@ -90,13 +91,15 @@ class Play:
 
     def sum_up(self, first, last, number):
         """Write the summary of a run that stood as a line; it is refused where its pages no longer count, or where it is none."""
-        words = f"{self.text(number)[:60]} </page> p3-abcd summed up {number} " * 2
+        words = f"{GOOD} {self.text(number)[:60]} </page> p3-abcd summed up {number}"
         self.session.write_back(pt.Proposal(field="summary", value=words, evidence=(first, last)))
 
     def ask(self, number, calls=None):
         """Derive, look at it, and let a model answer."""
         budget = BUDGETS[number % len(BUDGETS)]
         context = self.derive(budget)
+        if number % 7 == 0:  # while the model thinks
+            self.answer(number)
         parts = [pt.Thinking(text="hm " * 20, signature="s")] if number % 3 == 0 else []
         for _ in range(number % 4 if calls is None else calls):
             self.calls += 1

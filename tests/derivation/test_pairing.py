@@ -3,7 +3,7 @@
 import pageturn as pt
 from pageturn.derivation.pairing import PENDING
 from tests.derivation.checks import check_pairs
-from tests.sessions import call, open_session
+from tests.sessions import call, open_session, reopened
 
 
 def shown(session):
@@ -93,3 +93,30 @@ def test_a_dead_call_does_not_stop_folding_and_is_given_up_after_32_turns():
     assert session._journal.state.folds
     assert all(each.level is pt.ResidencyLevel.FULL for each in levels[:25])
     assert levels[-1].level < pt.ResidencyLevel.FULL or levels[-1].line
+
+
+def test_a_result_that_comes_while_the_model_answers_leaves_what_was_sent_as_it_is():
+    session = open_session()
+    session.append(pt.user("go"), pt.assistant("wait", call(1)))
+    sent = session.derive()
+    session.append(pt.tool_result("c1", "at last"))
+    session.append(pt.assistant("I do not know yet"))
+    for each in (session, reopened(session)):
+        context = each.derive()
+        assert context.fold is None
+        assert context.messages[: len(sent.messages)] == sent.messages
+        assert [message.text for message in context.messages[-2:]] == [
+            f"<page>\n{session.pages()[2].handle} result that came late:\nat last\n</page>",
+            "I do not know yet",
+        ]
+
+
+def test_a_result_that_comes_before_a_call_is_made_again_stands_in_its_place():
+    session = open_session()
+    session.append(pt.user("go"), pt.assistant("wait", call(1)))
+    session.derive()  # this call failed
+    session.append(pt.tool_result("c1", "at last"))
+    sent = session.derive()
+    session.append(pt.assistant("now I know"))
+    assert sent.messages[-1].tool_results[0].content == "at last"
+    assert session.derive().messages[:-1] == sent.messages

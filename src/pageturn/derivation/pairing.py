@@ -27,7 +27,7 @@ class Pairing:
     def add(self, message: Message, tokens: int, handle: str) -> None:
         """Take one more message; `handle` is the name of its page."""
         if message.role is Role.ASSISTANT:
-            self._give_up()
+            self.close()
         if message.tool_results:
             self._add_results(message, tokens, handle)
         else:
@@ -39,6 +39,14 @@ class Pairing:
     def add_note(self, message: Message, tokens: int) -> None:
         """Take a note, which answers nothing and asks for nothing, whatever its role."""
         self._place(message, tokens)
+
+    def close(self) -> None:
+        """The model was called with what there is: a call that was open then stays pending."""
+        for call in self._waiting:
+            answer = pending(call)
+            self._append(answer, self._count(answer))
+        self._waiting.clear()
+        self._release()
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -89,13 +97,6 @@ class Pairing:
     def _append(self, message: Message, tokens: int) -> None:
         self._messages.append(message)
         self._tokens += tokens
-
-    def _give_up(self) -> None:
-        for call in self._waiting:
-            answer = pending(call)
-            self._append(answer, self._count(answer))
-        self._waiting.clear()
-        self._release()
 
     def _release(self) -> None:
         for message, tokens in self._held:

@@ -70,6 +70,7 @@ class WorkingSet:
         self._stood = 0  # how many of the notes that were sent stand here
         self._tail = Pairing(self._count)
         self._taken = 0  # how many pages of the journal stand here
+        self._closed = 0  # and how many contexts that were overtaken
         self._digest = b""
         self._task: int | None = None  # the last thing that a person asked for
         self._said: int | None = None  # the last that a person said at all
@@ -196,6 +197,9 @@ class WorkingSet:
         for page in state.pages[self._taken :]:
             if self._stood < len(notes):
                 self._take_notes(page)
+            if self._closed < len(state.overtaken) and state.overtaken[self._closed] < page.seq:
+                self._tail.close()
+                self._closed += 1
             self._take(page)
         self._taken = len(state.pages)
 
@@ -203,6 +207,7 @@ class WorkingSet:
         state = self._journal.state
         self._standing = standing
         self._tail = Pairing(self._count)
+        self._closed = 0
         self._taken = state.after(state.folded)
         self._opening, self._is_opening = standing.opening, not state.folded
         notes, is_settled = state.noteboard.standing, self._is_settled()
