@@ -19,11 +19,21 @@ def best_ms(work: Callable[[], object], *, rounds: int = 7, clock: Callable[[], 
 
 
 def machine() -> str:
-    """The processor and the Python that the figures belong to."""
+    """The processor and the Python that the figures belong to, and how quick they are at the moment."""
     info = Path("/proc/cpuinfo")
     names = (
         [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
         if info.exists()
         else []
     )
-    return f"{names[0] if names else platform.processor() or platform.machine()}, Python {platform.python_version()}"
+    name = names[0] if names else platform.processor() or platform.machine()
+    loop = best_ms(_count_to_a_million, rounds=5)
+    return f"{name}, Python {platform.python_version()}, which counts to a million in {loop:.0f} ms"
+
+
+def _count_to_a_million() -> int:
+    """What an idle desktop does in some 30 ms."""
+    number = 0
+    while number < 1_000_000:
+        number += 1
+    return number
