@@ -101,7 +101,7 @@ steps = st.lists(
 )
 
 
-@settings(max_examples=examples(60, whole=1_500), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60, whole=400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps, st.booleans(), st.sampled_from(POLICIES))
 def test_every_context_with_notes_keeps_the_laws(steps, can_recall, policy):
     play = NotedPlay(policy, **({} if can_recall else {"recall": None}))
@@ -123,7 +123,7 @@ def play_long(seed, policy):
     return decisions
 
 
-@pytest.mark.parametrize("seed", range(3, examples(7, whole=60)))
+@pytest.mark.parametrize("seed", range(3, examples(7, whole=24)))
 def test_long_sessions_with_notes_keep_the_laws(seed):
     play_long(seed, POLICIES[seed % len(POLICIES)])
 
