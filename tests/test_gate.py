@@ -55,8 +55,8 @@ def test_a_name_that_nobody_said_is_invented(name):
     assert flaw_of(f"{GOOD} See {name}.", EVIDENCE) == "1 of its 1 names occur nowhere in what it stands for"
 
 
-def test_one_name_in_ten_may_be_a_slip():
-    names = [f"known_name_{number}" for number in range(9)]
+def test_one_name_in_four_may_be_missing():
+    names = [f"known_name_{number}" for number in range(3)]
     assert flaw_of(" ".join([*names, "another_name"]), " ".join(names)) is None
     assert flaw_of(" ".join([*names[1:], "another_name"]), " ".join(names)) is not None
 

@@ -197,3 +197,17 @@ def test_equal_conversation_notes_all_stay():
 def test_after_last_wins_no_prompt_key_comes_twice(notes):
     keys = [note.key for note in last_wins(notes) if note.is_prompt_injected]
     assert sorted(keys) == sorted({note.key for note in notes if note.is_prompt_injected})
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: pt.ContextMessage.system("k", None),
+        lambda: pt.ContextMessage.session(3, "text"),
+        lambda: pt.ContextMessage.conversation_user(None),
+        lambda: pt.ContextMessage.conversation_internal_system(b"text"),
+    ],
+)
+def test_a_key_or_a_content_that_is_no_text_is_refused_at_once(make):
+    with pytest.raises(pt.InvalidInput, match="expected a str"):
+        make()

@@ -12,7 +12,7 @@ from typing import Annotated, Self, TypedDict, Unpack
 
 import msgspec
 
-from pageturn.checks import require_member, require_whole
+from pageturn.checks import require_instance, require_member, require_whole
 from pageturn.messages import Message, Role, Text, Visibility
 from pageturn.wire import Closed, Open
 
@@ -71,6 +71,8 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
 
     def __post_init__(self) -> None:
         # Constructors are not checked by msgspec, and a target that is mere text would be in no band.
+        for name in ("key", "content"):
+            require_instance(f"$.{name}", getattr(self, name), str)
         for name, type_ in (("role", Role), ("visibility", Visibility), ("target", ContextMessageTarget)):
             require_member(f"$.{name}", getattr(self, name), type_)
         require_whole("$.cooldown_turns", self.cooldown_turns, below=2**32)
@@ -112,6 +114,7 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
 
     @classmethod
     def _keyed_by_content(cls, role: Role, visibility: Visibility, content: str) -> Self:
+        require_instance("$.content", content, str)
         key = f"conversation:{_digest(role, visibility, content, size=8)}"
         return cls.conversation(key, role, visibility, content)
 

@@ -149,6 +149,7 @@ class Frame(NamedTuple):
     ledger: Callable[[int, int], str | None] | None = (
         None  # what the calls of a run changed, where the policy keeps account
     )
+    merged: Callable[[tuple[IndexLine, ...]], Sequence[IndexLine]] = lambda lines: lines  # those that are alike as one
     relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page
 
     @property
@@ -189,18 +190,33 @@ def lay_out(frame: Frame, levels: Levels, told: Told = Told()) -> tuple[Placemen
 def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iterator[Placement]:
     """What stands between units that have a level of their own: summaries, the earliest and then the longest, and lines."""
     run: list[Candidate] = []
-    at = 0
+    resting: list[IndexLine] = []
+    at = reach = 0
     while at < len(gap):
         item = gap[at]
-        summary, after = _summary(frame, gap, at) if item.first >= told.summaries_from else (None, at + 1)
-        if summary is None and isinstance(item, Candidate):
-            run.append(item)
-        else:
+        may_begin = item.first >= told.summaries_from and item.first > reach  # not between a call and its late result
+        summary, after = _summary(frame, gap, at) if may_begin else (None, at + 1)
+        reach = max(reach, item.last)
+        if summary is not None or isinstance(item, Candidate):
+            yield from _side_by_side(frame, resting, told)
+            resting = []
+        if summary is not None or isinstance(item, IndexLine):
             yield from _run(frame, run, told)
             run = []
-            yield _line(frame, summary or _plain(item), told)
+        if summary is not None:
+            yield _line(frame, summary, told)
+        elif isinstance(item, Candidate):
+            run.append(item)
+        else:
+            resting.append(item.plain)
         at = after
+    yield from _side_by_side(frame, resting, told)
     yield from _run(frame, run, told)
+
+
+def _side_by_side(frame: Frame, lines: Sequence[IndexLine], told: Told) -> Iterator[Placement]:
+    """Sealed lines without their summaries: in fewer lines, where that was all that kept them apart."""
+    return (_line(frame, line, told) for line in frame.merged(tuple(lines)))
 
 
 def _summary(frame: Frame, gap: Sequence[Candidate | IndexLine], at: int) -> tuple[IndexLine | None, int]:
@@ -213,12 +229,6 @@ def _summary(frame: Frame, gap: Sequence[Candidate | IndexLine], at: int) -> tup
         if reach == summary.last:
             return summary, after
     return None, at + 1
-
-
-def _plain(line: Candidate | IndexLine) -> IndexLine:
-    """A sealed line with nothing but its counts."""
-    assert isinstance(line, IndexLine), "units without a summary are a run"
-    return line.plain
 
 
 def _line(frame: Frame, line: IndexLine, told: Told) -> Placement:

@@ -41,7 +41,7 @@ from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.settling import staged
 from pageturn.state import FaultRecord
 from pageturn.stores import Freed, SessionRow, Store, open_store
-from pageturn.summaries import Summaries, Summarizer
+from pageturn.summaries import Summaries, Summarizer, require_summarizer
 from pageturn.tasks import TaskLog, read_task_log
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.units import unanswered
@@ -121,7 +121,7 @@ class Session:
         if not isinstance(url, str | os.PathLike | Store):
             raise InvalidInput("url", expected="a URL, a path or a store", got=f"{url!r:.60}")
         if summarizer is not None:
-            require_instance("summarizer", summarizer, Summarizer)
+            require_summarizer(summarizer)
         owns_store = not isinstance(url, Store)
         store = url if isinstance(url, Store) else open_store(os.fspath(url))
         journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))

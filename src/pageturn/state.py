@@ -123,11 +123,6 @@ class SessionState(msgspec.Struct):
         """Whether a page holds the present plan."""
         return self.plan is not None and self.plan.page == page.seq and self.kind(page) is PageKind.PLAN
 
-    def admitted(self, page: int, level: ResidencyLevel, among: int) -> e.RenditionAdmitted | None:
-        """The newest form of a page for a level among the first forms that writeback admitted."""
-        ours = (each for each in self.renditions[:among] if each.first == each.last == page and each.level is level)
-        return max(ours, key=lambda each: each.txn, default=None)
-
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
         return (page for page in self.pages if page.counts)

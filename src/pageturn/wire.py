@@ -122,7 +122,7 @@ def _names_the_slot(data: bytes | str) -> bool:
 
 
 def _convert(raw: Any, info: inspect.Type, target: Any) -> Any:
-    return msgspec.convert(_gather(raw, info), target, dec_hook=_decode_custom)
+    return msgspec.convert(_gather(raw, info), target, dec_hook=_decode_custom, str_keys=True)
 
 
 def _parse(data: bytes | str) -> Any:

@@ -652,3 +652,37 @@ def test_the_task_comes_before_any_note():
     context = session.derive()
     assert task in said(context)
     assert decisions(context) == {"large": Decision.OVER_BUDGET}
+
+
+def test_what_a_context_costs_does_not_grow_with_the_notes_that_were_ever_shown():
+    session = begun()
+    session.inject(Note.suffix_system("clock", "It is late.", cooldown_turns=1))
+    for number in range(20):
+        session.inject(Note.suffix_system(f"once {number}", f"news {number}", consume_after_emit=True))
+        session.derive()
+        session.append(pt.assistant("ok"))
+    board = session._journal.state.noteboard
+    board.emitted = OnlyLookedUp(board.emitted)
+    session.inject(Note.suffix_system("once more", "news", consume_after_emit=True))
+    assert {outcome.key for outcome in session.derive().notes if outcome.band} >= {"once more"}
+
+
+class OnlyLookedUp(dict):
+    """A mapping that nobody may go through."""
+
+    def __iter__(self):
+        raise AssertionError("somebody went through all of it")
+
+    items = keys = values = __iter__
+
+
+@pytest.mark.parametrize("key", ["bell\x07", "\x1b[31mred", "\\u0007", "extra"])
+def test_a_key_may_have_any_characters_and_the_answer_to_a_fold_is_still_written(key):
+    session = begun(policy=pt.Reset(2_000))
+    session.inject(Note.session(key, "branch: main"))
+    for number in range(30):
+        session.derive()
+        session.append(pt.assistant("reading", call(number)))
+        session.append(pt.tool_result(f"c{number}", f"line {number}\n" * 60))
+    assert session._journal.state.folds
+    assert reopened(session).derive().messages == session.derive().messages

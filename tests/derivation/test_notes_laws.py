@@ -56,6 +56,8 @@ class NotedPlay(Play):
                 self.ask_with_news(number)
             case "9":
                 self.answer_an_older_context(number)
+            case "0" if self.runs:
+                self.ask_with_a_summary(number)
             case _:
                 super().step(kind, number)
 
@@ -77,6 +79,13 @@ class NotedPlay(Play):
         self.session.append(pt.assistant("done"))
         self.shown = context
 
+    def ask_with_a_summary(self, number):
+        """While the model thinks, a summary is written."""
+        context = self.derive(6_000)
+        self.sum_up(*self.runs[number % len(self.runs)], number)
+        self.session.append(pt.assistant("done"))
+        self.shown = context
+
     def derive(self, budget):
         try:
             context = self.session.derive(self.tools, budget_tokens=budget)
@@ -88,6 +97,7 @@ class NotedPlay(Play):
         again = reopened(self.session, **self.options).derive(self.tools, budget_tokens=budget)
         assert pt.to_json(list(again.messages)) == pt.to_json(list(context.messages))
         assert (again.tokens, again.fold, again.notices) == (context.tokens, context.fold, context.notices)
+        assert again.wanted == context.wanted
         assert (again.notes, again.bands, again.breakpoints) == (context.notes, context.bands, context.breakpoints)
         if self.shown is not None and context.fold is None:
             kept = self.shown.bands.history
@@ -96,7 +106,7 @@ class NotedPlay(Play):
 
 
 steps = st.lists(
-    st.tuples(st.sampled_from("uaaaaarrrcseUxptPo111123456789"), st.integers(0, 10_000)),
+    st.tuples(st.sampled_from("uaaaaarrrcseUxptPowwk1111234567890"), st.integers(0, 10_000)),
     max_size=examples(40, whole=90),
 )
 
@@ -116,7 +126,7 @@ def play_long(seed, policy):
     play = NotedPlay(policy, **({} if seed % 3 else {"recall": None}))
     decisions = set()
     for _ in range(150):
-        play.step(chance.choice("uaaaaaaarrrrrceUxptPo1111123456789"), chance.randrange(10_000))
+        play.step(chance.choice("uaaaaaaarrrrrceUxptPowwk11111234567890"), chance.randrange(10_000))
         if play.shown is not None:
             decisions.update(outcome.decision for outcome in play.shown.notes)
     assert play.session._journal.state.folds
@@ -129,4 +139,4 @@ def test_long_sessions_with_notes_keep_the_laws(seed):
 
 
 def test_these_sessions_have_everything_in_them():
-    assert play_long(1, POLICIES[0]) | play_long(2, POLICIES[0]) == set(pt.NoteDecision)
+    assert play_long(1, POLICIES[0]) | play_long(4, POLICIES[0]) == set(pt.NoteDecision)

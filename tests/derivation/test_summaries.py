@@ -141,7 +141,7 @@ def test_paged_uses_a_summary_of_a_run_that_stands_as_a_line_anyway():
     check_all(session, context, 4_000)
 
 
-@pytest.mark.parametrize("lines", [40, 8], ids=["open", "sealed"])
+@pytest.mark.parametrize("lines", [40, 8], ids=["few units", "many"])
 @pytest.mark.parametrize("gone", ["undo", "erase"])
 def test_what_is_undone_or_erased_takes_the_summary_with_it(gone, lines):
     session = begin(POLICIES["reset"])
@@ -149,7 +149,7 @@ def test_what_is_undone_or_erased_takes_the_summary_with_it(gone, lines):
     sum_up(session, wish, TEXT)
     context, _ = until_a_fold(session, number, lines)
     assert TEXT.strip() in words(context)
-    assert any(line.summary and line.sealed for line in lines_of(context)) == (lines == 8)
+    assert any(line.summary and line.sealed for line in lines_of(context))
     inside = session.resolve_range(wish.handle)[2]
     if gone == "erase":
         session.erase(inside.handle)
@@ -270,6 +270,42 @@ def test_a_summary_that_ends_between_a_call_and_its_result_is_left_out(policy):
     context, _ = until_a_fold(session, number)
     assert TEXT.strip() not in words(context)
     check_all(session, context, 4_000)
+
+
+@pytest.mark.parametrize("policy", [each for each in ALL if each.id != "incremental"])  # which keeps these pages
+def test_a_summary_that_begins_between_a_call_and_its_late_result_is_left_out(policy):
+    """A line for the call spans everything up to its result, so that pages in between would stand twice."""
+    session = begin(policy)
+    slow = pt.ToolCall(id="slow", name="build", arguments="{}")
+    session.append(pt.assistant("in the background", slow))
+    between = [session.append(pt.user(f"[log] step {number}: " + GOOD, synthetic=True)) for number in range(6)]
+    session.append(pt.tool_result(slow, "built"))
+    text = f"Several steps of the build were logged. {GOOD}"
+    proposal = pt.Proposal(field="summary", value=text, evidence=(between[1].handle, between[4].handle))
+    assert isinstance(session.write_back(proposal), pt.Committed)
+    folds = 0
+    for number in range(60):
+        context = edit(session, number)
+        check_all(session, context, 4_000)
+        folds += context.fold is not None
+    assert folds >= 2
+    assert context.explain(between[2].handle).line is not None
+
+
+def test_small_summaries_come_to_rest_too_and_no_fold_looks_behind_them_again():
+    session = begin(pt.Reset(4_000))
+    most = 0
+    for number in range(200):
+        edit(session, number, lines=8)
+        if number % 6 == 5:
+            asked = [page for page in session.pages() if page.calls][-5:-1]
+            results = [page for page in session.pages() if page.results][-5:-1]
+            proposal = pt.Proposal(field="summary", value=GOOD, evidence=(asked[0].handle, results[-1].handle))
+            assert isinstance(session.write_back(proposal), pt.Committed)
+        most = max(most, len(session._journal.state.placed))
+    lines = lines_of(session.derive(budget_tokens=4_000))
+    assert any(line.summary is not None and line.sealed for line in lines)
+    assert most < 40  # of 200 units
 
 
 def test_a_sealed_line_that_is_opened_tells_the_changes_of_its_parts_apart():

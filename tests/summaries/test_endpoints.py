@@ -278,3 +278,21 @@ def test_an_answer_without_end_is_refused(endpoint):
     endpoint.answer = lambda _: b'"' + b"x" * 5_000_000 + str(next(numbers)).encode()
     with pytest.raises(pt.SummaryFailed, match="larger than"):
         pt.HttpEndpoint(endpoint.url, "m").complete("a", "b", most_tokens=10, stop=Stop())
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://[::1", None),
+        ("http://host:99999/v1", None),
+        ("http://host:abc/v1", None),
+        ("http://host/v 1", None),
+        ("http://host/v1", 3),
+        ("http://host/v1", "two\nlines"),
+        ("http://host/v1", "schlüssel"),
+    ],
+)
+def test_what_no_request_could_be_made_of_is_refused_and_not_quoted(url, key):
+    with pytest.raises(pt.InvalidInput) as refused:
+        pt.HttpEndpoint(url, "m", key=key)
+    assert "lines" not in str(refused.value)

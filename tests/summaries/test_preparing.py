@@ -347,3 +347,70 @@ def test_without_a_summarizer_there_are_none():
     assert open_session().summaries is None
     with pytest.raises(pt.InvalidInput, match="summarizer"):
         open_session(summarizer="gpt-5")
+
+
+def test_who_waits_for_all_does_not_wait_for_a_summarizer_that_hangs(held):
+    session = opened(held)
+    session.summaries.sizes = (4,)
+    session.summaries.timeout_seconds = 0.01
+    (prepared,) = session.summaries.finish()
+    assert "no summary in" in str(prepared.outcome)
+    assert session.fault_counts()["backend_error"] == 1
+
+
+def test_one_that_took_too_long_does_not_keep_the_others_from_being_written():
+    summarizer = OnceSlow()
+    session = opened(summarizer, turns=12)
+    session.summaries.sizes = (4,)
+    session.summaries.timeout_seconds = 0.05
+    outcomes = [type(each.outcome) for each in session.summaries.finish()]
+    assert outcomes.count(pt.BackendError) == 1
+    assert outcomes.count(Committed) >= 1
+
+
+class OnceSlow:
+    """A summarizer whose first answer comes only when nobody waits for it any more."""
+
+    name = "once slow"
+
+    def __init__(self):
+        self.is_first = True
+
+    def summarize(self, request):
+        if self.is_first:
+            self.is_first = False
+            stopped = threading.Event()
+            with request.stop.calling(stopped.set):
+                assert stopped.wait(60)
+        return GOOD
+
+
+@pytest.mark.parametrize("name", [None, "", 3, "\ud800"])
+def test_a_summarizer_without_a_name_is_refused(name):
+    summarizer = at_once()
+    summarizer.name = name
+    with pytest.raises(pt.InvalidInput, match="name"):
+        open_session(summarizer=summarizer)
+
+
+@pytest.mark.parametrize("summarizer", [pt.Extractive, "extractive", object()])
+def test_what_is_no_summarizer_is_refused(summarizer):
+    with pytest.raises(pt.InvalidInput, match="expected a Summarizer"):
+        open_session(summarizer=summarizer)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("sizes", None),
+        ("sizes", (0,)),
+        ("sizes", ("4",)),
+        ("sizes", 4),
+        ("timeout_seconds", "1"),
+        ("timeout_seconds", -1),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_at_once(setting, value):
+    session = opened(at_once())
+    with pytest.raises(pt.InvalidInput, match=setting):
+        setattr(session.summaries, setting, value)

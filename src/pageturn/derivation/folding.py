@@ -6,8 +6,9 @@ history, except where there is no recall tool and nothing may be sealed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import cache
 from hashlib import blake2b
 from itertools import takewhile
 from typing import NamedTuple
@@ -18,7 +19,7 @@ from pageturn.derivation.forms import FormMaker, Forms, name_of
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.derivation.laws import enforce, lowest_levels, promised, room_above_laws
 from pageturn.derivation.sealing import outside, still_sealed
-from pageturn.derivation.telling import changes, summaries
+from pageturn.derivation.telling import AdmittedSummaries, changes
 from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, fold_in
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.journal import Journal
@@ -84,6 +85,8 @@ class FoldMaker:
         self._journal = journal
         self.forms = FormMaker(journal, counter, renderers)
         self._lines = IndexLines(journal, counter)
+        self._summaries = AdmittedSummaries(journal.state)
+        self._stood: dict[Hashable, IndexLine] = {}  # the lines of the last fold, by what they tell
 
     def forget(self) -> None:
         """Forget everything that was made: the past is not what it was."""
@@ -109,6 +112,7 @@ class FoldMaker:
         """A new layout of everything that there is. Writes nothing."""
         state = self._journal.state
         self.forms.among = len(state.renditions)
+        self._stood = {_told_of(line): line for line in state.lines}
         sealed = [self._lines.narrowed(line) for line in still_sealed(state, task)] if terms.can_point else []
         units = units_of(outside(state, sealed))
         forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
@@ -119,15 +123,16 @@ class FoldMaker:
             budget_tokens=terms.budget_tokens,
             fixed_tokens=terms.fixed_tokens,
             needed_tokens=0,
-            line_tokens=lambda line: self._lines.tokens(self._with_folders(line, folders)),
+            line_tokens=cache(lambda line: self._lines.tokens(self._with_folders(line, folders))),
             handle=lambda first: _page(state, first).handle,
             can_point=terms.can_point,
             is_pressed=reason is not FoldReason.CHANGED or _whole(candidates) > terms.budget_tokens,
             groups=_groups(candidates),
             is_running=state.shown is not None,
             is_warm=state.shown is not None and reason is not FoldReason.COLD,
-            summaries=summaries(state),
+            summaries=self._summaries.by_first(),
             ledger=changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None,
+            merged=cache(lambda lines: self._lines.merged([*lines])),
             relevance=lambda first: self.forms.relevance(forms[first]),
         )
         lowest = self._stand(
@@ -156,9 +161,10 @@ class FoldMaker:
         state = self._journal.state
         lines = tuple(placement.line for placement in layout.placements if placement.line is not None)
         placed = dict(alone)
+        units = _Units(candidates)
         for line in lines:
-            inside = (unit.first for unit in candidates if not line.sealed and line.first <= unit.first <= line.last)
-            placed |= {first: self._placed(first, _POINTER, Why.ROOM) for first in inside}
+            inside = units.inside(line) if not line.sealed else ()
+            placed |= {unit.first: self._placed(unit.first, _POINTER, Why.ROOM) for unit in inside}
         return Fold(
             upto=state.pages[-1].seq if state.pages else 0,
             reason=reason,
@@ -211,7 +217,7 @@ class FoldMaker:
         """Keep what the next fold will need of one that was acknowledged."""
         sealed = [line for line in folded.fold.lines if line.sealed]
         self.forms.let_go(units_of(outside(self._journal.state, sealed)), folded.fold.upto)
-        self._lines.keep(list(folded.fold.lines))
+        self._lines.keep(frozenset(folded.fold.lines))
 
     # -- units
 
@@ -292,7 +298,7 @@ class FoldMaker:
     def _with_folders(self, line: IndexLine, folders: "_Folders") -> IndexLine:
         """A line as it will stand: as it did, if it is not new."""
         state = self._journal.state
-        before = next((each for each in state.lines if _same_run(each, line)), None)
+        before = self._stood.get(_told_of(line))
         if before is not None:
             return msgspec.structs.replace(before, sealed=line.sealed)
         if line.turn:
@@ -304,37 +310,42 @@ class FoldMaker:
         self, placements: Sequence[Placement], candidates: Sequence[Candidate], folders: "_Folders", *, seal: bool
     ) -> list[Placement]:
         """The placements with their lines as they will stand: told, sealed where they have come to rest, and merged."""
-        lines: list[IndexLine] = []
-        for placement in placements:
+        lines: list[IndexLine] = []  # the last first, since what follows a line says whether it can still grow
+        units = _Units(candidates)
+        for placement in reversed(placements):
             if placement.line is not None:
-                cut = (
-                    self._cut_where_resting(placement.line, candidates)
-                    if seal and not placement.line.sealed
-                    else [placement.line]
-                )
-                lines += [self._with_folders(line, folders) for line in cut]
-        merged = self._lines.merged(lines)
+                is_open = seal and not placement.line.sealed
+                after = lines[-1] if lines else None
+                cut = self._cut_where_resting(placement.line, units, after) if is_open else [placement.line]
+                lines += [self._with_folders(line, folders) for line in reversed(cut)]
+        merged = self._lines.merged(lines[::-1])
         others = [placement for placement in placements if placement.line is None]
         return others + [_of_line(line) for line in merged]
 
-    def _cut_where_resting(self, line: IndexLine, candidates: Sequence[Candidate]) -> list[IndexLine]:
-        """A line, cut behind the units that stood as pointers already: no fold needs to look at those again."""
-        waiting = min((unit.first for unit in candidates if unit.why is Why.OPEN), default=line.last + 1)
-        inside = sorted(unit for unit in candidates if line.first <= unit.first <= line.last)
+    def _cut_where_resting(self, line: IndexLine, units: "_Units", after: IndexLine | None) -> list[IndexLine]:
+        """A line, cut behind the units that stood as pointers already: no fold needs to look at those again.
+
+        A few are not worth a line of their own yet, except where the line that comes after them keeps theirs from growing.
+        """
+        waiting = units.waiting if units.waiting is not None else line.last + 1
+        inside = units.inside(line)
         groups = entangled(inside, lambda unit: (unit.first, unit.last))
         # What came after an open call is not sealed: its result may still join it across them.
         before = takewhile(lambda group: group[0].first < waiting, groups)
         resting = [unit for group in takewhile(self._rests, before) for unit in group]
         if line.summary is not None:  # it stands as a whole or not at all
-            is_resting = len(resting) == len(inside) and (len(inside) >= _SEALED_FROM or not inside)
-            return [msgspec.structs.replace(line, sealed=is_resting)]
-        if len(resting) < _SEALED_FROM:
+            return [msgspec.structs.replace(line, sealed=len(resting) == len(inside))]
+        is_enclosed = len(resting) == len(inside) and after is not None and self._is_closed_by(line, after)
+        if len(resting) < _SEALED_FROM and not is_enclosed:
             return [line]
         last = max(unit.last for unit in resting)
         rest = [unit.first for unit in inside if unit.first > last]
         parts = [msgspec.structs.replace(line, last=last, sealed=True)]
         parts += [msgspec.structs.replace(line, first=rest[0])] if rest else []
         return [self._lines.narrowed(part) for part in parts]
+
+    def _is_closed_by(self, line: IndexLine, after: IndexLine) -> bool:
+        return after.sealed and not self._journal.state.between(line.last + 1, after.first - 1)
 
     def _rests(self, group: Sequence[Candidate]) -> bool:
         placed = self._journal.state.placed
@@ -365,6 +376,19 @@ def _shrunk(sizes: Mapping[ResidencyLevel, int], structured: int) -> dict[Reside
     if structured <= shrunk.get(_POINTER, -1):
         del shrunk[_POINTER]
     return shrunk
+
+
+class _Units:
+    """The units of a fold in order, to find those of a line."""
+
+    def __init__(self, candidates: Iterable[Candidate]) -> None:
+        self._units = sorted(candidates)
+        self._firsts = [unit.first for unit in self._units]
+        self.waiting = next((unit.first for unit in self._units if unit.why is Why.OPEN), None)
+
+    def inside(self, line: IndexLine) -> list[Candidate]:
+        """Those that begin in the run of a line."""
+        return self._units[bisect_left(self._firsts, line.first) : bisect_right(self._firsts, line.last)]
 
 
 class _Folders:
@@ -433,6 +457,6 @@ def _told(line: IndexLine | None) -> str:
     return ",".join(filter(None, (line.summary, line.ledger if line.tells_changes else None)))
 
 
-def _same_run(one: IndexLine, other: IndexLine) -> bool:
-    """Whether two lines tell the same of the same run."""
-    return (one.first, one.last, one.ledger, _told(one)) == (other.first, other.last, other.ledger, _told(other))
+def _told_of(line: IndexLine) -> Hashable:
+    """A run and what a line tells of it: the same for lines that stand in the same words."""
+    return line.first, line.last, line.ledger, _told(line)

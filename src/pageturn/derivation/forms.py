@@ -92,6 +92,7 @@ class FormMaker:
         self._names = _Names(journal, self.message)
         self._held: dict[int, Message] = {}  # messages that the next fold will ask for
         self.among = 0  # how many of the forms that writeback admitted count
+        self._admitted_forms = _AdmittedForms()
         self.damaged: dict[int, StoreError] = {}  # pages whose words the store could not give
 
     def hold(self, page: Page, message: Message) -> None:
@@ -182,7 +183,7 @@ class FormMaker:
         )
 
     def _admitted(self, page: int, level: ResidencyLevel) -> RenditionAdmitted | None:
-        return self._journal.state.admitted(page, level, self.among)
+        return self._admitted_forms.newest(self._journal.state.renditions, page, level, self.among)
 
     def _messages(self, unit: Unit) -> list[tuple[Page, Message]]:
         return [(page, message) for page in unit if (message := self.message(page)) is not None]
@@ -235,6 +236,28 @@ class FormMaker:
         if level is _STRUCTURED and state.kind(page) is PageKind.PLAN and (message := self.message(page)) is not None:
             return system(plan_on(message).structured, synthetic=True)
         return None
+
+
+class _AdmittedForms:
+    """The forms of single pages that writeback admitted, by page: most pages have none, and every fold asks of each."""
+
+    def __init__(self) -> None:
+        self._renditions: Sequence[RenditionAdmitted] = ()
+        self._taken = 0
+        self._by_page: dict[int, list[tuple[int, RenditionAdmitted]]] = {}
+
+    def newest(
+        self, renditions: Sequence[RenditionAdmitted], page: int, level: ResidencyLevel, among: int
+    ) -> RenditionAdmitted | None:
+        """The newest form of a page for a level among the first that were admitted."""
+        if renditions is not self._renditions:  # some are gone with their pages
+            self._renditions, self._taken, self._by_page = renditions, 0, {}
+        for at in range(self._taken, len(renditions)):
+            if renditions[at].first == renditions[at].last:
+                self._by_page.setdefault(renditions[at].first, []).append((at, renditions[at]))
+        self._taken = len(renditions)
+        ours = (each for at, each in self._by_page.get(page, ()) if at < among and each.level is level)
+        return max(ours, key=lambda each: each.txn, default=None)
 
 
 class _Names:

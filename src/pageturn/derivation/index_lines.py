@@ -6,6 +6,7 @@ store, so that their number grows with the logarithm of the history, and the old
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 
 import msgspec
 
@@ -80,7 +81,7 @@ class IndexLines:
         self._runs.clear()
         self._tokens.clear()
 
-    def keep(self, lines: list[IndexLine]) -> None:
+    def keep(self, lines: AbstractSet[IndexLine]) -> None:
         """Forget everything about other lines."""
         self._runs = {line: run for line, run in self._runs.items() if line in lines}
         self._tokens = {line: tokens for line, tokens in self._tokens.items() if line in lines}

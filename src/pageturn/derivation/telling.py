@@ -1,35 +1,60 @@
 """Telling: what an index line may say beyond its counts. A summary that somebody wrote of the run, and what was changed in it."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 
 from pageturn.derivation.forms import FormMaker, Forms
 from pageturn.derivation.index_lines import IndexLines
+from pageturn.entries import RenditionAdmitted
 from pageturn.layout import IndexLine
+from pageturn.renditions import Effect
 from pageturn.state import SessionState
 
 _WORTH = 2  # a summary takes at most this part of what it stands for
 
 
-def summaries(state: SessionState) -> dict[int, list[IndexLine]]:
-    """The runs that writeback admitted a summary for, if it is worth its tokens; by their first page, the longest first."""
-    found: dict[int, dict[int, IndexLine]] = {}
-    for each in state.renditions:
-        if each.first < each.last and each.tokens * _WORTH <= state.tokens_between(each.first, each.last):
-            found.setdefault(each.first, {})[each.last] = IndexLine(each.first, each.last, summary=each.digest)
-    return {first: [runs[last] for last in sorted(runs, reverse=True)] for first, runs in found.items()}
+class AdmittedSummaries:
+    """The summaries that writeback admitted, kept up to date as they come."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self._renditions: Sequence[RenditionAdmitted] = ()
+        self._taken = 0
+        self._by_first: dict[int, tuple[IndexLine, ...]] = {}
+
+    def by_first(self) -> Mapping[int, Sequence[IndexLine]]:
+        """Those that are worth their tokens, by the first page of their run, the longest first."""
+        state = self._state
+        if state.renditions is not self._renditions:  # some are gone with their pages
+            self._renditions, self._taken, self._by_first = state.renditions, 0, {}
+        for each in state.renditions[self._taken :]:
+            if each.first < each.last and each.tokens * _WORTH <= state.tokens_between(each.first, each.last):
+                line = IndexLine(each.first, each.last, summary=each.digest)
+                others = [other for other in self._by_first.get(each.first, ()) if other.last != each.last]
+                self._by_first[each.first] = tuple(sorted([*others, line], key=lambda line: -line.last))
+        self._taken = len(state.renditions)
+        return self._by_first
 
 
 def changes(
     lines: IndexLines, maker: FormMaker, forms: Mapping[int, Forms], sealed: Sequence[IndexLine]
 ) -> Callable[[int, int], str | None]:
     """What was changed in a run of units, as those that are near say, and the ledgers of lines that are sealed."""
-    told = [effect for line in sealed for effect in lines.effects(line)]
+    told = sorted((effect for line in sealed for effect in lines.effects(line)), key=_page)
+    firsts = sorted(forms)
 
     @cache
     def changed(first: int, last: int) -> str | None:
-        near = (effect for at, made in forms.items() if first <= at <= last for effect in maker.effects(made))
-        return lines.ledger(effect for effect in chain(told, near) if first <= effect.page <= last)
+        inside = firsts[bisect_left(firsts, first) : bisect_right(firsts, last)]
+        near = (effect for at in inside for effect in maker.effects(forms[at]) if effect.page <= last)
+        return lines.ledger(
+            chain(told[bisect_left(told, first, key=_page) : bisect_right(told, last, key=_page)], near)
+        )
 
     return changed
+
+
+def _page(effect: Effect) -> int:
+    return effect.page

@@ -210,7 +210,8 @@ def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], board: NoteBoard
 
 def _throttled(passing: Sequence[Wanted], board: NoteBoard, turn: int) -> tuple[list[Wanted], list[Wanted]]:
     """The notes that come in this turn, and those that have turns to skip."""
-    emissions = {key: each.emission for key, each in board.emitted.items()}
+    keys = (wanted.note.key for wanted in passing)  # not of all that ever came
+    emissions = {key: board.emitted[key].emission for key in keys if key in board.emitted}
     throttled = throttle([wanted.note for wanted in passing], emissions, turn)
     held = {note.key for note in throttled.suppressed}
     coming = [

@@ -152,9 +152,11 @@ class WorkingSet:
         """The forms that would have made room, or told more: of large rules, which only their author or writeback may put into other
         words, and of runs that only their counts stand for.
         """
+        summed_up = {(each.first, each.last) for each in self._journal.state.renditions}
         for placement in placements:
             if placement.line is not None:
-                yield from self._wish_for(placement.line) if terms.policy.wishes_summaries else ()
+                if terms.policy.wishes_summaries and (placement.first, placement.last) not in summed_up:
+                    yield from self._wish_for(placement.line)
                 continue
             page = self._journal.state.page(placement.first)
             is_large = placement.why is Why.RULE and placement.tokens >= _LARGE_RULE
@@ -164,11 +166,10 @@ class WorkingSet:
                 )
 
     def _wish_for(self, line: IndexLine) -> Iterator[Wish]:
-        """A summary of a run that has none, and that no reset covers."""
+        """A summary of a large run that no reset covers."""
         state = self._journal.state
-        has_summary = any((each.first, each.last) == (line.first, line.last) for each in state.renditions)
         tokens = state.tokens_between(line.first, line.last)
-        if not has_summary and tokens >= _LARGE_RUN and line.last > max(state.resets, default=0):
+        if tokens >= _LARGE_RUN and line.last > max(state.resets, default=0):
             reason = f"a run of {tokens:,} tokens stands as its counts alone"
             yield Wish(range_of(state, line), ResidencyLevel.STRUCTURED, reason)
 

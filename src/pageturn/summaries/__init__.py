@@ -1,6 +1,6 @@
 """Summaries: texts that stand for pages in a row, written beside the turns of a session and admitted by writeback."""
 
-from pageturn.summaries.contract import Stop, Summarizer, SummaryRequest
+from pageturn.summaries.contract import Stop, Summarizer, SummaryRequest, require_summarizer
 from pageturn.summaries.endpoints import Dialect, HttpEndpoint
 from pageturn.summaries.extractive import Extractive
 from pageturn.summaries.model import Endpoint, ModelSummarizer
@@ -19,5 +19,6 @@ __all__ = [
     "Summaries",
     "Summarizer",
     "SummaryRequest",
+    "require_summarizer",
     "runs_ahead",
 ]

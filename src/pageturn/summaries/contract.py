@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol, runtime_checkable
 
+from pageturn.checks import require_instance, require_text
+from pageturn.errors import InvalidInput
 from pageturn.messages import File, Image, Message, Native, Text, ToolCall, ToolResult
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.structured import Voiced
@@ -73,6 +75,15 @@ class Summarizer(Protocol):
     def summarize(self, request: SummaryRequest) -> str:
         """A text of about the wanted length that can stand for the pages."""
         ...
+
+
+def require_summarizer(value: object) -> None:
+    """Refuse what writes no summaries, and a name that the journal could not keep."""
+    if isinstance(value, type):  # a class has the attributes of its instances
+        raise InvalidInput("summarizer", expected="a Summarizer", got=f"the class {value.__name__}")
+    require_instance("summarizer", value, Summarizer)
+    assert isinstance(value, Summarizer)
+    require_text("summarizer.name", value.name)
 
 
 def cut(text: str, most_tokens: int, count: Callable[[str], int]) -> str:

@@ -8,7 +8,7 @@ import re
 import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 
@@ -48,11 +48,15 @@ class HttpEndpoint:
         require_text("url", url)
         require_text("model", model)
         require_finite("timeout_seconds", timeout_seconds, at_least=0.001)
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
+        parts = _split(url)
+        if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise InvalidInput(
                 "url", expected="http://host/path or https://host/path, without a password", got="another"
             )
+        if key is not None:
+            require_text("key", key)
+            if not key.isascii() or not key.isprintable():
+                raise InvalidInput("key", expected="printable ASCII, as a header takes it", got="another")
         if dialect is None:
             speaks_anthropic = "anthropic" in parts.hostname or parts.path.endswith(_PATHS[Dialect.ANTHROPIC])
             dialect = Dialect.ANTHROPIC if speaks_anthropic else Dialect.OPENAI
@@ -126,6 +130,15 @@ class HttpEndpoint:
                 )
             case _:
                 raise SummaryFailed("the answer has no text")
+
+
+def _split(url: str) -> SplitResult | None:
+    """The parts of a URL; None where they are none, the port among them."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port != 0 and url.isprintable() and " " not in url else None
+    except ValueError:
+        return None
 
 
 def _all_of(response: "HTTPResponse", until: float) -> bytes:

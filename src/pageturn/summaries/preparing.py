@@ -4,13 +4,15 @@ Everything here runs on the session's own thread and is short: it looks what is 
 takes what is finished to writeback. Words that the worker has not returned when the process ends are summarized again some day.
 """
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from pageturn.checks import require_finite
 from pageturn.derivation.context import Wish
 from pageturn.entries import Committed, Rejected
-from pageturn.errors import StoreError
+from pageturn.errors import InvalidInput, StoreError
 from pageturn.faults import BackendError
 from pageturn.messages import Visibility
 from pageturn.proposals import Proposal
@@ -54,8 +56,8 @@ class Summaries:
         self._write_back = write_back
         self._name = summarizer.name
         self._worker = Worker(summarizer)
-        self.sizes: Sequence[int] = SIZES  # of runs that are summarized ahead, in units; none for wishes alone
-        self.timeout_seconds = 300.0  # after which nobody waits for a summary
+        self._sizes: tuple[int, ...] = SIZES
+        self._timeout_seconds = 300.0
         self._wished: dict[str, None] = {}  # ranges, in the order of the wishes
         self._ahead: deque[Run] = deque()
         self._reading: _Reading | None = None
@@ -64,6 +66,27 @@ class Summaries:
         self._busy: set[str] = set()  # ranges that are read, waited for, or not written yet
         self._looked_at = 0  # pages there were when somebody last looked what is worth a summary
         self._rest = self._rests = 0  # messages to let pass after a failure; the next time as many
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """How many units the runs have that are summarized ahead; none for wishes alone."""
+        return self._sizes
+
+    @sizes.setter
+    def sizes(self, sizes: Sequence[int]) -> None:
+        if not isinstance(sizes, list | tuple) or not all(type(size) is int and size > 0 for size in sizes):
+            raise InvalidInput("sizes", expected="whole numbers, 1 or more", got=f"{sizes!r:.60}")
+        self._sizes = tuple(sizes)
+
+    @property
+    def timeout_seconds(self) -> float:
+        """After so long, nobody waits for a summary."""
+        return self._timeout_seconds
+
+    @timeout_seconds.setter
+    def timeout_seconds(self, seconds: float) -> None:
+        require_finite("timeout_seconds", seconds, at_least=0)
+        self._timeout_seconds = seconds
 
     def wish(self, wishes: Iterable[Wish]) -> None:
         """Remember the runs that a policy wishes a summary of."""
@@ -93,16 +116,19 @@ class Summaries:
         return tuple(prepared)
 
     def finish(self, timeout_seconds: float | None = None) -> tuple[Prepared, ...]:
-        """Wait for everything that is worth a summary now: for programs that have nothing else to do."""
+        """Wait for everything that is worth a summary now, or for so long: for programs that have nothing else to do."""
+        if timeout_seconds is not None:
+            require_finite("timeout_seconds", timeout_seconds, at_least=0)
+        until = time.monotonic() + timeout_seconds if timeout_seconds is not None else None
         prepared: list[Prepared] = []
         self._looked_at = self._rests = 0
         is_going = True
         while is_going:
             while self._go_on():
                 pass
-            is_in_time = self._worker.wait(timeout_seconds)
+            is_in_time = self._worker.wait_for_jobs(until, self.timeout_seconds)
             prepared += self.collect()
-            is_going = is_in_time and self._rests < _GIVES_UP and self._go_on()
+            is_going = is_in_time and self._rests < _GIVES_UP and (self._go_on() or self._worker.is_busy)
         return tuple(prepared)
 
     def close(self) -> None:

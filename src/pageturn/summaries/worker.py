@@ -9,6 +9,7 @@ from pageturn.errors import PageturnError
 from pageturn.summaries.contract import Summarizer, SummaryRequest, cut
 from pageturn.summaries.runs import Run
 
+_PATIENCE = 1.0  # seconds that a job which was given up may take to return
 _QUEUE = 2  # jobs that wait; their words are in memory
 
 
@@ -37,6 +38,7 @@ class Worker:
         self._done: list[Done] = []
         self._current: Job | None = None
         self._since = 0.0
+        self._is_stuck = False  # a job that was given up still holds the thread
         self._thread: Thread | None = None  # it ends when there is nothing left to do
 
     @property
@@ -44,6 +46,12 @@ class Worker:
         """Whether another job would be begun soon; not while one that was given up still holds the thread."""
         with self._changed:
             return self._thread is None or (self._current is not None and len(self._jobs) < _QUEUE)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether the thread is there, at a job or at one that was given up."""
+        with self._changed:
+            return self._thread is not None
 
     def submit(self, job: Job) -> None:
         """Do a job when those before it are done."""
@@ -65,6 +73,7 @@ class Worker:
         with self._changed:
             self._jobs.clear()
             current, self._current = self._current, None
+            self._is_stuck = self._thread is not None
         if current is not None:
             current.request.stop.set()
 
@@ -78,12 +87,33 @@ class Worker:
             thread.join()  # it has said that it ends
         return True
 
+    def wait_for_jobs(self, until: float | None, timeout_seconds: float) -> bool:
+        """Wait until all are done, or one takes too long. False where nothing more is to be waited for, or not after `until`."""
+        with self._changed:
+            left = min(_PATIENCE, until - time.monotonic()) if until is not None else _PATIENCE
+            if not self._changed.wait_for(lambda: not self._is_stuck, left):
+                return False
+        while not self.wait(self._left(until, timeout_seconds)):
+            if until is not None and time.monotonic() >= until:
+                return False
+            with self._changed:
+                if self._current is not None and time.monotonic() - self._since >= timeout_seconds:
+                    return True
+        return True
+
+    def _left(self, until: float | None, timeout_seconds: float) -> float:
+        """The seconds until something has to be given up."""
+        with self._changed:
+            late = self._since + timeout_seconds
+        return max(0.0, min(late, until if until is not None else late) - time.monotonic())
+
     def _give_up_late(self, timeout_seconds: float) -> list[Done]:
         with self._changed:
             current = self._current
             if current is None or time.monotonic() - self._since < timeout_seconds:
                 return []
             self._current = None
+            self._is_stuck = True
         current.request.stop.set()
         return [Done(current.run, failure=f"no summary in {timeout_seconds:g} s")]
 
@@ -99,9 +129,12 @@ class Worker:
         with self._changed:
             if not self._jobs:
                 self._thread = None
+                self._is_stuck = False
                 self._changed.notify_all()
                 return None
             self._current = self._jobs.popleft()
+            self._is_stuck = False
+            self._changed.notify_all()
             self._since = time.monotonic()
             return self._current
 
