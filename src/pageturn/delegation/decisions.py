@@ -92,6 +92,8 @@ class Decision(Closed, omit_defaults=True):
     @property
     def probabilities(self) -> Mapping[str, float]:
         """How likely each candidate was to be chosen."""
+        if self.mode == DISABLED:
+            return {each.agent: float(each.agent == self.choice) for each in self.candidates}
         agents, aims = self._aims()
         shares = dict(zip(agents, probabilities(aims), strict=True))
         return {each.agent: shares[each.agent] for each in self.candidates}
@@ -99,6 +101,8 @@ class Decision(Closed, omit_defaults=True):
     @property
     def probability(self) -> float:
         """How likely the choice was."""
+        if self.mode == DISABLED:
+            return 1.0
         agents, aims = self._aims()
         return probability(aims, agents.index(self.choice)) if self.choice in agents else 1.0
 

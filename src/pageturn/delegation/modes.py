@@ -154,11 +154,10 @@ MODES: Mapping[str, Mode] = {
 
 def mode_of(mode: str | Mode) -> Mode:
     """The mode of a name, or the mode itself."""
-    if not isinstance(mode, str):
-        return mode
-    if mode not in MODES:
+    found = MODES.get(mode) if isinstance(mode, str) else mode
+    if not callable(getattr(found, "aim", None)):
         raise InvalidInput("mode", expected=f"one of {', '.join(MODES)}, or a mode", got=repr(mode))
-    return MODES[mode]
+    return found  # type: ignore[return-value]
 
 
 def contenders(aims: Sequence[Aim]) -> tuple[int, ...]:
