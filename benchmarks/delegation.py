@@ -29,6 +29,7 @@ from pageturn.lab.routing import (
     LEAST_SHARED,
     OURS,
     Maker,
+    Ours,
     Problem,
     Result,
     Table,
@@ -48,8 +49,22 @@ TUNED = ("mcpmark", "bfcl_2024_08", "livecodebench")
 TAGS = (1.0, 0.85, 0.7, 0.5)
 LITELLM = "LiteLLM adaptive router"
 BEST = "best single, hindsight"
-WAYS: Mapping[str, Maker] = {**BASELINES, **{f"ours: {name}": maker for name, maker in OURS.items()},
-                             "ours: plain draws": ours(Thompson(0.0, 1.0))}  # fmt: skip
+
+
+class DrawnApart(Ours):
+    """Our estimates, where each candidate draws for itself."""
+
+    def choose(self, bucket: str) -> int:
+        scores = [self.chance.gauss(*aim) for aim in self.aims(bucket)]
+        return scores.index(max(scores))
+
+
+WAYS: Mapping[str, Maker] = {
+    **BASELINES,
+    **{f"ours: {name}": maker for name, maker in OURS.items()},
+    "ours: a draw each": lambda agents, chance: DrawnApart(agents, chance, Thompson()),
+    "ours: plain Thompson": lambda agents, chance: DrawnApart(agents, chance, Thompson(0.0, 1.0)),
+}
 _LITELLM_PYTHON = Path(os.environ.get("PAGETURN_LITELLM", ".venv-litellm/bin/python"))
 
 

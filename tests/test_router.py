@@ -375,7 +375,7 @@ def test_skills_are_checked_and_can_be_added():
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.tuples(*[st.booleans()] * 3)), max_size=25), st.integers(0, 9))
 def test_the_lab_chooses_as_the_router_does(tasks, seed):
     given_problem = Problem(AGENTS, [bucket for bucket, _ in tasks], [tuple(map(float, row)) for _, row in tasks])
-    for mode in ("lcb", "mean", "ucb"):
+    for mode in ("lcb", "mean", "ucb", "thompson"):
         made = router(seed=seed, mode=mode)
         chosen = []
         for bucket, row in tasks:

@@ -7,6 +7,7 @@
 Choosing reads the store but does not write to it; decisions are written with their outcomes, or by `flush`.
 """
 
+import math
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from pageturn.checks import require_finite
 from pageturn.delegation import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Scored, Setting
 from pageturn.delegation.beliefs import DEFAULT_SCOPE
 from pageturn.delegation.decisions import DISABLED
-from pageturn.delegation.modes import MODES, Chance, contenders, mode_of
+from pageturn.delegation.modes import MODES, Aim, Chance, mode_of
 from pageturn.delegation.outlook import Outlook
 from pageturn.delegation.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.errors import InvalidInput
@@ -81,7 +82,9 @@ class _Ready(NamedTuple):
     """What a choice among the same candidates needs until something is learned."""
 
     scored: tuple[Scored, ...]  # as if chance had no part
-    drawn: tuple[tuple[int, tuple[str, float, float, float, float]], ...]  # the fields of those whom chance may move
+    drawn: tuple[
+        tuple[int, Aim, tuple[str, float, float, float, float]], ...
+    ]  # those whom chance moves, and their fields
     expected: float  # of the one whom one would take without exploring
     mode: Mode  # held, so that no other takes its identity meanwhile
 
@@ -218,10 +221,11 @@ class Router:
         ready = self._readied(awake, where, chosen_mode, costs, now)
         scored = list(ready.scored)
         if config.enabled:
-            gauss = self._chance.gauss
-            for at, fields in ready.drawn:
-                scored[at] = Scored(*fields, gauss(fields[3], fields[4]))
-            choice = _best(scored, local, config.delta)
+            if ready.drawn:
+                draw = self._chance.gauss(0.0, 1.0)
+                for at, aim, fields in ready.drawn:
+                    scored[at] = Scored(*fields, aim.at(draw))
+            choice = self._best(scored, local, config.delta)
         else:
             choice = awake[0] if local is None else local
         left_out = (
@@ -262,9 +266,21 @@ class Router:
                 Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
             )
             expected = max(each.mean for each in scored)
-            drawn = tuple((at, _FIELDS(scored[at])) for at in contenders(aims))
+            drawn = tuple((at, aim, _FIELDS(scored[at])) for at, aim in enumerate(aims) if aim.spread > 0.0)
             ready = self._ready[key] = _Ready(scored, drawn, expected, mode)
         return ready
+
+    def _best(self, scored: Sequence[Scored], local: str | None, margin: float) -> str:
+        """The best score; a local agent keeps the work unless it is beaten by more than the margin."""
+        own = next((each.score for each in scored if each.agent == local), None)  # none also if it rests
+        peers = [each for each in scored if each.agent != local]
+        top = max(map(_SCORE, peers), default=-math.inf)
+        if own is not None and local is not None and not top > own + margin:
+            return local
+        equals = [each for each in peers if each.score == top]
+        # Where chance has a part, it has one between equals too: tasks that start together are not all given to the first.
+        best = self._chance.choice(equals) if len(equals) > 1 and equals[0].spread > 0.0 else equals[0]
+        return best.agent
 
     def _awake(self, agents: tuple[str, ...], now: datetime) -> tuple[str, ...]:
         """Those that did not ask for rest; if all did, the one that is back first."""
@@ -375,18 +391,6 @@ def _names(candidates: Iterable[str]) -> tuple[str, ...]:
 
 
 _FIELDS = attrgetter("agent", "mean", "deviation", "centre", "spread")
-
-
-def _best(scored: Sequence[Scored], local: str | None, margin: float) -> str:
-    """The best score, the earlier on a tie; a local agent keeps the work unless it is beaten by more than the margin."""
-    best = max(scored, key=_SCORE)
-    if local is None:
-        return best.agent
-    own = next((each.score for each in scored if each.agent == local), None)
-    if own is None:  # it rests
-        return best.agent
-    best = max((each for each in scored if each.agent != local), key=_SCORE, default=best)
-    return best.agent if best.score > own + margin else local
 
 
 def _mean_of(agent: str, scored: Sequence[Scored]) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from pageturn.checks import require_finite, require_whole
+from pageturn.checks import require_bool, require_finite, require_whole
 from pageturn.delegation.decisions import Decision, Logged
 from pageturn.delegation.pooling import Cell, Context, Estimate, Pool
 from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
@@ -118,11 +118,9 @@ class Beliefs:
     def update(self, agent: str, skill: str, bucket: Bucket, outcome: bool) -> None:
         """Count one outcome that belongs to no decision."""
         require_name("agent", agent)
+        require_bool("outcome", outcome)
         slot = self._slot(agent, Setting(skill, bucket))
-        verdict = BetaPosterior.from_self_confidence(0.5, 0.0, now=self._clock()).update(
-            outcome, 1.0, now=self._clock()
-        )
-        self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], [verdict.alpha])})
+        self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], [float(outcome)])})
 
     def take(self, state: DelegationState) -> None:
         """Add what another state knows; its knobs come along where this scope has none of its own."""
