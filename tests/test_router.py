@@ -78,6 +78,17 @@ def test_candidates_come_from_anything_that_has_an_order():
         assert [each.agent for each in router().choose(names).candidates] == list(AGENTS)
 
 
+def test_names_that_are_more_than_text_are_text():
+    class Name(str):
+        __slots__ = ()
+
+    made = router()
+    for _ in range(2):  # checked, and known from before
+        decision = made.choose([Name("x")], local=Name("y"))
+        assert {type(each.agent) for each in decision.candidates} == {type(decision.choice)} == {str}
+    assert made.observe(decision, True)
+
+
 def test_exploring_is_to_choose_one_that_is_not_expected_to_be_the_best():
     made = taught({"known": (6, 4), "a": (5, 5)})
     decisions = [made.choose(["known", "a", "new"], "model_call", EASY) for _ in range(30)]

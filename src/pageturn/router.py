@@ -122,7 +122,7 @@ class Router:
         self._resting: dict[str, _Rest] = {}
         self._ready: dict[tuple[object, ...], _Ready] = {}
         self._ready_at = -1
-        self._checked_before: set[tuple[str, ...]] = set()
+        self._agents: dict[tuple[str, ...], tuple[str, ...]] = {}  # that were checked before, by what was given
         self._settings: dict[object, Setting] = {}
 
     @classmethod
@@ -162,6 +162,7 @@ class Router:
     ) -> Decision:
         """Pick one of the candidates for a task: of a skill, in a bucket that is given, divided by axes, or read off messages."""
         agents = self._checked(candidates, local)
+        local = None if local is None else str.__str__(local)
         where = self._setting(skill, bucket, messages)
         costs = _Costs(prices or {}, running, money_a_second)
         return self._decide(agents, where, mode or self._mode or ("thompson" if local is None else "lcb"), costs, local)
@@ -300,16 +301,16 @@ class Router:
         if not given:
             raise InvalidInput("candidates", expected="at least one name", got="none")
         try:
-            if given in self._checked_before:
-                return given
+            agents = self._agents.get(given)
         except TypeError:  # a name that cannot even be looked up
-            pass
-        for agent in given:
-            require_name("candidates", agent)
-        agents = tuple(dict.fromkeys(given))
-        if len(self._checked_before) >= _MOST_SETTINGS:
-            self._checked_before.clear()
-        self._checked_before.add(agents)
+            agents = None
+        if agents is None:
+            for agent in given:
+                require_name("candidates", agent)
+            agents = tuple(dict.fromkeys(map(str.__str__, given)))  # plain text, also of enums and arrays
+            if len(self._agents) >= _MOST_SETTINGS:
+                self._agents.clear()
+            self._agents[given] = agents
         return agents
 
     def _setting(self, skill: str, bucket: object, messages: Sequence[Message] | None) -> Setting:
