@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import msgspec
 
 from pageturn.checks import require_finite, require_whole
-from pageturn.delegation.modes import Aim, probabilities
+from pageturn.delegation.modes import Aim, probabilities, probability
 from pageturn.delegation.quantiles import Interval, credible_interval
 from pageturn.delegation.skills import Setting
 from pageturn.relevance import Bucket
@@ -101,7 +101,10 @@ class Decision(Closed, omit_defaults=True):
     @property
     def probability(self) -> float:
         """How likely the choice was."""
-        return self.probabilities.get(self.choice, 1.0)
+        agents, aims = self._aims()
+        if self.mode == DISABLED or self.choice not in agents:
+            return 1.0
+        return probability(aims, agents.index(self.choice))
 
     def _aims(self) -> tuple[list[str], list[Aim]]:
         """What the choice was between; the local agent first, who keeps the work on a tie."""

@@ -170,21 +170,24 @@ def mode_of(mode: str | Mode) -> Mode:
 
 
 def probabilities(aims: Sequence[Aim]) -> list[float]:
-    """How likely each is to have the greatest score. Equal ones share it where chance has a part, else the first has it all."""
-    shares = []
-    for at, (centre, spread) in enumerate(aims):
-        low, high, equals = -math.inf, math.inf, 1  # between these draws nobody scores more
-        for other, (rival, wide) in enumerate(aims):
-            if wide > spread:
-                high = min(high, (centre - rival) / (wide - spread))
-            elif wide < spread:
-                low = max(low, (rival - centre) / (spread - wide))
-            elif rival > centre or (rival == centre and spread == 0.0 and other < at):
-                high = -math.inf
-            elif rival == centre and spread > 0.0 and other != at:
-                equals += 1
-        shares.append(max(0.0, _chance_below(high) - _chance_below(low)) / equals)
-    return shares
+    """How likely each is to have the greatest score."""
+    return [probability(aims, at) for at in range(len(aims))]
+
+
+def probability(aims: Sequence[Aim], at: int) -> float:
+    """How likely this one is to. Equals share it where chance has a part, else the first of them has it all."""
+    centre, spread = aims[at]
+    low, high, equals = -math.inf, math.inf, 1  # between these draws nobody scores more
+    for other, (rival, wide) in enumerate(aims):
+        if wide > spread:
+            high = min(high, (centre - rival) / (wide - spread))
+        elif wide < spread:
+            low = max(low, (rival - centre) / (spread - wide))
+        elif rival > centre or (rival == centre and spread == 0.0 and other < at):
+            return 0.0
+        elif rival == centre and spread > 0.0 and other != at:
+            equals += 1
+    return max(0.0, _chance_below(high) - _chance_below(low)) / equals
 
 
 def _chance_below(draw: float) -> float:
