@@ -29,6 +29,7 @@ from pageturn.lab.routing import (
     LEAST_SHARED,
     OURS,
     Maker,
+    Ours,
     Problem,
     Result,
     Table,
@@ -48,8 +49,22 @@ TUNED = ("mcpmark", "bfcl_2024_08", "livecodebench")
 TAGS = (1.0, 0.85, 0.7, 0.5)
 LITELLM = "LiteLLM adaptive router"
 BEST = "best single, hindsight"
-WAYS: Mapping[str, Maker] = {**BASELINES, **{f"ours: {name}": maker for name, maker in OURS.items()},
-                             "ours: plain draws": ours(Thompson(0.0, 1.0))}  # fmt: skip
+
+
+class DrawnApart(Ours):
+    """Our estimates, where each candidate draws for itself."""
+
+    def choose(self, bucket: str) -> int:
+        scores = [self.chance.gauss(*aim) for aim in self.aims(bucket)]
+        return scores.index(max(scores))
+
+
+WAYS: Mapping[str, Maker] = {
+    **BASELINES,
+    **{f"ours: {name}": maker for name, maker in OURS.items()},
+    "ours: a draw each": lambda agents, chance: DrawnApart(agents, chance, Thompson()),
+    "ours: plain Thompson": lambda agents, chance: DrawnApart(agents, chance, Thompson(0.0, 1.0)),
+}
 _LITELLM_PYTHON = Path(os.environ.get("PAGETURN_LITELLM", ".venv-litellm/bin/python"))
 
 
@@ -78,6 +93,7 @@ def main(folder: Path, pools: int = POOLS) -> None:
         orders = {name: made for name, table in tables.items() if (made := list(orders_of(table, pool_of, pools)))}
         results = run_all(orders)
         show_regret(console, title, orders, results)
+    show_again(console, tables, pools)
     show_drift(console, tables, pools)
     show_tags(console, tables, pools)
 
@@ -176,6 +192,26 @@ def interval(values: Sequence[float], orders: Sequence[Order]) -> str:
     chance = random.Random(1)
     drawn = sorted(fmean(chance.choices(means, k=len(means))) for _ in range(1_000))
     return f"{fmean(values):.4f} [{drawn[25]:.3f}, {drawn[974]:.3f}]"
+
+
+def show_again(console: Console, tables: Mapping[str, Table], pools: int) -> None:
+    """The same where a task may come again, judged by overall rates: nobody's luck is behind him."""
+    names = [name for name in tables if name == "tau_bench"]
+    table = sheet("Tasks that may come again: loss of rate a task, comparable agents", "", *names)
+    for way in ("random", "seed rank_candidates", "plain Thompson", "ours: thompson"):
+        cells = [
+            fmean(rate_lost(way, each) for each in orders_of(tables[name], comparable_pool, pools)) for name in names
+        ]
+        table.add_row(way, *(f"{cell:.4f}" for cell in cells))
+    console.print(table)
+
+
+def rate_lost(way: str, order: Order) -> float:
+    given = order.given
+    rates = [fmean(column) for column in zip(*given.outcomes, strict=True)]
+    drawn = random.Random(order.seed).choices(range(len(given.buckets)), k=len(given.buckets))
+    again = given._replace(buckets=[given.buckets[at] for at in drawn], outcomes=[given.outcomes[at] for at in drawn])
+    return max(rates) - fmean(rates[at] for at in choices(made(way, order), again))
 
 
 def show_drift(console: Console, tables: Mapping[str, Table], pools: int) -> None:

@@ -41,7 +41,7 @@ def test_not_every_error_is_the_agents_fault(error, blames, helps):
     assert verdict == ((0.0, None) if blames else (None, trouble.why))
 
 
-@pytest.mark.parametrize(("asked", "rest"), [("7", 7.0), ("0.5", 0.5), ("soon", 0.0), ("nan", 0.0), ("-3", 0.0), ("1e9", 0.0)])  # fmt: skip
+@pytest.mark.parametrize(("asked", "rest"), [("7", 7.0), ("0.5", 0.5), ("soon", 0.0), ("nan", 0.0), ("-3", 0.0), ("1e9", 86_400.0), ("inf", 86_400.0)])  # fmt: skip
 def test_rest_is_what_the_header_asks_for(asked, rest):
     assert read_trouble(ApiError("busy", 429, {"retry-after": asked})).rest_seconds == rest
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.delegation.modes import MODES
+from pageturn.delegation.modes import MODES, UpperBound
 from pageturn.lab.routing import OURS, Problem, choices
 from pageturn.stores import MemoryStore
 from tests.test_failover import ApiError
@@ -66,6 +66,29 @@ def test_the_same_chance_gives_the_same_choices():
     assert len(set(chosen())) == 3
 
 
+def test_a_seed_is_chance_enough():
+    first, second, other = ([pt.Router(chance=seed).choose(AGENTS).scores] for seed in (5, 5, 6))
+    assert first == second != other
+    with pytest.raises(pt.InvalidInput, match="chance: expected a seed"):
+        pt.Router(chance="5")
+
+
+def test_candidates_come_from_anything_that_has_an_order():
+    for names in (iter(AGENTS), dict.fromkeys(AGENTS).keys(), (name for name in AGENTS)):
+        assert [each.agent for each in router().choose(names).candidates] == list(AGENTS)
+
+
+def test_names_that_are_more_than_text_are_text():
+    class Name(str):
+        __slots__ = ()
+
+    made = router()
+    for _ in range(2):  # checked, and known from before
+        decision = made.choose([Name("x")], local=Name("y"))
+        assert {type(each.agent) for each in decision.candidates} == {type(decision.choice)} == {str}
+    assert made.observe(decision, True)
+
+
 def test_exploring_is_to_choose_one_that_is_not_expected_to_be_the_best():
     made = taught({"known": (6, 4), "a": (5, 5)})
     decisions = [made.choose(["known", "a", "new"], "model_call", EASY) for _ in range(30)]
@@ -113,6 +136,11 @@ def test_every_mode_finds_the_good_one_when_it_is_known(mode):
     assert made.choose(["bad", "good"], "model_call", EASY, prices=prices).choice == "good"
 
 
+def test_a_mode_of_ones_own_is_asked_even_if_it_lives_for_one_choice():
+    made = router()
+    assert len({made.choose(AGENTS, mode=UpperBound(float(more))).scores["b/one"] for more in range(5)}) == 5
+
+
 def test_the_seed_starves_what_it_has_not_seen_and_ours_try_it():
     hopeless = {"hopeless": (0, 100)}
     assert taught(hopeless, mode="seed").choose(["new", "hopeless"], "model_call", EASY).choice == "hopeless"
@@ -125,6 +153,7 @@ def test_disabled_means_the_callers_order_and_outcomes_count_all_the_same():
     decision = made.choose(["bad", "good"], "model_call", EASY)
     assert (decision.choice, decision.mode) == ("bad", "disabled")
     assert decision.why == "bad: delegation is disabled, so the caller's order holds"
+    assert (decision.probability, decision.probabilities) == (1.0, {"bad": 1.0, "good": 0.0})
     made.observe(decision, False)
     assert made.beliefs.state.beliefs["bad|model_call|easy|isolated|no"].n == 34
     assert made.choose(["bad"], "model_call", EASY, local="good").choice == "good"
@@ -177,6 +206,8 @@ def test_prices_are_needed_and_checked():
         router(mode="cost").choose(AGENTS)
     with pytest.raises(pt.InvalidInput, match="expected something above 0"):
         router(mode="cost").choose(["x"], prices={"x": pt.Price(money=0.0)})
+    with pytest.raises(pt.InvalidInput, match="prices: expected a price for 'x', got 3"):
+        router(mode="cost").choose(["x"], prices={"x": 3})
     with pytest.raises(pt.InvalidInput, match=r"\$\.money"):
         pt.Price(money=math.nan)
 
@@ -291,10 +322,49 @@ def test_who_asked_for_rest_is_left_alone_for_so_long():
     assert (again.choice, again.wait_seconds) == ("a/one", 0.0)
 
 
+def test_a_clock_that_is_set_back_makes_nobody_rest_longer():
+    clock = Clock()
+    made = router(config=pt.DelegationConfig(enabled=False), clock=clock)
+    made.choose_router_target(made.choose(["a/one", "b/one"]), ApiError("busy", 429, {"retry-after": "30"}))
+    clock.now -= timedelta(days=1)
+    again = made.choose(["a/one", "b/one"])
+    assert (again.choice, again.left_out, again.wait_seconds) == ("a/one", (), 0.0)
+
+
+def test_where_cost_decides_somebody_else_is_found_with_prices_and_without():
+    made = taught({"x/a": (50, 0), "x/dear": (48, 2), "x/cheap": (40, 10)}, mode="cost")
+    prices = {name: pt.Price(money=1.0) for name in ("x/a", "x/cheap")} | {"x/dear": pt.Price(money=9.0)}
+    decision = made.choose(list(prices), "model_call", EASY, prices=prices)
+    assert decision.choice == "x/a"
+    assert made.choose_router_target(decision, TimeoutError(), prices=prices).choice == "x/cheap"
+    assert made.choose_router_target(decision, TimeoutError()).choice == "x/dear"
+
+
 # -- bad input
 
 
-@pytest.mark.parametrize("candidates", [[], "a", None, ["a|b"], [""], [3], ["a", None], {"a": 1}])
+@pytest.mark.parametrize("candidates", ["abc", [None], {"a", "b"}, 3])
+def test_whom_to_ask_instead_is_checked_before_anything_is_counted(candidates):
+    made = router()
+    decision = made.choose(AGENTS)
+    with pytest.raises(pt.InvalidInput, match="candidates: expected"):
+        made.choose_router_target(decision, TimeoutError(), candidates)
+    assert made.beliefs.state.beliefs == {}
+    assert made.choose_router_target(decision, TimeoutError(), []) is None
+
+
+def test_what_is_no_router_is_refused_at_once():
+    with pytest.raises(pt.InvalidInput, match=r"beliefs: expected .* a file is for Router\.open, got 'agent\.db'"):
+        pt.Router("agent.db")
+    with pytest.raises(pt.InvalidInput, match="mode: expected one of"):
+        router(mode=3)
+    with pytest.raises(pt.InvalidInput, match="bucket: expected a Bucket"):
+        router().choose(AGENTS, bucket=("sql", "web"))
+    with pytest.raises(pt.InvalidInput, match="retries: expected a whole number, 0 or more and below 1000"):
+        (made := router()).observe(made.choose(AGENTS), True, retries=10**9)
+
+
+@pytest.mark.parametrize("candidates", [[], "a", None, ["a|b"], [""], [3], ["a", None], {"a": 1}, {"a", "b"}, iter([])])
 def test_candidates_that_are_none_are_refused(candidates):
     with pytest.raises(pt.InvalidInput, match="candidates: expected"):
         router().choose(candidates)
@@ -316,7 +386,7 @@ def test_skills_are_checked_and_can_be_added():
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.tuples(*[st.booleans()] * 3)), max_size=25), st.integers(0, 9))
 def test_the_lab_chooses_as_the_router_does(tasks, seed):
     given_problem = Problem(AGENTS, [bucket for bucket, _ in tasks], [tuple(map(float, row)) for _, row in tasks])
-    for mode in ("lcb", "mean", "ucb"):
+    for mode in ("lcb", "mean", "ucb", "thompson"):
         made = router(seed=seed, mode=mode)
         chosen = []
         for bucket, row in tasks:

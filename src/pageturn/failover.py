@@ -11,6 +11,7 @@ from pageturn.overflows import read_overflow
 _BUSY = frozenset({408, 409, 425, 429, 503, 529})
 _REFUSED = frozenset({401, 402, 403})  # the account of the provider, whatever the agent
 _UNKNOWN = frozenset({404, 410})
+_LONGEST_REST = 86_400.0  # a day: whoever asks for more is tried again tomorrow
 _INTERRUPTIONS = ("KeyboardInterrupt", "CancelledError", "SystemExit", "GeneratorExit")
 
 
@@ -120,4 +121,4 @@ def _rest_seconds(error: object) -> float:
         seconds = float(asked)
     except (TypeError, ValueError):
         return 0.0
-    return seconds if 0.0 < seconds < 86_400.0 else 0.0
+    return min(seconds, _LONGEST_REST) if seconds > 0.0 else 0.0

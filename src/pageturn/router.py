@@ -7,6 +7,7 @@
 Choosing reads the store but does not write to it; decisions are written with their outcomes, or by `flush`.
 """
 
+import math
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,11 +15,11 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, Self
 
-from pageturn.checks import require_finite, require_whole
+from pageturn.checks import require_finite
 from pageturn.delegation import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Scored, Setting
 from pageturn.delegation.beliefs import DEFAULT_SCOPE
 from pageturn.delegation.decisions import DISABLED
-from pageturn.delegation.modes import Chance, contenders, mode_of
+from pageturn.delegation.modes import MODES, Aim, Chance, mode_of
 from pageturn.delegation.outlook import Outlook
 from pageturn.delegation.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.errors import InvalidInput
@@ -26,7 +27,7 @@ from pageturn.failover import left_after, nearest, read_trouble, read_verdict
 from pageturn.ids import uuid7
 from pageturn.messages import Message
 from pageturn.relevance import Bucket, bucket_for_messages
-from pageturn.stores import Store, open_store
+from pageturn.stores import MemorySidecars, Store, open_store
 from pageturn.wire import Closed, Instant
 
 _MOST_PENDING = 256  # decisions without an outcome that are held in memory before they are written
@@ -54,8 +55,10 @@ class _Costs(NamedTuple):
     def of(self, agent: str) -> float:
         """Money and time; whoever does not run already must read the whole prompt afresh."""
         price = self.prices.get(agent)
-        if price is None:
-            raise InvalidInput("prices", expected=f"a price for {agent!r}", got="none")
+        if not isinstance(price, Price):
+            raise InvalidInput(
+                "prices", expected=f"a price for {agent!r}", got="none" if price is None else repr(price)
+            )
         runs = None if self.running is None or self.running == agent else self.prices.get(self.running)
         lost = 0.0 if runs is None else runs.cached_money
         cost = price.money + lost + price.seconds * self.money_a_second
@@ -64,12 +67,26 @@ class _Costs(NamedTuple):
         return cost
 
 
+class _Rest(NamedTuple):
+    """What somebody asked for. A clock that was set back does not make it longer."""
+
+    since: datetime
+    until: datetime
+
+    def left(self, now: datetime) -> float:
+        """The seconds that are left of it."""
+        return (self.until - now).total_seconds() if self.since <= now < self.until else 0.0
+
+
 class _Ready(NamedTuple):
     """What a choice among the same candidates needs until something is learned."""
 
     scored: tuple[Scored, ...]  # as if chance had no part
-    drawn: tuple[tuple[int, tuple[str, float, float, float, float]], ...]  # the fields of those whom chance may move
+    drawn: tuple[
+        tuple[int, Aim, tuple[str, float, float, float, float]], ...
+    ]  # those whom chance moves, and their fields
     expected: float  # of the one whom one would take without exploring
+    mode: Mode  # held, so that no other takes its identity meanwhile
 
 
 class Router:
@@ -81,27 +98,31 @@ class Router:
         *,
         mode: str | Mode | None = None,  # lcb with a local agent, thompson without
         skills: Iterable[str] = (),  # beyond those of the catalogue
-        chance: Chance | None = None,
+        chance: Chance | int | None = None,  # a seed, or what draws
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
+        if not isinstance(beliefs, Beliefs | None):
+            raise InvalidInput(
+                "beliefs", expected="a session's, or none; a file is for Router.open", got=f"{beliefs!r:.60}"
+            )
         if mode is not None:
             mode_of(mode)
         names = (skills,) if isinstance(skills, str) else tuple(skills)
         for name in names:
             require_skill_name(name)
-        self.beliefs = Beliefs(open_store(":memory:"), clock=clock) if beliefs is None else beliefs
+        self.beliefs = Beliefs(MemorySidecars(), clock=clock) if beliefs is None else beliefs
         self.skills = CATALOGUE.union(names)
         self._mode = mode
-        self._chance = random.Random() if chance is None else chance  # noqa: S311
+        self._chance = _chance_of(chance)
         self._clock = clock
         self._entropy = entropy
         self._own_store: Store | None = None
         self._pending: dict[str, Decision] = {}
-        self._resting: dict[str, datetime] = {}
+        self._resting: dict[str, _Rest] = {}
         self._ready: dict[tuple[object, ...], _Ready] = {}
         self._ready_at = -1
-        self._checked_before: set[tuple[str, ...]] = set()
+        self._agents: dict[tuple[str, ...], tuple[str, ...]] = {}  # that were checked before, by what was given
         self._settings: dict[object, Setting] = {}
 
     @classmethod
@@ -113,7 +134,7 @@ class Router:
         config: DelegationConfig | None = None,
         mode: str | Mode | None = None,
         skills: Iterable[str] = (),
-        chance: Chance | None = None,
+        chance: Chance | int | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> Self:
@@ -128,7 +149,7 @@ class Router:
 
     def choose(
         self,
-        candidates: Sequence[str],
+        candidates: Iterable[str],
         skill: str = MODEL_CALL,
         bucket: Bucket | Mapping[str, str] | Sequence[Message] | str | None = None,
         *,
@@ -141,34 +162,47 @@ class Router:
     ) -> Decision:
         """Pick one of the candidates for a task: of a skill, in a bucket that is given, divided by axes, or read off messages."""
         agents = self._checked(candidates, local)
+        local = None if local is None else str.__str__(local)
         where = self._setting(skill, bucket, messages)
         costs = _Costs(prices or {}, running, money_a_second)
         return self._decide(agents, where, mode or self._mode or ("thompson" if local is None else "lcb"), costs, local)
 
     def choose_router_target(
-        self, decision: Decision, error: object, candidates: Sequence[str] | None = None
+        self,
+        decision: Decision,
+        error: object,
+        candidates: Iterable[str] | None = None,
+        *,
+        prices: Mapping[str, Price] | None = None,
     ) -> Decision | None:
-        """Count an error for what it is, and pick whom to ask instead: never one that failed; None if nobody would help."""
+        """Count an error for what it is, and pick whom to ask instead: never one that failed; None if nobody would help.
+
+        Where cost decides, it needs the prices again; without them, success alone does.
+        """
+        known: Iterable[str] = (*(each.agent for each in decision.candidates), *decision.left_out)
+        if candidates is not None:
+            named = _names(candidates)
+            known = self._checked(named, None) if named else ()
         trouble = read_trouble(error)
         verdict, excused = (0.0, None) if trouble.blames_agent else (None, trouble.why)
         self.beliefs.observe(decision, verdict, excused=excused)
         self._pending.pop(decision.id, None)
         now = self._clock()
         if trouble.rest_seconds:
-            self._resting[decision.choice] = now + timedelta(seconds=trouble.rest_seconds)
+            self._resting[decision.choice] = _Rest(now, now + timedelta(seconds=trouble.rest_seconds))
         if not trouble.helps_elsewhere:
             return None
         failed = (*decision.failed, decision.choice)
-        known = (
-            (*(each.agent for each in decision.candidates), *decision.left_out) if candidates is None else candidates
-        )
         left = left_after(failed, known)
         if not left:
             return None
-        awake = [name for name in left if self._resting.get(name, now) <= now]
+        awake = [name for name in left if not self._rest_left(name, now)]
         agents = nearest(awake or left, decision.choice, trouble)
-        mode = self._mode or "thompson"
-        return self._decide(tuple(agents), decision.setting, mode, _Costs({}, None, 0.0), None, failed, left)
+        mode = mode_of(self._mode or "thompson")
+        if mode is MODES["cost"] and not prices:
+            mode = MODES["thompson"]
+        costs = _Costs(prices or {}, None, _MONEY_A_SECOND)
+        return self._decide(tuple(agents), decision.setting, mode, costs, None, failed, left)
 
     def _decide(  # noqa: PLR0917
         self,
@@ -188,16 +222,16 @@ class Router:
         ready = self._readied(awake, where, chosen_mode, costs, now)
         scored = list(ready.scored)
         if config.enabled:
-            gauss = self._chance.gauss
-            for at, fields in ready.drawn:
-                scored[at] = Scored(*fields, gauss(fields[3], fields[4]))
-            choice = _best(scored, local, config.delta)
+            if ready.drawn:
+                draw = self._chance.gauss(0.0, 1.0)
+                for at, aim, fields in ready.drawn:
+                    scored[at] = Scored(*fields, aim.at(draw))
+            choice = self._best(scored, local, config.delta)
         else:
             choice = awake[0] if local is None else local
         left_out = (
             () if awake is agents and not named else tuple(name for name in (named or agents) if name not in awake)
         )
-        resting = self._resting.get(choice)
         decision = Decision(
             uuid7(now, self._entropy),
             Instant.of(now),
@@ -211,7 +245,7 @@ class Router:
             0.0 if local is None else config.delta,
             self.beliefs.version,
             failed,
-            (resting - now).total_seconds() if resting is not None and resting > now else 0.0,
+            self._rest_left(choice, now),
             left_out,
         )
         self._pending[decision.id] = decision
@@ -233,34 +267,50 @@ class Router:
                 Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
             )
             expected = max(each.mean for each in scored)
-            drawn = tuple((at, _FIELDS(scored[at])) for at in contenders(aims))
-            ready = self._ready[key] = _Ready(scored, drawn, expected)
+            drawn = tuple((at, aim, _FIELDS(scored[at])) for at, aim in enumerate(aims) if aim.spread > 0.0)
+            ready = self._ready[key] = _Ready(scored, drawn, expected, mode)
         return ready
+
+    def _best(self, scored: Sequence[Scored], local: str | None, margin: float) -> str:
+        """The best score; a local agent keeps the work unless it is beaten by more than the margin."""
+        own = next((each.score for each in scored if each.agent == local), None)  # none also if it rests
+        peers = [each for each in scored if each.agent != local]
+        top = max(map(_SCORE, peers), default=-math.inf)
+        if own is not None and local is not None and not top > own + margin:
+            return local
+        equals = [each for each in peers if each.score == top]
+        # Where chance has a part, it has one between equals too: tasks that start together are not all given to the first.
+        best = self._chance.choice(equals) if len(equals) > 1 and equals[0].spread > 0.0 else equals[0]
+        return best.agent
 
     def _awake(self, agents: tuple[str, ...], now: datetime) -> tuple[str, ...]:
         """Those that did not ask for rest; if all did, the one that is back first."""
         if not self._resting:
             return agents
-        self._resting = {name: until for name, until in self._resting.items() if until > now}
+        self._resting = {name: rest for name, rest in self._resting.items() if rest.left(now)}
         awake = tuple(name for name in agents if name not in self._resting)
-        return awake or (min(agents, key=lambda name: self._resting[name]),)
+        return awake or (min(agents, key=lambda name: self._resting[name].until),)
 
-    def _checked(self, candidates: Sequence[str], local: str | None) -> tuple[str, ...]:
+    def _rest_left(self, agent: str, now: datetime) -> float:
+        rest = self._resting.get(agent)
+        return 0.0 if rest is None else rest.left(now)
+
+    def _checked(self, candidates: Iterable[str], local: str | None) -> tuple[str, ...]:
         """The names of the candidates, each once, and the local agent among them."""
-        if isinstance(candidates, str) or not isinstance(candidates, Sequence) or not (candidates or local):
-            raise InvalidInput("candidates", expected="at least one name", got=f"{candidates!r:.60}")
-        given = tuple(candidates if local is None else (*candidates, local))
+        given = _names(candidates) if local is None else (*_names(candidates), local)
+        if not given:
+            raise InvalidInput("candidates", expected="at least one name", got="none")
         try:
-            if given in self._checked_before:
-                return given
+            agents = self._agents.get(given)
         except TypeError:  # a name that cannot even be looked up
-            pass
-        for agent in given:
-            require_name("candidates", agent)
-        agents = tuple(dict.fromkeys(given))
-        if len(self._checked_before) >= _MOST_SETTINGS:
-            self._checked_before.clear()
-        self._checked_before.add(agents)
+            agents = None
+        if agents is None:
+            for agent in given:
+                require_name("candidates", agent)
+            agents = tuple(dict.fromkeys(map(str.__str__, given)))  # plain text, also of enums and arrays
+            if len(self._agents) >= _MOST_SETTINGS:
+                self._agents.clear()
+            self._agents[given] = agents
         return agents
 
     def _setting(self, skill: str, bucket: object, messages: Sequence[Message] | None) -> Setting:
@@ -269,7 +319,9 @@ class Router:
         given = messages if messages is not None else bucket
         if isinstance(given, list | tuple):
             if not all(isinstance(each, Message) for each in given):
-                raise InvalidInput("messages", expected="messages", got=f"{given!r:.60}")
+                raise InvalidInput(
+                    "bucket", expected="a Bucket, axes by name, a text, or messages", got=f"{given!r:.60}"
+                )
             given = bucket_for_messages(given)
         key = (skill, tuple(given.items()) if isinstance(given, dict) else given)
         try:
@@ -289,7 +341,6 @@ class Router:
         A decision may be named by its id, later and elsewhere, once it was written. The same outcome twice counts once, and
         the answer says whether it was new.
         """
-        require_whole("retries", retries)
         value, excused = read_verdict(outcome)
         known = self._known(decision)
         counted = self.beliefs.observe(known, value, retries=retries, excused=excused)
@@ -324,19 +375,23 @@ class Router:
         return known
 
 
+def _chance_of(chance: Chance | int | None) -> Chance:
+    """What draws: as given, or made from a seed, or from the system's randomness."""
+    if chance is None or type(chance) is int:
+        return random.Random(chance)  # noqa: S311
+    if not callable(getattr(chance, "gauss", None)):
+        raise InvalidInput("chance", expected="a seed, or what draws as random.Random does", got=f"{chance!r:.60}")
+    return chance  # type: ignore[return-value]
+
+
+def _names(candidates: Iterable[str]) -> tuple[str, ...]:
+    """The names as a tuple; a set is refused, because the first of equals is chosen, and it has no first."""
+    if isinstance(candidates, str | bytes | set | frozenset | Mapping) or not isinstance(candidates, Iterable):
+        raise InvalidInput("candidates", expected="names in an order", got=f"{candidates!r:.60}")
+    return tuple(candidates)
+
+
 _FIELDS = attrgetter("agent", "mean", "deviation", "centre", "spread")
-
-
-def _best(scored: Sequence[Scored], local: str | None, margin: float) -> str:
-    """The best score, the earlier on a tie; a local agent keeps the work unless it is beaten by more than the margin."""
-    best = max(scored, key=_SCORE)
-    if local is None:
-        return best.agent
-    own = next((each.score for each in scored if each.agent == local), None)
-    if own is None:  # it rests
-        return best.agent
-    best = max((each for each in scored if each.agent != local), key=_SCORE, default=best)
-    return best.agent if best.score > own + margin else local
 
 
 def _mean_of(agent: str, scored: Sequence[Scored]) -> float:

@@ -52,7 +52,7 @@ class Instant(datetime):
         if moment.tzinfo is None:
             raise InvalidInput("$", expected="a time with a time zone", got=moment.isoformat())
         utc = moment.astimezone(UTC)
-        return cls(*utc.timetuple()[:6], utc.microsecond, tzinfo=UTC)
+        return cls(utc.year, utc.month, utc.day, utc.hour, utc.minute, utc.second, utc.microsecond, tzinfo=UTC)
 
     def __str__(self) -> str:
         return Instant.of(self).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

@@ -9,6 +9,7 @@ from pageturn.stores import (
     Batch,
     Document,
     Loss,
+    MemorySidecars,
     MemoryStore,
     Record,
     SessionRow,
@@ -296,29 +297,40 @@ def test_the_hidden_parts_of_a_text_never_change(text, parts):
 ONE, TWO = Slot("cars", "one"), Slot("cars", "two")
 
 
+@pytest.fixture(params=["dicts", "memory", "sqlite"])
+def sidecars(request, tmp_path):
+    if request.param == "dicts":
+        yield MemorySidecars()
+        return
+    opened = MemoryStore() if request.param == "memory" else SqliteStore(str(tmp_path / "agent.db"))
+    yield opened
+    assert opened.check() == []
+    opened.close()
+
+
 def put(store, **documents):
     slots = {Slot("cars", key): body for key, body in documents.items()}
     return store.amend(list(slots), lambda _: slots)
 
 
-def test_a_sidecar_gives_what_was_changed_since(store):
-    assert store.sidecar_version() == 0
-    assert store.sidecar("cars") == (0, {})
-    assert put(store, one=b"1") == 1
-    assert put(store, two=b"2") == 2
-    assert store.sidecar_version() == 2
-    assert store.sidecar("cars") == (2, {"one": (1, b"1"), "two": (2, b"2")})
-    assert put(store, one=b"3") == 3
-    assert store.sidecar("cars", after=2) == (3, {"one": (3, b"3")})
-    assert list(store.sidecar("cars").documents) == ["two", "one"]
-    assert store.sidecar("cars", after=3) == (3, {})
-    assert store.sidecar("others") == (0, {})
-    assert store.sidecars() == ["cars"]
-    assert (store.document(ONE), store.document(Slot("others", "one"))) == (b"3", None)
+def test_a_sidecar_gives_what_was_changed_since(sidecars):
+    assert sidecars.sidecar_version() == 0
+    assert sidecars.sidecar("cars") == (0, {})
+    assert put(sidecars, one=b"1") == 1
+    assert put(sidecars, two=b"2") == 2
+    assert sidecars.sidecar_version() == 2
+    assert sidecars.sidecar("cars") == (2, {"one": (1, b"1"), "two": (2, b"2")})
+    assert put(sidecars, one=b"3") == 3
+    assert sidecars.sidecar("cars", after=2) == (3, {"one": (3, b"3")})
+    assert list(sidecars.sidecar("cars").documents) == ["two", "one"]
+    assert sidecars.sidecar("cars", after=3) == (3, {})
+    assert sidecars.sidecar("others") == (0, {})
+    assert sidecars.sidecars() == ["cars"]
+    assert (sidecars.document(ONE), sidecars.document(Slot("others", "one"))) == (b"3", None)
 
 
-def test_a_change_sees_what_is_there_and_is_whole_or_not_at_all(store):
-    put(store, one=b"1")
+def test_a_change_sees_what_is_there_and_is_whole_or_not_at_all(sidecars):
+    put(sidecars, one=b"1")
     seen = []
 
     def fail(found):
@@ -326,25 +338,24 @@ def test_a_change_sees_what_is_there_and_is_whole_or_not_at_all(store):
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        store.amend([ONE, TWO], fail)
+        sidecars.amend([ONE, TWO], fail)
     assert seen == [{ONE: b"1", TWO: None}]
-    assert store.amend([ONE], lambda _: {}) == 1
-    assert store.sidecar("cars") == (1, {"one": (1, b"1")})
-    assert store.amend([ONE, TWO], lambda found: {TWO: found[ONE] + b"2"}) == 2
-    assert store.document(TWO) == b"12"
+    assert sidecars.amend([ONE], lambda _: {}) == 1
+    assert sidecars.sidecar("cars") == (1, {"one": (1, b"1")})
+    assert sidecars.amend([ONE, TWO], lambda found: {TWO: found[ONE] + b"2"}) == 2
+    assert sidecars.document(TWO) == b"12"
 
 
-def test_no_change_is_lost_between_threads(store):
-    put(store, one=b"0")
+def test_no_change_is_lost_between_threads(sidecars):
+    put(sidecars, one=b"0")
 
     def work():
         for _ in range(25):
-            store.amend([ONE], lambda found: {ONE: b"%d" % (int(found[ONE]) + 1)})
+            sidecars.amend([ONE], lambda found: {ONE: b"%d" % (int(found[ONE]) + 1)})
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert store.document(ONE) == b"100"
-    assert store.check() == []
+    assert sidecars.document(ONE) == b"100"

@@ -12,7 +12,7 @@ from pageturn.cli.journals import plain
 from pageturn.delegation import MODES, Beliefs, DelegationState
 from pageturn.delegation.hindsight import compare, differing, drifts, replay
 from pageturn.errors import InvalidInput
-from pageturn.stores import MemoryStore, Store
+from pageturn.stores import MemorySidecars, Store
 from pageturn.wire import from_json, to_json
 
 
@@ -81,7 +81,7 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
     table = _table("mode", "decisions", "came to", "would have come to", "rests on")
     wrong: list[str] = []
     for name in modes or tuple(name for name in MODES if name != "cost"):
-        replayed = list(replay(log, MemoryStore(), config, MODES[name]))
+        replayed = list(replay(log, MemorySidecars(), config, MODES[name]))
         found = compare(replayed, name)
         wrong = differing(replayed)
         would = (

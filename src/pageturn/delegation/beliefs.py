@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TypeVar
 
-from pageturn.checks import require_finite, require_whole
+from pageturn.checks import require_bool, require_finite, require_whole
 from pageturn.delegation.decisions import Decision, Logged
 from pageturn.delegation.pooling import Cell, Context, Estimate, Pool
 from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
@@ -17,12 +17,13 @@ from pageturn.delegation.state import DelegationConfig, DelegationState
 from pageturn.errors import InvalidInput, StoreError
 from pageturn.ids import require_session_id
 from pageturn.relevance import Bucket
-from pageturn.stores import Slot, Store
+from pageturn.stores import Sidecars, Slot
 from pageturn.wire import from_json, to_json
 
 T = TypeVar("T")
 
 DEFAULT_SCOPE = "default"
+_MOST_RETRIES = 1_000  # each is counted by itself, while others wait
 _CONFIG = "config"  # keys of posteriors have bars, so this is none of them
 
 
@@ -31,7 +32,7 @@ class Beliefs:
 
     def __init__(
         self,
-        store: Store,
+        store: Sidecars,
         scope: str = DEFAULT_SCOPE,
         *,
         clock: Callable[[], datetime],
@@ -117,11 +118,9 @@ class Beliefs:
     def update(self, agent: str, skill: str, bucket: Bucket, outcome: bool) -> None:
         """Count one outcome that belongs to no decision."""
         require_name("agent", agent)
+        require_bool("outcome", outcome)
         slot = self._slot(agent, Setting(skill, bucket))
-        verdict = BetaPosterior.from_self_confidence(0.5, 0.0, now=self._clock()).update(
-            outcome, 1.0, now=self._clock()
-        )
-        self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], [verdict.alpha])})
+        self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], [float(outcome)])})
 
     def take(self, state: DelegationState) -> None:
         """Add what another state knows; its knobs come along where this scope has none of its own."""
@@ -160,7 +159,7 @@ class Beliefs:
         self, decision: Decision, verdict: float | None, *, retries: int = 0, excused: str | None = None
     ) -> bool:
         """Count what came of a decision, once. Says whether it was new; another verdict than before is refused."""
-        require_whole("retries", retries)
+        require_whole("retries", retries, below=_MOST_RETRIES)
         if verdict is not None:
             require_finite("verdict", verdict, at_least=0.0, at_most=1.0)
         cell = self._slot(decision.choice, decision.setting)

@@ -92,6 +92,8 @@ class Decision(Closed, omit_defaults=True):
     @property
     def probabilities(self) -> Mapping[str, float]:
         """How likely each candidate was to be chosen."""
+        if self.mode == DISABLED:
+            return {each.agent: float(each.agent == self.choice) for each in self.candidates}
         agents, aims = self._aims()
         shares = dict(zip(agents, probabilities(aims), strict=True))
         return {each.agent: shares[each.agent] for each in self.candidates}
@@ -100,7 +102,9 @@ class Decision(Closed, omit_defaults=True):
     def probability(self) -> float:
         """How likely the choice was."""
         agents, aims = self._aims()
-        return probability(aims, agents.index(self.choice)) if self.choice in agents else 1.0
+        if self.mode == DISABLED or self.choice not in agents:
+            return 1.0
+        return probability(aims, agents.index(self.choice))
 
     def _aims(self) -> tuple[list[str], list[Aim]]:
         """What the choice was between; the local agent first, who keeps the work on a tie."""

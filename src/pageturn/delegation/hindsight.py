@@ -11,7 +11,7 @@ from pageturn.delegation.modes import Mode
 from pageturn.delegation.outlook import Outlook
 from pageturn.delegation.skills import Setting
 from pageturn.delegation.state import DelegationConfig
-from pageturn.stores import Store
+from pageturn.stores import Sidecars
 
 RECENT = 20  # outcomes of a cell that are held against those before them
 _NOTABLE = 3.0  # standard errors
@@ -72,7 +72,7 @@ class Replayed(NamedTuple):
     again: Decision
 
 
-def replay(log: Sequence[Entry], store: Store, config: DelegationConfig, mode: Mode) -> Iterator[Replayed]:
+def replay(log: Sequence[Entry], store: Sidecars, config: DelegationConfig, mode: Mode) -> Iterator[Replayed]:
     """Every decision once more by a mode, each with what was known when it was made. The store, an empty one, is written to."""
     beliefs = Beliefs(store, clock=lambda: _EPOCH, config=config)
     settled = [(version, entry) for version, entry in log if entry.is_settled]

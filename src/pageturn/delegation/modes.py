@@ -6,25 +6,22 @@
 | lcb | the same lower bound, with at most two outcomes lent to a cell that has none; for hand-offs that have a local agent |
 | mean | what is expected |
 | ucb | what is expected, and a deviation more |
-| thompson | as ucb, drawn at random around it; without a local agent |
+| thompson | as ucb, with more or fewer deviations for each choice, by chance; without a local agent |
 | cost | as thompson, per money and time, with what switching loses of the prompt cache |
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeVar
 
 from pageturn.delegation.pooling import Estimate
 from pageturn.errors import InvalidInput
 
+T = TypeVar("T")
+
 _OPTIMISM = 1.2  # deviations; without it, an agent that began unluckily is never tried again
 _CHANCE = 0.25  # of a deviation, so that what was not chosen is learned about, and logs can be compared
-_REACH = 4.0  # spreads of a draw that anybody will ever see
-_STEPS = 48
 _ROOT_2 = math.sqrt(2.0)
-_ROOT_2_PI = math.sqrt(2.0 * math.pi)
-_CERTAIN = ((0.0, 1.0),)
-_NODES = tuple((at, math.exp(-0.5 * at * at) / _ROOT_2_PI * 0.5) for at in (half / 2 for half in range(-7, 8)))
 
 
 class Chance(Protocol):
@@ -34,12 +31,24 @@ class Chance(Protocol):
         """A draw from a normal distribution."""
         ...
 
+    def choice(self, seq: Sequence[T], /) -> T:
+        """One of several."""
+        ...
+
 
 class Aim(NamedTuple):
-    """Where the score of a candidate lies, and how far chance moves it."""
+    """Where the score of a candidate lies, and how far chance moves it: by as many spreads as all others, up or down.
+
+    One draw for all decides how bold this choice is (RandUCB, arXiv:1910.04928). Were each candidate to draw for itself, the
+    luckiest of many unknown ones would nearly always win.
+    """
 
     centre: float
     spread: float = 0.0
+
+    def at(self, draw: float) -> float:
+        """The score, where chance drew so many spreads."""
+        return self.centre + self.spread * draw
 
 
 class View(Protocol):
@@ -121,7 +130,7 @@ class UpperBound:
 
 
 class Thompson:
-    """Drawn at random around the upper bound. `Thompson(0, 1)` is the plain kind, on pooled estimates."""
+    """The upper bound, higher for some choices and lower for others, by chance."""
 
     name = "thompson"
 
@@ -130,7 +139,7 @@ class Thompson:
         self.chance = chance
 
     def aim(self, agent: str, view: View) -> Aim:
-        """The upper bound, and how far a draw may fall from it."""
+        """The upper bound, and how far a draw moves it."""
         mean, deviation = view.estimate(agent)
         return Aim(mean + self.optimism * deviation, self.chance * deviation)
 
@@ -154,52 +163,32 @@ MODES: Mapping[str, Mode] = {
 
 def mode_of(mode: str | Mode) -> Mode:
     """The mode of a name, or the mode itself."""
-    if not isinstance(mode, str):
-        return mode
-    if mode not in MODES:
+    found = MODES.get(mode) if isinstance(mode, str) else mode
+    if not callable(getattr(found, "aim", None)):
         raise InvalidInput("mode", expected=f"one of {', '.join(MODES)}, or a mode", got=repr(mode))
-    return MODES[mode]
-
-
-def contenders(aims: Sequence[Aim]) -> tuple[int, ...]:
-    """Those that chance may make the best, or keep from it."""
-    floor = max((centre - _REACH * spread for centre, spread in aims), default=0.0)
-    return tuple(at for at, (centre, spread) in enumerate(aims) if spread > 0.0 and centre + _REACH * spread >= floor)
-
-
-def probability(aims: Sequence[Aim], at: int) -> float:
-    """How likely this one is to have the greatest score, quickly, to about a hundredth."""
-    centre, spread = aims[at]
-    rivals = [
-        aim for other, aim in enumerate(aims) if other != at and aim[0] + _REACH * aim[1] > centre - _REACH * spread
-    ]
-    total = 0.0
-    for node, weight in _NODES if spread > 0.0 else _CERTAIN:
-        x = centre + spread * node
-        for other, wide in rivals:
-            weight *= 0.5 * math.erfc((other - x) / (wide * _ROOT_2)) if wide > 0.0 else float(x >= other)  # noqa: PLW2901
-        total += weight
-    return total
+    return found  # type: ignore[return-value]
 
 
 def probabilities(aims: Sequence[Aim]) -> list[float]:
-    """How likely each is to have the greatest score, to about a thousandth; of equal ones without chance, the first."""
-    certain = max((centre for centre, spread in aims if spread == 0.0), default=-math.inf)
-    floor = max(certain, *(centre - _REACH * spread for centre, spread in aims))
-    rivals = [at for at, (centre, spread) in enumerate(aims) if spread > 0.0 and centre + _REACH * spread > floor]
-    shares = [0.0] * len(aims)
-    if rivals:
-        top = max(aims[at].centre + _REACH * aims[at].spread for at in rivals)
-        width = (top - floor) / _STEPS
-        for step in range(_STEPS):  # where the greatest score may lie
-            x = floor + (step + 0.5) * width
-            distances = [(x - aims[at].centre) / aims[at].spread for at in rivals]
-            below = [0.5 * math.erfc(-distance / _ROOT_2) for distance in distances]
-            whole = math.prod(below) * width / _ROOT_2_PI
-            for at, distance, share in zip(rivals, distances, below, strict=True):
-                shares[at] += math.exp(-0.5 * distance * distance) / aims[at].spread * (whole / max(share, 1e-300))
-    if certain > -math.inf:
-        first = next(at for at, aim in enumerate(aims) if aim.spread == 0.0 and aim.centre == certain)
-        shares[first] = max(0.0, 1.0 - sum(shares))
-    total = sum(shares)
-    return [share / total for share in shares]
+    """How likely each is to have the greatest score."""
+    return [probability(aims, at) for at in range(len(aims))]
+
+
+def probability(aims: Sequence[Aim], at: int) -> float:
+    """How likely this one is to. Equals share it where chance has a part, else the first of them has it all."""
+    centre, spread = aims[at]
+    low, high, equals = -math.inf, math.inf, 1  # between these draws nobody scores more
+    for other, (rival, wide) in enumerate(aims):
+        if wide > spread:
+            high = min(high, (centre - rival) / (wide - spread))
+        elif wide < spread:
+            low = max(low, (rival - centre) / (spread - wide))
+        elif rival > centre or (rival == centre and spread == 0.0 and other < at):
+            return 0.0
+        elif rival == centre and spread > 0.0 and other != at:
+            equals += 1
+    return max(0.0, _chance_below(high) - _chance_below(low)) / equals
+
+
+def _chance_below(draw: float) -> float:
+    return 0.5 * math.erfc(-draw / _ROOT_2)

@@ -21,6 +21,7 @@ CATALOGUE = frozenset({MODEL_CALL, COMPACTION, DISPATCH, HANDOFF, PERSONA})
 ANY_BUCKET = Bucket(Difficulty.EASY, Dependency.ISOLATED, ToolUse.NO)  # where the seed's axes say nothing
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _SEPARATORS = frozenset("|@,=")
+_QUOTED = {ord(mark): f"%{ord(mark):02X}" for mark in (*_SEPARATORS, "%")}
 _AXES = {"difficulty": Difficulty, "dependency": Dependency, "tool_use": ToolUse}
 
 
@@ -54,8 +55,8 @@ def setting(
     for axis, value in given.items():
         if axis in _AXES and value in list(_AXES[axis]):
             seeds[axis] = value
-        elif value != "":
-            axes[_checked_axis(axis)] = _checked(f"bucket.{axis}", value)
+        elif value is not None and value != "":
+            axes[_checked_axis(axis)] = _checked(f"bucket.{axis}", _quoted(value))
     filled = {axis: seeds.get(axis, getattr(ANY_BUCKET, axis)) for axis in _AXES}
     return Setting(_written(base, axes), Bucket(**filled))
 
@@ -87,8 +88,13 @@ def _checked_axis(axis: object) -> str:
 
 def _checked(path: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or _SEPARATORS & set(value) or not value.isprintable():
-        raise InvalidInput(path, expected="a value without '|', '@', ',' and '='", got=f"{value!r:.60}")
+        raise InvalidInput(path, expected="a text without '|', '@', ',' and '='", got=f"{value!r:.60}")
     return value
+
+
+def _quoted(value: object) -> object:
+    """A text whose separators are written as in a URL, so that any value can be part of a name."""
+    return value.translate(_QUOTED) if isinstance(value, str) else value
 
 
 def _written(base: str, axes: Mapping[str, str]) -> str:

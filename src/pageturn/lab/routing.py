@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from pageturn.delegation.modes import MODES, Mode, mode_of
+from pageturn.delegation.modes import MODES, Aim, Mode, mode_of
 from pageturn.delegation.pooling import Cell, Context, Estimate, Pool
 from pageturn.delegation.posteriors import Evidence
 
@@ -219,9 +219,16 @@ class Ours(Cells):
 
     def choose(self, bucket: str) -> int:
         """By the mode."""
+        aims = self.aims(bucket)
+        draw = self.chance.gauss(0.0, 1.0) if any(aim.spread for aim in aims) else 0.0
+        scores = [aim.at(draw) for aim in aims]
+        best = [at for at, score in enumerate(scores) if score == max(scores)]
+        return self.chance.choice(best) if len(best) > 1 and aims[best[0]].spread else best[0]
+
+    def aims(self, bucket: str) -> list[Aim]:
+        """Where the scores lie."""
         self.pool, self.bucket = None, bucket
-        aims = [self.mode.aim(agent, self) for agent in self.agents]
-        return _first_best([self.chance.gauss(*aim) if aim.spread else aim.centre for aim in aims])
+        return [self.mode.aim(agent, self) for agent in self.agents]
 
     def estimate(self, agent: str) -> Estimate:
         """What to expect of an agent."""

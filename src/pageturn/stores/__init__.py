@@ -12,12 +12,13 @@ from pageturn.stores.contract import (
     SessionRow,
     Sidecar,
     SidecarDocument,
+    Sidecars,
     Slot,
     Snapshot,
     Span,
     Store,
 )
-from pageturn.stores.memory import MemoryStore
+from pageturn.stores.memory import MemorySidecars, MemoryStore
 from pageturn.stores.sqlite import SqliteStore
 from pageturn.stores.urls import open_store
 
@@ -29,11 +30,13 @@ __all__ = [
     "Found",
     "Freed",
     "Loss",
+    "MemorySidecars",
     "MemoryStore",
     "Record",
     "SessionRow",
     "Sidecar",
     "SidecarDocument",
+    "Sidecars",
     "Slot",
     "Snapshot",
     "Span",

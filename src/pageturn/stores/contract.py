@@ -110,8 +110,35 @@ class SidecarDocument(NamedTuple):
 Change = Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes]]
 
 
+class Sidecars(Protocol):
+    """Where sidecars live: all that beliefs ask of a store."""
+
+    def sidecar(self, name: str, after: int = 0) -> Sidecar:
+        """The documents of a sidecar that were changed after that change, in the order of their changes."""
+        ...
+
+    def sidecars(self) -> list[str]:
+        """The names of all sidecars."""
+        ...
+
+    def document(self, slot: Slot) -> bytes | None:
+        """One document, or None."""
+        ...
+
+    def sidecar_version(self) -> int:
+        """The number of the last change of any sidecar; 0 before the first."""
+        ...
+
+    def amend(self, slots: Sequence[Slot], change: Change) -> int:
+        """Read documents, and keep what `change` makes of them, so that no other change comes between; the number of this one.
+
+        Where `change` raises or gives back nothing, nothing is changed.
+        """
+        ...
+
+
 @runtime_checkable
-class Store(Protocol):
+class Store(Sidecars, Protocol):
     """Where journals live. Every method raises `StoreError` where the backend fails."""
 
     def create(self, row: SessionRow) -> None:
@@ -152,29 +179,6 @@ class Store(Protocol):
 
     def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
         """Append a record; what is lost loses its words in the index, and its bytes where no other record needs them."""
-        ...
-
-    def sidecar(self, name: str, after: int = 0) -> Sidecar:
-        """The documents of a sidecar that were changed after that change, in the order of their changes."""
-        ...
-
-    def sidecars(self) -> list[str]:
-        """The names of all sidecars."""
-        ...
-
-    def document(self, slot: Slot) -> bytes | None:
-        """One document, or None."""
-        ...
-
-    def sidecar_version(self) -> int:
-        """The number of the last change of any sidecar; 0 before the first."""
-        ...
-
-    def amend(self, slots: Sequence[Slot], change: Change) -> int:
-        """Read documents, and keep what `change` makes of them, so that no other change comes between; the number of this one.
-
-        Where `change` raises or gives back nothing, nothing is changed.
-        """
         ...
 
     def scrub(self) -> None:

@@ -1,11 +1,13 @@
-"""The store for tests and for sessions that nobody needs tomorrow: SQLite without a file."""
+"""What nobody needs tomorrow: a store that is SQLite without a file, and sidecars that are dicts."""
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 
 from pageturn.errors import StoreError
+from pageturn.stores.contract import Change, Sidecar, SidecarDocument, Slot
 from pageturn.stores.sqlite import SqliteStore
 
 
@@ -33,3 +35,41 @@ class MemoryStore(SqliteStore):
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._lock, super()._writing() as db:
             yield db
+
+
+class MemorySidecars:
+    """Sidecars without a store, for whoever learns in one process and keeps nothing."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._version = 0
+        self._sidecars: dict[str, dict[str, SidecarDocument]] = {}  # the last changed stands last
+
+    def sidecar(self, name: str, after: int = 0) -> Sidecar:
+        with self._lock:
+            found = self._sidecars.get(name, {})
+            newest_first = takewhile(lambda each: each[1].version > after, reversed(found.items()))
+            documents = dict(reversed(list(newest_first)))
+        return Sidecar(max((each.version for each in documents.values()), default=after), documents)
+
+    def sidecars(self) -> list[str]:
+        with self._lock:
+            return sorted(self._sidecars)
+
+    def document(self, slot: Slot) -> bytes | None:
+        found = self._sidecars.get(slot.sidecar, {}).get(slot.key)
+        return None if found is None else found.body
+
+    def sidecar_version(self) -> int:
+        return self._version
+
+    def amend(self, slots: Sequence[Slot], change: Change) -> int:
+        with self._lock:
+            kept = change({slot: self.document(slot) for slot in slots})
+            if kept:
+                self._version += 1
+            for slot, body in kept.items():
+                documents = self._sidecars.setdefault(slot.sidecar, {})
+                documents.pop(slot.key, None)
+                documents[slot.key] = SidecarDocument(self._version, body)
+            return self._version
