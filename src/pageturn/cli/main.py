@@ -13,6 +13,7 @@ from pageturn.cli import contexts, imports, journals, routes
 from pageturn.cli.demo import show_demo
 from pageturn.cli.imports import claude_code_folder, codex_folder
 from pageturn.cli.pages import show_page
+from pageturn.cli.reports import write_report
 from pageturn.cli.summaries import summarize as summarize_session
 from pageturn.cli.summaries import summarizer_for
 from pageturn.delegation import MODES
@@ -285,6 +286,22 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
         raise click.UsageError("give files or folders, --claude-code or --codex")
     took_all = imports.import_paths(Console(), into, [*paths, *usual], named=set(paths))
     sys.exit(0 if took_all else 1)
+
+
+@cli.command()
+@click.argument("results", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option(
+    "--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path), help="The page."
+)
+@click.option("--svg", type=click.Path(file_okay=False, path_type=Path), help="A folder for its pictures, as SVG.")
+@click.option("--png", type=click.Path(file_okay=False, path_type=Path), help="The same, as PNG; needs an extra.")
+@click.option("--session", "-s", help="The session to draw turn by turn; the longest one without it.")
+@click.option("--budget", type=int, help="The budget to draw it at; the one in the middle without it.")
+def report(
+    results: Path, *, out: Path, svg: Path | None, png: Path | None, session: str | None, budget: int | None
+) -> None:
+    """Draw what replays came to: a page of plots and figures, in one file that needs nothing else."""
+    write_report(Console(), results, out=out, svg=svg, png=png, session=session, budget=budget)
 
 
 def main() -> None:

@@ -1,0 +1,105 @@
+"""Scales: from values to places on a drawing, ticks at round values, and numbers as short as a reader needs them."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+
+
+class Scale(NamedTuple):
+    """Values between `low` and `high`, at places between `start` and `end`."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        """The place of a value."""
+        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+
+    def ticks(self, most: int) -> list[float]:
+        """Round values on the scale, about as many as are wanted and never more than one more."""
+        step = _step(self.high - self.low, most)
+        first = math.ceil(self.low / step - 1e-9)
+        last = math.floor(self.high / step + 1e-9)
+        return [round(at * step, 12) for at in range(first, last + 1)]
+
+
+def around(values: Iterable[float], start: float, end: float, *, margin: float = 0.06) -> Scale:
+    """A scale that holds all values, with some room at both ends."""
+    known = sorted(values)
+    low, high = (known[0], known[-1]) if known else (0.0, 1.0)
+    room = (high - low) * margin or max(abs(high) * 0.05, 0.005)
+    return Scale(low - room, high + room, start, end)
+
+
+def from_nothing(highest: float, start: float, end: float) -> Scale:
+    """A scale from 0 up to a value."""
+    return Scale(0.0, highest * 1.04 if highest > 0 else 1.0, start, end)
+
+
+def _step(span: float, most: int) -> float:
+    """The smallest round step that divides a span into at most that many."""
+    rough = span / max(most, 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    return power * next(step for step in _STEPS if step >= rough / power - 1e-9)
+
+
+def compact(value: float) -> str:
+    """A number of tokens as a label: 950, 8k, 1.25M."""
+    for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if abs(value) >= size * 0.9995:
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.3g}"
+
+
+def times(value: float) -> str:
+    """A multiple as a label."""
+    return f"{value:.3g}×"
+
+
+def percent(value: float) -> str:
+    """A share as a label, with as many digits as it has."""
+    return f"{value * 100:.4g} %"
+
+
+def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """The places, moved as little as is needed so that neighbours are a gap apart; in the order in which they came."""
+    order = sorted(range(len(places)), key=lambda at: (places[at], at))
+    gap = min(gap, (high - low) / max(len(places) - 1, 1))
+    runs: list[list[float]] = []  # each with the first place of a run of labels, and how many stand in it
+    wanted: list[list[float]] = []
+    for at in order:
+        runs.append([places[at], 1])
+        wanted.append([places[at]])
+        while True:
+            size = len(wanted[-1])
+            middle = sum(place - n * gap for n, place in enumerate(wanted[-1])) / size
+            runs[-1] = [min(max(middle, low), high - (size - 1) * gap), size]
+            if len(runs) < 2 or runs[-2][0] + runs[-2][1] * gap <= runs[-1][0] + 1e-9:
+                break
+            wanted[-2] += wanted.pop()
+            runs.pop()
+    moved = (first + n * gap for first, size in runs for n in range(int(size)))
+    result = [0.0] * len(places)
+    for at, place in zip(order, moved, strict=True):
+        result[at] = place
+    return result
+
+
+def kept(values: Sequence[float], most: int) -> list[int]:
+    """Which of many values are drawn: the first, the last, and of each of equal stretches the least and the greatest."""
+    if len(values) <= most:
+        return list(range(len(values)))
+    stretches = max((most - 2) // 2, 1)
+    chosen = {0, len(values) - 1}
+    for stretch in _stretches(len(values), stretches):
+        chosen.add(min(stretch, key=lambda at: (values[at], at)))
+        chosen.add(max(stretch, key=lambda at: (values[at], -at)))
+    return sorted(chosen)
+
+
+def _stretches(length: int, count: int) -> Iterator[range]:
+    return (range(length * n // count, length * (n + 1) // count) for n in range(count))
