@@ -69,6 +69,11 @@ class Chapter:
         """The sessions of the chapter, in the order in which they came."""
         return tuple(dict.fromkeys(result.trace for result in self.results))
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every row has every session, so that all can be compared."""
+        return all(len(row.results) == len(self.sessions) for row in self.rows)
+
     @cached_property
     def budgets(self) -> tuple[int, ...]:
         """The budgets of the chapter, the smallest first."""

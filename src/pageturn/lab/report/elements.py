@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 Node = ET.Element
 Child = Node | str | None
 
+_MARGIN = 14
 _XMLNS = "http://www.w3.org/2000/svg"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")  # no escape can write these
 
@@ -61,12 +62,14 @@ def picture(width: float, height: float, told: str, *children: Child) -> Node:
 
 
 def standalone(drawing: Node, style: str) -> str:
-    """A drawing as a file of its own."""
-    _, _, width, height = drawing.attrib["viewBox"].split()
-    alone = ET.Element("svg", {"xmlns": _XMLNS, "width": width, "height": height, **drawing.attrib})
-    alone.append(node("style", style))
-    alone.append(node("rect", width="100%", height="100%", class_="paper"))
-    alone.extend(drawing)
+    """A drawing as a file of its own, with a margin."""
+    _, _, inner_width, inner_height = map(float, drawing.attrib["viewBox"].split())
+    width, height = inner_width + 2 * _MARGIN, inner_height + 2 * _MARGIN
+    box = " ".join(map(shown, (-_MARGIN, -_MARGIN, width, height)))
+    size = {"width": shown(width), "height": shown(height)}
+    alone = ET.Element("svg", {"xmlns": _XMLNS, **size, **drawing.attrib, "viewBox": box})
+    paper = node("rect", x=-_MARGIN, y=-_MARGIN, width=width, height=height, class_="paper")
+    add(alone, node("style", style), paper, *drawing)
     return ET.tostring(alone, encoding="unicode") + "\n"
 
 

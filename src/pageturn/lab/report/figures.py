@@ -34,14 +34,14 @@ def figures(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[Figure]:
     yield Figure(
         "cost-coverage",
         "Cost against coverage",
-        f"Each mark is a policy at a budget; the broad line is the front: no other mark is cheaper and shows more. {spread}",
+        f"Each mark is a policy at a budget; what lies below the front is beaten by something that is cheaper and shows more. {spread}",
         lambda width: pareto(chapter, width),
     )
     if gaps(chapter):
         yield Figure(
             "oracle-gap",
             "Gap to the oracle",
-            "What was missed by each policy, and by one that knows what will be demanded. The figure at the right is the difference.",
+            "What was missed by each policy, and by one that knows what will be demanded. The number at the right is the difference, in percentage points.",
             lambda width: gap_to_oracle(chapter, width),
         )
     if not example:

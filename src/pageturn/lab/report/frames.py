@@ -7,9 +7,10 @@ from pageturn.lab.report.elements import Node, label, node, rule, way
 from pageturn.lab.report.scales import Scale
 from pageturn.lab.report.style import COLOURS
 
-_LETTER = 6.4  # the width of a letter of 12 pixels, with some air
+_LETTER = 6.9  # the width of a letter of 12 pixels in a wide script
 _TALL = 14.0
-_NEAR = ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1))
+_BESIDE = 20  # as far as a label needs no line to its point
+_NEAR = ((-1, -1), (1, -1), (1, 1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1))  # corners first: bars go the other ways
 
 
 class Frame(NamedTuple):
@@ -58,14 +59,19 @@ class Labels:
         self._room = room
         self._taken = list(taken)
 
-    def place(self, words: str, x: float, y: float, class_: str) -> Iterator[Node]:
-        """A label near a point, with a line to it where the label had to go further away."""
-        size = 0.92 if "small" in class_ else 1.0
+    def place(self, words: str, points: Sequence[tuple[float, float]], class_: str) -> Iterator[Node]:
+        """A label near one of some points, the first if there is room, with a line to it where the label is further away."""
+        size = 0.92 if "small" in class_ else 1.14 if "title" in class_ else 1.0
         wide, tall = width_of(words) * size, _TALL * size
-        best = min(self._places(x, y, wide, tall), key=lambda place: (self._cost(place[1]), place[0]))
-        distance, box = best
+        candidates = [
+            (order, distance, box)
+            for order, point in enumerate(points)
+            for distance, box in self._places(*point, wide, tall)
+        ]
+        order, distance, box = min(candidates, key=lambda each: (self._cost(each[2]), each[1], each[0]))
         self._taken.append(box)
-        if distance > 20:
+        if distance > _BESIDE:
+            x, y = points[order]
             yield rule(x, y, min(max(x, box.left), box.right), min(max(y, box.top), box.bottom), "lead thin")
         yield label(words, box.left, box.bottom - 3.5 * size, class_=f"halo {class_}")
 

@@ -93,11 +93,6 @@ def _lane(gap: Gap, number: int, frame: Frame, y: float) -> Node:
         rule(least, y - 6, least, y + 6, "bound"),
         node("circle", cx=there, cy=y, r=4.5, class_="hollow"),
         mark(number, here, y, 5),
-        label(
-            f"+{percent(gap.missed - gap.oracle)}" if gap.missed >= gap.oracle else percent(gap.missed - gap.oracle),
-            frame.x.end + 8,
-            y + 4,
-            class_="small",
-        ),
+        label(f"{(gap.missed - gap.oracle) * 100:+.1f}", frame.x.end + 8, y + 4, class_="small"),
         tip=tip,
     )

@@ -1,11 +1,10 @@
 """The page: a table and the figures of every chapter, in one file that needs nothing else."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pageturn.lab.report.chapters import Chapter, Row
 from pageturn.lab.report.elements import Child, Node, add, document, node
 from pageturn.lab.report.figures import NARROW, WIDE, Figure
-from pageturn.lab.report.pareto import told
 from pageturn.lab.report.scales import percent, times
 from pageturn.lab.report.style import page_style
 from pageturn.lab.resampling import Spread
@@ -79,39 +78,43 @@ def _lead(chapters: Sequence[tuple[Chapter, Sequence[Figure]]]) -> Node:
     )
 
 
-def _chapter(chapter: Chapter, figures: Iterable[Figure]) -> Iterator[Child]:
-    yield node("h2", f"{chapter.source}")
-    yield node(
-        "p",
-        f"{_many(len(chapter.sessions), 'session')}, tokens as the counter “{chapter.counter}” has them, prices of “{chapter.vendor}”. {told(chapter).split('. ', 1)[1]}.",
-        class_="note",
-    )
-    counts = {len(row.results) for row in chapter.rows}
-    if len(counts) > 1:
+def _chapter(chapter: Chapter, figures: Sequence[Figure]) -> Iterator[Child]:
+    yield node("h2", chapter.source)
+    counted = f"tokens as the counter “{chapter.counter}” has them, prices of “{chapter.vendor}”"
+    yield node("p", f"{_many(len(chapter.sessions), 'session')}; {counted}.", class_="note")
+    yield _drawn(figures[0])
+    yield node("h3", "In numbers")
+    if not chapter.is_complete:
         yield node(
-            "p",
-            "Not every row has all sessions, so not all of them can be compared: see the last column.",
-            class_="alarm",
+            "p", "Not every row has all sessions, so not all rows can be compared: see the last column.", class_="alarm"
         )
     yield _table(chapter)
-    for figure in figures:
-        yield node("h3", figure.title)
-        yield node(
+    yield from map(_drawn, figures[1:])
+
+
+def _drawn(figure: Figure) -> Node:
+    """A figure at two widths, of which the reader's screen shows one."""
+    return node(
+        "section",
+        node("h3", figure.title),
+        node(
             "figure",
             node("figcaption", figure.caption),
             node("div", figure.draw(WIDE), class_="wide"),
             node("div", figure.draw(NARROW), class_="narrow"),
-        )
+        ),
+    )
 
 
 def _table(chapter: Chapter) -> Node:
-    heads = [node("th", name, title=tip) for name, tip in _HEADS]
-    rows = [_row(row, is_best=row in chapter.front) for row in chapter.rows]
+    columns = len(_HEADS) - chapter.is_complete
+    heads = [node("th", name, title=tip) for name, tip in _HEADS[:columns]]
+    rows = [_row(row, columns, is_best=row in chapter.front) for row in chapter.rows]
     table = node("table", node("thead", node("tr", *heads)), node("tbody", *rows))
     return node("div", table, class_="scroll")
 
 
-def _row(row: Row, *, is_best: bool) -> Node:
+def _row(row: Row, columns: int, *, is_best: bool) -> Node:
     score = row.score
     faults = ", ".join(f"{code} {count:,}" for code, count in sorted(row.faults.items()))
     cells: list[Sequence[Child]] = [
@@ -128,7 +131,7 @@ def _row(row: Row, *, is_best: bool) -> Node:
         [f"{row.faults.total():,}"],
         [f"{len(row.results):,}"],
     ]
-    made = node("tr", *(node("td", *cell) for cell in cells), class_="best" if is_best else None)
+    made = node("tr", *(node("td", *cell) for cell in cells[:columns]), class_="best" if is_best else None)
     if faults:
         made[10].set("title", faults)
     return made

@@ -11,6 +11,7 @@ from pageturn.lab.report.turns import MOST_POINTS, Drawn, named, stretches, turn
 from pageturn.lab.results import Form, ReplayedTurn, Result
 
 _LEFT, _BELOW, _BETWEEN = 46, 44, 26
+_ABOUT, _ABOVE = 1.3, 1.12  # times the budget: what keeps about to it, and room to name it
 _WORDS = {Form.POINTER: "pointers", Form.LINE: "index lines", Form.OTHER: "not pages"}
 
 
@@ -28,23 +29,31 @@ def residency(drawn: Sequence[Drawn], width: float) -> Node:
     step = 26 + tall + _BELOW
     drawing = picture(width, head + step * -(-len(drawn) // columns), f"Tokens of each request by level: {names}")
     drawing.extend(key)
-    highest = max(turn.tokens for each in drawn for turn in each.result.turns)
-    for at, each in enumerate(drawn):
+    peaks = [max(turn.tokens for turn in each.result.turns) for each in drawn]
+    common = _common(drawn, peaks)
+    for at, (each, peak) in enumerate(zip(drawn, peaks, strict=True)):
         left, top = (at % columns) * (wide + _BETWEEN), head + (at // columns) * step + 26
-        count = len(each.result.turns)
-        frame = Frame(turns_across(count, left + _LEFT, left + wide - 6), from_nothing(highest, top + tall, top))
-        panel = group(*_panel(each, frame, left, wide))
-        drawing.append(panel)
+        across = turns_across(len(each.result.turns), left + _LEFT, left + wide - 6)
+        frame = Frame(across, from_nothing(max(peak, common), top + tall, top))
+        drawing.append(group(*_panel(each, frame, left, wide, is_common=peak <= common)))
     return drawing
 
 
-def _panel(each: Drawn, frame: Frame, left: float, wide: float) -> Iterator[Node]:
+def _common(drawn: Sequence[Drawn], peaks: Sequence[int]) -> float:
+    """Where the common scale ends: at the largest request of those that keep about to their budget, if any does."""
+    budget = drawn[0].result.budget_tokens
+    keeping = [peak for peak in peaks if peak <= _ABOUT * budget]
+    return max(*keeping, budget * _ABOVE) if keeping else max(peaks)
+
+
+def _panel(each: Drawn, frame: Frame, left: float, wide: float, *, is_common: bool) -> Iterator[Node]:
     turns = each.result.turns
     top = frame.y.end
-    yield mark(each.number, left + 7, top - 12, 5)
-    yield label(cut(each.result.policy, wide - 110), left + 18, top - 8, class_="title")
     folds = sum(turn.folded for turn in turns)
-    yield label(f"{folds:,} folds", left + wide - 6, top - 8, anchor="end", class_="faint small")
+    aside = f"{folds:,} folds" if is_common else f"another scale, {folds:,} folds"
+    yield mark(each.number, left + 7, top - 12, 5)
+    yield label(cut(each.result.policy, wide - width_of(aside) - 40), left + 18, top - 8, class_="title")
+    yield label(aside, left + wide - 6, top - 8, anchor="end", class_="faint small")
     yield from frame.grid(compact, ticks=4)
     yield from _layers(turns, frame)
     yield from _budget(each.result, frame)

@@ -5,22 +5,33 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+_LOG_STEPS = ((1, 1.5, 2, 3, 4, 5, 6, 8), (1, 1.5, 2, 3, 5, 7), (1, 2, 3, 5), (1, 2, 5), (1, 3), (1,))
+_FAR = 3.0  # times
 
 
 class Scale(NamedTuple):
-    """Values between `low` and `high`, at places between `start` and `end`."""
+    """Values between `low` and `high`, at places between `start` and `end`; by their ratios if it is logarithmic."""
 
     low: float
     high: float
     start: float
     end: float
+    is_log: bool = False
 
     def __call__(self, value: float) -> float:
         """The place of a value."""
-        return self.start + (value - self.low) / (self.high - self.low) * (self.end - self.start)
+        low, high, here = (math.log(each) if self.is_log else each for each in (self.low, self.high, value))
+        return self.start + (here - low) / (high - low) * (self.end - self.start)
 
     def ticks(self, most: int) -> list[float]:
         """Round values on the scale, about as many as are wanted and never more than one more."""
+        if self.is_log:
+            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+            for steps in _LOG_STEPS:
+                values = [round(step * 10.0**power, 12) for power in powers for step in steps]
+                found = [value for value in values if self.low <= value <= self.high]
+                if 3 <= len(found) <= most + 1:
+                    return found
         step = _step(self.high - self.low, most)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
@@ -30,9 +41,19 @@ class Scale(NamedTuple):
 def around(values: Iterable[float], start: float, end: float, *, margin: float = 0.06) -> Scale:
     """A scale that holds all values, with some room at both ends."""
     known = sorted(values)
-    low, high = (known[0], known[-1]) if known else (0.0, 1.0)
+    low, high = known[0], known[-1]
     room = (high - low) * margin or max(abs(high) * 0.05, 0.005)
     return Scale(low - room, high + room, start, end)
+
+
+def by_ratio(values: Iterable[float], start: float, end: float, *, margin: float = 0.06) -> Scale:
+    """The same, logarithmic where the values are far apart, so that small ones are told from each other."""
+    known = sorted(values)
+    low, high = known[0], known[-1]
+    if low <= 0 or high / low < _FAR:
+        return around(known, start, end, margin=margin)
+    room = (high / low) ** margin
+    return Scale(low / room, high * room, start, end, is_log=True)
 
 
 def from_nothing(highest: float, start: float, end: float) -> Scale:

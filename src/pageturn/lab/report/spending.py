@@ -24,8 +24,8 @@ def spending(drawn: Sequence[Drawn], width: float, everything: Result | None = N
     ]
     whole = _so_far(everything.turns) if everything else (score.whole,) * len(turns)
     lines += [
-        _Line("least possible", tuple(accumulate(turn.floor for turn in turns))),
-        _Line("sending everything", whole),
+        _Line("least possible" if width > 500 else "the least", tuple(accumulate(turn.floor for turn in turns))),
+        _Line("sending everything" if width > 500 else "everything", whole),
     ]
     margin = min(max(width_of(line.words) for line in lines) + 30, width * 0.42)
     highest = max(line.bills[-1] for line in lines)

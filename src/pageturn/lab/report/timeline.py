@@ -10,12 +10,13 @@ from pageturn.lab.report.turns import Drawn, named, turns_across
 from pageturn.lab.results import ReplayedTurn
 
 _LANE, _HEAD, _PIXELS = 19, 24, 4
+_SMALL = 0.9  # of the usual letters
 _REFUSED, _MISSED = "refused", "names missed"
 
 
 def timeline(drawn: Sequence[Drawn], width: float) -> Node:
     """A lane for each fault of each policy; taller marks are more of them."""
-    left = 150 if width > 500 else 112
+    left = 190 if width > 500 else 128
     lanes = [_lanes(each.result.turns) for each in drawn]
     height = sum(_HEAD + _LANE * max(len(each), 1) + 8 for each in lanes) + 44
     x = turns_across(max(len(each.result.turns) for each in drawn), left, width - 52)
@@ -60,7 +61,7 @@ def _summed(lanes: dict[str, Counter[int]]) -> str:
 
 def _lane(name: str, counts: Counter[int], each: Drawn, x: Scale, top: float) -> Iterator[Node]:
     base = top + _LANE - 4
-    yield label(cut(name.replace("_", " "), x.start - 24), 18, base, class_="faint small")
+    yield label(cut(name.replace("_", " "), (x.start - 22) / _SMALL), 18, base, class_="faint small")
     yield rule(x.start, base, x.end, base, "grid")
     yield label(f"{counts.total():,}", x.end + 8, base, class_="small")
     class_ = "other" if name == _MISSED else colour(each.number)
