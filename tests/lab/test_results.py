@@ -57,5 +57,5 @@ def test_a_damaged_line_is_named(tmp_path):
     path.write_bytes(EXAMPLE.read_bytes().splitlines(keepends=True)[0] + b'{"trace": 1}\n')
     results = read_results(path)
     next(results)
-    with pytest.raises(pt.InvalidInput, match="results.jsonl:2"):
+    with pytest.raises(pt.InvalidInput, match=r"results\.jsonl:2"):
         next(results)

@@ -88,14 +88,14 @@ def _share(part: float, whole: float) -> float:
 class ReplayedTurn(Closed, omit_defaults=True):
     """One request of a replay, and what its turn demanded of it."""
 
-    tokens: int = 0
-    billed: float = 0.0
-    floor: float = 0.0  # the share of the session's floor that falls on this turn
+    tokens: int
+    billed: float
+    floor: float  # the share of the session's floor that falls on this turn
+    refetched: float
     demanded: int = 0
     missed: tuple[str, ...] = ()  # the names, sorted
     lines_wanted: int = 0
     lines_shown: int = 0
-    refetched: float = 0.0
     folded: bool = False  # the request did not begin with the one before
     refused: bool = False
     cold: bool = False  # the cache was gone by then
