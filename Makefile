@@ -69,8 +69,9 @@ bench-delegation: setup .venv-litellm/installed  ## what each way to choose an a
 	@.venv-headroom/bin/python -m pip install --quiet headroom-ai==0.42.0
 	@touch $@
 
-pictures: setup  ## draw the pictures of docs/renditions.md again
+pictures: setup  ## draw the pictures of the documentation again
 	@$(BIN)/python -m tools.pictures
+	@$(BIN)/python -m tools.report_pictures
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)

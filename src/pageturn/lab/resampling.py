@@ -66,6 +66,8 @@ def pooled_share(parts: Sequence[float], wholes: Sequence[float], *, rounds: int
         whole = sum(one for _, one in sample)
         return sum(part for part, _ in sample) / whole if whole else 1.0
 
+    if len(sessions) == 1:  # which is all that can be drawn
+        return Spread(*[share(sessions)] * 3)
     drawn = sorted(share(chance.choices(sessions, k=len(sessions))) for _ in range(rounds))
     outside = rounds // 40
     return Spread(share(sessions), drawn[outside], drawn[-1 - outside])

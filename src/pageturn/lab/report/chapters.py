@@ -103,15 +103,17 @@ class Chapter:
 
     def example(self, session: str | None = None, budget_tokens: int | None = None) -> tuple[Result, ...]:
         """The session to draw turn by turn under each policy: the longest one, at the budget in the middle, if none is named."""
-        drawn = [result for result in self.results if result.turns]
-        budgets = sorted({result.budget_tokens for result in drawn})
+        drawn = [
+            result
+            for result in self.results
+            if result.turns and session in (None, result.trace) and budget_tokens in (None, result.budget_tokens)
+        ]
         if not drawn:
             return ()
-        budget = budgets[len(budgets) // 2] if budget_tokens is None else budget_tokens
-        at_budget = [result for result in drawn if result.budget_tokens == budget]
-        longest = max(at_budget, key=lambda result: len(result.turns), default=None)
-        trace = session if session is not None or longest is None else longest.trace
-        return tuple(result for result in at_budget if result.trace == trace)
+        budgets = sorted({result.budget_tokens for result in drawn})
+        at_budget = [result for result in drawn if result.budget_tokens == budgets[len(budgets) // 2]]
+        longest = max(at_budget, key=lambda result: len(result.turns))
+        return tuple(result for result in at_budget if result.trace == longest.trace)
 
 
 def chapters(results: Iterable[Result]) -> tuple[Chapter, ...]:

@@ -66,3 +66,13 @@ def figures(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[Figure]:
         f"Faults that the session recorded, and names that were demanded and not there; taller marks are more of them: {of}.",
         lambda width: timeline(example, width),
     )
+
+
+def left_out(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[str]:
+    """Which figures a chapter has not, and why."""
+    if not gaps(chapter):
+        yield "There is no gap to the oracle: no row was compared with it on all of its sessions."
+    if not any(result.turns for result in chapter.results):
+        yield "Nothing is drawn turn by turn: the results do not tell their turns."
+    elif not example:
+        yield "Nothing is drawn turn by turn: the session that was asked for is not among these at that budget."

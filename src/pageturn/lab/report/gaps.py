@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pageturn.lab.report.chapters import Chapter, Row
-from pageturn.lab.report.elements import Node, group, label, node, picture, rule, way
+from pageturn.lab.report.elements import Node, add, group, label, node, picture, rule, way
 from pageturn.lab.report.frames import Frame, colour, cut, mark
 from pageturn.lab.report.scales import Scale, compact, from_nothing, percent
 
@@ -45,14 +45,14 @@ def gap_to_oracle(chapter: Chapter, width: float) -> Node:
         for gap in found
     )
     drawing = picture(width, height, f"Demanded names that were missed. {told}", *_key(width))
-    drawing.extend(_across(frame, width))
+    add(drawing, *_across(frame, width))
     top = 34.0
     for budget in budgets:
-        drawing.append(label(f"{compact(budget)} tokens", 0, top + 14, class_="title"))
+        add(drawing, label(f"{compact(budget)} tokens", 0, top + 14, class_="title"))
         top += 22
         for gap in found:
             if gap.row.budget_tokens == budget:
-                drawing.append(_lane(gap, chapter.number(gap.row.policy), frame, top + _LANE / 2))
+                add(drawing, _lane(gap, chapter.number(gap.row.policy), frame, top + _LANE / 2))
                 top += _LANE
     return drawing
 

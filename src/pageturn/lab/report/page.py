@@ -1,6 +1,7 @@
 """The page: a table and the figures of every chapter, in one file that needs nothing else."""
 
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from pageturn.lab.report.chapters import Chapter, Row
 from pageturn.lab.report.elements import Child, Node, add, document, node
@@ -46,7 +47,15 @@ _HEADS = (
 )
 
 
-def page(title: str, chapters: Sequence[tuple[Chapter, Sequence[Figure]]]) -> str:
+class Contents(NamedTuple):
+    """What a page has of a chapter."""
+
+    chapter: Chapter
+    figures: Sequence[Figure]
+    left_out: Sequence[str]  # which figures are not there, and why
+
+
+def page(title: str, chapters: Sequence[Contents]) -> str:
     """The page as an HTML file."""
     head = node(
         "head",
@@ -60,14 +69,14 @@ def page(title: str, chapters: Sequence[tuple[Chapter, Sequence[Figure]]]) -> st
         "body",
         node("header", node("div", node("h1", title), _lead(chapters)), node("button", "light / dark", type="button")),
     )
-    for chapter, figures in chapters:
-        add(body, *_chapter(chapter, figures))
+    for contents in chapters:
+        add(body, *_chapter(contents))
     add(body, node("div", id="tip"), node("script", _SCRIPT))
     return document(node("html", head, body, lang="en"))
 
 
-def _lead(chapters: Sequence[tuple[Chapter, Sequence[Figure]]]) -> Node:
-    known = [chapter for chapter, _ in chapters]
+def _lead(chapters: Sequence[Contents]) -> Node:
+    known = [contents.chapter for contents in chapters]
     sessions = len({(chapter.source, session) for chapter in known for session in chapter.sessions})
     policies = len({policy.name for chapter in known for policy in chapter.policies})
     budgets = len({budget for chapter in known for budget in chapter.budgets})
@@ -78,7 +87,8 @@ def _lead(chapters: Sequence[tuple[Chapter, Sequence[Figure]]]) -> Node:
     )
 
 
-def _chapter(chapter: Chapter, figures: Sequence[Figure]) -> Iterator[Child]:
+def _chapter(contents: Contents) -> Iterator[Child]:
+    chapter, figures, left_out = contents
     yield node("h2", chapter.source)
     counted = f"tokens as the counter “{chapter.counter}” has them, prices of “{chapter.vendor}”"
     yield node("p", f"{_many(len(chapter.sessions), 'session')}; {counted}.", class_="note")
@@ -90,6 +100,8 @@ def _chapter(chapter: Chapter, figures: Sequence[Figure]) -> Iterator[Child]:
         )
     yield _table(chapter)
     yield from map(_drawn, figures[1:])
+    for reason in left_out:
+        yield node("p", reason, class_="note")
 
 
 def _drawn(figure: Figure) -> Node:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from pageturn.lab.report.chapters import Chapter, Row
-from pageturn.lab.report.elements import Node, group, label, picture, rule, way
+from pageturn.lab.report.elements import Node, add, group, label, picture, rule, way
 from pageturn.lab.report.frames import Box, Frame, Labels, colour, mark
 from pageturn.lab.report.scales import Scale, around, by_ratio, compact, percent, times
 from pageturn.lab.resampling import Spread
@@ -20,13 +20,13 @@ def pareto(chapter: Chapter, width: float) -> Node:
         _within_one(around((end for row in chapter.rows for end in row.coverage), height - _BOTTOM, _TOP, margin=0.08)),
     )
     drawing = picture(width, height, told(chapter))
-    drawing.append(label("demanded names that stood in the request", 0, 14, class_="faint"))
+    add(drawing, label("demanded names that stood in the request", 0, 14, class_="faint"))
     if not is_narrow:
-        drawing.append(label("↖ cheaper and more complete", width - 14, 14, anchor="end", class_="faint"))
-    drawing.append(_front(chapter, frame))
-    drawing.extend(frame.grid(percent, ticks=6))
-    drawing.extend(frame.bottom(times, "bill, relative to sending everything", ticks=4 if is_narrow else 9))
-    drawing.extend(_everything(frame))
+        add(drawing, label("↖ cheaper and more complete", width - 14, 14, anchor="end", class_="faint"))
+    add(drawing, _front(chapter, frame))
+    add(drawing, *frame.grid(percent, ticks=6))
+    add(drawing, *frame.bottom(times, "bill, relative to sending everything", ticks=4 if is_narrow else 9))
+    add(drawing, *_everything(frame))
     places = [_place(row, frame) for row in chapter.rows]
     room = Box(frame.x.start, frame.y.end, frame.x.end, frame.y.start)
     taken = [Box(x - 8, y - 8, x + 8, y + 8) for x, y in places]
@@ -36,15 +36,15 @@ def pareto(chapter: Chapter, width: float) -> Node:
     for policy in chapter.policies:
         rows = chapter.rows_of(policy.name)
         if len(rows) > 1:
-            drawing.append(way([_place(row, frame) for row in rows], f"line thin {colour(policy.number)}"))
+            add(drawing, way([_place(row, frame) for row in rows], f"line thin {colour(policy.number)}"))
     for row in chapter.rows:
-        drawing.append(_point(row, chapter, frame))
+        add(drawing, _point(row, chapter, frame))
     for policy in chapter.policies:
         points = [_place(row, frame) for row in reversed(chapter.rows_of(policy.name))]
-        drawing.extend(labels.place(policy.name, points, "title"))
+        add(drawing, *labels.place(policy.name, points, "title"))
     for row, place in zip(chapter.rows, places, strict=True):
         if len(chapter.rows_of(row.policy)) > 1 and not is_narrow:
-            drawing.extend(labels.place(compact(row.budget_tokens), [place], "faint small"))
+            add(drawing, *labels.place(compact(row.budget_tokens), [place], "faint small"))
     return drawing
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from pageturn.lab.report.elements import Node, group, label, node, picture, rule, way
+from pageturn.lab.report.elements import Node, add, group, label, node, picture, rule, way
 from pageturn.lab.report.frames import Frame, cut, mark, width_of
 from pageturn.lab.report.scales import compact, from_nothing, kept
 from pageturn.lab.report.style import FORMS, form_class
@@ -28,14 +28,14 @@ def residency(drawn: Sequence[Drawn], width: float) -> Node:
     head = 24 + 18 * (int(key[-1].get("data-row", "0")) if key else -1)
     step = 26 + tall + _BELOW
     drawing = picture(width, head + step * -(-len(drawn) // columns), f"Tokens of each request by level: {names}")
-    drawing.extend(key)
+    add(drawing, *key)
     peaks = [max(turn.tokens for turn in each.result.turns) for each in drawn]
     common = _common(drawn, peaks)
     for at, (each, peak) in enumerate(zip(drawn, peaks, strict=True)):
         left, top = (at % columns) * (wide + _BETWEEN), head + (at // columns) * step + 26
         across = turns_across(len(each.result.turns), left + _LEFT, left + wide - 6)
         frame = Frame(across, from_nothing(max(peak, common), top + tall, top))
-        drawing.append(group(*_panel(each, frame, left, wide, is_common=peak <= common)))
+        add(drawing, group(*_panel(each, frame, left, wide, is_common=peak <= common)))
     return drawing
 
 

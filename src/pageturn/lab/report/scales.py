@@ -25,24 +25,32 @@ class Scale(NamedTuple):
 
     def ticks(self, most: int) -> list[float]:
         """Round values on the scale, about as many as are wanted and never more than one more."""
-        if self.is_log:
-            powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
-            for steps in _LOG_STEPS:
-                values = [round(step * 10.0**power, 12) for power in powers for step in steps]
-                found = [value for value in values if self.low <= value <= self.high]
-                if 3 <= len(found) <= most + 1:
-                    return found
+        return self._log_ticks(most) if self.is_log else self._even_ticks(most)
+
+    def _even_ticks(self, most: int) -> list[float]:
         step = _step(self.high - self.low, most)
         first = math.ceil(self.low / step - 1e-9)
         last = math.floor(self.high / step + 1e-9)
         return [round(at * step, 12) for at in range(first, last + 1)]
+
+    def _log_ticks(self, most: int) -> list[float]:
+        """Round values of as many decades as there are, or if they are too many, every other one, every third one and so on."""
+        powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        every = [(steps, 1) for steps in _LOG_STEPS] + [((1,), apart) for apart in range(2, len(powers) + 1)]
+        for steps, apart in every:
+            values = [step * 10.0**power for power in powers[::apart] for step in steps]
+            found = [value for value in values if self.low <= value <= self.high]
+            if len(found) <= most + 1:
+                return [float(f"{value:.6g}") for value in found]
+        return []
 
 
 def around(values: Iterable[float], start: float, end: float, *, margin: float = 0.06) -> Scale:
     """A scale that holds all values, with some room at both ends."""
     known = sorted(values)
     low, high = known[0], known[-1]
-    room = (high - low) * margin or max(abs(high) * 0.05, 0.005)
+    is_one = high - low <= 1e-9 * max(abs(low), abs(high), 1.0)  # as far as anybody could see
+    room = max(abs(high) * 0.05, 0.005) if is_one else (high - low) * margin
     return Scale(low - room, high + room, start, end)
 
 
@@ -90,24 +98,20 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     """The places, moved as little as is needed so that neighbours are a gap apart; in the order in which they came."""
     order = sorted(range(len(places)), key=lambda at: (places[at], at))
     gap = min(gap, (high - low) / max(len(places) - 1, 1))
-    runs: list[list[float]] = []  # each with the first place of a run of labels, and how many stand in it
-    wanted: list[list[float]] = []
+
+    def first(run: Sequence[float]) -> float:
+        """Where a run of labels that touch each other begins: as near to what they want as there is room."""
+        middle = sum(place - number * gap for number, place in enumerate(run)) / len(run)
+        return min(max(middle, low), high - (len(run) - 1) * gap)
+
+    runs: list[list[float]] = []
     for at in order:
-        runs.append([places[at], 1])
-        wanted.append([places[at]])
-        while True:
-            size = len(wanted[-1])
-            middle = sum(place - n * gap for n, place in enumerate(wanted[-1])) / size
-            runs[-1] = [min(max(middle, low), high - (size - 1) * gap), size]
-            if len(runs) < 2 or runs[-2][0] + runs[-2][1] * gap <= runs[-1][0] + 1e-9:
-                break
-            wanted[-2] += wanted.pop()
-            runs.pop()
-    moved = (first + n * gap for first, size in runs for n in range(int(size)))
-    result = [0.0] * len(places)
-    for at, place in zip(order, moved, strict=True):
-        result[at] = place
-    return result
+        runs.append([places[at]])
+        while len(runs) > 1 and first(runs[-2]) + len(runs[-2]) * gap > first(runs[-1]):
+            touching = runs.pop()
+            runs[-1] = runs[-1] + touching
+    moved = [first(run) + number * gap for run in runs for number in range(len(run))]
+    return [place for _, place in sorted(zip(order, moved, strict=True))]
 
 
 def kept(values: Sequence[float], most: int) -> list[int]:

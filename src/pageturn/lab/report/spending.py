@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pageturn.lab.report.elements import Node, label, picture, rule, way
+from pageturn.lab.report.elements import Node, add, label, picture, rule, way
 from pageturn.lab.report.frames import Frame, colour, cut, mark, width_of
 from pageturn.lab.report.scales import compact, from_nothing, kept, spread
 from pageturn.lab.report.turns import MOST_POINTS, Drawn, named, stretches, turns_across
@@ -29,15 +29,16 @@ def spending(drawn: Sequence[Drawn], width: float, everything: Result | None = N
     ]
     margin = min(max(width_of(line.words) for line in lines) + 30, width * 0.42)
     highest = max(line.bills[-1] for line in lines)
-    frame = Frame(turns_across(len(turns), _LEFT, width - margin), from_nothing(highest, height - _BOTTOM, _TOP))
+    length = max(len(line.bills) for line in lines)
+    frame = Frame(turns_across(length, _LEFT, width - margin), from_nothing(highest, height - _BOTTOM, _TOP))
     told = f"The bill so far at each turn: {', '.join(line.words for line in lines)}"
     drawing = picture(width, height, told, label("bill so far, in tokens of fresh input", 0, 14, class_="faint"))
-    drawing.extend(frame.grid(compact))
-    drawing.extend(frame.bottom(compact, "turn", ticks=8 if width > 500 else 4))
+    add(drawing, *frame.grid(compact))
+    add(drawing, *frame.bottom(compact, "turn", ticks=8 if width > 500 else 4))
     for line in reversed(lines):
-        drawing.append(_curve(line.bills, frame, "dashed" if line.number is None else f"line {colour(line.number)}"))
-    drawing.extend(_ends(lines, frame, width))
-    drawing.extend(stretches(frame, len(turns), lambda some: _told(lines, some[-1])))
+        add(drawing, _curve(line.bills, frame, "dashed" if line.number is None else f"line {colour(line.number)}"))
+    add(drawing, *_ends(lines, frame, width))
+    add(drawing, *stretches(frame, length, lambda some: _told(lines, some[-1])))
     return drawing
 
 
@@ -45,6 +46,9 @@ class _Line(NamedTuple):
     name: str
     bills: tuple[float, ...]  # so far, at each turn
     number: int | None = None  # of the policy
+
+    def until(self, at: int) -> float:
+        return self.bills[min(at, len(self.bills) - 1)]
 
     @property
     def words(self) -> str:
@@ -68,8 +72,8 @@ def _ends(lines: Sequence[_Line], frame: Frame, width: float) -> Iterator[Node]:
 
 
 def _told(lines: Sequence[_Line], at: int) -> str:
-    by_bill = sorted(lines, key=lambda line: (-line.bills[at], line.name))
-    return "\n".join([f"until {named([at])}", *(f"{line.name} {line.bills[at]:,.0f}" for line in by_bill)])
+    by_bill = sorted(lines, key=lambda line: (-line.until(at), line.name))
+    return "\n".join([f"until {named([at])}", *(f"{line.name} {line.until(at):,.0f}" for line in by_bill)])
 
 
 def _curve(values: Sequence[float], frame: Frame, class_: str) -> Node:

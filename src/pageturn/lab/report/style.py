@@ -59,9 +59,9 @@ th:first-child, td:first-child { text-align: left; position: sticky; left: 0; ba
 """)
 
 
-def drawing_style(*, has_dark: bool = True) -> str:
+def drawing_style() -> str:
     """The style of a drawing that stands alone; with plain colours, since not every program that draws knows variables."""
-    dark = f"@media (prefers-color-scheme: dark) {{{_INKS.substitute(_DARK)}}}\n" if has_dark else ""
+    dark = f"@media (prefers-color-scheme: dark) {{{_INKS.substitute(_DARK)}}}\n"
     return f"{_LETTERS}{_INKS.substitute(_LIGHT)}{dark}"
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pageturn.lab.report.elements import Node, group, label, node, picture, rule
+from pageturn.lab.report.elements import Node, add, group, label, node, picture, rule
 from pageturn.lab.report.frames import colour, cut, mark
 from pageturn.lab.report.scales import Scale
 from pageturn.lab.report.turns import Drawn, named, turns_across
@@ -24,22 +24,22 @@ def timeline(drawn: Sequence[Drawn], width: float) -> Node:
     drawing = picture(width, height, f"What went wrong at which turn. {told}")
     top = 0.0
     for each, own in zip(drawn, lanes, strict=True):
-        drawing.append(mark(each.number, 7, top + 12, 5))
-        drawing.append(label(cut(each.result.policy, width - 30), 18, top + 16, class_="title"))
+        add(drawing, mark(each.number, 7, top + 12, 5))
+        add(drawing, label(cut(each.result.policy, width - 30), 18, top + 16, class_="title"))
         top += _HEAD
         if not own:
-            drawing.append(label("nothing", 18, top + 13, class_="faint small"))
-            drawing.append(rule(x.start, top + _LANE - 4, x.end, top + _LANE - 4, "grid"))
+            add(drawing, label("nothing", 18, top + 13, class_="faint small"))
+            add(drawing, rule(x.start, top + _LANE - 4, x.end, top + _LANE - 4, "grid"))
             top += _LANE
         for name, counts in own.items():
-            drawing.append(group(*_lane(name, counts, each, x, top)))
+            add(drawing, group(*_lane(name, counts, each, x, top)))
             top += _LANE
         top += 8
-    drawing.append(rule(x.start, top, x.end, top, "axis"))
+    add(drawing, rule(x.start, top, x.end, top, "axis"))
     for value in x.ticks(8 if width > 500 else 4):
-        drawing.append(rule(x(value), top, x(value), top + 4, "axis"))
-        drawing.append(label(f"{value:,.0f}", x(value), top + 17, anchor="middle", class_="faint small"))
-    drawing.append(label("turn", (x.start + x.end) / 2, top + 35, anchor="middle", class_="faint"))
+        add(drawing, rule(x(value), top, x(value), top + 4, "axis"))
+        add(drawing, label(f"{value:,.0f}", x(value), top + 17, anchor="middle", class_="faint small"))
+    add(drawing, label("turn", (x.start + x.end) / 2, top + 35, anchor="middle", class_="faint"))
     return drawing
 
 

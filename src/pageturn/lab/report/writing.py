@@ -7,10 +7,10 @@ from typing import NamedTuple
 from pageturn.errors import InvalidInput
 from pageturn.lab.report.chapters import Chapter, chapters
 from pageturn.lab.report.elements import standalone
-from pageturn.lab.report.figures import WIDE, figures
-from pageturn.lab.report.page import page
+from pageturn.lab.report.figures import WIDE, figures, left_out
+from pageturn.lab.report.page import Contents, page
 from pageturn.lab.report.style import drawing_style
-from pageturn.lab.report.turns import example
+from pageturn.lab.report.turns import Drawn, example
 from pageturn.lab.results import Result
 
 TITLE = "What replays came to"
@@ -29,19 +29,24 @@ def report_of(
     title: str = TITLE,
     session: str | None = None,
     budget_tokens: int | None = None,
-    has_dark: bool = True,
 ) -> Report:
-    """The report of results. `session` and `budget_tokens` say what is drawn turn by turn; the pictures follow the reader's system in light and dark, unless `has_dark` is false."""
+    """The report of results; `session` and `budget_tokens` say what is drawn turn by turn."""
     found = chapters(results)
     _check(found, session, budget_tokens)
-    drawn = [(chapter, tuple(figures(chapter, example(chapter, session, budget_tokens)))) for chapter in found]
-    style = drawing_style(has_dark=has_dark)
+    drawn = [_contents(chapter, example(chapter, session, budget_tokens)) for chapter in found]
+    style = drawing_style()
     pictures = {
-        f"{_prefix(number, chapter) if len(drawn) > 1 else ''}{figure.name}": standalone(figure.draw(WIDE), style)
-        for number, (chapter, its_figures) in enumerate(drawn, start=1)
-        for figure in its_figures
+        f"{_prefix(number, contents.chapter) if len(drawn) > 1 else ''}{figure.name}": standalone(
+            figure.draw(WIDE), style
+        )
+        for number, contents in enumerate(drawn, start=1)
+        for figure in contents.figures
     }
     return Report(page(title, drawn), pictures)
+
+
+def _contents(chapter: Chapter, drawn: tuple[Drawn, ...]) -> Contents:
+    return Contents(chapter, tuple(figures(chapter, drawn)), tuple(left_out(chapter, drawn)))
 
 
 def _check(found: Iterable[Chapter], session: str | None, budget_tokens: int | None) -> None:
