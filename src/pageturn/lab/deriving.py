@@ -67,7 +67,7 @@ class Deriving:
     def __call__(self, trace: Trace) -> Iterator[Seen]:
         """What it shows of a recorded session, turn by turn."""
         clock = _Clock(trace.times)
-        session = self._session(clock)
+        session = session_of(self._policy, self._counter, recall=self._recall_tool, clock=clock)
         told = 0
         starts = [0, *trace.turns]
         for start, turn, end in zip(starts, trace.turns, [*trace.turns[1:], len(trace.messages)], strict=False):
@@ -92,28 +92,43 @@ class Deriving:
             clock.now = place
             session.append(trace.messages[place])
 
-    def _session(self, clock: "_Clock") -> Session:
-        """A session in memory with a key and a clock that are always the same, so that every replay gives the same bytes."""
-        store, row = MemoryStore(), SessionRow("replay", bytes(16), 0)
-        store.create(row)
-        return Session(
-            Journal(store, row),
-            policy=self._policy,
-            counter=self._counter,
-            recall=self._recall_tool,
-            clock=clock,
-            entropy=bytes,
-        )
-
     def _answer(self, session: Session, wish: Wish) -> None:
         """Write the summary of a run, as somebody would who reads it."""
-        pages = session.resolve_range(wish.handle) if ".." in wish.handle else ()
-        if self._summarise is None or isinstance(pages, Fault) or not pages:
+        if self._summarise is None or ".." not in wish.handle:
+            return
+        pages = session.resolve_range(wish.handle)
+        if isinstance(pages, Fault) or not pages:
             return
         text = self._summarise([page.message for page in pages])
         evidence = tuple(wish.handle.split(".."))
         outcome = session.write_back(Proposal(field="summary", value=text, evidence=evidence))
         self.summaries += isinstance(outcome, Committed)
+
+
+def session_of(
+    policy: AnyPolicy,
+    counter: TokenCounter | None = None,
+    *,
+    recall: RecallTool | None = None,
+    clock: Callable[[], datetime] = lambda: _NOW,
+    journal: Journal | None = None,
+) -> Session:
+    """A session in memory with a key and a clock that are always the same, so that every replay gives the same bytes."""
+    return Session(
+        journal or empty_journal(),
+        policy=policy,
+        counter=counter or StudyCounter(),
+        recall=recall,
+        clock=clock,
+        entropy=bytes,
+    )
+
+
+def empty_journal() -> Journal:
+    """A journal in memory, with a key that is always the same."""
+    store, row = MemoryStore(), SessionRow("replay", bytes(16), 0)
+    store.create(row)
+    return Journal(store, row)
 
 
 class _Clock:

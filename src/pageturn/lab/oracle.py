@@ -5,7 +5,6 @@ turn first, then at the next ones as far as it looks ahead. Beside it stands a b
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any, ClassVar, NamedTuple
 
 from pageturn.derivation.continuations import is_continuation
@@ -13,25 +12,21 @@ from pageturn.derivation.folding import FoldMaker, Terms
 from pageturn.derivation.forms import Forms
 from pageturn.entries import FoldReason
 from pageturn.errors import BudgetTooSmall
-from pageturn.journal import Journal
 from pageturn.lab.covering import Choice, Taken, cover, most_covered
 from pageturn.lab.demand import demand
-from pageturn.lab.deriving import StudyCounter
+from pageturn.lab.deriving import StudyCounter, empty_journal, session_of
 from pageturn.lab.replay import Shown
 from pageturn.lab.results import Form
 from pageturn.lab.traces import Trace, text_of
 from pageturn.layout import Candidate, Frame, Growth, IndexLine, Levels, lay_out
 from pageturn.messages import Message, Role
 from pageturn.pages import ResidencyLevel
-from pageturn.policies.oracle_replay import OracleReplay
+from pageturn.policies import OracleReplay, Paged
 from pageturn.recall_tool import RecallTool
 from pageturn.renditions import BUILT_IN, folder_of
-from pageturn.session import Session
-from pageturn.stores import MemoryStore, SessionRow
 from pageturn.tokens import TokenCounter
 from pageturn.units import Unit, units_of
 
-_NOW = datetime(2026, 1, 1, tzinfo=UTC)
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 _Key = tuple[int, ...]
 _Offers = Mapping[int, Sequence[tuple[Choice, ResidencyLevel]]]
@@ -94,11 +89,9 @@ class _Sight:
     """A session up to some turn, with every form of its units. Nothing is ever recorded as shown, so nothing is sealed."""
 
     def __init__(self, trace: Trace, counter: TokenCounter, recall: RecallTool | None, budget_tokens: int) -> None:
-        store, row = MemoryStore(), SessionRow("oracle", bytes(16), 0)
-        store.create(row)
         self._trace = trace
-        self._journal = Journal(store, row)
-        self._session = Session(self._journal, counter=counter, recall=recall, clock=lambda: _NOW, entropy=bytes)
+        self._journal = empty_journal()
+        self._session = session_of(Paged(), counter, recall=recall, journal=self._journal)  # the policy is never asked
         self._folds = FoldMaker(self._journal, counter, BUILT_IN)
         self._counter = counter
         self._budget_tokens = budget_tokens

@@ -81,7 +81,7 @@ class Recording:
         self._wanted = {wanted.turn: wanted for wanted in demand(trace)}
         self._count = tokens
         self._read: dict[Hashable, _Read] = {}
-        self._known: dict[int, _Read] = {}  # by identity, since requests share most of their messages
+        self._known: dict[int, tuple[Message, _Read]] = {}  # by identity, since requests share most of their messages
         self._pages = self._reads(trace.messages, are_recorded=True)
         self._holders: dict[tuple[str, int], int] = {}
         self._cold = cold_turns(trace, self.vendor.ttl_seconds)
@@ -93,6 +93,7 @@ class Recording:
     def replay(self, shows: Shows) -> Replay:
         """What this way of showing the session comes to, turn by turn."""
         turns: list[ReplayedTurn] = []
+        self._known.clear()
         largest = 0
         before = _Request([], ())
         for at, seen in zip(self.trace.turns, shows(self.trace), strict=True):
@@ -165,7 +166,11 @@ class Recording:
         return self._holders[name, turn]
 
     def _reads(self, messages: Iterable[Message], *, are_recorded: bool = False) -> list[_Read]:
-        return [self._known.get(id(message)) or self._new(message, is_recorded=are_recorded) for message in messages]
+        known = self._known
+        return [
+            known[id(message)][1] if id(message) in known else self._new(message, is_recorded=are_recorded)
+            for message in messages
+        ]
 
     def _new(self, message: Message, *, is_recorded: bool) -> _Read:
         value = _value(message)
@@ -174,8 +179,7 @@ class Recording:
             # Equal messages are read once, so a number says which one it is.
             sent = Sent(len(self._read), self._count(message))
             read = self._read[value] = _Read(message, sent, is_recorded=is_recorded)
-        if read.message is message:  # which is kept, so that nothing else can have its identity
-            self._known[id(message)] = read
+        self._known[id(message)] = (message, read)  # the message is kept, so that nothing else can have its identity
         return read
 
     @cached_property
