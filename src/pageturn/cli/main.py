@@ -243,6 +243,9 @@ def summarize(
 
 
 _PATHS = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+_RESULTS = click.argument(
+    "results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 _LONG = click.option("--long", "is_long", is_flag=True, help="Only sessions of 60,000 tokens or more.")
 _SESSIONS = click.option("--sessions", type=click.IntRange(1), help="The first so many of each file.")
 
@@ -312,7 +315,7 @@ def replay(
 
 
 @cli.command("flip")
-@click.argument("results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_RESULTS
 def flip_(results: tuple[Path, ...]) -> None:
     """Show the tables of results that `replay --out` has written, and the default that the flip rule elects."""
     replays.show_flip(Console(), results)
@@ -377,7 +380,7 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
 
 
 @cli.command()
-@click.argument("results", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_RESULTS
 @click.option(
     "--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path), help="The page."
 )
@@ -386,9 +389,9 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
 @click.option("--session", "-s", help="The session to draw turn by turn; the longest one without it.")
 @click.option("--budget", type=int, help="The budget to draw it at; the one in the middle without it.")
 def report(
-    results: Path, *, out: Path, svg: Path | None, png: Path | None, session: str | None, budget: int | None
+    results: tuple[Path, ...], *, out: Path, svg: Path | None, png: Path | None, session: str | None, budget: int | None
 ) -> None:
-    """Draw what replays came to: a page of plots and figures, in one file that needs nothing else."""
+    """Draw what `replay --out` has written: plots and tables on one page, in one file that needs nothing else."""
     write_report(Console(), results, out=out, svg=svg, png=png, session=session, budget=budget)
 
 

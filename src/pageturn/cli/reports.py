@@ -1,5 +1,7 @@
 """What `pageturn report` writes: a page, and if wanted its pictures."""
 
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 from rich.console import Console
@@ -11,7 +13,7 @@ from pageturn.lab.results import read_results
 
 def write_report(
     console: Console,
-    results: Path,
+    results: Sequence[Path],
     *,
     out: Path,
     svg: Path | None,
@@ -19,8 +21,8 @@ def write_report(
     session: str | None,
     budget: int | None,
 ) -> None:
-    """The report of a file of results, with its pictures in the folders that are named."""
-    report = report_of(read_results(results), session=session, budget_tokens=budget)
+    """The report of files of results, with its pictures in the folders that are named."""
+    report = report_of(chain.from_iterable(map(read_results, results)), session=session, budget_tokens=budget)
     # Images are made before anything is written, since they may not be possible.
     drawn = {name: images.png(picture) for name, picture in report.pictures.items()} if png is not None else {}
     out.parent.mkdir(parents=True, exist_ok=True)

@@ -215,6 +215,25 @@ def test_the_gap_to_the_oracle_is_in_points_of_what_was_demanded():
     assert "no gap to the oracle" in without.html
 
 
+def test_who_knows_the_future_is_drawn_and_never_on_the_front():
+    foreseen = result(policy="oracle", score=score(billed=1.0, covered=10), settings={"policy": "oracle_replay"})
+    gap = OracleGap(lookahead=3, missed=2, oracle_missed=0, bound=0)
+    results = [result(oracle=gap), msgspec.structs.replace(foreseen, oracle=gap)]
+    assert [row.policy for row in chapters(results)[0].front] == ["paged"]
+    report = report_of(results)
+    assert "knows the future" in Tags(report.html).text
+    assert "oracle" in words_of(report.pictures["cost-coverage"])
+    assert "oracle" not in words_of(report.pictures["oracle-gap"])
+
+
+def test_the_flip_rule_is_told_where_there_is_something_to_flip():
+    ours = [result(settings={"policy": "paged"}), result(policy="legacy", settings={"policy": "legacy"})]
+    assert "flip rule elects is legacy: no other policy beats it" in report_of(ours).html
+    cheaper = [msgspec.structs.replace(ours[0], score=score(billed=10.0)), ours[1]]
+    assert "flip rule elects is paged: it is the cheapest that beats legacy" in report_of(cheaper).html
+    assert "flip rule" not in report_of([result()]).html
+
+
 # -- what is drawn turn by turn
 
 

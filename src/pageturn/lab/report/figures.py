@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pageturn.lab.report.chapters import Chapter
+from pageturn.lab.report.cost_coverage import cost_against_coverage
 from pageturn.lab.report.elements import Node
 from pageturn.lab.report.gaps import gap_to_oracle, gaps
-from pageturn.lab.report.pareto import pareto
 from pageturn.lab.report.residency import residency
 from pageturn.lab.report.spending import spending
 from pageturn.lab.report.timeline import timeline
@@ -31,11 +31,12 @@ def figures(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[Figure]:
         if len(chapter.sessions) > 1
         else "With one session nothing can be said about chance."
     )
+    hollow = " Hollow marks know the future." if any(row.is_foreseen for row in chapter.rows) else ""
     yield Figure(
         "cost-coverage",
         "Cost against coverage",
-        f"Each mark is a policy at a budget; what lies below the front is beaten by something that is cheaper and shows more. {spread}",
-        lambda width: pareto(chapter, width),
+        f"Each mark is a policy at a budget; what lies below the front is beaten by something that is cheaper and shows more.{hollow} {spread}",
+        lambda width: cost_against_coverage(chapter, width),
     )
     if gaps(chapter):
         yield Figure(

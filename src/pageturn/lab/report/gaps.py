@@ -25,7 +25,7 @@ def gaps(chapter: Chapter) -> tuple[Gap, ...]:
     found = []
     for row in chapter.rows:
         compared = [result.oracle for result in row.results if result.oracle is not None]
-        if len(compared) == len(row.results):
+        if len(compared) == len(row.results) and not row.is_foreseen:
             demanded = max(row.score.demanded, 1)
             sums = (sum(getattr(one, name) for one in compared) for name in ("missed", "oracle_missed", "bound"))
             found.append(Gap(row, *(total / demanded for total in sums)))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pageturn.lab.pareto import LEGACY, Points, flip
 from pageturn.lab.report.chapters import Chapter, Row
 from pageturn.lab.report.elements import Child, Node, add, document, node
 from pageturn.lab.report.figures import NARROW, WIDE, Figure
@@ -99,9 +100,22 @@ def _chapter(contents: Contents) -> Iterator[Child]:
             "p", "Not every row has all sessions, so not all rows can be compared: see the last column.", class_="alarm"
         )
     yield _table(chapter)
+    yield from _elected(chapter)
     yield from map(_drawn, figures[1:])
     for reason in left_out:
         yield node("p", reason, class_="note")
+
+
+def _elected(chapter: Chapter) -> Iterator[Node]:
+    """What the flip rule says, where there is something to flip."""
+    points = Points()
+    for result in chapter.results:
+        points.add(result)
+    rule = flip(points.pooled())
+    if rule.budgets and rule.dominating:
+        asked = "the bill with re-reading, coverage and faults at every budget"
+        others = "no other policy beats it" if rule.elected == LEGACY else f"it is the cheapest that beats {LEGACY}"
+        yield node("p", f"The default that the flip rule elects is {rule.elected}: {others} in {asked}.", class_="note")
 
 
 def _drawn(figure: Figure) -> Node:
@@ -130,7 +144,10 @@ def _row(row: Row, columns: int, *, is_best: bool) -> Node:
     score = row.score
     faults = ", ".join(f"{code} {count:,}" for code, count in sorted(row.faults.items()))
     cells: list[Sequence[Child]] = [
-        [row.policy, node("small", "on the front") if is_best else None],
+        [
+            row.policy,
+            node("small", "on the front" if is_best else "knows the future") if is_best or row.is_foreseen else None,
+        ],
         [f"{row.budget_tokens:,}"],
         _measured(row.cost, "{:.3f}"),
         [f"{score.cost_with_refetches:.3f}"],

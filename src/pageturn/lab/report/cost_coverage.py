@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from pageturn.lab.report.chapters import Chapter, Row
-from pageturn.lab.report.elements import Node, add, group, label, picture, rule, way
+from pageturn.lab.report.elements import Node, add, group, label, node, picture, rule, way
 from pageturn.lab.report.frames import Box, Frame, Labels, colour, mark
 from pageturn.lab.report.scales import Scale, around, by_ratio, compact, percent, times
 from pageturn.lab.resampling import Spread
@@ -11,7 +11,7 @@ from pageturn.lab.resampling import Spread
 _LEFT, _TOP, _BOTTOM = 52, 30, 46
 
 
-def pareto(chapter: Chapter, width: float) -> Node:
+def cost_against_coverage(chapter: Chapter, width: float) -> Node:
     """The bill of each row against what it still showed, with what resampled sessions come to."""
     is_narrow = width < 500
     height = 400 if is_narrow else min(width * 0.62, 580)
@@ -36,7 +36,8 @@ def pareto(chapter: Chapter, width: float) -> Node:
     for policy in chapter.policies:
         rows = chapter.rows_of(policy.name)
         if len(rows) > 1:
-            add(drawing, way([_place(row, frame) for row in rows], f"line thin {colour(policy.number)}"))
+            class_ = "dashed thin" if rows[0].is_foreseen else f"line thin {colour(policy.number)}"
+            add(drawing, way([_place(row, frame) for row in rows], class_))
     for row in chapter.rows:
         add(drawing, _point(row, chapter, frame))
     for policy in chapter.policies:
@@ -110,6 +111,8 @@ def _front(chapter: Chapter, frame: Frame) -> Node:
 def _point(row: Row, chapter: Chapter, frame: Frame) -> Node:
     number = chapter.number(row.policy)
     x, y = _place(row, frame)
-    across = rule(frame.x(row.cost.low), y, frame.x(row.cost.high), y, f"line thin {colour(number)}")
-    up = rule(x, frame.y(row.coverage.low), x, frame.y(row.coverage.high), f"line thin {colour(number)}")
-    return group(across, up, mark(number, x, y), tip=details(row))
+    class_ = "axis thin" if row.is_foreseen else f"line thin {colour(number)}"
+    across = rule(frame.x(row.cost.low), y, frame.x(row.cost.high), y, class_)
+    up = rule(x, frame.y(row.coverage.low), x, frame.y(row.coverage.high), class_)
+    shape = node("circle", cx=x, cy=y, r=5, class_="hollow") if row.is_foreseen else mark(number, x, y)
+    return group(across, up, shape, tip=details(row))
