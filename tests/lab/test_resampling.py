@@ -67,7 +67,8 @@ def test_a_share_of_one_session_or_of_nothing_has_no_interval():
 def test_the_interval_of_a_share_holds_most_of_what_is_drawn():
     parts, wholes = list(range(20)), [20] * 20
     wide = pooled_share(parts, wholes)
-    assert wide.low < wide.value < wide.high
+    around = 1.96 * (399 / 12) ** 0.5 / 20 / 20**0.5  # as a textbook has it, for values spread evenly
+    assert (wide.low, wide.high) == pytest.approx((wide.value - around, wide.value + around), abs=0.02)
     assert wide == pooled_share(parts, wholes)
     assert len({pooled_share(parts, wholes, seed=seed, rounds=40) for seed in range(5)}) > 1
     many = pooled_share(parts * 20, wholes * 20)

@@ -185,11 +185,18 @@ def test_one_session_has_no_bars():
 
 
 def test_what_cannot_be_compared_stands_in_chapters_of_its_own():
-    results = [result(), result(vendor="a/b"), result(counter="exact"), result(source="other")]
-    report = report_of(results)
-    assert sum(tag == "h2" for tag, _ in Tags(report.html).tags) == 4
-    assert len(report.pictures) == 4 * 4
-    assert "2-made-a-b-residency" in report.pictures
+    report = report_of([result(), result(vendor="a/b"), result(counter="exact")])
+    assert sum(tag == "h2" for tag, _ in Tags(report.html).tags) == 3
+    assert len(report.pictures) == 3 * 4
+    assert "2-study-a-b-residency" in report.pictures
+
+
+def test_sessions_of_one_name_from_two_sources_are_two():
+    results = [result(), result(source="other", turns=(turn(), turn(), turn()), score=score(turns=3))]
+    (chapter,) = chapters(results)
+    assert len(chapter.sessions) == 2
+    assert chapter.rows[0].score.turns == 5
+    assert [each.source for each in chapter.example()] == ["other"], "the longer one, and only that"
 
 
 def test_rows_of_different_sessions_are_told():

@@ -1,4 +1,4 @@
-"""Chapters: the results of a file, sorted by what can be compared: one source, one way to count, one vendor's prices."""
+"""Chapters: results, sorted by what can be compared: one way to count, one vendor's prices."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -55,7 +55,7 @@ class Chapter:
 
     def __init__(self, results: Sequence[Result]) -> None:
         first = results[0]
-        self.source, self.counter, self.vendor = first.source, first.counter, first.vendor
+        self.counter, self.vendor = first.counter, first.vendor
         self.results = tuple(results)
         grouped: dict[tuple[str, int], list[Result]] = {}
         for result in results:
@@ -67,9 +67,9 @@ class Chapter:
         )
 
     @cached_property
-    def sessions(self) -> tuple[str, ...]:
-        """The sessions of the chapter, in the order in which they came."""
-        return tuple(dict.fromkeys(result.trace for result in self.results))
+    def sessions(self) -> tuple[tuple[str, str], ...]:
+        """The sessions of the chapter, each with where it is from, in the order in which they came."""
+        return tuple(dict.fromkeys(map(_session, self.results)))
 
     @property
     def is_complete(self) -> bool:
@@ -100,10 +100,10 @@ class Chapter:
         """The rows of a policy, the smallest budget first."""
         return tuple(row for row in self.rows if row.policy == policy)
 
-    def everything(self, session: str) -> Result | None:
-        """The result of sending all of a session at every turn, if somebody replayed that."""
-        whole = (result for result in self.results if result.trace == session and result.turns)
-        return next((result for result in whole if result.score.billed == result.score.whole), None)
+    def everything(self, of: Result) -> Result | None:
+        """The result of sending all of the same session at every turn, if somebody replayed that."""
+        same = (result for result in self.results if _session(result) == _session(of) and result.turns)
+        return next((result for result in same if result.score.billed == result.score.whole), None)
 
     def example(self, session: str | None = None, budget_tokens: int | None = None) -> tuple[Result, ...]:
         """The session to draw turn by turn under each policy: the longest one, at the budget in the middle, if none is named."""
@@ -117,7 +117,7 @@ class Chapter:
         budgets = sorted({result.budget_tokens for result in drawn})
         at_budget = [result for result in drawn if result.budget_tokens == budgets[len(budgets) // 2]]
         longest = max(at_budget, key=lambda result: len(result.turns))
-        return tuple(result for result in at_budget if result.trace == longest.trace)
+        return tuple(result for result in at_budget if _session(result) == _session(longest))
 
 
 def chapters(results: Iterable[Result]) -> tuple[Chapter, ...]:
@@ -129,7 +129,11 @@ def chapters(results: Iterable[Result]) -> tuple[Chapter, ...]:
             raise InvalidInput("results", expected=f"one result of {where}", got="two that differ")
     if not known:
         raise InvalidInput("results", expected="at least one result of a replay", got="none")
-    grouped: dict[tuple[str, str, str], list[Result]] = {}
+    grouped: dict[tuple[str, str], list[Result]] = {}
     for result in known.values():
-        grouped.setdefault((result.source, result.counter, result.vendor), []).append(result)
+        grouped.setdefault((result.counter, result.vendor), []).append(result)
     return tuple(Chapter(members) for members in grouped.values())
+
+
+def _session(result: Result) -> tuple[str, str]:
+    return result.source, result.trace

@@ -59,7 +59,7 @@ def figures(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[Figure]:
         "spending",
         "The bill so far",
         f"Between the least possible and sending everything: {of}.",
-        lambda width: spending(example, width, chapter.everything(result.trace)),
+        lambda width: spending(example, width, chapter.everything(result)),
     )
     yield Figure(
         "faults",

@@ -78,7 +78,7 @@ def page(title: str, chapters: Sequence[Contents]) -> str:
 
 def _lead(chapters: Sequence[Contents]) -> Node:
     known = [contents.chapter for contents in chapters]
-    sessions = len({(chapter.source, session) for chapter in known for session in chapter.sessions})
+    sessions = len({session for chapter in known for session in chapter.sessions})
     policies = len({policy.name for chapter in known for policy in chapter.policies})
     budgets = len({budget for chapter in known for budget in chapter.budgets})
     return node(
@@ -90,9 +90,9 @@ def _lead(chapters: Sequence[Contents]) -> Node:
 
 def _chapter(contents: Contents) -> Iterator[Child]:
     chapter, figures, left_out = contents
-    yield node("h2", chapter.source)
-    counted = f"tokens as the counter “{chapter.counter}” has them, prices of “{chapter.vendor}”"
-    yield node("p", f"{_many(len(chapter.sessions), 'session')}; {counted}.", class_="note")
+    yield node("h2", f"Tokens of “{chapter.counter}”, prices of “{chapter.vendor}”")
+    sources = _many(len({source for source, _ in chapter.sessions}), "source")
+    yield node("p", f"{_many(len(chapter.sessions), 'session')} of {sources}, pooled.", class_="note")
     yield _drawn(figures[0])
     yield node("h3", "In numbers")
     if not chapter.is_complete:

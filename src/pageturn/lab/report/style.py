@@ -46,8 +46,8 @@ text { fill: $ink } .faint { fill: $faint } .halo { stroke: $paper } .paper { fi
 )
 _PAGE = Template("""
 body { margin: 0 auto; max-width: 1000px; padding: 28px 18px 60px; background: $paper; color: $ink; font: 15px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif }
-h1 { font-size: 26px; margin: 0 0 4px } h2 { font-size: 20px; margin: 44px 0 4px } h3 { font-size: 16px; margin: 34px 0 2px }
-p.alarm { color: $alarm } p { margin: 2px 0 10px; max-width: 76ch } .note, figcaption { color: $faint } figure { margin: 0 } figcaption { margin-bottom: 12px; max-width: 92ch } svg { display: block; width: 100%; height: auto }
+h1 { font-size: 26px; margin: 0 0 4px } h2 { font-size: 20px; margin: 32px 0 4px; overflow-wrap: anywhere } h3 { font-size: 16px; margin: 34px 0 2px }
+p.alarm { color: $alarm } p { margin: 2px 0 10px; max-width: 76ch } .note, figcaption { color: $faint } figure { margin: 0 } figcaption { margin-bottom: 12px; max-width: 92ch; overflow-wrap: anywhere } svg { display: block; width: 100%; height: auto }
 .narrow { display: none } .scroll { overflow-x: auto } header { display: flex; justify-content: space-between; align-items: start; gap: 12px }
 button { font: inherit; font-size: 13px; color: $ink; background: $panel; border: 1px solid $grid; border-radius: 6px; padding: 4px 10px; cursor: pointer; white-space: nowrap }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; margin-top: 8px; width: 100% }

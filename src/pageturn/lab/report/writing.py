@@ -66,5 +66,5 @@ def _few(names: Iterable[str]) -> str:
 
 
 def _prefix(number: int, chapter: Chapter) -> str:
-    words = re.sub(r"[^a-z0-9]+", "-", f"{chapter.source}-{chapter.vendor}".lower()).strip("-")
+    words = re.sub(r"[^a-z0-9]+", "-", f"{chapter.counter}-{chapter.vendor}".lower()).strip("-")
     return f"{number}-{words[:60]}-"
