@@ -93,3 +93,15 @@ def test_the_sessions_of_a_store_are_traces_with_times():
     (trace,) = stored_traces(store, "here")
     assert (trace.id, trace.source, len(trace.turns), trace.times) == ("one", "here", 1, (0.0, 90.0, 180.0))
     assert [message.text for message in trace.messages] == ["rules", "go", "gone"]
+
+
+def test_messages_that_were_imported_say_when_they_came():
+    def said(text, at):
+        return pt.user(text, metadata={"source": {"tool": "some", "at": at}})
+
+    store = MemoryStore()
+    session = pt.Session.open(store, id="one")
+    session.append(said("a", "2026-01-01T00:00:10Z"), said("b", None), said("c", "2026-01-01T00:05:00.5Z"))
+    session.append(said("late", "2026-01-01T00:04:00Z"))
+    (trace,) = stored_traces(store, "here")
+    assert trace.times == (0.0, 0.0, 290.5, 290.5)
