@@ -141,7 +141,9 @@ def show_results(console: Console, results: Iterable[Result]) -> None:
     for budget in sorted({point.budget_tokens for point in pooled}):
         rows = [point for point in pooled if point.budget_tokens == budget]
         told = "; ".join(f"tokens of the {counter} counter, billed as {vendor}" for counter, vendor in sorted(units))
-        console.print(f"\nbudget {budget:,}, {rows[0].sessions:,} sessions, {told}")
+        console.print(
+            f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {told}"
+        )
         console.print(_table(rows, best, gaps))
     console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
     if any(point.policy == LEGACY for point in pooled):

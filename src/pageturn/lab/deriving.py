@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Any
 
 from pageturn.derivation.context import Context, Wish
@@ -18,6 +19,8 @@ from pageturn.messages import Message
 from pageturn.policies import AnyPolicy
 from pageturn.proposals import Proposal
 from pageturn.recall_tool import RecallTool
+from pageturn.renditions import BUILT_IN, Renderers
+from pageturn.renditions.contract import Line, Material, Renderer
 from pageturn.session import Session
 from pageturn.stores import MemoryStore, SessionRow
 from pageturn.tokens import TokenCounter
@@ -56,6 +59,7 @@ class Deriving:
         budget_tokens: int | None = None,
         recall: RecallTool | None = RecallTool(),  # noqa: B008
         summarise: Callable[[Sequence[Message]], str] | None = None,
+        renderers: Renderers = BUILT_IN,
     ) -> None:
         self.summaries = 0  # that were admitted so far
         self._policy = policy
@@ -63,11 +67,14 @@ class Deriving:
         self._budget_tokens = budget_tokens
         self._recall_tool = recall
         self._summarise = summarise
+        self._renderers = renderers
 
     def __call__(self, trace: Trace) -> Iterator[Seen]:
         """What it shows of a recorded session, turn by turn."""
         clock = _Clock(trace.times)
-        session = session_of(self._policy, self._counter, recall=self._recall_tool, clock=clock)
+        session = session_of(
+            self._policy, self._counter, recall=self._recall_tool, clock=clock, renderers=self._renderers
+        )
         told = 0
         starts = [0, *trace.turns]
         for start, turn, end in zip(starts, trace.turns, [*trace.turns[1:], len(trace.messages)], strict=False):
@@ -112,6 +119,7 @@ def session_of(
     recall: RecallTool | None = None,
     clock: Callable[[], datetime] = lambda: _NOW,
     journal: Journal | None = None,
+    renderers: Renderers = BUILT_IN,
 ) -> Session:
     """A session in memory with a key and a clock that are always the same, so that every replay gives the same bytes."""
     return Session(
@@ -121,7 +129,26 @@ def session_of(
         recall=recall,
         clock=clock,
         entropy=bytes,
+        renderers=renderers,
     )
+
+
+def remembering(renderers: Renderers) -> Renderers:
+    """The same renderers, who read a text that they have read before no second time: one session is replayed many times."""
+
+    def once(renderer: Renderer) -> Renderer:
+        known: dict[bytes, Sequence[Line]] = {}
+
+        def remembered(material: Material) -> Sequence[Line]:
+            key = blake2b(to_json(material), digest_size=16).digest()
+            if key not in known:
+                known[key] = renderer(material)
+            return known[key]
+
+        return remembered
+
+    by_type = {type_: once(renderer) for type_, renderer in renderers.by_type.items()}
+    return Renderers(by_type, {tool: once(renderer) for tool, renderer in renderers.by_tool.items()})
 
 
 def empty_journal() -> Journal:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pageturn.lab.results import Result, Score
 
 LEGACY = "legacy"
+_ORACLE = "oracle_replay"
 _OWN = ("legacy", "reset", "incremental", "paged")
 
 
@@ -24,6 +25,7 @@ class Point(NamedTuple):
     faults: int
     sessions: int
     is_own: bool  # whether a session can follow it, so that it may be the default
+    is_oracle: bool
     score: Score
 
     def dominates(self, other: "Point") -> bool:
@@ -41,7 +43,7 @@ class Points:
 
     def __init__(self) -> None:
         self._scores: dict[tuple[int, str], dict[tuple[str, str], tuple[Score, int]]] = defaultdict(dict)
-        self._own: set[str] = set()
+        self._kinds: dict[str, str] = {}
         self._labels: dict[str, None] = {}
 
     def add(self, result: Result) -> None:
@@ -49,8 +51,7 @@ class Points:
         scored = (result.score, sum(result.faults.values()))
         self._scores[result.budget_tokens, result.policy][result.source, result.trace] = scored
         self._labels.setdefault(result.policy)
-        if result.settings.get("policy") in _OWN:
-            self._own.add(result.policy)
+        self._kinds[result.policy] = str(result.settings.get("policy", ""))
 
     def pooled(self, of: Callable[[str, str], bool] = lambda source, trace: True) -> list[Point]:  # noqa: ARG005
         """A point for each way and budget, over the sessions that all ways have at that budget, if they are chosen."""
@@ -62,19 +63,30 @@ class Points:
             for label, scores in rows.items():
                 score = sum((scores[session][0] for session in common), Score())
                 faults = sum(scores[session][1] for session in common)
-                cost = score.cost_with_refetches
+                kind = self._kinds[label]
                 points.append(
-                    Point(label, budget, cost, score.coverage, faults, len(common), label in self._own, score)
+                    Point(
+                        label,
+                        budget,
+                        score.cost_with_refetches,
+                        score.coverage,
+                        faults,
+                        len(common),
+                        is_own=kind in _OWN,
+                        is_oracle=kind == _ORACLE,
+                        score=score,
+                    )
                 )
         return points
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """Those that none at the same budget dominates, in the order in which they came."""
+    """Those that none at the same budget dominates, in the order in which they came; an oracle takes no part."""
+    online = [point for point in points if not point.is_oracle]
     return [
         point
-        for point in points
-        if not any(other.dominates(point) for other in points if other.budget_tokens == point.budget_tokens)
+        for point in online
+        if not any(other.dominates(point) for other in online if other.budget_tokens == point.budget_tokens)
     ]
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, floor, refetches
 from pageturn.lab.demand import Wanted, demand, lines_of
+from pageturn.lab.repeated import repeated
 from pageturn.lab.results import Form, ReplayedTurn, Score, rounded
 from pageturn.lab.traces import Trace, study_tokens, text_of
 from pageturn.messages import Message, Role
@@ -21,7 +22,7 @@ class Shown(NamedTuple):
 
     messages: Sequence[Message]
     forms: Mapping[Form, int] | None = None  # tokens by what they stand as; what is not told is full
-    faults: Mapping[str, int] = {}  # what was recorded at this turn, by code
+    faults: Mapping[str, int] | None = None  # what was recorded at this turn, by code; counted where nobody did
     breakpoints: Sequence[int] = ()  # the messages after which the cache should keep the prompt
 
 
@@ -79,6 +80,7 @@ class Recording:
         self.vendor = vendor if prices is None else vendor._replace(prices=prices)
         self._prices = self.vendor.prices
         self._wanted = {wanted.turn: wanted for wanted in demand(trace)}
+        self._again = repeated(trace)
         self._count = tokens
         self._read: dict[Hashable, _Read] = {}
         self._known: dict[int, tuple[Message, _Read]] = {}  # by identity, since requests share most of their messages
@@ -141,9 +143,17 @@ class Recording:
             refused=shown is None,
             cold=is_cold,
             forms=_forms(shown, reads, tokens),
-            faults=dict(sorted(shown.faults.items())) if shown is not None else {},
+            faults=self._faults(at, shown, request),
         )
         return turn, request if shown is not None else before
+
+    def _faults(self, at: int, shown: Shown | None, request: "_Request") -> dict[str, int]:
+        """The faults of a turn, as its maker counts them, or else results that it brought again and that did not stand there."""
+        if shown is not None and shown.faults is not None:
+            return dict(sorted(shown.faults.items()))
+        again = self._again.get(at, ()) if shown is not None else ()
+        lost = Counter(one.code for one in again if self._pages[one.before].sent not in request.sent)
+        return dict(sorted(lost.items()))
 
     def _marks(self, shown: Shown | None, reads: Sequence[_Read]) -> tuple[int, ...]:
         """Where the cache keeps the prompt: as its maker says, or else after the opening and at the end."""

@@ -14,13 +14,14 @@ import msgspec
 
 from pageturn.errors import InvalidInput
 from pageturn.lab.billing import VENDORS
-from pageturn.lab.deriving import Deriving, StudyCounter
+from pageturn.lab.deriving import Deriving, StudyCounter, remembering
 from pageturn.lab.oracle import Oracle
 from pageturn.lab.replay import Recording, Replay, Shows
 from pageturn.lab.results import OracleGap, Result, ResultKey, to_line
 from pageturn.lab.sketches import cut, everything, keep_last, masking, sketch
 from pageturn.lab.traces import Trace
 from pageturn.policies import AnyPolicy, Incremental, Legacy, OracleReplay, Paged, Reset
+from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.tokens import TokenCounter, counter_for
 
 STUDY_COUNTER = StudyCounter.name
@@ -75,11 +76,11 @@ class Way(NamedTuple):
             ) from error
         return policy
 
-    def shows(self, budget_tokens: int, counter: TokenCounter) -> Shows:
+    def shows(self, budget_tokens: int, counter: TokenCounter, renderers: Renderers = BUILT_IN) -> Shows:
         """What it shows within a budget."""
         policy = self.policy(budget_tokens)
         if policy is not None:
-            return Deriving(policy, counter, budget_tokens=budget_tokens)
+            return Deriving(policy, counter, budget_tokens=budget_tokens, renderers=renderers)
         if self.name in _STUDY_ONLY and counter.name != STUDY_COUNTER:
             raise InvalidInput(
                 "policy", expected="one that counts as you do", got=f"{self.name}, which counts characters"
@@ -151,6 +152,7 @@ def results(trace: Trace, setup: Setup, known: AbstractSet[ResultKey] = frozense
     counter = setup.counting()
     recording = Recording(trace, tokens=counter.message, vendor=VENDORS[setup.vendor])
     ways = {way.label: way for way in setup.ways}
+    renderers = remembering(BUILT_IN)
     oracles: dict[int, tuple[Replay, list[int]]] = {}
     lines = []
     for key in keys:
@@ -160,7 +162,13 @@ def results(trace: Trace, setup: Setup, known: AbstractSet[ResultKey] = frozense
             oracles[budget] = (recording.replay(oracle), oracle.bounds)
         foreseen = oracles.get(budget)
         way = ways.get(key.policy)
-        replay = recording.replay(way.shows(budget, counter)) if way is not None else foreseen[0] if foreseen else None
+        replay = (
+            recording.replay(way.shows(budget, counter, renderers))
+            if way is not None
+            else foreseen[0]
+            if foreseen
+            else None
+        )
         assert replay is not None, "a row without a way is the oracle's"
         policy = way.policy(budget) if way is not None else OracleReplay(setup.lookahead or 0)
         result = Result(
