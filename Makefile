@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-delegation calibrate pictures constraints clean
+.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-lab bench-delegation calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -56,6 +56,9 @@ bench-derivation: setup  ## what each way to keep a budget costs and still shows
 bench-simulation: setup  ## what policies lose on made-up sessions
 	@$(BIN)/python -m benchmarks.clawvm
 
+bench-lab: setup  ## every policy beside the oracle, and the default that is elected (DATA=folder)
+	@$(BIN)/python -m benchmarks.lab $(DATA) $(ARGS)
+
 bench-delegation: setup .venv-litellm/installed  ## what each way to choose an agent loses (DATA=folder)
 	@$(BIN)/python -m benchmarks.delegation $(DATA)
 
@@ -69,8 +72,9 @@ bench-delegation: setup .venv-litellm/installed  ## what each way to choose an a
 	@.venv-headroom/bin/python -m pip install --quiet headroom-ai==0.42.0
 	@touch $@
 
-pictures: setup  ## draw the pictures of docs/renditions.md again
+pictures: setup  ## draw the pictures of the documentation again
 	@$(BIN)/python -m tools.pictures
+	@$(BIN)/python -m tools.report_pictures
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)

@@ -5,13 +5,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pageturn.renditions import ContentType
-from tools import pictures
+from tools import pictures, report_pictures
 from tools.picture_samples import SAMPLES
 
 
 def test_there_is_a_picture_for_each_content_type():
     assert set(SAMPLES) == set(map(str, ContentType))
-    assert {path.stem for path in pictures.FOLDER.iterdir()} == set(SAMPLES)
+    reports = {f"report-{name}" for name in report_pictures.NAMES}
+    assert {path.stem for path in pictures.FOLDER.iterdir()} == set(SAMPLES) | reports
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -20,3 +21,9 @@ def test_a_picture_is_what_would_be_drawn_today(name):
     assert (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawn, "run: make pictures"
     assert len(drawn) < 20_000
     ET.fromstring(drawn)
+
+
+def test_the_pictures_of_a_report_are_what_would_be_drawn_today():
+    for name, drawn in report_pictures.pictures().items():
+        assert (pictures.FOLDER / f"{name}.svg").read_text(encoding="utf-8") == drawn, "run: make pictures"
+        ET.fromstring(drawn)

@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.lab.resampling import paired
+from pageturn.lab.resampling import paired, pooled_share
 
 
 def mean(values):
@@ -47,3 +47,34 @@ def test_the_narrower_the_sessions_the_narrower_the_interval():
 def test_sets_that_do_not_match_are_refused(ours, theirs):
     with pytest.raises(pt.InvalidInput, match="the same sessions"):
         paired(ours, theirs, mean)
+
+
+def test_a_share_is_that_of_all_sessions_together():
+    share = pooled_share([1.0, 30.0], [10.0, 50.0])
+    assert share.value == pytest.approx(31 / 60)
+    assert (share.low, share.high) == pytest.approx((0.1, 0.6))
+
+
+def test_a_share_that_every_session_has_is_sure():
+    assert pooled_share([1, 2, 3], [2, 4, 6]) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_a_share_of_one_session_or_of_nothing_has_no_interval():
+    assert pooled_share([3], [4]) == (0.75, 0.75, 0.75)
+    assert pooled_share([0, 0], [0, 0]) == (1, 1, 1)
+
+
+def test_the_interval_of_a_share_holds_most_of_what_is_drawn():
+    parts, wholes = list(range(20)), [20] * 20
+    wide = pooled_share(parts, wholes)
+    around = 1.96 * (399 / 12) ** 0.5 / 20 / 20**0.5  # as a textbook has it, for values spread evenly
+    assert (wide.low, wide.high) == pytest.approx((wide.value - around, wide.value + around), abs=0.02)
+    assert wide == pooled_share(parts, wholes)
+    assert len({pooled_share(parts, wholes, seed=seed, rounds=40) for seed in range(5)}) > 1
+    many = pooled_share(parts * 20, wholes * 20)
+    assert many.high - many.low < (wide.high - wide.low) / 3
+
+
+def test_no_session_has_no_share():
+    with pytest.raises(pt.InvalidInput, match="at least one"):
+        pooled_share([], [])

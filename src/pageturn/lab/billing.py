@@ -18,14 +18,39 @@ class Prices(NamedTuple):
     write: float = 1.25
 
 
-def cached(request: Sequence[Sent], before: Sequence[Sent]) -> int:
-    """The tokens of the longest run of whole messages that both requests begin with."""
-    tokens = 0
+class Vendor(NamedTuple):
+    """How a vendor bills and remembers."""
+
+    name: str
+    prices: Prices = Prices()
+    output: float = 5.0  # of a token that the model writes
+    ttl_seconds: float | None = None  # how long a prompt is remembered after its last use; for ever without it
+    breakpoints: int | None = None  # how many ends of a prefix a request may mark; any prefix is found without it
+
+
+STUDY = Vendor("study")  # as policies are compared: any prefix, for ever
+VENDORS = {
+    vendor.name: vendor
+    for vendor in (
+        STUDY,
+        Vendor("anthropic-5m", Prices(0.1, 1.25), output=5.0, ttl_seconds=300, breakpoints=4),
+        Vendor("anthropic-1h", Prices(0.1, 2.0), output=5.0, ttl_seconds=3_600, breakpoints=4),
+        Vendor("openai", Prices(0.1, 1.0), output=8.0, ttl_seconds=300),
+        Vendor("no-cache", Prices(1.0, 1.0), output=5.0),
+    )
+}
+
+
+def cached(request: Sequence[Sent], before: Sequence[Sent], marks: Iterable[int] | None = None) -> int:
+    """The tokens of the longest run of whole messages that both requests begin with; where only marked ends were kept, up to one."""
+    shared = 0
     for ours, theirs in zip(request, before, strict=False):
         if ours != theirs:
             break
-        tokens += ours.tokens
-    return tokens
+        shared += 1
+    if marks is not None:
+        shared = max((mark + 1 for mark in marks if mark < shared), default=0)
+    return sum(sent.tokens for sent in request[:shared])
 
 
 def bill(requests: Iterable[Sequence[Sent]], prices: Prices = Prices(), *, cold: Sequence[int] = ()) -> float:  # noqa: B008

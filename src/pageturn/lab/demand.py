@@ -30,15 +30,17 @@ def demand(trace: Trace) -> list[Wanted]:
     """What each turn with calls demands of everything before it."""
     wanted = []
     said: list[str] = []
+    known: set[str] = set()  # names that were found once, and so need not be looked for again
     lines: set[str] = set()
     for index, message in enumerate(trace.messages):
         calls = message.tool_calls
         if calls:
-            before = "\n".join(said)
             named = {name for call in calls for name in identifiers(call.arguments)}
             edited = {line for call in calls for line in old_lines(call)}
-            found = frozenset(name for name in named if name in before)
-            wanted.append(Wanted(index, found, frozenset(edited & lines)))
+            if new := named - known:
+                before = "\n".join(said)
+                known.update(name for name in new if name in before)
+            wanted.append(Wanted(index, frozenset(named & known), frozenset(edited & lines)))
         said.append(text_of(message))
         lines |= lines_of(message)
     return wanted

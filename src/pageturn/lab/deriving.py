@@ -1,22 +1,26 @@
 """Deriving: what a policy of ours shows of a recorded session, through a session like any other."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from hashlib import blake2b
 from typing import Any
 
-from pageturn.derivation.context import Wish
+from pageturn.derivation.context import Context, Wish
 from pageturn.entries import Committed
 from pageturn.errors import BudgetTooSmall
 from pageturn.faults import Fault
 from pageturn.identifiers import names_in
 from pageturn.journal import Journal
-from pageturn.lab.replay import Seen
+from pageturn.lab.replay import Seen, Shown
+from pageturn.lab.results import Form
 from pageturn.lab.traces import Trace, study_tokens, text_of
 from pageturn.messages import Message
 from pageturn.policies import AnyPolicy
 from pageturn.proposals import Proposal
 from pageturn.recall_tool import RecallTool
+from pageturn.renditions import BUILT_IN, Renderers
+from pageturn.renditions.contract import Line, Material, Renderer
 from pageturn.session import Session
 from pageturn.stores import MemoryStore, SessionRow
 from pageturn.tokens import TokenCounter
@@ -55,6 +59,7 @@ class Deriving:
         budget_tokens: int | None = None,
         recall: RecallTool | None = RecallTool(),  # noqa: B008
         summarise: Callable[[Sequence[Message]], str] | None = None,
+        renderers: Renderers = BUILT_IN,
     ) -> None:
         self.summaries = 0  # that were admitted so far
         self._policy = policy
@@ -62,46 +67,116 @@ class Deriving:
         self._budget_tokens = budget_tokens
         self._recall_tool = recall
         self._summarise = summarise
+        self._renderers = renderers
 
     def __call__(self, trace: Trace) -> Iterator[Seen]:
         """What it shows of a recorded session, turn by turn."""
-        session = self._session()
-        for message in trace.messages:
-            wanted: Sequence[Wish] = ()
-            if message.role == "assistant":
-                try:
-                    context = session.derive(budget_tokens=self._budget_tokens)
-                except BudgetTooSmall:
-                    yield None
-                else:
-                    wanted = context.wanted
-                    yield context.messages
-            session.append(message)
-            for wish in wanted:
-                self._answer(session, wish)
-
-    def _session(self) -> Session:
-        """A session in memory with a key and a clock that stand still, so that every replay gives the same bytes."""
-        store, row = MemoryStore(), SessionRow("replay", bytes(16), 0)
-        store.create(row)
-        return Session(
-            Journal(store, row),
-            policy=self._policy,
-            counter=self._counter,
-            recall=self._recall_tool,
-            clock=lambda: _NOW,
-            entropy=bytes,
+        clock = _Clock(trace.times)
+        session = session_of(
+            self._policy, self._counter, recall=self._recall_tool, clock=clock, renderers=self._renderers
         )
+        told = 0
+        starts = [0, *trace.turns]
+        for start, turn, end in zip(starts, trace.turns, [*trace.turns[1:], len(trace.messages)], strict=False):
+            if start == 0:
+                self._append(session, clock, trace, range(turn))
+            context = self._derived(session)
+            self._append(session, clock, trace, range(turn, end))
+            for wish in context.wanted if context is not None else ():
+                self._answer(session, wish)
+            faults = session.faults()
+            yield _shown(context, Counter(record.entry.fault.code for record in faults[told:]))
+            told = len(faults)
+
+    def _derived(self, session: Session) -> Context | None:
+        try:
+            return session.derive(budget_tokens=self._budget_tokens)
+        except BudgetTooSmall:
+            return None
+
+    def _append(self, session: Session, clock: "_Clock", trace: Trace, places: Iterable[int]) -> None:
+        for place in places:
+            clock.now = place
+            session.append(trace.messages[place])
 
     def _answer(self, session: Session, wish: Wish) -> None:
         """Write the summary of a run, as somebody would who reads it."""
-        pages = session.resolve_range(wish.handle) if ".." in wish.handle else ()
-        if self._summarise is None or isinstance(pages, Fault) or not pages:
+        if self._summarise is None or ".." not in wish.handle:
+            return
+        pages = session.resolve_range(wish.handle)
+        if isinstance(pages, Fault) or not pages:
             return
         text = self._summarise([page.message for page in pages])
         evidence = tuple(wish.handle.split(".."))
         outcome = session.write_back(Proposal(field="summary", value=text, evidence=evidence))
         self.summaries += isinstance(outcome, Committed)
+
+
+def session_of(
+    policy: AnyPolicy,
+    counter: TokenCounter | None = None,
+    *,
+    recall: RecallTool | None = None,
+    clock: Callable[[], datetime] = lambda: _NOW,
+    journal: Journal | None = None,
+    renderers: Renderers = BUILT_IN,
+) -> Session:
+    """A session in memory with a key and a clock that are always the same, so that every replay gives the same bytes."""
+    return Session(
+        journal or empty_journal(),
+        policy=policy,
+        counter=counter or StudyCounter(),
+        recall=recall,
+        clock=clock,
+        entropy=bytes,
+        renderers=renderers,
+    )
+
+
+def remembering(renderers: Renderers) -> Renderers:
+    """The same renderers, who read a text that they have read before no second time: one session is replayed many times."""
+
+    def once(renderer: Renderer) -> Renderer:
+        known: dict[bytes, Sequence[Line]] = {}
+
+        def remembered(material: Material) -> Sequence[Line]:
+            key = blake2b(to_json(material), digest_size=16).digest()
+            if key not in known:
+                known[key] = renderer(material)
+            return known[key]
+
+        return remembered
+
+    by_type = {type_: once(renderer) for type_, renderer in renderers.by_type.items()}
+    return Renderers(by_type, {tool: once(renderer) for tool, renderer in renderers.by_tool.items()})
+
+
+def empty_journal() -> Journal:
+    """A journal in memory, with a key that is always the same."""
+    store, row = MemoryStore(), SessionRow("replay", bytes(16), 0)
+    store.create(row)
+    return Journal(store, row)
+
+
+class _Clock:
+    """Stands at the time of a message, or still where the times are not known."""
+
+    def __init__(self, times: Sequence[float]) -> None:
+        self.now = 0  # the place of the message
+        self._times = times
+
+    def __call__(self) -> datetime:
+        return _NOW + timedelta(seconds=self._times[self.now]) if self._times else _NOW
+
+
+def _shown(context: Context | None, faults: Mapping[str, int]) -> Shown | None:
+    """A context as it is measured. What came after its last fold is not told: it is full."""
+    if context is None:
+        return None
+    forms: Counter[Form] = Counter()
+    for placement in context.view.standing.placements:
+        forms[Form.LINE if placement.line is not None else Form(placement.level.value)] += placement.tokens
+    return Shown(context.messages, forms, faults, context.breakpoints)
 
 
 def first_lines(messages: Sequence[Message], most_chars: int = 4_000) -> str:

@@ -1,87 +1,65 @@
 """Replay: a recorded session, once more, with something else that says what the model sees; and what came of it."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import NamedTuple
 
-from pageturn.lab.billing import Prices, Sent, bill, floor, refetches
-from pageturn.lab.demand import demand, lines_of
+from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, floor, refetches
+from pageturn.lab.demand import Wanted, demand, lines_of
+from pageturn.lab.repeated import repeated
+from pageturn.lab.results import Form, ReplayedTurn, Score, rounded
 from pageturn.lab.traces import Trace, study_tokens, text_of
 from pageturn.messages import Message, Role
 from pageturn.wire import to_json
 
-Seen = Sequence[Message] | None
-"""The messages of one request, or None where there was no way to make one."""
+__all__ = ["Recording", "Replay", "Score", "Seen", "Shown", "Shows"]
+
+
+class Shown(NamedTuple):
+    """The messages of one request, with what their maker knows of them."""
+
+    messages: Sequence[Message]
+    forms: Mapping[Form, int] | None = None  # tokens by what they stand as; what is not told is full
+    faults: Mapping[str, int] | None = None  # what was recorded at this turn, by code; counted where nobody did
+    breakpoints: Sequence[int] = ()  # the messages after which the cache should keep the prompt
+
+
+Seen = Shown | Sequence[Message] | None
+"""What one request shows, or None where there was no way to make one."""
 
 Shows = Callable[[Trace], Iterable[Seen]]
 """What the model sees of a session, turn by turn, in the order of its turns."""
 
 _OPENING = (Role.SYSTEM, Role.DEVELOPER)
+_NOTHING = Wanted(-1, frozenset(), frozenset())
 
 
-class Score(NamedTuple):
-    """What one way of showing a session came to. The scores of several sessions add up to the pooled one."""
+class Replay(NamedTuple):
+    """What one way of showing a session came to, in sum and turn by turn."""
 
-    billed: float = 0.0
-    whole: float = 0.0  # the bill of sending everything at every turn
-    floor: float = 0.0  # the least that the bill can be
-    demanded: int = 0
-    covered: int = 0
-    lines_wanted: int = 0
-    lines_shown: int = 0
-    refetched: float = 0.0  # the bill of reading again what was missed
-    turns: int = 0
-    refused: int = 0
-    rewritten: int = 0  # turns whose request did not begin with the one before: folds, by whatever name
-    largest: int = 0  # tokens of the largest request
-
-    def __add__(self, other: "Score") -> "Score":  # type: ignore[override]
-        sums = Score._make(ours + theirs for ours, theirs in zip(self, other, strict=True))
-        return sums._replace(largest=max(self.largest, other.largest))
+    score: Score
+    turns: tuple[ReplayedTurn, ...]
 
     @property
-    def cost(self) -> float:
-        """The bill, relative to sending everything."""
-        return _share(self.billed, self.whole)
-
-    @property
-    def cost_with_refetches(self) -> float:
-        """The bill with reading again what was missed, relative to sending everything."""
-        return _share(self.billed + self.refetched, self.whole)
-
-    @property
-    def over_floor(self) -> float:
-        """How many times the least possible bill this one is."""
-        return _share(self.billed, self.floor)
-
-    @property
-    def coverage(self) -> float:
-        """The share of demanded identifiers that stood in the request."""
-        return _share(self.covered, self.demanded)
-
-    @property
-    def verbatim_coverage(self) -> float:
-        """The share of the lines that edits had to match which stood in the request."""
-        return _share(self.lines_shown, self.lines_wanted)
-
-
-def _share(part: float, whole: float) -> float:
-    """A part of the whole; of nothing it is all."""
-    return part / whole if whole else 1.0
+    def faults(self) -> dict[str, int]:
+        """How often each fault came."""
+        return dict(sorted(sum((Counter(turn.faults) for turn in self.turns), Counter()).items()))
 
 
 class _Read:
     """A message as it is measured; what is asked often is worked out once."""
 
-    def __init__(self, message: Message, sent: Sent) -> None:
+    def __init__(self, message: Message, sent: Sent, *, is_recorded: bool) -> None:
+        self.message = message
         self.text = text_of(message)
         self.sent = sent
-        self._message = message
+        self.is_recorded = is_recorded
 
     @cached_property
     def lines(self) -> set[str]:
-        return lines_of(self._message)
+        return lines_of(self.message)
 
 
 class Recording:
@@ -95,47 +73,100 @@ class Recording:
         trace: Trace,
         *,
         tokens: Callable[[Message], int] = study_tokens,
-        prices: Prices = Prices(),  # noqa: B008
+        prices: Prices | None = None,
+        vendor: Vendor = STUDY,
     ) -> None:
         self.trace = trace
+        self.vendor = vendor if prices is None else vendor._replace(prices=prices)
+        self._prices = self.vendor.prices
         self._wanted = {wanted.turn: wanted for wanted in demand(trace)}
+        self._again = repeated(trace)
         self._count = tokens
-        self._prices = prices
         self._read: dict[Hashable, _Read] = {}
-        self._pages = self._reads(trace.messages)
+        self._known: dict[int, tuple[Message, _Read]] = {}  # by identity, since requests share most of their messages
+        self._pages = self._reads(trace.messages, are_recorded=True)
         self._holders: dict[tuple[str, int], int] = {}
+        self._cold = cold_turns(trace, self.vendor.ttl_seconds)
 
     def score(self, shows: Shows) -> Score:
         """What this way of showing the session comes to."""
-        score = Score(whole=self._whole, floor=self._floor)
-        requests: list[list[Sent]] = []
-        for turn, seen in zip(self.trace.turns, shows(self.trace), strict=True):
-            reads = self._reads(seen or ())
-            sent = [read.sent for read in reads]
-            score += self._turn(turn, reads, sum(one.tokens for one in sent))._replace(refused=int(seen is None))
-            if seen is not None:
-                is_rewritten = bool(requests) and sent[: len(requests[-1])] != requests[-1]
-                score = score._replace(rewritten=score.rewritten + is_rewritten)
-                requests.append(sent)
-        return score._replace(billed=bill(requests, self._prices))
+        return self.replay(shows).score
 
-    def _turn(self, turn: int, reads: list[_Read], tokens: int) -> Score:
-        """What one request shows of what its turn demands."""
-        if turn not in self._wanted:
-            return Score(turns=1, largest=tokens)
-        _, names, lines = self._wanted[turn]
-        context = "\n".join(read.text for read in reads)
-        missed = [name for name in names if name not in context]
-        pages = {self._holder(name, turn) for name in missed}
-        return Score(
+    def replay(self, shows: Shows) -> Replay:
+        """What this way of showing the session comes to, turn by turn."""
+        turns: list[ReplayedTurn] = []
+        self._known.clear()
+        largest = 0
+        before = _Request([], ())
+        for at, seen in zip(self.trace.turns, shows(self.trace), strict=True):
+            turn, before = self._turn(at, seen, before, number=len(turns))
+            turns.append(turn)
+            largest = max(largest, turn.tokens)
+        score = Score(
+            billed=rounded(sum(turn.billed for turn in turns)),
+            whole=self._whole,
+            floor=self._floor,
+            demanded=sum(turn.demanded for turn in turns),
+            covered=sum(turn.demanded - len(turn.missed) for turn in turns),
+            lines_wanted=sum(turn.lines_wanted for turn in turns),
+            lines_shown=sum(turn.lines_shown for turn in turns),
+            refetched=rounded(sum(turn.refetched for turn in turns)),
+            turns=len(turns),
+            refused=sum(turn.refused for turn in turns),
+            rewritten=sum(turn.folded for turn in turns),
+            largest=largest,
+            output=self._output,
+        )
+        return Replay(score, tuple(turns))
+
+    def _turn(self, at: int, seen: Seen, before: "_Request", *, number: int) -> tuple[ReplayedTurn, "_Request"]:
+        """One request, and the request whose prompt is remembered after it."""
+        shown = seen if isinstance(seen, Shown) or seen is None else Shown(seen)
+        reads = self._reads(shown.messages) if shown is not None else []
+        request = _Request([read.sent for read in reads], self._marks(shown, reads))
+        tokens = sum(sent.tokens for sent in request.sent)
+        is_cold = number in self._cold
+        hit = 0 if is_cold else self._cached(request, before)
+        _, names, lines = self._wanted.get(at, _NOTHING)
+        missed = _missed(names, reads)
+        pages = {self._holder(name, at) for name in missed}
+        turn = ReplayedTurn(
+            tokens=tokens,
+            billed=rounded(self._prices.read * hit + self._prices.write * (tokens - hit)),
+            floor=rounded(self._floors[number]),
             demanded=len(names),
-            covered=len(names) - len(missed),
+            missed=tuple(sorted(missed)),
             lines_wanted=len(lines),
             lines_shown=sum(any(line in read.lines for read in reversed(reads)) for line in lines),
-            refetched=refetches([self._pages[page].sent.tokens for page in pages], tokens, self._prices),
-            turns=1,
-            largest=tokens,
+            refetched=rounded(refetches([self._pages[page].sent.tokens for page in pages], tokens, self._prices)),
+            folded=shown is not None and request.sent[: len(before.sent)] != before.sent,
+            refused=shown is None,
+            cold=is_cold,
+            forms=_forms(shown, reads, tokens),
+            faults=self._faults(at, shown, request),
         )
+        return turn, request if shown is not None else before
+
+    def _faults(self, at: int, shown: Shown | None, request: "_Request") -> dict[str, int]:
+        """The faults of a turn, as its maker counts them, or else results that it brought again and that did not stand there."""
+        if shown is not None and shown.faults is not None:
+            return dict(sorted(shown.faults.items()))
+        again = self._again.get(at, ()) if shown is not None else ()
+        lost = Counter(one.code for one in again if self._pages[one.before].sent not in request.sent)
+        return dict(sorted(lost.items()))
+
+    def _marks(self, shown: Shown | None, reads: Sequence[_Read]) -> tuple[int, ...]:
+        """Where the cache keeps the prompt: as its maker says, or else after the opening and at the end."""
+        most = self.vendor.breakpoints
+        if shown is None or most is None:
+            return ()
+        opening = sum(1 for _ in takewhile(lambda read: read.message.role in _OPENING, reads))
+        marks = shown.breakpoints or [mark for mark in (opening - 1, len(reads) - 1) if mark >= 0]
+        return tuple(sorted(set(marks))[-most:])
+
+    def _cached(self, request: "_Request", before: "_Request") -> int:
+        marks = before.marks if self.vendor.breakpoints is not None else None
+        return cached(request.sent, before.sent, marks)
 
     def _holder(self, name: str, turn: int) -> int:
         """The latest page before a turn that held a name."""
@@ -144,28 +175,95 @@ class Recording:
             self._holders[name, turn] = next(page for page in before if name in self._pages[page].text)
         return self._holders[name, turn]
 
-    def _reads(self, messages: Iterable[Message]) -> list[_Read]:
-        reads = []
-        for message in messages:
-            value = _value(message)
-            read = self._read.get(value)
-            if read is None:
-                # Equal messages are read once, so a number says which one it is.
-                read = self._read[value] = _Read(message, Sent(len(self._read), self._count(message)))
-            reads.append(read)
-        return reads
+    def _reads(self, messages: Iterable[Message], *, are_recorded: bool = False) -> list[_Read]:
+        known = self._known
+        return [
+            known[id(message)][1] if id(message) in known else self._new(message, is_recorded=are_recorded)
+            for message in messages
+        ]
+
+    def _new(self, message: Message, *, is_recorded: bool) -> _Read:
+        value = _value(message)
+        read = self._read.get(value)
+        if read is None:
+            # Equal messages are read once, so a number says which one it is.
+            sent = Sent(len(self._read), self._count(message))
+            read = self._read[value] = _Read(message, sent, is_recorded=is_recorded)
+        self._known[id(message)] = (message, read)  # the message is kept, so that nothing else can have its identity
+        return read
 
     @cached_property
     def _whole(self) -> float:
+        """The bill of sending everything."""
         sent = [page.sent for page in self._pages]
-        return bill((sent[:turn] for turn in self.trace.turns), self._prices)
+        before, cost = 0, 0.0
+        for number, turn in enumerate(self.trace.turns):
+            tokens = sum(one.tokens for one in sent[:turn])
+            hit = 0 if number in self._cold else before
+            cost += self._prices.read * hit + self._prices.write * (tokens - hit)
+            before = tokens
+        return rounded(cost)
 
     @cached_property
     def _floor(self) -> float:
         turns = self.trace.turns
         sizes = [page.sent.tokens for page in self._pages[: max(turns, default=0)]]  # what comes later is never sent
-        opening = sum(1 for _ in takewhile(lambda message: message.role in _OPENING, self.trace.messages))
-        return floor(sum(sizes), sum(sizes[:opening]), len(turns), self._prices)
+        return rounded(floor(sum(sizes), self._opening_tokens, len(turns), self._prices))
+
+    @cached_property
+    def _floors(self) -> list[float]:
+        """The floor turn by turn: what came since the last one is written, and the opening is read."""
+        read = self._prices.read * self._opening_tokens
+        starts = [0, *self.trace.turns]
+        fresh = [
+            sum(page.sent.tokens for page in self._pages[start:end])
+            for start, end in zip(starts, self.trace.turns, strict=False)
+        ]
+        return [self._prices.write * tokens + (read if at else 0) for at, tokens in enumerate(fresh)]
+
+    @cached_property
+    def _opening_tokens(self) -> int:
+        opening = takewhile(lambda page: page.message.role in _OPENING, self._pages[: max(self.trace.turns, default=0)])
+        return sum(page.sent.tokens for page in opening)
+
+    @cached_property
+    def _output(self) -> float:
+        written = sum(self._pages[turn].sent.tokens for turn in self.trace.turns)
+        return rounded(self.vendor.output * written)
+
+
+class _Request(NamedTuple):
+    sent: list[Sent]
+    marks: tuple[int, ...]
+
+
+def cold_turns(trace: Trace, ttl_seconds: float | None) -> frozenset[int]:
+    """The numbers of the turns that came so long after the one before that the cache was gone."""
+    if not trace.times or ttl_seconds is None:
+        return frozenset()
+    asked = [trace.times[max(turn - 1, 0)] for turn in trace.turns]  # a request goes out when its last message is there
+    gaps = ((number, now - then) for number, (then, now) in enumerate(pairwise(asked), start=1))
+    return frozenset(number for number, gap in gaps if gap > ttl_seconds)
+
+
+def _missed(names: frozenset[str], reads: Sequence[_Read]) -> list[str]:
+    if not names:
+        return []
+    context = "\n".join([read.text for read in reads])
+    return [name for name in names if name not in context]
+
+
+def _forms(shown: Shown | None, reads: Iterable[_Read], tokens: int) -> dict[Form, int]:
+    """What the tokens stand as; where nobody says so, recorded messages are full and everything else is not a page."""
+    if shown is None:
+        return {}
+    if shown.forms is None:
+        full = sum(read.sent.tokens for read in reads if read.is_recorded)
+        told = {Form.FULL: full, Form.OTHER: tokens - full}
+    else:
+        rest = tokens - sum(shown.forms.values())
+        told = {**shown.forms, Form.FULL: shown.forms.get(Form.FULL, 0) + rest}
+    return {form: told[form] for form in Form if told.get(form)}
 
 
 def _value(message: Message) -> Hashable:

@@ -5,7 +5,7 @@ whose opening and newest messages are larger than the budget goes over it.
 """
 
 import heapq
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -21,6 +21,11 @@ _TAIL = 2  # messages at the end that stay whole
 _LABEL_CHARS, _POINTER_CHARS, _HEAD_CHARS = 56, 48, 80
 _CAP_TOKENS = 250  # of the names that a structured form lists
 _HALF_LIFE = 60  # messages
+
+
+def everything(trace: Trace) -> Iterator[tuple[Message, ...]]:
+    """All that was said, at every turn; there is no budget."""
+    return (trace.messages[:turn] for turn in trace.turns)
 
 
 def keep_last(budget_tokens: int, tokens: Callable[[Message], int] = study_tokens) -> Shows:
@@ -106,6 +111,17 @@ def _newest(trace: Trace, turn: int, sizes: list[int], tokens: float) -> list[Me
             break
         kept.add(at)
     return [trace.messages[at] for at in sorted(kept)]
+
+
+def newest_within(messages: Sequence[Message], tokens: int) -> list[Message]:
+    """As many of the newest messages as fit; none if the last one does not."""
+    kept: list[Message] = []
+    for message in reversed(messages):
+        tokens -= study_tokens(message)
+        if tokens < 0:
+            break
+        kept.insert(0, message)
+    return kept
 
 
 def _masked(message: Message) -> Message:

@@ -37,6 +37,7 @@ class Trace(NamedTuple):
     source: str
     messages: tuple[Message, ...]
     compactions: tuple[Compaction, ...] = ()
+    times: tuple[float, ...] = ()  # seconds since the first message, one for each; none where they are not known
 
     @property
     def turns(self) -> list[int]:

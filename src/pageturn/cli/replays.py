@@ -1,0 +1,227 @@
+"""Replays on the command line: recorded sessions under many policies, and what came of it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing, nullcontext, suppress
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from pageturn.cli.journals import plain
+from pageturn.errors import InvalidInput
+from pageturn.imports import Report, files_in, import_file
+from pageturn.imports.source import Source
+from pageturn.lab.coding import coding_session
+from pageturn.lab.compactions import Kept, compactions
+from pageturn.lab.pareto import LEGACY, Flip, Point, Points, flip, front
+from pageturn.lab.results import OracleGap, Result, read_results
+from pageturn.lab.stored import stored_traces
+from pageturn.lab.sweep import Setup, sweep
+from pageturn.lab.traces import Trace, read_traces
+from pageturn.stores import MemoryStore, open_store
+from pageturn.wire import from_json
+
+_SQLITE = b"SQLite format 3\0"
+_TRACE = {"id", "source", "messages"}
+
+
+class Selection(NamedTuple):
+    """Which of the sessions are replayed."""
+
+    paths: Sequence[Path] = ()
+    generated: int = 0  # how many made-up ones, beside those of the paths
+    turns: int = 200  # of each of these
+    is_long: bool = False  # only long ones
+    most: int | None = None  # of each path
+
+
+def traces(selection: Selection) -> Iterator[Trace]:
+    """The sessions of files and folders, one after the other: traces, stores, and other tools' logs; then made-up ones."""
+    report = Report()
+    files = list(files_in(selection.paths, report))
+    missing = next((path for path in files if not path.is_file()), None)
+    if missing is not None:
+        raise InvalidInput("paths", expected="files or folders", got=f"{str(missing)!r}, which is not there")
+    for file in files:
+        kept = 0
+        for trace in _traces_of(file, report):
+            if trace.turns and (trace.is_long or not selection.is_long):
+                kept += 1
+                if selection.most is not None and kept > selection.most:
+                    break
+                yield trace
+    for file, why in report.failed.items():
+        if file in selection.paths:  # in folders there may be other things
+            raise InvalidInput("paths", expected="recorded sessions", got=f"{str(file)!r}: {why}")
+    for seed in range(1, selection.generated + 1):
+        yield coding_session(seed, selection.turns)
+
+
+def _traces_of(file: Path, report: Report) -> Iterator[Trace]:
+    source = file.name.split(".jsonl")[0].split(".json")[0]
+    with file.open("rb") as opened:
+        is_store = opened.read(len(_SQLITE)) == _SQLITE
+    if is_store:
+        with closing(open_store(str(file))) as store:
+            yield from stored_traces(store, source)
+    elif _is_trace(file):
+        yield from read_traces(file)
+    else:
+        with closing(MemoryStore()) as store:
+            import_file(store, file, report)
+            yield from stored_traces(store, source)
+
+
+def _is_trace(file: Path) -> bool:
+    first = None
+    with suppress(OSError, EOFError, ValueError):
+        first = Source(file).first()
+    return isinstance(first, dict) and first.keys() >= _TRACE
+
+
+def replay(console: Console, selection: Selection, setup: Setup, *, jobs: int, out: Path | None) -> list[Result]:
+    """Replay what is not in the out file yet; gives the results without their turns, old ones too."""
+    done = list(_resumed(out)) if out is not None else []
+    labels, budgets = set(setup.labels), set(setup.budgets)
+    known = frozenset(result.key for result in done)
+    results = [result for result in done if result.policy in labels and result.budget_tokens in budgets]
+    with _bar(console) as progress, ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as executor:
+        task = progress.add_task("replaying", total=None)
+        for lines in sweep(traces(selection), setup, executor, workers=jobs, known=known):
+            if out is not None and lines:
+                with out.open("ab") as file:
+                    file.writelines(lines)
+            results += map(_without_turns, lines)
+            progress.update(task, advance=1)
+    return results
+
+
+def _resumed(out: Path) -> Iterator[Result]:
+    """The results of an earlier run, without their turns; a line that was cut off in the middle is taken back."""
+    if not out.exists():
+        return
+    data_end = out.read_bytes().rfind(b"\n") + 1
+    if data_end < out.stat().st_size:
+        with out.open("r+b") as file:
+            file.truncate(data_end)
+    yield from map(_bare, read_results(out))
+
+
+def _without_turns(line: bytes) -> Result:
+    return _bare(from_json(Result, line))
+
+
+def _bare(result: Result) -> Result:
+    return msgspec.structs.replace(result, turns=())
+
+
+def _bar(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def show_results(console: Console, results: Iterable[Result]) -> None:
+    """A table for each budget, and the flip rule."""
+    points, gaps = Points(), dict[tuple[int, str], list[OracleGap]]()
+    units = set()
+    for result in results:
+        points.add(result)
+        units.add((result.counter, result.vendor))
+        if result.oracle is not None:
+            gaps.setdefault((result.budget_tokens, result.policy), []).append(result.oracle)
+    pooled = points.pooled()
+    if not pooled:
+        console.print("no session to replay")
+        return
+    best = set(map(id, front(pooled)))
+    for budget in sorted({point.budget_tokens for point in pooled}):
+        rows = [point for point in pooled if point.budget_tokens == budget]
+        told = "; ".join(f"tokens of the {counter} counter, billed as {vendor}" for counter, vendor in sorted(units))
+        console.print(
+            f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {told}"
+        )
+        console.print(_table(rows, best, gaps))
+    console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
+    if any(point.policy == LEGACY for point in pooled):
+        console.print(told_flip(flip(pooled)))
+
+
+def _table(rows: Sequence[Point], best: set[int], gaps: dict[tuple[int, str], list[OracleGap]]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    has_gaps = any((point.budget_tokens, point.policy) in gaps for point in rows)
+    names = (
+        "cost",
+        "with re-fetches",
+        "times the floor",
+        "coverage",
+        "verbatim",
+        "faults",
+        "folds",
+        "refused",
+        "largest",
+    )
+    for name in ("", *names, *(("missed", "oracle", "bound") if has_gaps else ())):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for point in rows:
+        score = point.score
+        cells = [
+            f"{score.cost:.3f}",
+            f"{point.cost:.3f}",
+            f"{score.over_floor:.2f}",
+            f"{point.coverage:.3f}",
+            f"{score.verbatim_coverage:.3f}",
+            f"{point.faults:,}",
+            f"{score.rewritten:,}",
+            f"{score.refused:,}",
+            f"{score.largest:,}",
+        ]
+        for gap in [gaps[point.budget_tokens, point.policy]] if (point.budget_tokens, point.policy) in gaps else ():
+            cells += [f"{sum(getattr(one, name) for one in gap):,}" for name in ("missed", "oracle_missed", "bound")]
+        table.add_row(f"{plain(point.policy)}{' *' if id(point) in best else ''}", *cells)
+    return table
+
+
+def told_flip(found: Flip) -> str:
+    """What the flip rule says, in words."""
+    told = [
+        f"{plain(policy)} dominates legacy at {', '.join(f'{budget:,}' for budget in budgets) or 'no budget'}"
+        for policy, budgets in found.dominating.items()
+    ]
+    return "\n".join([*told, f"the default that the flip rule elects: {plain(found.elected)}"])
+
+
+def show_compactions(console: Console, selection: Selection) -> None:
+    """What recorded compactions kept of what was asked for later, beside what as many tokens could have kept."""
+    found: list[Kept] = []
+    with _bar(console) as progress:
+        task = progress.add_task("reading", total=None)
+        for trace in traces(selection):
+            found += compactions(trace)
+            progress.update(task, advance=1)
+    if not found:
+        console.print("no compaction was recorded")
+        return
+    asked = sum(kept.asked for kept in found) or 1
+    console.print(
+        f"{len(found):,} compactions, {sum(kept.before_tokens for kept in found):,} tokens became "
+        f"{sum(kept.tokens for kept in found):,}; later calls named {asked:,} things from before"
+    )
+    table = Table("in the same tokens", box=None, pad_edge=False)
+    table.add_column("kept", justify="right")
+    rows = {
+        "the recorded summary": sum(kept.by_summary for kept in found),
+        "the newest messages": sum(kept.by_newest for kept in found),
+        "paged": sum(kept.by_paged or 0 for kept in found),
+    }
+    for name, kept in rows.items():
+        table.add_row(name, f"{kept / asked:.3f}")
+    console.print(table)
+
+
+def show_flip(console: Console, paths: Sequence[Path]) -> None:
+    """The tables and the flip rule of results that were written down."""
+    show_results(console, (_bare(result) for path in paths for result in read_results(path)))

@@ -1,0 +1,81 @@
+"""Compactions: how good the summary was that a recording tool put in place of its history.
+
+Asked is what the calls after it name that had been said before it and was not said again since. The same tokens could have been
+spent on the newest messages, or on what a policy of ours keeps within them.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from pageturn.errors import BudgetTooSmall
+from pageturn.lab.demand import identifiers
+from pageturn.lab.deriving import StudyCounter, session_of
+from pageturn.lab.sketches import newest_within
+from pageturn.lab.traces import Trace, text_of
+from pageturn.messages import Message
+from pageturn.policies import Paged
+from pageturn.recall_tool import RecallTool
+
+_CHARS_PER_TOKEN = 4
+
+
+class Kept(NamedTuple):
+    """What one compaction kept of what was asked for later, beside what as many tokens could have kept."""
+
+    before_tokens: int
+    tokens: int  # of the summary, in the study's tokens
+    asked: int
+    by_summary: int
+    by_newest: int
+    by_paged: int | None  # None where not even the floors fit
+
+
+def compactions(trace: Trace) -> Iterator[Kept]:
+    """Every compaction of a recording."""
+    for at, (before, summary) in enumerate(trace.compactions):
+        until = trace.compactions[at + 1].before if at + 1 < len(trace.compactions) else len(trace.messages)
+        past = trace.messages[:before]
+        asked = _asked(past, trace.messages[before:until])
+        tokens = len(summary) // _CHARS_PER_TOKEN
+        ours = _paged(past, tokens)
+        yield Kept(
+            before_tokens=sum(len(text_of(message)) for message in past) // _CHARS_PER_TOKEN,
+            tokens=tokens,
+            asked=len(asked),
+            by_summary=_held(asked, summary),
+            by_newest=_held(asked, _text(newest_within(past, tokens))),
+            by_paged=_held(asked, _text(ours)) if ours is not None else None,
+        )
+
+
+def _asked(past: Sequence[Message], after: Sequence[Message]) -> set[str]:
+    """The names that calls after a compaction use, said before it and not said again until then."""
+    before = _text(past)
+    asked: set[str] = set()
+    since = ""
+    for message in after:
+        named = {name for call in message.tool_calls for name in identifiers(call.arguments)}
+        asked |= {name for name in named if name not in since and name in before}
+        since = f"{since}\n{text_of(message)}"
+    return asked
+
+
+def _paged(past: Sequence[Message], tokens: int) -> Sequence[Message] | None:
+    """What Paged shows of the past within so many tokens, the recall tool not counted: a summary has none either."""
+    tool = RecallTool()
+    session = session_of(Paged(low=1.0, thrift=0), recall=tool)
+    for message in past:
+        session.append(message)
+    fixed = StudyCounter().tools([tool.definition])
+    try:
+        return session.derive(budget_tokens=tokens + fixed).messages
+    except BudgetTooSmall:
+        return None
+
+
+def _held(names: set[str], text: str) -> int:
+    return sum(name in text for name in names)
+
+
+def _text(messages: Sequence[Message]) -> str:
+    return "\n".join(map(text_of, messages))

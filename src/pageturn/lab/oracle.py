@@ -1,0 +1,299 @@
+"""The oracle: what could have been shown within a budget by somebody who knows what the next turns will name.
+
+It is bound by the same laws as every policy, may choose every level anew at every turn, and wants nothing but few misses: at this
+turn first, then at the next ones as far as it looks ahead. Beside it stands a bound: nobody who keeps the floors misses fewer.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from pageturn.derivation.continuations import is_continuation
+from pageturn.derivation.folding import FoldMaker, Terms
+from pageturn.derivation.forms import Forms
+from pageturn.entries import FoldReason
+from pageturn.errors import BudgetTooSmall
+from pageturn.lab.covering import Choice, Taken, cover, most_covered
+from pageturn.lab.demand import demand
+from pageturn.lab.deriving import StudyCounter, empty_journal, session_of
+from pageturn.lab.replay import Shown
+from pageturn.lab.results import Form
+from pageturn.lab.traces import Trace, text_of
+from pageturn.layout import Candidate, Frame, Growth, IndexLine, Levels, lay_out
+from pageturn.messages import Message, Role
+from pageturn.pages import ResidencyLevel
+from pageturn.policies import OracleReplay, Paged
+from pageturn.recall_tool import RecallTool
+from pageturn.renditions import BUILT_IN, folder_of
+from pageturn.tokens import TokenCounter
+from pageturn.units import Unit, units_of
+
+_FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
+_Key = tuple[int, ...]
+_Offers = Mapping[int, Sequence[tuple[Choice, ResidencyLevel]]]
+
+
+class _Plan(NamedTuple):
+    """Levels, and the names that they add."""
+
+    levels: dict[int, ResidencyLevel]
+    names: frozenset[str]
+
+
+class Oracle:
+    """Shows a recorded session as the oracle would; `bounds` then says of each turn how many names nobody could have shown."""
+
+    def __init__(
+        self,
+        policy: OracleReplay,
+        budget_tokens: int,
+        counter: TokenCounter | None = None,
+        *,
+        recall: RecallTool | None = RecallTool(),  # noqa: B008
+    ) -> None:
+        self.bounds: list[int] = []
+        self._policy = policy
+        self._budget_tokens = budget_tokens
+        self._counter = counter or StudyCounter()
+        self._recall_tool = recall
+
+    def __call__(self, trace: Trace) -> Iterator[Shown | None]:
+        """What it shows, turn by turn."""
+        self.bounds = []
+        wanted = {one.turn: one.identifiers for one in demand(trace)}
+        sight = _Sight(trace, self._counter, self._recall_tool, self._budget_tokens)
+        for number, turn in enumerate(trace.turns):
+            ahead = trace.turns[number : number + 1 + self._policy.lookahead]
+            sight.reach(turn)
+            shown = sight.shown([wanted.get(later, frozenset()) for later in ahead], self._policy.lookahead)
+            self.bounds.append(sight.least_missed(wanted.get(turn, frozenset())))
+            yield shown
+
+
+class _Foreseen(OracleReplay):
+    """The oracle's policy at one turn, as a fold takes it."""
+
+    looks_ahead: ClassVar[bool] = False
+
+    sight: Any = None
+    wanted: tuple[frozenset[str], ...] = ()
+
+    def is_full(self, growth: Growth, budget_tokens: int) -> bool:  # noqa: ARG002
+        return True
+
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
+        levels: Levels = self.sight.plan(frame, least, tokens, self.wanted)
+        return levels
+
+
+class _Sight:
+    """A session up to some turn, with every form of its units. Nothing is ever recorded as shown, so nothing is sealed."""
+
+    def __init__(self, trace: Trace, counter: TokenCounter, recall: RecallTool | None, budget_tokens: int) -> None:
+        self._trace = trace
+        self._journal = empty_journal()
+        self._session = session_of(Paged(), counter, recall=recall, journal=self._journal)  # the policy is never asked
+        self._folds = FoldMaker(self._journal, counter, BUILT_IN)
+        self._counter = counter
+        self._budget_tokens = budget_tokens
+        self._fixed_tokens = counter.tools([recall.definition]) if recall is not None else 0
+        self._can_point = recall is not None
+        self._taken = 0
+        self._task: int | None = None
+        self._units: dict[int, Unit] = {}
+        self._tokens = 0  # of everything, whole
+        self._texts: dict[tuple[_Key, ResidencyLevel], str] = {}
+        self._holds: dict[tuple[_Key, str], bool] = {}
+
+    def reach(self, turn: int) -> None:
+        """Take in everything before a turn."""
+        for message in self._trace.messages[self._taken : turn]:
+            self._session.append(message)
+            page = self._journal.state.pages[-1]
+            self._tokens += page.tokens
+            is_human = message.role is Role.USER and not message.synthetic and not message.tool_results
+            self._task = page.seq if is_human and not is_continuation(message) else self._task
+        self._taken = max(self._taken, turn)
+        self._units = {unit[0].seq: unit for unit in units_of(self._journal.state.live_pages())}
+
+    @property
+    def _fits(self) -> bool:
+        """Whether there is nothing to choose, since everything may stand there whole."""
+        return self._fixed_tokens + self._tokens <= self._budget_tokens
+
+    def shown(self, wanted: Sequence[frozenset[str]], lookahead: int) -> Shown | None:
+        """What to show; None where the floors do not fit."""
+        if self._fits:
+            return Shown(self._trace.messages[: self._taken])
+        policy = _Foreseen(lookahead, sight=self, wanted=tuple(wanted))
+        terms = Terms(policy, self._budget_tokens, self._fixed_tokens, self._can_point)
+        try:
+            folded = self._folds.fold(terms, self._task, FoldReason.FULL)
+        except BudgetTooSmall:
+            return None
+        forms: dict[Form, int] = {}
+        for placement in folded.standing.placements:
+            form = Form.LINE if placement.line is not None else Form(placement.level.value)
+            forms[form] = forms.get(form, 0) + placement.tokens
+        return Shown(folded.standing.messages, forms)
+
+    def plan(
+        self, frame: Frame, least: Levels, tokens: int, wanted: Sequence[frozenset[str]]
+    ) -> dict[int, ResidencyLevel]:
+        """The levels beyond the least that show the most of what is wanted."""
+        near = {unit.first: unit for unit in frame.candidates if unit.sizes}
+        stands = {first: near[first].at_least(level) for first, level in least.items() if first in near}
+        shown = {
+            name for first, level in stands.items() for name in self._held(first, level, frozenset().union(*wanted))
+        }
+        missing = [names - shown for names in wanted]
+        if not any(missing):
+            return {}
+        offers = {
+            first: offered
+            for first, unit in near.items()
+            if (offered := self._offered(unit, stands.get(first), frozenset().union(*missing)))
+        }
+        cheapest = {first: -unit.sizes[unit.cheapest] for first, unit in near.items()}
+        plans = [
+            self._planned(frame, least, tokens, offers, missing=missing[:turns], leaving=leaving)
+            for turns in dict.fromkeys((len(missing), 1))
+            for leaving in (dict.fromkeys(near, 0), cheapest, dict.fromkeys(near, _line_tokens(frame)))
+        ]
+        return max(plans, key=lambda plan: [len(names & plan.names) for names in missing]).levels
+
+    def _planned(
+        self,
+        frame: Frame,
+        least: Levels,
+        tokens: int,
+        offers: "_Offers",
+        *,
+        missing: Sequence[frozenset[str]],
+        leaving: Mapping[int, int],
+    ) -> "_Plan":
+        """The best levels that fit, if what others take changes by so much where a unit no longer stands among them.
+
+        That is nothing, or the tokens of its pointer, or those of one more index line, since it may cut one in two.
+        """
+        groups = {
+            first: [
+                choice._replace(tokens=max(0, choice.tokens + (0 if first in least else leaving[first])))
+                for choice, _ in offered
+            ]
+            for first, offered in offers.items()
+        }
+        room = frame.budget_tokens - tokens
+        while room > 0:
+            taken = cover(groups, missing, room).taken
+            levels = {first: offers[first][at][1] for first, at in _first_wanted_first(groups, taken, missing)}
+            placed = lay_out(frame, {**least, **levels})
+            excess = frame.fixed_tokens + sum(placement.tokens for placement in placed) - frame.budget_tokens
+            if excess <= 0:
+                names = frozenset().union(*(groups[first][at].names for first, at in taken.items()))
+                return _Plan(levels, names)
+            room -= excess
+        return _Plan({}, frozenset())
+
+    def least_missed(self, wanted: frozenset[str]) -> int:
+        """How many of these names nobody could have shown.
+
+        A rule takes what it takes at its floor, every other form the least that it can with these names in it, and lines nothing
+        at all, though they may tell which folders and files they are about.
+        """
+        if self._fits or not wanted:
+            return 0
+        state = self._journal.state
+        room = self._budget_tokens - self._fixed_tokens
+        groups: dict[int, list[Choice]] = {}
+        told: set[str] = set()
+        for first, unit in self._units.items():
+            forms = self._folds.forms.of(unit)
+            floor = state.path(unit)[-1]
+            is_rule = any(state.kind(page).is_rule for page in unit)
+            allowed = {level: size for level, size in forms.sizes.items() if level >= floor}
+            base = min(allowed.values()) if is_rule else 0
+            room -= base
+            choices = [
+                Choice(self._least_tokens(forms, level, wanted) - base, names)
+                for level in allowed
+                if (names := self._held(first, level, wanted))
+            ]
+            told |= {name for name in wanted if self._is_told_by_lines(forms, name)}
+            told |= {name for choice in choices if choice.tokens <= 0 for name in choice.names}
+            groups[first] = [choice for choice in choices if choice.tokens > 0]
+        if room < 0:
+            return len(wanted)
+        left = wanted - told
+        groups = {
+            first: kept
+            for first, choices in groups.items()
+            if (kept := [choice._replace(names=choice.names & left) for choice in choices if choice.names & left])
+        }
+        return len(left) - most_covered(groups, left, room)
+
+    def _least_tokens(self, forms: Forms, level: ResidencyLevel, wanted: frozenset[str]) -> int:
+        """The fewest tokens that a form can take which still tells the wanted names that it tells."""
+        if level is not _STRUCTURED:
+            return forms.sizes[level]
+        return forms.structured_without(forms.told - wanted, self._counter.message).tokens
+
+    def _is_told_by_lines(self, forms: Forms, name: str) -> bool:
+        if name in (folder_of(forms.path) or ""):
+            return True
+        return any(name in effect.target or name in effect.told for effect in self._folds.forms.effects(forms))
+
+    def _offered(
+        self, unit: Candidate, stands: ResidencyLevel | None, wanted: frozenset[str]
+    ) -> list[tuple[Choice, ResidencyLevel]]:
+        """The levels above the one that a unit has which hold wanted names, with what they take more; none that another one beats."""
+        base = unit.sizes[stands] if stands is not None else 0
+        offered: list[tuple[Choice, ResidencyLevel]] = []
+        for level, tokens in reversed(unit.sizes.items()):
+            if level < unit.floor or (stands is not None and level <= stands):
+                continue
+            names = self._held(unit.first, level, wanted)
+            if names and not any(names <= before.names for before, _ in offered):
+                offered.append((Choice(max(tokens - base, 0), names), level))
+        return offered
+
+    def _held(self, first: int, level: ResidencyLevel, names: frozenset[str]) -> frozenset[str]:
+        """The names that stand in a unit at a level."""
+        unit = self._units[first]
+        key = tuple(page.seq for page in unit)
+        inside = []
+        for name in names:
+            if (key, name) not in self._holds:
+                self._holds[key, name] = any(
+                    name in self._text(unit, key, each) for each in self._folds.forms.of(unit).sizes
+                )
+            if self._holds[key, name] and name in self._text(unit, key, level):
+                inside.append(name)
+        return frozenset(inside)
+
+    def _text(self, unit: Unit, key: _Key, level: ResidencyLevel) -> str:
+        if (key, level) not in self._texts:
+            forms = self._folds.forms.of(unit)
+            messages: Sequence[Message] = (
+                self._folds.forms.full(unit).messages if level is _FULL else forms.below(level).messages
+            )
+            self._texts[key, level] = "\n".join(map(text_of, messages))
+        return self._texts[key, level]
+
+
+def _line_tokens(frame: Frame) -> int:
+    """About what an index line takes."""
+    units = list(frame.candidates)
+    first, last = min(unit.first for unit in units), max(unit.last for unit in units)
+    return frame.line_tokens(IndexLine(first, last))
+
+
+def _first_wanted_first(
+    groups: Mapping[int, Sequence[Choice]], taken: Taken, wanted: Sequence[frozenset[str]]
+) -> list[tuple[int, int]]:
+    """What was taken, in the order in which it is wanted: the last are taken back first."""
+
+    def soonest(item: tuple[int, int]) -> int:
+        names = groups[item[0]][item[1]].names
+        return next((at for at, turn in enumerate(wanted) if names & turn), len(wanted))
+
+    return sorted(taken.items(), key=lambda item: (soonest(item), item))

@@ -1,0 +1,115 @@
+"""Pareto: which ways are beaten by no other, and which policy should be the default.
+
+A point is one way at one budget, pooled over the sessions that every way has there: the bill with re-fetches, the coverage, and the
+faults of the policy. The flip rule elects the cheapest policy that dominates legacy at every budget; where none does, legacy stays.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pageturn.lab.results import Result, Score
+
+LEGACY = "legacy"
+_ORACLE = "oracle_replay"
+_OWN = ("legacy", "reset", "incremental", "paged")
+
+
+class Point(NamedTuple):
+    """One way at one budget. It is better with less cost, more coverage and fewer faults."""
+
+    policy: str
+    budget_tokens: int
+    cost: float  # with re-fetches, relative to sending everything
+    coverage: float
+    faults: int
+    sessions: int
+    is_own: bool  # whether a session can follow it, so that it may be the default
+    is_oracle: bool
+    score: Score
+
+    def dominates(self, other: "Point") -> bool:
+        """As good in everything, and better in something."""
+        ours, theirs = _badness(self), _badness(other)
+        return ours != theirs and all(one <= another for one, another in zip(ours, theirs, strict=True))
+
+
+def _badness(point: Point) -> tuple[float, float, int]:
+    return (point.cost, -point.coverage, point.faults)
+
+
+class Points:
+    """Pools results as they come, and keeps none of their turns."""
+
+    def __init__(self) -> None:
+        self._scores: dict[tuple[int, str], dict[tuple[str, str], tuple[Score, int]]] = defaultdict(dict)
+        self._kinds: dict[str, str] = {}
+        self._labels: dict[str, None] = {}
+
+    def add(self, result: Result) -> None:
+        """Take in one result."""
+        scored = (result.score, sum(result.faults.values()))
+        self._scores[result.budget_tokens, result.policy][result.source, result.trace] = scored
+        self._labels.setdefault(result.policy)
+        self._kinds[result.policy] = str(result.settings.get("policy", ""))
+
+    def pooled(self, of: Callable[[str, str], bool] = lambda source, trace: True) -> list[Point]:  # noqa: ARG005
+        """A point for each way and budget, over the sessions that all ways have at that budget, if they are chosen."""
+        points = []
+        for budget in sorted({budget for budget, _ in self._scores}):
+            rows = {label: scores for label in self._labels if (scores := self._scores.get((budget, label)))}
+            shared = set.intersection(*(set(scores) for scores in rows.values()))
+            common = sorted(session for session in shared if of(*session))
+            for label, scores in rows.items():
+                score = sum((scores[session][0] for session in common), Score())
+                faults = sum(scores[session][1] for session in common)
+                kind = self._kinds[label]
+                points.append(
+                    Point(
+                        label,
+                        budget,
+                        score.cost_with_refetches,
+                        score.coverage,
+                        faults,
+                        len(common),
+                        is_own=kind in _OWN,
+                        is_oracle=kind == _ORACLE,
+                        score=score,
+                    )
+                )
+        return points
+
+
+def front(points: Sequence[Point]) -> list[Point]:
+    """Those that none at the same budget dominates, in the order in which they came; an oracle takes no part."""
+    online = [point for point in points if not point.is_oracle]
+    return [
+        point
+        for point in online
+        if not any(other.dominates(point) for other in online if other.budget_tokens == point.budget_tokens)
+    ]
+
+
+class Flip(NamedTuple):
+    """What the flip rule says: the policy that should be the default, and at which budgets each one dominates legacy."""
+
+    elected: str
+    dominating: Mapping[str, Sequence[int]]
+    budgets: Sequence[int]
+
+
+def flip(points: Iterable[Point]) -> Flip:
+    """The cheapest policy of ours that dominates legacy at every budget; legacy where there is none, or nothing to compare with."""
+    own = [point for point in points if point.is_own]
+    legacy = {point.budget_tokens: point for point in own if point.policy == LEGACY}
+    dominating: dict[str, list[int]] = {}
+    spent: dict[str, float] = defaultdict(float)
+    for point in own:
+        if point.policy != LEGACY and point.budget_tokens in legacy:
+            dominating.setdefault(point.policy, [])
+            spent[point.policy] += point.score.billed + point.score.refetched
+            if point.dominates(legacy[point.budget_tokens]):
+                dominating[point.policy].append(point.budget_tokens)
+    everywhere = [policy for policy, budgets in dominating.items() if len(budgets) == len(legacy)]
+    elected = min(everywhere, key=lambda policy: (spent[policy], policy), default=LEGACY)
+    return Flip(elected, dominating, sorted(legacy))

@@ -1,0 +1,79 @@
+"""The figures of a chapter: what each shows, how to read it, and how it is drawn at any width."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from pageturn.lab.report.chapters import Chapter
+from pageturn.lab.report.cost_coverage import cost_against_coverage
+from pageturn.lab.report.elements import Node
+from pageturn.lab.report.gaps import gap_to_oracle, gaps
+from pageturn.lab.report.residency import residency
+from pageturn.lab.report.spending import spending
+from pageturn.lab.report.timeline import timeline
+from pageturn.lab.report.turns import Drawn
+
+WIDE, NARROW = 940.0, 380.0
+
+
+class Figure(NamedTuple):
+    """A drawing that has not been made yet."""
+
+    name: str  # of its file
+    title: str
+    caption: str
+    draw: Callable[[float], Node]
+
+
+def figures(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[Figure]:
+    """The figures that a chapter has something to show for."""
+    spread = (
+        f"Bars hold 95 % of what {len(chapter.sessions):,} resampled sessions come to."
+        if len(chapter.sessions) > 1
+        else "With one session nothing can be said about chance."
+    )
+    hollow = " Hollow marks know the future." if any(row.is_foreseen for row in chapter.rows) else ""
+    yield Figure(
+        "cost-coverage",
+        "Cost against coverage",
+        f"Each mark is a policy at a budget; what lies below the front is beaten by something that is cheaper and shows more.{hollow} {spread}",
+        lambda width: cost_against_coverage(chapter, width),
+    )
+    if gaps(chapter):
+        yield Figure(
+            "oracle-gap",
+            "Gap to the oracle",
+            "What was missed by each policy, and by one that knows what will be demanded. The number at the right is the difference, in percentage points.",
+            lambda width: gap_to_oracle(chapter, width),
+        )
+    if not example:
+        return
+    result = example[0].result
+    of = f"{result.trace}, {len(result.turns):,} turns, at {result.budget_tokens:,} tokens"
+    yield Figure(
+        "residency",
+        "What stood in the request",
+        f"Tokens of each request by level: {of}.",
+        lambda width: residency(example, width),
+    )
+    yield Figure(
+        "spending",
+        "The bill so far",
+        f"Between the least possible and sending everything: {of}.",
+        lambda width: spending(example, width, chapter.everything(result)),
+    )
+    yield Figure(
+        "faults",
+        "What went wrong, and when",
+        f"Faults that the session recorded, and names that were demanded and not there; taller marks are more of them: {of}.",
+        lambda width: timeline(example, width),
+    )
+
+
+def left_out(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[str]:
+    """Which figures a chapter has not, and why."""
+    if not gaps(chapter):
+        yield "There is no gap to the oracle: no row was compared with it on all of its sessions."
+    if not any(result.turns for result in chapter.results):
+        yield "Nothing is drawn turn by turn: the results do not tell their turns."
+    elif not example:
+        yield "Nothing is drawn turn by turn: the session that was asked for is not among these at that budget."

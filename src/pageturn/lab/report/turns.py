@@ -1,0 +1,50 @@
+"""What the drawings that go turn by turn share: a scale of turns, stretches of turns to point at, and whose turns they are."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from pageturn.lab.report.chapters import Chapter
+from pageturn.lab.report.elements import Node, group, node
+from pageturn.lab.report.frames import Frame
+from pageturn.lab.report.scales import Scale
+from pageturn.lab.results import Result
+
+MOST_POINTS = 420  # of a line: more than that would not be seen
+_MOST_STRETCHES = 90  # to point at
+
+
+class Drawn(NamedTuple):
+    """A result whose turns are drawn, and the number of its policy, from which colour and shape follow."""
+
+    result: Result
+    number: int
+
+
+def example(chapter: Chapter, session: str | None, budget_tokens: int | None) -> tuple[Drawn, ...]:
+    """The session of a chapter that is drawn, under each policy."""
+    return tuple(Drawn(result, chapter.number(result.policy)) for result in chapter.example(session, budget_tokens))
+
+
+def turns_across(count: int, start: float, end: float) -> Scale:
+    """A scale of turns, the first of which is 1."""
+    return Scale(1.0, max(count, 2), start, end)
+
+
+def stretches(frame: Frame, count: int, tell: Callable[[Sequence[int]], str]) -> Iterator[Node]:
+    """Stretches of turns to point at, one turn each where there are not too many; `tell` says what happened in one."""
+    wanted = min(count, _MOST_STRETCHES)
+    half = (frame.x.end - frame.x.start) / max(count - 1, 1) / 2
+    for at in range(wanted):
+        turns = range(count * at // wanted, count * (at + 1) // wanted)
+        left = max(frame.x(turns[0] + 1) - half, frame.x.start)
+        right = min(frame.x(turns[-1] + 1) + half, frame.x.end)
+        area = node(
+            "rect", x=left, y=frame.y.end, width=right - left, height=frame.y.start - frame.y.end, class_="hover"
+        )
+        yield group(area, tip=tell(turns))
+
+
+def named(turns: Sequence[int]) -> str:
+    """A stretch of turns as people count them."""
+    first, last = turns[0] + 1, turns[-1] + 1
+    return f"turn {first:,}" if first == last else f"turns {first:,} to {last:,}"

@@ -1,0 +1,70 @@
+"""A report, from results to files."""
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pageturn.errors import InvalidInput
+from pageturn.lab.report.chapters import Chapter, chapters
+from pageturn.lab.report.elements import standalone
+from pageturn.lab.report.figures import WIDE, figures, left_out
+from pageturn.lab.report.page import Contents, page
+from pageturn.lab.report.style import drawing_style
+from pageturn.lab.report.turns import Drawn, example
+from pageturn.lab.results import Result
+
+TITLE = "What replays came to"
+
+
+class Report(NamedTuple):
+    """A report that has been drawn: the page, and its pictures by name."""
+
+    html: str
+    pictures: dict[str, str]
+
+
+def report_of(
+    results: Iterable[Result],
+    *,
+    title: str = TITLE,
+    session: str | None = None,
+    budget_tokens: int | None = None,
+) -> Report:
+    """The report of results; `session` and `budget_tokens` say what is drawn turn by turn."""
+    found = chapters(results)
+    _check(found, session, budget_tokens)
+    drawn = [_contents(chapter, example(chapter, session, budget_tokens)) for chapter in found]
+    style = drawing_style()
+    pictures = {
+        f"{_prefix(number, contents.chapter) if len(drawn) > 1 else ''}{figure.name}": standalone(
+            figure.draw(WIDE), style
+        )
+        for number, contents in enumerate(drawn, start=1)
+        for figure in contents.figures
+    }
+    return Report(page(title, drawn), pictures)
+
+
+def _contents(chapter: Chapter, drawn: tuple[Drawn, ...]) -> Contents:
+    return Contents(chapter, tuple(figures(chapter, drawn)), tuple(left_out(chapter, drawn)))
+
+
+def _check(found: Iterable[Chapter], session: str | None, budget_tokens: int | None) -> None:
+    """Refuse to leave out in silence what was asked for."""
+    results = [result for chapter in found for result in chapter.results if result.turns]
+    sessions = dict.fromkeys(result.trace for result in results)
+    if session is not None and session not in sessions:
+        raise InvalidInput("session", expected=f"one of {_few(sessions)}", got=repr(session))
+    budgets = sorted({result.budget_tokens for result in results if session in (None, result.trace)})
+    if budget_tokens is not None and budget_tokens not in budgets:
+        raise InvalidInput("budget", expected=f"one of {_few(map(str, budgets))}", got=f"{budget_tokens}")
+
+
+def _few(names: Iterable[str]) -> str:
+    known = list(names)
+    return ", ".join(known[:8]) + (f" and {len(known) - 8:,} others" if len(known) > 8 else "") or "none"
+
+
+def _prefix(number: int, chapter: Chapter) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", f"{chapter.counter}-{chapter.vendor}".lower()).strip("-")
+    return f"{number}-{words[:60]}-"

@@ -1,0 +1,169 @@
+"""Results: what a replay came to, as JSON lines; one line is one session under one policy at one budget.
+
+Costs are in tokens of fresh input. The same replay gives the same bytes.
+"""
+
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.errors import InvalidInput
+from pageturn.wire import Closed, from_json, to_json
+
+_DIGITS = 4  # of a cost; prices have two, so that nothing but noise is cut off
+
+
+class Form(StrEnum):
+    """As what a token of a request stands there: a level of a page, a line for a run of them, or no page at all."""
+
+    FULL = "full"
+    COMPRESSED = "compressed"
+    STRUCTURED = "structured"
+    POINTER = "pointer"
+    LINE = "line"
+    OTHER = "other"  # tools, notes, and whatever text somebody else made of the history
+
+
+class Score(Closed):
+    """What one way of showing a session came to. The scores of several sessions add up to the pooled one."""
+
+    billed: float = 0.0
+    whole: float = 0.0  # the bill of sending everything at every turn
+    floor: float = 0.0  # the least that the bill can be
+    demanded: int = 0
+    covered: int = 0
+    lines_wanted: int = 0
+    lines_shown: int = 0
+    refetched: float = 0.0  # the bill of reading again what was missed
+    turns: int = 0
+    refused: int = 0
+    rewritten: int = 0  # turns whose request did not begin with the one before: folds, by whatever name
+    largest: int = 0  # tokens of the largest request
+    output: float = 0.0  # the bill of what the model wrote, the same for every way
+
+    def __add__(self, other: "Score") -> "Score":
+        ours, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
+        sums = Score(*(one + another for one, another in zip(ours, theirs, strict=True)))
+        return msgspec.structs.replace(sums, largest=max(self.largest, other.largest))
+
+    @property
+    def cost(self) -> float:
+        """The bill, relative to sending everything."""
+        return _share(self.billed, self.whole)
+
+    @property
+    def cost_with_refetches(self) -> float:
+        """The bill with reading again what was missed, relative to sending everything."""
+        return _share(self.billed + self.refetched, self.whole)
+
+    @property
+    def over_floor(self) -> float:
+        """How many times the least possible bill this one is."""
+        return _share(self.billed, self.floor)
+
+    @property
+    def missed(self) -> int:
+        """The demanded identifiers that did not stand in the request."""
+        return self.demanded - self.covered
+
+    @property
+    def coverage(self) -> float:
+        """The share of demanded identifiers that stood in the request."""
+        return _share(self.covered, self.demanded)
+
+    @property
+    def verbatim_coverage(self) -> float:
+        """The share of the lines that edits had to match which stood in the request."""
+        return _share(self.lines_shown, self.lines_wanted)
+
+
+def _share(part: float, whole: float) -> float:
+    """A part of the whole; of nothing it is all."""
+    return part / whole if whole else 1.0
+
+
+class ReplayedTurn(Closed, omit_defaults=True):
+    """One request of a replay, and what its turn demanded of it."""
+
+    tokens: int
+    billed: float
+    floor: float  # the share of the session's floor that falls on this turn
+    refetched: float
+    demanded: int = 0
+    missed: tuple[str, ...] = ()  # the names, sorted
+    lines_wanted: int = 0
+    lines_shown: int = 0
+    folded: bool = False  # the request did not begin with the one before
+    refused: bool = False
+    cold: bool = False  # the cache was gone by then
+    forms: Mapping[Form, int] = {}  # tokens by what they stand as
+    faults: Mapping[str, int] = {}  # by code, as the session recorded them until the next turn
+
+
+class OracleGap(Closed):
+    """How far a run is from what could have been: names missed by it, by the oracle, and the least that anybody misses."""
+
+    lookahead: int
+    missed: int
+    oracle_missed: int
+    bound: int  # nobody misses fewer within this budget; equal to `oracle_missed` where the oracle is exact
+
+    @property
+    def gap(self) -> int:
+        """The names that the oracle would still have shown."""
+        return self.missed - self.oracle_missed
+
+
+class Result(Closed, omit_defaults=True):
+    """One session under one policy at one budget."""
+
+    trace: str
+    source: str
+    policy: str  # the label of the row
+    budget_tokens: int
+    counter: str
+    vendor: str
+    score: Score
+    settings: Mapping[str, Any] = {}  # the policy's own fields
+    faults: Mapping[str, int] = {}  # by code
+    turns: tuple[ReplayedTurn, ...] = ()
+    oracle: OracleGap | None = None
+
+    @property
+    def key(self) -> "ResultKey":
+        """What the result is of."""
+        return ResultKey(self.source, self.trace, self.policy, self.budget_tokens, self.counter, self.vendor)
+
+
+class ResultKey(NamedTuple):
+    """What a result is of: two results of one key are the same."""
+
+    source: str
+    trace: str
+    policy: str
+    budget_tokens: int
+    counter: str
+    vendor: str
+
+
+def rounded(value: float) -> float:
+    """A cost as it is written down."""
+    return round(float(value), _DIGITS)
+
+
+def to_line(result: Result) -> bytes:
+    """A result as one line of JSON."""
+    return to_json(result) + b"\n"
+
+
+def read_results(path: Path) -> Iterator[Result]:
+    """The results of a file, one after the other."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                yield from_json(Result, line)
+            except InvalidInput as error:
+                raise InvalidInput(f"{path}:{number}", expected="a result of a replay", got=str(error)) from error

@@ -1,0 +1,201 @@
+"""Sweeps: many sessions under many policies at many budgets, on as many cores as an executor has.
+
+Sessions are streamed: no more of them are in memory than are being worked on. Results come in the order of the sessions, so the same
+sweep writes the same bytes however many work on it.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from concurrent.futures import Executor, Future
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.errors import InvalidInput
+from pageturn.lab.billing import VENDORS
+from pageturn.lab.deriving import Deriving, StudyCounter, remembering
+from pageturn.lab.oracle import Oracle
+from pageturn.lab.replay import Recording, Replay, Shows
+from pageturn.lab.results import OracleGap, Result, ResultKey, to_line
+from pageturn.lab.sketches import cut, everything, keep_last, masking, sketch
+from pageturn.lab.traces import Trace
+from pageturn.policies import AnyPolicy, Incremental, Legacy, OracleReplay, Paged, Reset
+from pageturn.renditions import BUILT_IN, Renderers
+from pageturn.tokens import TokenCounter, counter_for
+
+STUDY_COUNTER = StudyCounter.name
+_POLICIES: dict[str, tuple[type[Any], str | None]] = {  # and the field that holds the budget
+    "paged": (Paged, "budget_tokens"),
+    "legacy": (Legacy, None),
+    "reset": (Reset, "threshold_tokens"),
+    "incremental": (Incremental, "budget_tokens"),
+}
+_SKETCHES: dict[str, Callable[[int, TokenCounter], Shows]] = {
+    "everything": lambda _, __: everything,
+    "keep-last": lambda budget, counter: keep_last(budget, counter.message),
+    "masking": lambda _, __: masking(),
+    "cut": lambda budget, _: cut(budget, 0.4),
+    "sketch": lambda budget, _: sketch(budget, 0.7),
+}
+_STUDY_ONLY = ("cut", "sketch")
+WAYS = (*_POLICIES, *_SKETCHES)
+
+
+class Way(NamedTuple):
+    """A row of a table: a policy with its settings, or a sketch of what others do; `paged:thrift=0.05,low=0.3`."""
+
+    label: str
+    name: str
+    settings: Mapping[str, Any] = {}
+
+    @classmethod
+    def parse(cls, text: str) -> "Way":
+        """The way that a text names."""
+        name, _, given = text.partition(":")
+        if name not in WAYS:
+            raise InvalidInput("policy", expected=f"one of {', '.join(WAYS)}", got=repr(name))
+        pairs = [pair.partition("=") for pair in given.split(",") if pair]
+        settings = {field.strip(): _value(text, value) for field, _, value in pairs}
+        way = cls(text, name, settings)
+        if way.policy(1) is None and settings:
+            raise InvalidInput("policy", expected=f"{name} without settings", got=repr(text))
+        return way
+
+    def policy(self, budget_tokens: int) -> AnyPolicy | None:
+        """The policy for a budget; None where it is only a sketch."""
+        if self.name not in _POLICIES:
+            return None
+        kind, field = _POLICIES[self.name]
+        settings = {field: budget_tokens, **self.settings} if field is not None else self.settings
+        try:
+            policy: AnyPolicy = msgspec.convert({"policy": self.name, **settings}, kind)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(
+                "policy", expected=f"settings of {self.name}", got=f"{self.label!r} ({error})"
+            ) from error
+        return policy
+
+    def shows(self, budget_tokens: int, counter: TokenCounter, renderers: Renderers = BUILT_IN) -> Shows:
+        """What it shows within a budget."""
+        policy = self.policy(budget_tokens)
+        if policy is not None:
+            return Deriving(policy, counter, budget_tokens=budget_tokens, renderers=renderers)
+        if self.name in _STUDY_ONLY and counter.name != STUDY_COUNTER:
+            raise InvalidInput(
+                "policy", expected="one that counts as you do", got=f"{self.name}, which counts characters"
+            )
+        return _SKETCHES[self.name](budget_tokens, counter)
+
+
+class Setup(NamedTuple):
+    """What a sweep does with every session."""
+
+    ways: tuple[Way, ...]
+    budgets: tuple[int, ...]
+    counter: str = STUDY_COUNTER  # or the name of a model
+    vendor: str = "study"
+    lookahead: int | None = None  # how far the oracle looks, if it is asked
+
+    def counting(self) -> TokenCounter:
+        """The counter."""
+        return StudyCounter() if self.counter == STUDY_COUNTER else counter_for(self.counter)
+
+    def keys(self, trace: Trace) -> list[ResultKey]:
+        """The results that a session has."""
+        counter = self.counting().name
+        return [
+            ResultKey(trace.source, trace.id, label, budget, counter, self.vendor)
+            for budget in self.budgets
+            for label in self.labels
+        ]
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The rows."""
+        oracle = (oracle_label(self.lookahead),) if self.lookahead is not None else ()
+        return (*(way.label for way in self.ways), *oracle)
+
+
+def oracle_label(lookahead: int) -> str:
+    """The row of the oracle."""
+    return f"oracle, {lookahead} ahead"
+
+
+def sweep(
+    traces: Iterable[Trace],
+    setup: Setup,
+    executor: Executor | None = None,
+    *,
+    workers: int = 1,
+    known: AbstractSet[ResultKey] = frozenset(),
+) -> Iterator[list[bytes]]:
+    """The lines of every session, in order; none of results that are known already."""
+    wanted = ((trace, known & set(setup.keys(trace))) for trace in traces)
+    if executor is None:
+        yield from (results(trace, setup, skipped) for trace, skipped in wanted)
+        return
+    running: deque[Future[list[bytes]]] = deque()
+    for trace, skipped in wanted:
+        running.append(executor.submit(results, trace, setup, skipped))
+        if len(running) > 2 * workers:
+            yield running.popleft().result()
+    while running:
+        yield running.popleft().result()
+
+
+def results(trace: Trace, setup: Setup, known: AbstractSet[ResultKey] = frozenset()) -> list[bytes]:
+    """The results of one session, as lines; none of those that are known."""
+    keys = [key for key in setup.keys(trace) if key not in known]
+    if not keys:
+        return []
+    counter = setup.counting()
+    recording = Recording(trace, tokens=counter.message, vendor=VENDORS[setup.vendor])
+    ways = {way.label: way for way in setup.ways}
+    renderers = remembering(BUILT_IN)
+    oracles: dict[int, tuple[Replay, list[int]]] = {}
+    lines = []
+    for key in keys:
+        budget = key.budget_tokens
+        if setup.lookahead is not None and budget not in oracles:
+            oracle = Oracle(OracleReplay(setup.lookahead), budget, counter)
+            oracles[budget] = (recording.replay(oracle), oracle.bounds)
+        foreseen = oracles.get(budget)
+        way = ways.get(key.policy)
+        replay = (
+            recording.replay(way.shows(budget, counter, renderers))
+            if way is not None
+            else foreseen[0]
+            if foreseen
+            else None
+        )
+        assert replay is not None, "a row without a way is the oracle's"
+        policy = way.policy(budget) if way is not None else OracleReplay(setup.lookahead or 0)
+        result = Result(
+            *key[1::-1],
+            policy=key.policy,
+            budget_tokens=budget,
+            counter=key.counter,
+            vendor=key.vendor,
+            score=replay.score,
+            settings=msgspec.to_builtins(policy) if policy is not None else {},
+            faults=replay.faults,
+            turns=replay.turns,
+            oracle=_gap(replay, *foreseen, setup.lookahead or 0) if foreseen is not None else None,
+        )
+        lines.append(to_line(result))
+    return lines
+
+
+def _gap(replay: Replay, foreseen: Replay, bounds: list[int], lookahead: int) -> OracleGap:
+    """How far a replay is from the oracle, which may at every turn show what the replay showed, too."""
+    missed = [len(turn.missed) for turn in replay.turns]
+    best = [min(ours, len(turn.missed)) for ours, turn in zip(missed, foreseen.turns, strict=True)]
+    return OracleGap(lookahead, sum(missed), sum(best), sum(bounds))
+
+
+def _value(text: str, value: str) -> Any:
+    try:
+        return msgspec.json.decode(value)
+    except msgspec.DecodeError as error:
+        raise InvalidInput("policy", expected="settings as name=number", got=repr(text)) from error

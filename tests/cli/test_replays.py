@@ -1,0 +1,144 @@
+"""The commands of the lab, run as a user runs them."""
+
+import gzip
+import json
+import os
+import subprocess
+
+import pytest
+
+import pageturn as pt
+from pageturn.lab.coding import coding_session
+from tests.cli.test_main import PAGETURN
+
+SMALL = ("--generated", "2", "--turns", "12", "--budget", "1500", "--budget", "3000")
+
+
+def run(*arguments):
+    wide = {**os.environ, "COLUMNS": "200"}
+    return subprocess.run([PAGETURN, *map(str, arguments)], capture_output=True, text=True, check=False, env=wide)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """The results of a small sweep with the oracle, and what was printed."""
+    out = tmp_path_factory.mktemp("replays") / "results.jsonl"
+    shown = run("replay", *SMALL, "--oracle", 1, "--out", out)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    return out, shown.stdout
+
+
+def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
+    _, shown = results
+    assert "budget 1,500, 2 sessions, tokens of the study counter" in shown
+    assert "budget 3,000, 2 sessions" in shown
+    for row in ("paged", "legacy", "reset", "incremental", "keep-last", "oracle, 1 ahead"):
+        assert sum(line.startswith(row) for line in shown.splitlines()) >= 2
+    assert "the default that the flip rule elects: " in shown
+    assert all(word in shown for word in ("cost", "with re-fetches", "coverage", "oracle", "bound"))
+
+
+def test_an_interrupted_replay_goes_on_and_ends_with_the_same_bytes(results, tmp_path):
+    whole, shown = results
+    cut = tmp_path / "cut.jsonl"
+    lines = whole.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 2 * 2 * 6
+    cut.write_bytes(b"".join(lines[:5]) + lines[5][:100])
+    again = run("replay", *SMALL, "--oracle", 1, "--jobs", 2, "--out", cut)
+    assert again.returncode == 0
+    assert cut.read_bytes() == whole.read_bytes()
+    assert again.stdout == shown
+
+
+def test_flip_shows_what_was_written_down(results):
+    out, shown = results
+    assert run("flip", out).stdout == shown
+
+
+def test_traces_stores_and_logs_can_be_replayed(tmp_path):
+    raw = {
+        "id": "recorded",
+        "source": "somebody",
+        "messages": [{"role": "user", "content": "hello"}, {"role": "assistant", "content": "hello"}] * 3,
+    }
+    with gzip.open(tmp_path / "some.jsonl.gz", "wt") as file:
+        file.write(json.dumps(raw) + "\n")
+    with pt.Session.open(tmp_path / "own.db", id="own") as session:
+        for message in coding_session(1, 5).messages:
+            session.append(message)
+    said = [("user", "hello"), ("assistant", "hello")]
+    log = [
+        {
+            "type": role,
+            "uuid": f"u{at}",
+            "parentUuid": f"u{at - 1}" if at else None,
+            "sessionId": "logged",
+            "timestamp": f"2026-01-01T00:0{at}:00Z",
+            "message": {"role": role, "content": text},
+        }
+        for at, (role, text) in enumerate(said)
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in log))
+    out = tmp_path / "results.out"
+    paths = (tmp_path / name for name in ("some.jsonl.gz", "own.db", "log.jsonl"))
+    shown = run("replay", *paths, "--policy", "paged", "--out", out)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "3 sessions" in shown.stdout
+    found = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [one["source"] for one in found] == ["somebody", "own.db", "log"]
+    assert found[0]["trace"] == "recorded"
+
+
+def test_long_sessions_only_and_a_few_of_each_file(tmp_path):
+    raw = {"source": "s", "messages": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hi"}]}
+    file = tmp_path / "t.jsonl"
+    file.write_text("".join(json.dumps({"id": str(n), **raw}) + "\n" for n in range(5)))
+    assert "3 sessions" in run("replay", file, "--policy", "paged", "--sessions", 3).stdout
+    assert "no session to replay" in run("replay", file, "--policy", "paged", "--long").stdout
+
+
+def test_compactions_are_compared_with_as_many_tokens_of_others(tmp_path):
+    trace = coding_session(1, 30)
+    messages = [
+        {"role": "user", "content": f"look at src/some/file_{n}.py " + "and think about it " * 40} for n in range(9)
+    ]
+    call = {"id": "c", "type": "function", "function": {"name": "read", "arguments": '{"path": "src/some/file_2.py"}'}}
+    messages += [
+        {"role": "user", "content": "a summary that says nothing " * 60},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c", "content": "there"},
+    ]
+    raw = {"id": trace.id, "source": "s", "messages": messages, "annotations": {"compactions": [{"index": 9}]}}
+    file = tmp_path / "t.jsonl"
+    file.write_text(json.dumps(raw) + "\n")
+    shown = run("compactions", file)
+    assert shown.returncode == 0
+    rows = [line.split() for line in shown.stdout.splitlines()]
+    assert ["the", "recorded", "summary", "0.000"] in rows
+    assert ["paged", "1.000"] in rows
+    assert run("compactions").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("replay", "nowhere.jsonl"), "which is not there"),
+        (("replay", "--policy", "nobody"), "one of paged, legacy"),
+        (("replay", "--policy", "paged:low=x"), "settings as name=number"),
+        (("replay", "--vendor", "nobody"), "Invalid value"),
+        (("flip", "nowhere.jsonl"), "does not exist"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_without_a_traceback(arguments, said):
+    wrong = run(*arguments)
+    assert wrong.returncode != 0
+    assert said in wrong.stderr
+    assert "Traceback" not in wrong.stderr
+
+
+def test_a_file_that_is_no_recording_is_named(tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("just words\n")
+    wrong = run("replay", file)
+    assert wrong.returncode == 1
+    assert "notes.txt" in wrong.stderr

@@ -1,0 +1,82 @@
+"""Which ways are beaten by no other, and which should be the default."""
+
+import pytest
+
+from pageturn.lab.pareto import Points, flip, front
+from pageturn.lab.results import Result, Score
+
+
+def result(policy, cost, coverage, faults=0, *, budget=8_000, trace="t", own=True):
+    score = Score(billed=cost, whole=1.0, demanded=100, covered=round(coverage * 100))
+    settings = {"policy": policy.split(":")[0]} if own else {}
+    return Result(trace, "s", policy, budget, "study", "study", score, settings, {"refetch": faults} if faults else {})
+
+
+def pooled(*results):
+    points = Points()
+    for one in results:
+        points.add(one)
+    return points.pooled()
+
+
+def test_a_point_pools_the_sessions_that_all_ways_have():
+    points = pooled(
+        result("paged", 0.4, 0.9, 1),
+        result("paged", 0.6, 0.7, 2, trace="u"),
+        result("paged", 9.0, 0.0, trace="v"),
+        result("legacy", 0.5, 0.5),
+        result("legacy", 0.5, 0.5, trace="u"),
+    )
+    assert [(point.policy, point.sessions, point.cost, point.coverage, point.faults) for point in points] == [
+        ("paged", 2, 0.5, 0.8, 3),
+        ("legacy", 2, 0.5, 0.5, 0),
+    ]
+
+
+def test_the_front_keeps_what_nothing_beats_and_ties_beat_nobody():
+    points = pooled(
+        result("legacy", 0.5, 0.9),
+        result("reset", 0.3, 0.8),
+        result("paged", 0.3, 0.9),
+        result("incremental", 0.3, 0.9),
+        result("keep-last", 0.9, 0.95, own=False),
+        result("oracle_replay", 0.1, 1.0),
+        result("paged:low=0.1", 0.2, 0.8, budget=99_000),
+    )
+    assert [point.policy for point in front(points)] == ["paged", "incremental", "keep-last", "paged:low=0.1"]
+
+
+def test_more_faults_are_worse():
+    quiet, loud = pooled(result("paged", 0.3, 0.9), result("reset", 0.3, 0.9, faults=1))
+    assert quiet.dominates(loud)
+    assert not loud.dominates(quiet)
+    assert not quiet.dominates(quiet)
+
+
+def test_the_cheapest_that_dominates_legacy_is_elected():
+    legacy = result("legacy", 0.5, 0.8)
+    assert flip(pooled(legacy, result("paged", 0.4, 0.9), result("incremental", 0.3, 0.8))).elected == "incremental"
+    # Cheaper, but it shows less than legacy.
+    assert flip(pooled(legacy, result("paged", 0.4, 0.9), result("reset", 0.1, 0.7))).elected == "paged"
+    assert flip(pooled(legacy, result("paged", 0.4, 0.9), result("keep-last", 0.2, 0.9, own=False))).elected == "paged"
+
+
+@pytest.mark.parametrize("others", [[], [result("paged", 0.4, 0.7)], [result("paged", 0.5, 0.8)]])
+def test_where_nobody_dominates_legacy_it_stays(others):
+    assert flip(pooled(result("legacy", 0.5, 0.8), *others)).elected == "legacy"
+
+
+def test_without_legacy_there_is_nothing_to_flip():
+    assert flip(pooled(result("paged", 0.1, 1.0))) == ("legacy", {}, [])
+
+
+def test_it_must_dominate_at_every_budget():
+    found = flip(
+        pooled(
+            result("legacy", 0.5, 0.8),
+            result("paged", 0.4, 0.9),
+            result("legacy", 0.5, 0.8, budget=4_000),
+            result("paged", 0.6, 0.9, budget=4_000),
+        )
+    )
+    assert (found.elected, found.dominating, found.budgets) == ("legacy", {"paged": [8_000]}, [4_000, 8_000])

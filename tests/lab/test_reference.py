@@ -1,0 +1,211 @@
+"""The lab's figures, by their definitions: an implementation that is slow, obvious and shares nothing with the lab but the messages."""
+
+import json
+import os
+import re
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+import pageturn as pt
+from pageturn.lab.billing import VENDORS
+from pageturn.lab.coding import coding_session
+from pageturn.lab.deriving import Deriving
+from pageturn.lab.replay import Recording, Shown
+from pageturn.lab.sketches import cut, keep_last, masking
+from pageturn.lab.traces import read_traces
+from tests.long import examples
+
+DATA = Path(os.environ.get("PAGETURN_DATA", "../shared/data")) / "traces"
+IDENTIFIER = re.compile(
+    r"""(?:[\w.@~-]*/)+[\w.@-]+\.\w{1,8} | \b[0-9a-f]{7,40}\b | \b[A-Z]{2,}-\d+\b | \#\w*\d{3,}\b | \b\w*\d{4,}\w*\b
+    | \b[a-z]+(?:_[a-z0-9]+)+\b | \b[a-z]+(?:[A-Z][a-z0-9]+)+\b | \b(?:[A-Z][a-z0-9]+){2,}\b""",
+    re.VERBOSE,
+)
+
+
+def words(message):
+    """The text of a message: its content, and name and arguments of its calls."""
+    said = []
+    for part in message.content:
+        match part:
+            case pt.Text(text=text) | pt.Thinking(text=text):
+                said.append(text)
+            case pt.ToolCall(name=name, arguments=arguments):
+                said += [name, arguments]
+            case pt.ToolResult():
+                said += [inner.text for inner in part.parts if isinstance(inner, pt.Text)]
+    return "\n".join(said)
+
+
+def tokens(message):
+    return len(words(message)) // 4
+
+
+def names(text):
+    found = {match[0] for match in IDENTIFIER.finditer(text)}
+    return {name for name in found if 5 <= len(name) <= 160 and (len(name) >= 7 or not name.isalpha())}
+
+
+def demanded(messages, turn):
+    asked = set()
+    for part in messages[turn].content:
+        if isinstance(part, pt.ToolCall):
+            asked |= names(part.arguments)
+    return {name for name in asked if any(name in words(message) for message in messages[:turn])}
+
+
+def stands_in(name, request):
+    return any(name in words(message) for message in request)
+
+
+def same(one, other):
+    return (one.role, one.content) == (other.role, other.content)
+
+
+def shared(request, before):
+    """The messages that both requests begin with."""
+    count = 0
+    while count < min(len(request), len(before)) and same(request[count], before[count]):
+        count += 1
+    return count
+
+
+def bill(requests, read=0.1, write=1.25):
+    cost, before = 0.0, []
+    for request in requests:
+        hit = sum(tokens(message) for message in request[: shared(request, before)])
+        cost += read * hit + write * (sum(map(tokens, request)) - hit)
+        before = request
+    return cost
+
+
+def refetched(messages, turn, request):
+    """1.25 x the page + .1 x the request, for each page that was the latest to hold a name that is missed."""
+    pages = set()
+    for name in demanded(messages, turn):
+        if not stands_in(name, request):
+            pages.add(max(place for place in range(turn) if name in words(messages[place])))
+    return sum(1.25 * tokens(messages[page]) + 0.1 * sum(map(tokens, request)) for page in pages)
+
+
+def old_lines(message):
+    found = set()
+    for part in message.content:
+        if isinstance(part, pt.ToolCall):
+            arguments = json.loads(part.arguments)
+            for text in (value for name, value in arguments.items() if name == "old_string"):
+                found |= {line.strip() for line in text.splitlines() if len(line.strip()) >= 12}
+    return found
+
+
+def lines(message):
+    """Every line that stands in a message, also without the number that a tool put before it."""
+    found = set()
+    for part in message.content:
+        texts = [words(pt.Message(role=message.role, content=(part,)))]
+        if isinstance(part, pt.ToolCall):
+            texts += [value for value in json.loads(part.arguments).values() if isinstance(value, str)]
+        for text in texts:
+            for line in text.splitlines():
+                found |= {line.strip(), re.sub(r"^\s*\d+→", "", line).strip()}
+    return found
+
+
+WAYS = {
+    "keep last": keep_last(3_000),
+    "cut": cut(3_000, 0.4),
+    "masking": masking(4),
+    "paged": Deriving(pt.Paged(budget_tokens=3_000)),
+    "legacy": Deriving(pt.Legacy(), budget_tokens=3_000),
+    "reset": Deriving(pt.Reset(3_000)),
+}
+
+
+def check(trace, shows):
+    requests = [list(seen.messages if isinstance(seen, Shown) else seen) for seen in shows(trace)]
+    score = Recording(trace).score(shows)
+    messages, turns = trace.messages, trace.turns
+    wanted = {turn: demanded(messages, turn) for turn in turns}
+    assert score.demanded == sum(map(len, wanted.values()))
+    assert score.covered == sum(
+        stands_in(name, request) for turn, request in zip(turns, requests, strict=True) for name in wanted[turn]
+    )
+    assert score.billed == pytest.approx(bill(requests), abs=0.01)
+    assert score.whole == pytest.approx(bill([list(messages[:turn]) for turn in turns]), abs=0.01)
+    assert score.refetched == pytest.approx(
+        sum(refetched(messages, turn, request) for turn, request in zip(turns, requests, strict=True)), abs=0.01
+    )
+    opening = sum(tokens(message) for message in messages[:1] if message.role == "system")
+    sent = sum(map(tokens, messages[: turns[-1]]))
+    assert score.floor == pytest.approx(1.25 * sent + 0.1 * opening * (len(turns) - 1), abs=0.01)
+    assert score.largest == max(sum(map(tokens, request)) for request in requests)
+    return score, requests
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("seed", range(1, examples(2, whole=6)))
+def test_every_figure_is_what_its_definition_says(way, seed):
+    trace = coding_session(seed, 30)
+    score, requests = check(trace, WAYS[way])
+    wanted = shown = 0
+    for turn, request in zip(trace.turns, requests, strict=True):
+        before = set().union(*map(lines, trace.messages[:turn]))
+        asked = old_lines(trace.messages[turn]) & before
+        wanted += len(asked)
+        shown += len(asked & set().union(*map(lines, request)))
+    assert (score.lines_wanted, score.lines_shown) == (wanted, shown)
+    assert wanted > 0
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no recorded sessions in {DATA}; set PAGETURN_DATA")
+@pytest.mark.parametrize("source", ["swe-agent.demos", "gemini-cli.session-bridge"])
+def test_and_on_recorded_sessions(source):
+    for trace in islice(read_traces(DATA / f"{source}.jsonl.gz"), 2):
+        check(trace, WAYS["paged"])
+
+
+# -- time
+
+
+def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
+    trace = coding_session(1, 120)
+    vendor = VENDORS["anthropic-5m"]
+    shows = Deriving(pt.Paged(budget_tokens=6_000))
+    replay = Recording(trace, vendor=vendor).replay(shows)
+    cost, before, marks, asked = 0.0, [], [], None
+    for turn, seen in zip(trace.turns, shows(trace), strict=True):
+        request, now = list(seen.messages), trace.times[turn - 1]
+        common = shared(request, before)
+        kept = max((mark + 1 for mark in marks if mark < common), default=0)
+        if asked is not None and now - asked > 300:
+            kept = 0
+        hit = sum(map(tokens, request[:kept]))
+        cost += 0.1 * hit + 1.25 * (sum(map(tokens, request)) - hit)
+        before, marks, asked = request, sorted(set(seen.breakpoints))[-4:], now
+    assert replay.score.billed == pytest.approx(cost, abs=0.01)
+    assert any(turn.cold for turn in replay.turns)
+    warm = Recording(trace._replace(times=()), vendor=vendor).replay(shows)
+    assert not any(turn.cold for turn in warm.turns)
+    assert replay.score.whole > warm.score.whole
+
+
+@pytest.mark.parametrize("budget", [3_000, 12_000])
+def test_a_turn_that_shows_what_is_new_is_not_below_the_floor(budget):
+    """Pages that are too large to be shown whole at first are the exception: they were never written whole."""
+    trace = coding_session(4, 60)
+    for policy in (pt.Paged(budget_tokens=budget), pt.Legacy(), pt.Reset(budget), pt.Incremental(budget)):
+        shows = Deriving(policy, budget_tokens=budget)
+        replay = Recording(trace).replay(shows)
+        whole = 0
+        heard = 0
+        for at, (turn, seen) in enumerate(zip(trace.turns, shows(trace), strict=True)):
+            if all(any(same(new, shown) for shown in seen.messages) for new in trace.messages[heard:turn]):
+                whole += 1
+                assert replay.turns[at].billed >= replay.turns[at].floor - 0.01
+            heard = turn
+        assert whole > 0.8 * len(trace.turns)
+        if budget == 12_000:
+            assert whole == len(trace.turns)
+            assert replay.score.billed > replay.score.floor

@@ -1,0 +1,61 @@
+"""Results of replays, as JSON lines."""
+
+from pathlib import Path
+
+import pytest
+
+import pageturn as pt
+from pageturn.lab.coding import coding_session
+from pageturn.lab.deriving import Deriving
+from pageturn.lab.replay import Recording
+from pageturn.lab.results import Form, read_results, to_line
+
+EXAMPLE = Path(__file__).with_name("example-results.jsonl")
+
+
+def test_what_is_read_is_written_again_byte_for_byte():
+    assert b"".join(map(to_line, read_results(EXAMPLE))) == EXAMPLE.read_bytes()
+
+
+def test_every_line_is_of_something_else():
+    results = list(read_results(EXAMPLE))
+    assert len({result.key for result in results}) == len(results) == 3
+
+
+def test_the_turns_of_a_result_add_up_to_its_score():
+    for result in read_results(EXAMPLE):
+        score, turns = result.score, result.turns
+        assert score.billed == pytest.approx(sum(turn.billed for turn in turns))
+        assert score.floor == pytest.approx(sum(turn.floor for turn in turns))
+        assert score.refetched == pytest.approx(sum(turn.refetched for turn in turns))
+        assert score.missed == sum(len(turn.missed) for turn in turns) > 0
+        assert score.lines_shown == sum(turn.lines_shown for turn in turns)
+        assert score.rewritten == sum(turn.folded for turn in turns) > 0
+        assert score.largest == max(turn.tokens for turn in turns)
+        assert all(turn.tokens == sum(turn.forms.values()) for turn in turns)
+        assert not turns[0].folded
+
+
+def test_the_same_replay_gives_the_same_bytes():
+    trace = coding_session(3, 30)
+
+    def replayed():
+        return pt.to_json(Recording(trace).replay(Deriving(pt.Paged(budget_tokens=3_000))).turns)
+
+    assert replayed() == replayed()
+
+
+def test_a_replay_tells_what_the_tokens_stand_as_and_which_faults_came():
+    replay = Recording(coding_session(1, 60)).replay(Deriving(pt.Paged(budget_tokens=3_000)))
+    forms = {form for turn in replay.turns for form in turn.forms}
+    assert {Form.FULL, Form.STRUCTURED, Form.LINE} <= forms
+    assert replay.faults["duplicate_tool"] == sum(turn.faults.get("duplicate_tool", 0) for turn in replay.turns) > 0
+
+
+def test_a_damaged_line_is_named(tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(EXAMPLE.read_bytes().splitlines(keepends=True)[0] + b'{"trace": 1}\n')
+    results = read_results(path)
+    next(results)
+    with pytest.raises(pt.InvalidInput, match=r"results\.jsonl:2"):
+        next(results)

@@ -1,0 +1,100 @@
+"""Sweeps: the same bytes whoever does the work, and nothing twice."""
+
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import pytest
+
+import pageturn as pt
+from pageturn.lab.coding import coding_session
+from pageturn.lab.results import Result
+from pageturn.lab.sweep import WAYS, Setup, Way, sweep
+from pageturn.lab.traces import Trace
+
+TRACES = [coding_session(seed, 12) for seed in (1, 2, 3)]
+SETUP = Setup(
+    tuple(map(Way.parse, ("paged", "paged:thrift=0.05,low=0.3", "legacy", "keep-last"))), (1_500, 4_000), lookahead=1
+)
+
+
+def results(lines):
+    return [pt.from_json(Result, line) for session in lines for line in session]
+
+
+@pytest.fixture(scope="module")
+def lines():
+    return list(sweep(TRACES, SETUP))
+
+
+def test_there_is_a_result_of_every_session_way_and_budget(lines):
+    keys = [result.key for result in results(lines)]
+    assert keys == [key for trace in TRACES for key in SETUP.keys(trace)]
+    assert len(set(keys)) == 3 * 5 * 2
+
+
+def test_a_second_run_gives_the_same_bytes_and_so_do_other_workers(lines):
+    assert list(sweep(TRACES, SETUP)) == lines
+    with ThreadPoolExecutor(2) as threads:
+        assert list(sweep(iter(TRACES), SETUP, threads, workers=2)) == lines
+    with ProcessPoolExecutor(2) as processes:
+        assert list(sweep(TRACES, SETUP, processes, workers=2)) == lines
+
+
+def test_what_is_known_is_not_done_again(lines):
+    done = results(lines)
+    known = frozenset(result.key for result in done[:7])
+    again = list(sweep(TRACES, SETUP, known=known))
+    assert [line for session in again for line in session] == [line for session in lines for line in session][7:]
+    assert list(sweep(TRACES, SETUP, known=frozenset(result.key for result in done))) == [[], [], []]
+
+
+def test_sessions_are_streamed():
+    drawn = []
+
+    def drawing():
+        for seed in range(30):
+            drawn.append(seed)
+            yield Trace(str(seed), "made up", (pt.user("hello"), pt.assistant("hello")))
+
+    small = Setup((Way.parse("paged"),), (1_000,))
+    with ThreadPoolExecutor(1) as one:
+        next(sweep(drawing(), small, one, workers=1))
+    assert len(drawn) <= 4
+
+
+def test_the_settings_and_the_gap_are_written_down(lines):
+    by_policy = {result.policy: result for result in results(lines)}
+    assert by_policy["paged:thrift=0.05,low=0.3"].settings == {
+        "policy": "paged",
+        "budget_tokens": 4_000,
+        "low": 0.3,
+        "thrift": 0.05,
+    }
+    assert by_policy["keep-last"].settings == {}
+    for result in results(lines):
+        assert result.oracle is not None
+        assert result.oracle.missed == result.score.missed
+        assert result.oracle.bound <= result.oracle.oracle_missed <= result.oracle.missed
+    assert any(result.oracle.gap > 0 for result in results(lines))
+    assert all(result.oracle.gap == 0 for result in results(lines) if result.policy == "oracle, 1 ahead")
+
+
+@pytest.mark.parametrize(
+    "text", ["nobody", "paged:thrift", "paged:nothing=1", "paged:low=7", "keep-last:n=3", "legacy:a=1"]
+)
+def test_a_way_that_there_is_not_is_refused(text):
+    with pytest.raises(pt.InvalidInput, match="policy"):
+        Way.parse(text).policy(1)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_every_way_shows_something(name):
+    shown = list(Way.parse(name).shows(2_000, Setup((), ()).counting())(TRACES[0]))
+    assert len(shown) == len(TRACES[0].turns)
+
+
+def test_a_models_own_tokens_can_be_counted_but_not_by_all():
+    setup = Setup((Way.parse("paged"),), (3_000,), counter="gpt-5")
+    found = results(sweep(TRACES[:1], setup))
+    assert found[0].counter == setup.counting().name != "study"
+    with pytest.raises(pt.InvalidInput, match="counts characters"):
+        list(sweep(TRACES[:1], setup._replace(ways=(Way.parse("cut"),))))
