@@ -104,10 +104,11 @@ def _resumed(out: Path) -> Iterator[Result]:
     """The results of an earlier run, without their turns; a line that was cut off in the middle is taken back."""
     if not out.exists():
         return
-    data_end = out.read_bytes().rfind(b"\n") + 1
-    if data_end < out.stat().st_size:
-        with out.open("r+b") as file:
-            file.truncate(data_end)
+    whole = 0
+    with out.open("r+b") as file:
+        for line in file:
+            whole += len(line) if line.endswith(b"\n") else 0
+        file.truncate(whole)
     yield from map(_bare, read_results(out))
 
 
