@@ -40,7 +40,7 @@ def main() -> None:
     setup = Setup(WAYS, (8_000, 16_000, 32_000), lookahead=1)
     made_up = Selection(generated=options.generated)
     show_results(console, replay(console, made_up, setup, jobs=options.jobs, out=options.out))
-    vendors(console, Selection(generated=1), options.jobs)
+    vendors(console, made_up, options.jobs)
     traces = options.data / "traces"
     if not traces.is_dir():
         console.print(f"skipped: there is no {traces}; give the data folder: make bench-lab DATA=...")

@@ -65,7 +65,9 @@ class Oracle:
             ahead = trace.turns[number : number + 1 + self._policy.lookahead]
             sight.reach(turn)
             shown = sight.shown([wanted.get(later, frozenset()) for later in ahead], self._policy.lookahead)
-            self.bounds.append(sight.least_missed(wanted.get(turn, frozenset())))
+            names = wanted.get(turn, frozenset())
+            text = "\n".join(map(text_of, shown.messages)) if shown is not None else ""
+            self.bounds.append(0 if all(name in text for name in names) else sight.least_missed(names))
             yield shown
 
 
@@ -154,12 +156,14 @@ class _Sight:
             if (offered := self._offered(unit, stands.get(first), frozenset().union(*missing)))
         }
         cheapest = {first: -unit.sizes[unit.cheapest] for first, unit in near.items()}
-        plans = [
-            self._planned(frame, least, tokens, offers, missing=missing[:turns], leaving=leaving)
-            for turns in dict.fromkeys((len(missing), 1))
-            for leaving in (dict.fromkeys(near, 0), cheapest, dict.fromkeys(near, _line_tokens(frame)))
-        ]
-        return max(plans, key=lambda plan: [len(names & plan.names) for names in missing]).levels
+        best = _Plan({}, frozenset())
+        for turns in dict.fromkeys((len(missing), 1)):
+            for leaving in (dict.fromkeys(near, 0), cheapest, dict.fromkeys(near, _line_tokens(frame))):
+                plan = self._planned(frame, least, tokens, offers, missing=missing[:turns], leaving=leaving)
+                best = max(best, plan, key=lambda plan: [len(names & plan.names) for names in missing])
+                if all(names <= best.names for names in missing):
+                    return best.levels
+        return best.levels
 
     def _planned(
         self,
