@@ -80,3 +80,30 @@ def test_it_must_dominate_at_every_budget():
         )
     )
     assert (found.elected, found.dominating, found.budgets) == ("legacy", {"paged": [8_000]}, [4_000, 8_000])
+
+
+def test_a_fault_more_by_chance_does_not_count_where_only_what_is_sure_does():
+    points = Points()
+    for at in range(12):
+        points.add(result("legacy", 0.5, 0.8, faults=2 + at % 3, trace=str(at)))
+        points.add(
+            result(
+                "paged",
+                0.4 + 0.01 * (at % 2),
+                0.8 + 0.01 * (at % 3),
+                faults=2 + (at + 1) % 3 + (at == 0),
+                trace=str(at),
+            )
+        )
+        points.add(result("reset", 0.3, 0.6, faults=2 + at % 3, trace=str(at)))
+    found = points.versus("paged", "legacy", 8_000)
+    assert found.cost.is_sure
+    assert found.cost.value < 0 < found.faults.value
+    assert not found.faults.is_sure
+    assert found.dominates
+    assert not points.versus("reset", "legacy", 8_000).dominates  # it surely shows less
+    assert not points.versus("legacy", "legacy", 8_000).dominates
+    assert points.versus("paged", "nobody", 8_000) is None
+    assert flip(points.pooled()).elected == "legacy"
+    sure = flip(points.pooled(), lambda ours, legacy: points.versus(ours.policy, legacy.policy, 8_000).dominates)
+    assert sure.elected == "paged"

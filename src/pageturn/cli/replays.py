@@ -17,7 +17,7 @@ from pageturn.imports import Report, files_in, import_file
 from pageturn.imports.source import Source
 from pageturn.lab.coding import coding_session
 from pageturn.lab.compactions import Kept, compactions
-from pageturn.lab.pareto import LEGACY, Flip, Point, Points, flip, front
+from pageturn.lab.pareto import LEGACY, Point, Points, Versus, flip, front
 from pageturn.lab.results import OracleGap, Result, read_results
 from pageturn.lab.stored import stored_traces
 from pageturn.lab.sweep import Setup, sweep
@@ -104,10 +104,11 @@ def _resumed(out: Path) -> Iterator[Result]:
     """The results of an earlier run, without their turns; a line that was cut off in the middle is taken back."""
     if not out.exists():
         return
-    data_end = out.read_bytes().rfind(b"\n") + 1
-    if data_end < out.stat().st_size:
-        with out.open("r+b") as file:
-            file.truncate(data_end)
+    whole = 0
+    with out.open("r+b") as file:
+        for line in file:
+            whole += len(line) if line.endswith(b"\n") else 0
+        file.truncate(whole)
     yield from map(_bare, read_results(out))
 
 
@@ -147,7 +148,7 @@ def show_results(console: Console, results: Iterable[Result]) -> None:
         console.print(_table(rows, best, gaps))
     console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
     if any(point.policy == LEGACY for point in pooled):
-        console.print(told_flip(flip(pooled)))
+        _show_flip(console, points, pooled)
 
 
 def _table(rows: Sequence[Point], best: set[int], gaps: dict[tuple[int, str], list[OracleGap]]) -> Table:
@@ -185,13 +186,26 @@ def _table(rows: Sequence[Point], best: set[int], gaps: dict[tuple[int, str], li
     return table
 
 
-def told_flip(found: Flip) -> str:
-    """What the flip rule says, in words."""
-    told = [
-        f"{plain(policy)} dominates legacy at {', '.join(f'{budget:,}' for budget in budgets) or 'no budget'}"
-        for policy, budgets in found.dominating.items()
-    ]
-    return "\n".join([*told, f"the default that the flip rule elects: {plain(found.elected)}"])
+def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> None:
+    """Every policy of ours beside legacy, with how sure the differences are, and what the flip rule makes of it."""
+    table = Table(box=None, pad_edge=False)
+    for name in ("beside legacy", "budget", "cost with re-fetches", "coverage", "faults a session", "dominates"):
+        table.add_column(name, justify="left" if name == "beside legacy" else "right", no_wrap=True)
+    versus: dict[tuple[str, int], Versus] = {}
+    legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY}
+    for point in pooled:
+        budget = point.budget_tokens
+        found = points.versus(point.policy, LEGACY, budget) if point.is_own and point.policy != LEGACY else None
+        if found is None or budget not in legacy:
+            continue
+        versus[point.policy, budget] = found
+        said = "yes" if point.dominates(legacy[budget]) else "as far as can be told" if found.dominates else "no"
+        table.add_row(plain(point.policy), f"{budget:,}", *map(str, found), said)
+    console.print()
+    console.print(table)
+    surely = flip(pooled, lambda point, _: versus[point.policy, point.budget_tokens].dominates)
+    console.print(f"the default that the flip rule elects: {plain(flip(pooled).elected)}")
+    console.print(f"and by differences that resampled sessions are sure of: {plain(surely.elected)}")
 
 
 def show_compactions(console: Console, selection: Selection) -> None:

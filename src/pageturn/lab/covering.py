@@ -5,6 +5,7 @@ turn is worth one of an earlier.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import NamedTuple
 
 EXACT_NAMES = 12  # up to so many names, all sets of them are looked at
@@ -49,12 +50,13 @@ def most_covered(groups: Groups, wanted: frozenset[str], room: int) -> int:
     if found is not None:
         return len(wanted & frozenset().union(*(groups[group][at].names for group, at in found.items())))
     # Whoever covers names pays at least the sum of these shares: a form's tokens fall on all that it could cover.
-    shares = dict.fromkeys(wanted, float("inf"))
+    shares: dict[str, Fraction] = {}
     for choices in groups.values():
         for tokens, names in choices:
             for name in (covered := names & wanted):
-                shares[name] = min(shares[name], tokens / len(covered))
-    count, paid = 0, 0.0
+                share = Fraction(tokens, len(covered))
+                shares[name] = min(shares.get(name, share), share)
+    count, paid = 0, Fraction(0)
     for share in sorted(shares.values()):
         paid += share
         if paid > room:

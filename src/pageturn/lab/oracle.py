@@ -28,6 +28,7 @@ from pageturn.tokens import TokenCounter
 from pageturn.units import Unit, units_of
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
+_FEW = 32  # units, of which each is tried alone
 _Key = tuple[int, ...]
 _Offers = Mapping[int, Sequence[tuple[Choice, ResidencyLevel]]]
 
@@ -65,7 +66,9 @@ class Oracle:
             ahead = trace.turns[number : number + 1 + self._policy.lookahead]
             sight.reach(turn)
             shown = sight.shown([wanted.get(later, frozenset()) for later in ahead], self._policy.lookahead)
-            self.bounds.append(sight.least_missed(wanted.get(turn, frozenset())))
+            names = wanted.get(turn, frozenset())
+            text = "\n".join(map(text_of, shown.messages)) if shown is not None else ""
+            self.bounds.append(0 if all(name in text for name in names) else sight.least_missed(names))
             yield shown
 
 
@@ -154,12 +157,15 @@ class _Sight:
             if (offered := self._offered(unit, stands.get(first), frozenset().union(*missing)))
         }
         cheapest = {first: -unit.sizes[unit.cheapest] for first, unit in near.items()}
-        plans = [
-            self._planned(frame, least, tokens, offers, missing=missing[:turns], leaving=leaving)
-            for turns in dict.fromkeys((len(missing), 1))
-            for leaving in (dict.fromkeys(near, 0), cheapest, dict.fromkeys(near, _line_tokens(frame)))
-        ]
-        return max(plans, key=lambda plan: [len(names & plan.names) for names in missing]).levels
+        alone = _alone(frame, least, offers) if len(offers) <= _FEW else cheapest
+        best = _Plan({}, frozenset())
+        for turns in dict.fromkeys((len(missing), 1)):
+            for leaving in (dict.fromkeys(near, 0), cheapest, dict.fromkeys(near, _line_tokens(frame)), alone):
+                plan = self._planned(frame, least, tokens, offers, missing=missing[:turns], leaving=leaving)
+                best = max(best, plan, key=lambda plan: [len(names & plan.names) for names in missing])
+                if all(names <= best.names for names in missing):
+                    return best.levels
+        return best.levels
 
     def _planned(
         self,
@@ -173,7 +179,8 @@ class _Sight:
     ) -> "_Plan":
         """The best levels that fit, if what others take changes by so much where a unit no longer stands among them.
 
-        That is nothing, or the tokens of its pointer, or those of one more index line, since it may cut one in two.
+        That is nothing, or the tokens of its pointer, or those of one more index line, since it may cut one in two; or, where
+        units are few, what it comes to if only this one leaves.
         """
         groups = {
             first: [
@@ -278,6 +285,16 @@ class _Sight:
             )
             self._texts[key, level] = "\n".join(map(text_of, messages))
         return self._texts[key, level]
+
+
+def _alone(frame: Frame, least: Levels, offers: _Offers) -> dict[int, int]:
+    """By how much others change if only one unit leaves them."""
+    before = sum(placement.tokens for placement in lay_out(frame, least))
+    changes = {}
+    for first, ((choice, level), *_) in offers.items():
+        after = sum(placement.tokens for placement in lay_out(frame, {**least, first: level}))
+        changes[first] = after - before - choice.tokens
+    return changes
 
 
 def _line_tokens(frame: Frame) -> int:

@@ -2,12 +2,14 @@
 
 A point is one way at one budget, pooled over the sessions that every way has there: the bill with re-fetches, the coverage, and the
 faults of the policy. The flip rule elects the cheapest policy that dominates legacy at every budget; where none does, legacy stays.
+A handful of faults more or less is often chance, so the rule can also ask only for what resampled sessions are sure of.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from pageturn.lab.resampling import Difference, paired
 from pageturn.lab.results import Result, Score
 
 LEGACY = "legacy"
@@ -36,6 +38,23 @@ class Point(NamedTuple):
 
 def _badness(point: Point) -> tuple[float, float, int]:
     return (point.cost, -point.coverage, point.faults)
+
+
+class Versus(NamedTuple):
+    """By how much a way is above another at one budget; the sessions go in pairs."""
+
+    cost: Difference
+    coverage: Difference
+    faults: Difference  # a session
+
+    @property
+    def dominates(self) -> bool:
+        """Surely better in something, and surely worse in nothing."""
+        worse = (self.cost.value, -self.coverage.value, self.faults.value)
+        sure = (self.cost.is_sure, self.coverage.is_sure, self.faults.is_sure)
+        return any(is_sure and by < 0 for by, is_sure in zip(worse, sure, strict=True)) and not any(
+            is_sure and by > 0 for by, is_sure in zip(worse, sure, strict=True)
+        )
 
 
 class Points:
@@ -79,6 +98,28 @@ class Points:
                 )
         return points
 
+    def versus(self, policy: str, other: str, budget_tokens: int) -> Versus | None:
+        """How a way compares with another, and how sure that is; None where they share no session."""
+        ours, theirs = (self._scores.get((budget_tokens, label), {}) for label in (policy, other))
+        common = sorted(ours.keys() & theirs.keys())
+        if not common:
+            return None
+
+        def difference(part: Callable[[Score, int], tuple[float, float]]) -> Difference:
+            one, another = ([part(*scores[session]) for session in common] for scores in (ours, theirs))
+            return paired(one, another, _pooled_share)
+
+        return Versus(
+            cost=difference(lambda score, _: (score.billed + score.refetched, score.whole)),
+            coverage=difference(lambda score, _: (score.covered, score.demanded)),
+            faults=difference(lambda _, faults: (faults, 1)),
+        )
+
+
+def _pooled_share(parts: Sequence[tuple[float, float]]) -> float:
+    whole = sum(whole for _, whole in parts)
+    return sum(part for part, _ in parts) / whole if whole else 1.0
+
 
 def front(points: Sequence[Point]) -> list[Point]:
     """Those that none at the same budget dominates, in the order in which they came; an oracle takes no part."""
@@ -98,7 +139,7 @@ class Flip(NamedTuple):
     budgets: Sequence[int]
 
 
-def flip(points: Iterable[Point]) -> Flip:
+def flip(points: Iterable[Point], dominates: Callable[[Point, Point], bool] = Point.dominates) -> Flip:
     """The cheapest policy of ours that dominates legacy at every budget; legacy where there is none, or nothing to compare with."""
     own = [point for point in points if point.is_own]
     legacy = {point.budget_tokens: point for point in own if point.policy == LEGACY}
@@ -108,7 +149,7 @@ def flip(points: Iterable[Point]) -> Flip:
         if point.policy != LEGACY and point.budget_tokens in legacy:
             dominating.setdefault(point.policy, [])
             spent[point.policy] += point.score.billed + point.score.refetched
-            if point.dominates(legacy[point.budget_tokens]):
+            if dominates(point, legacy[point.budget_tokens]):
                 dominating[point.policy].append(point.budget_tokens)
     everywhere = [policy for policy, budgets in dominating.items() if len(budgets) == len(legacy)]
     elected = min(everywhere, key=lambda policy: (spent[policy], policy), default=LEGACY)
