@@ -65,7 +65,7 @@ class Deriving:
 
     def __call__(self, trace: Trace) -> Iterator[Seen]:
         """What it shows of a recorded session, turn by turn."""
-        session = self._session()
+        session = standing_still(self._policy, self._counter, self._recall_tool)
         for message in trace.messages:
             wanted: Sequence[Wish] = ()
             if message.role == "assistant":
@@ -80,19 +80,6 @@ class Deriving:
             for wish in wanted:
                 self._answer(session, wish)
 
-    def _session(self) -> Session:
-        """A session in memory with a key and a clock that stand still, so that every replay gives the same bytes."""
-        store, row = MemoryStore(), SessionRow("replay", bytes(16), 0)
-        store.create(row)
-        return Session(
-            Journal(store, row),
-            policy=self._policy,
-            counter=self._counter,
-            recall=self._recall_tool,
-            clock=lambda: _NOW,
-            entropy=bytes,
-        )
-
     def _answer(self, session: Session, wish: Wish) -> None:
         """Write the summary of a run, as somebody would who reads it."""
         pages = session.resolve_range(wish.handle) if ".." in wish.handle else ()
@@ -102,6 +89,19 @@ class Deriving:
         evidence = tuple(wish.handle.split(".."))
         outcome = session.write_back(Proposal(field="summary", value=text, evidence=evidence))
         self.summaries += isinstance(outcome, Committed)
+
+
+def standing_still(
+    policy: AnyPolicy,
+    counter: TokenCounter,
+    recall: RecallTool | None = RecallTool(),  # noqa: B008
+) -> Session:
+    """A session in memory with a key and a clock that stand still, so that every replay gives the same bytes."""
+    store, row = MemoryStore(), SessionRow("replay", bytes(16), 0)
+    store.create(row)
+    return Session(
+        Journal(store, row), policy=policy, counter=counter, recall=recall, clock=lambda: _NOW, entropy=bytes
+    )
 
 
 def first_lines(messages: Sequence[Message], most_chars: int = 4_000) -> str:
