@@ -18,7 +18,6 @@ _NAME = re.compile(r"[\w./@-]*(?:[/_]|\d{3}|[a-z][A-Z])[\w./@-]*")
 _SUMMARY_CHARS = 4_000
 
 _answers = sys.stdout
-sys.stdout = sys.stderr  # libraries print banners and warnings
 
 
 class Given(NamedTuple):
@@ -39,6 +38,7 @@ class Given(NamedTuple):
 
 
 def given() -> Given:
+    sys.stdout = sys.stderr  # libraries print banners and warnings
     opening, *messages = map(json.loads, sys.stdin)
     return Given(opening["budget_tokens"], opening["pinned"], messages)
 
@@ -76,12 +76,8 @@ def tokens(message: Message) -> int:
 def summary(text: str) -> str:
     """The stand-in for a model that sums up."""
     names = [name for name, _ in Counter(_NAME.findall(text)).most_common()]
-    room = takewhile_fits(names)
-    return "What came up so far, most often first: " + " ".join(names[:room])
-
-
-def takewhile_fits(names: Sequence[str]) -> int:
-    return sum(1 for size in accumulate(len(name) + 1 for name in names) if size <= _SUMMARY_CHARS)
+    fitting = sum(1 for size in accumulate(len(name) + 1 for name in names) if size <= _SUMMARY_CHARS)
+    return "What came up so far, most often first: " + " ".join(names[:fitting])
 
 
 def parts(message: Message, kind: str) -> list[Message]:

@@ -37,8 +37,8 @@ def examine(system: System) -> dict[str, Verdict]:
     """Which laws hold, by name. Whoever fails on a case has kept none of its laws there."""
     runs: dict[str, Sequence[Request] | str] = {case.name: _run(system, case) for case in CASES}
     verdicts = {law.name: _judged(law, runs) for law in LAWS}
-    verdicts["steady"] = _steady(runs["loop"])
-    verdicts["repeatable"] = Verdict(not isinstance(runs["loop"], str) and runs["loop"] == _run(system, CASES[0]))
+    verdicts[STEADY] = _steady(runs["loop"])
+    verdicts[REPEATABLE] = Verdict(not isinstance(runs["loop"], str) and runs["loop"] == _run(system, CASES[0]))
     return verdicts
 
 
@@ -208,4 +208,7 @@ LAWS = (
     Law("empty", "messages that say nothing break nothing", ("empty",), _silent),
     Law("refuses", "a budget that the rules do not fit into is refused", ("too small",), _refuses),
 )
-"""The laws that are judged by looking at requests. Two more are judged by `examine`: steady and repeatable."""
+"""The laws that single requests are judged by."""
+
+STEADY, REPEATABLE = "steady", "repeatable"  # which it takes more than one request, or more than one run, to judge
+NAMES = (*(law.name for law in LAWS), STEADY, REPEATABLE)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from pageturn.derivation.context import Context
 from pageturn.errors import BudgetTooSmall
@@ -41,7 +42,8 @@ class Ours:
             assert isinstance(page, Page), "one message was given"
             places[page.handle] = place
             if place in case.pinned:
-                session.pin(page)
+                with suppress(BudgetTooSmall):  # a rule that does not fit is refused at once, as every request then is
+                    session.pin(page)
         return requests
 
 
