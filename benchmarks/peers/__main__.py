@@ -57,7 +57,9 @@ OTHERS = (
     Other("harness Summarizing", "harness", "harness_compaction.py", "summarizing"),
     Other("harness Tiered (clear, summarize)", "harness", "harness_compaction.py", "tiered"),
     Other("agent-framework ContextWindow", "agent-framework", "agent_framework_compaction.py", "window"),
-    Other("agent-framework ContextWindow, its own count", "agent-framework", "agent_framework_compaction.py", "window_own"),
+    Other(
+        "agent-framework ContextWindow, its own count", "agent-framework", "agent_framework_compaction.py", "window_own"
+    ),
     Other("agent-framework TokenBudget", "agent-framework", "agent_framework_compaction.py", "budget"),
     Other("OpenHands LLMSummarizingCondenser", "openhands", "openhands_condenser.py"),
     Other("headroom compress", "headroom", "headroom_requests.py"),
@@ -73,10 +75,10 @@ SKETCHES: Mapping[str, System] = {
     "the study's sketch, .5": lambda case: shown_by(sketch(case.budget_tokens, 0.5), case),
 }
 OURS: Mapping[str, System] = {
-    "pageturn Legacy": Ours(pt.Legacy()),
-    "pageturn Reset": lambda case: Ours(pt.Reset(case.budget_tokens))(case),
-    "pageturn Incremental": lambda case: Ours(pt.Incremental(case.budget_tokens))(case),
-    "pageturn Paged": Ours(pt.Paged()),
+    "pageturn Legacy": Ours(lambda _: pt.Legacy()),
+    "pageturn Reset": Ours(lambda tokens: pt.Reset(threshold_tokens=tokens)),
+    "pageturn Incremental": Ours(lambda tokens: pt.Incremental(budget_tokens=tokens)),
+    "pageturn Paged": Ours(lambda tokens: pt.Paged(budget_tokens=tokens)),
 }
 
 
@@ -96,7 +98,9 @@ def shows_of_ours(budget_tokens: int) -> dict[str, Shows]:
 
 def main() -> None:
     parser = ArgumentParser(prog="python -m benchmarks.peers")
-    parser.add_argument("data", type=Path, nargs="?", help="a folder with traces/; without one, no sessions are replayed")
+    parser.add_argument(
+        "data", type=Path, nargs="?", help="a folder with traces/; without one, no sessions are replayed"
+    )
     parser.add_argument("--budget", type=int, default=32_000, help="of a request, for recorded sessions")
     parser.add_argument("--only", help="those whose name has this in it")
     parser.add_argument("--recorded", action="store_true", help="replay recorded sessions only")
@@ -151,8 +155,22 @@ def _cell(law: str, verdict: Verdict) -> str:
 def hard_case(console: Console, systems: Mapping[str, System]) -> None:
     """What is left of the loop at its last turn."""
     case = loop()
-    table = Table(title=f"the loop: {case.trace.tokens:,} tokens, budget {case.budget_tokens:,}, before its last answer")
-    for column in ("", "tokens", "broken pairs", "system", "rule", "preference", "task", "names of 70", "sentences of 70", "redeemable", "seconds"):
+    table = Table(
+        title=f"the loop: {case.trace.tokens:,} tokens, budget {case.budget_tokens:,}, before its last answer"
+    )
+    for column in (
+        "",
+        "tokens",
+        "broken pairs",
+        "system",
+        "rule",
+        "preference",
+        "task",
+        "names of 70",
+        "sentences of 70",
+        "redeemable",
+        "seconds",
+    ):
         table.add_column(column, justify="right" if column else "left")
     for name, system in systems.items():
         start = perf_counter()

@@ -36,9 +36,7 @@ def ours(message: Message) -> Message:
     if message["role"] == "tool":
         result = {"type": "tool_result", "tool_call_id": message["tool_call_id"], "content": str(content)}
         return message_of("tool", result)
-    calls = [
-        {"type": "tool_call", "id": call["id"], **call["function"]} for call in message.get("tool_calls") or []
-    ]
+    calls = [{"type": "tool_call", "id": call["id"], **call["function"]} for call in message.get("tool_calls") or []]
     texts = [content] if isinstance(content, str) else [part["text"] for part in content if part["type"] == "text"]
     return message_of(message["role"], *map(text_part, texts), *calls)
 
@@ -55,7 +53,9 @@ def recalled(session: Given, place: int, text: str) -> dict[int, str]:
 def main(session: Given) -> None:
     history = [theirs(message) for message in session.messages]
     for turn in session.turns:
-        sent = compress(json.loads(json.dumps(history[:turn])), model="gpt-4o", model_limit=session.budget_tokens).messages
+        sent = compress(
+            json.loads(json.dumps(history[:turn])), model="gpt-4o", model_limit=session.budget_tokens
+        ).messages
         told: list[int | Message] = []
         back: dict[int, str] = {}
         # Messages are never dropped, so one stands where it stood.

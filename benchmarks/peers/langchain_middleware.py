@@ -40,7 +40,7 @@ class StandIn(BaseChatModel):
     def _llm_type(self) -> str:
         return "stand-in"
 
-    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
         told = summary("\n".join(str(message.content) for message in messages))
         return ChatResult(generations=[ChatGeneration(message=AIMessage(told))])
 

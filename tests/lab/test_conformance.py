@@ -10,11 +10,10 @@ from pageturn.lab.conformance.laws import NAMES, unpaired
 from pageturn.lab.peers import Request
 
 OURS = {
-    "legacy": lambda case: Ours(pt.Legacy())(case),
-    "reset": lambda case: Ours(pt.Reset(case.budget_tokens))(case),
-    "incremental": lambda case: Ours(pt.Incremental(case.budget_tokens))(case),
-    "paged": lambda case: Ours(pt.Paged())(case),
-    "paged with its budget": lambda case: Ours(pt.Paged(budget_tokens=case.budget_tokens))(case),
+    "legacy": Ours(lambda _: pt.Legacy()),
+    "reset": Ours(lambda tokens: pt.Reset(threshold_tokens=tokens)),
+    "incremental": Ours(lambda tokens: pt.Incremental(budget_tokens=tokens)),
+    "paged": Ours(lambda tokens: pt.Paged(budget_tokens=tokens)),
 }
 
 
@@ -71,7 +70,10 @@ numbers = count()
         ("parallel", without(is_half_a_batch)),
         ("dead call", sent()),
         ("pictures", without(has_picture)),
-        ("pictures", sent(lambda _, messages: [m for m in messages if m.role != "tool" or not any(map(has_picture, messages))])),
+        (
+            "pictures",
+            sent(lambda _, messages: [m for m in messages if m.role != "tool" or not any(map(has_picture, messages))]),
+        ),
         ("empty", without(lambda message: message.role == "tool" and not message.tool_results[0].content)),
         ("refuses", sent()),
         ("steady", sent(stamped)),
@@ -88,7 +90,11 @@ def test_sending_everything_breaks_only_what_it_must():
 
 
 def test_refusing_everything_keeps_no_promise_of_showing():
-    broken = {law for law, verdict in examine(lambda case: [Request(None) for _ in case.trace.turns]).items() if not verdict.holds}
+    broken = {
+        law
+        for law, verdict in examine(lambda case: [Request(None) for _ in case.trace.turns]).items()
+        if not verdict.holds
+    }
     assert {"way back", "pictures", "steady"} <= broken
 
 
@@ -124,7 +130,10 @@ OTHER = pt.ToolCall(id="d", name="f", arguments="{}")
     ("messages", "wrong"),
     [
         ([pt.assistant(CALL, OTHER), pt.tool_result(OTHER, ""), pt.tool_result(CALL, "")], []),
-        ([pt.assistant(CALL), pt.user("?"), pt.tool_result(CALL, "")], ["a call without its result, c", "a result without its call, c"]),
+        (
+            [pt.assistant(CALL), pt.user("?"), pt.tool_result(CALL, "")],
+            ["a call without its result, c", "a result without its call, c"],
+        ),
         ([pt.assistant(CALL)], ["a call without its result, c"]),
         ([pt.tool_result(CALL, "")], ["a result without its call, c"]),
         ([pt.assistant(CALL), pt.tool_result(CALL, ""), pt.tool_result(CALL, "")], ["a result without its call, c"]),

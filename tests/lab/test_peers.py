@@ -120,7 +120,7 @@ def test_a_runner_that_is_not_there_is_told(tmp_path):
 
 def test_runners_count_as_the_lab_does(monkeypatch):
     monkeypatch.syspath_prepend(RELAY)
-    import relay
+    import relay  # noqa: PLC0415
 
     messages = [message for case in CASES for message in case.trace.messages]
     assert [relay.tokens(json.loads(pt.to_json(message))) for message in messages] == list(map(study_tokens, messages))

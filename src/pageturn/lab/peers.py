@@ -31,7 +31,7 @@ class Request(NamedTuple):
 
 class _Line(Closed, omit_defaults=True):
     request: list[int | dict[str, Any]] | None = None
-    recalled: dict[int, str] = {}
+    recalled: dict[int, str] = msgspec.field(default_factory=dict)
     refused: str | None = None
 
 

@@ -87,7 +87,10 @@ def empty() -> Case:
     for number in range(16):
         call = _call(number)
         silent = number % 3 == 0
-        rounds += [assistant(call) if silent else assistant("", call), tool_result(call, "") if silent else _answer(call)]
+        rounds += [
+            assistant(call) if silent else assistant("", call),
+            tool_result(call, "") if silent else _answer(call),
+        ]
         if number == 8:
             rounds += [user("")]
     return _case("empty", [*_opening(), *rounds, assistant("Done.")], budget_tokens=2_000)

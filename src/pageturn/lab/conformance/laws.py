@@ -167,7 +167,7 @@ def _pictures(case: Case, requests: Sequence[Request]) -> Iterator[str]:
         if turn == came + 1:
             if not any(_pictures_of(message) == _pictures_of(shown) for message in messages):
                 yield "the picture does not reach the model"
-            if case.trace.messages[came - 1].tool_results[0].content not in text_of_all(messages):
+            if text_of(case.trace.messages[came - 1]) not in text_of_all(messages):
                 yield "the picture pushed out what came just before it"
             return
     yield "the turn with the picture was refused"

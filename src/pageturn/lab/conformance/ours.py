@@ -1,7 +1,7 @@
 """Ours: what a policy sends of a case, and what the recall tool gives back of the rest."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from pageturn.derivation.context import Context
@@ -20,14 +20,14 @@ _HANDLES = re.compile(r"p\d+-[a-z2-7]{4}(?:\.\.p\d+-[a-z2-7]{4})?")
 
 
 class Ours:
-    """One of our policies, as one of those that are compared."""
+    """One of our policies, as one of those that are examined: what it is for a budget."""
 
-    def __init__(self, policy: AnyPolicy) -> None:
+    def __init__(self, policy: Callable[[int], AnyPolicy]) -> None:
         self._policy = policy
 
     def __call__(self, case: Case) -> list[Request]:
         """What is sent at each turn of a case, with its rule pinned."""
-        session = standing_still(self._policy, StudyCounter())
+        session = standing_still(self._policy(case.budget_tokens), StudyCounter())
         places: dict[str, int] = {}
         requests = []
         for place, message in enumerate(case.trace.messages):
