@@ -35,6 +35,9 @@ class _Line(Closed, omit_defaults=True):
     refused: str | None = None
 
 
+_LINES = msgspec.json.Decoder(_Line)
+
+
 class Peer:
     """Another library, behind the command that runs it. Called with a session it says what it shows, turn by turn."""
 
@@ -82,8 +85,8 @@ class Peer:
     def _read(self, line: bytes, number: int, before: Sequence[Message]) -> Request:
         path = f"{self.name}, turn {number}"
         try:
-            told = from_json(_Line, line)
-        except InvalidInput as error:
+            told = _LINES.decode(line)
+        except (msgspec.DecodeError, UnicodeError) as error:
             raise InvalidInput(path, expected="a request as a line of JSON", got=f"{line[:60]!r} ({error})") from error
         if (told.request is None) == (told.refused is None):
             raise InvalidInput(path, expected="either a request or why it is refused", got=f"{line[:60]!r}")
