@@ -200,7 +200,18 @@ def recorded(console: Console, shows: Mapping[str, Shows], source: str, sample: 
     turns = sum(len(trace.turns) for trace in sample)
     title = f"{source}: {len(sample)} long sessions that nothing was tuned on, {turns:,} turns, budget {budget:,}"
     table = Table(title=title)
-    columns = ("", "cost", "coverage", "verbatim", "with re-fetches", "steady", "largest", "over budget", "seconds")
+    columns = (
+        "",
+        "cost",
+        "coverage",
+        "verbatim",
+        "with re-fetches",
+        "steady",
+        "largest",
+        "over budget",
+        "refused",
+        "seconds",
+    )
     for column in columns:
         table.add_column(column, justify="right" if column else "left")
     recordings = [Recording(trace) for trace in sample]
@@ -221,6 +232,7 @@ def recorded(console: Console, shows: Mapping[str, Shows], source: str, sample: 
             f"{1 - score.rewritten / max(score.turns - len(sample), 1):.0%}",
             f"{score.largest:,}",
             f"{counted.over / score.turns:.0%}",
+            f"{score.refused / score.turns:.0%}",
             f"{perf_counter() - start:.0f}",
         )
     console.print(table)
