@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-lab bench-delegation calibrate pictures constraints clean
+.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-lab bench-delegation bench-peers calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -62,6 +62,10 @@ bench-lab: setup  ## every policy beside the oracle, and the default that is ele
 bench-delegation: setup .venv-litellm/installed  ## what each way to choose an agent loses (DATA=folder)
 	@$(BIN)/python -m benchmarks.delegation $(DATA)
 
+bench-peers: setup  ## other libraries beside ours: laws, one hard case, recorded sessions (DATA=folder)
+	@$(BIN)/python -m benchmarks.peers.environments
+	@$(BIN)/python -m benchmarks.peers $(DATA) $(ARGS)
+
 .venv-litellm/installed:
 	@$(PYTHON) -m venv .venv-litellm
 	@.venv-litellm/bin/python -m pip install --quiet litellm==1.106.2 || echo "litellm does not install here: its row stays empty"
@@ -84,4 +88,4 @@ constraints: setup  ## renew constraints.txt from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --all-extras --no-annotate --no-header pyproject.toml -o constraints.txt
 
 clean:  ## remove .venv and caches
-	@rm -rf .venv .venv-headroom .venv-litellm .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,61 @@
+"""Ours: what a policy sends of a case, and what the recall tool gives back of the rest."""
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+
+from pageturn.derivation.context import Context
+from pageturn.errors import BudgetTooSmall
+from pageturn.faults import Fault
+from pageturn.lab.conformance.cases import Case, text_of_all
+from pageturn.lab.deriving import StudyCounter, session_of
+from pageturn.lab.peers import Request
+from pageturn.lab.traces import text_of
+from pageturn.pages import Page
+from pageturn.policies import AnyPolicy
+from pageturn.recall_tool import RecallTool
+from pageturn.session import Session
+
+_HANDLES = re.compile(r"p\d+-[a-z2-7]{4}(?:\.\.p\d+-[a-z2-7]{4})?")
+
+
+class Ours:
+    """One of our policies, as one of those that are examined: what it is for a budget."""
+
+    def __init__(self, policy: Callable[[int], AnyPolicy]) -> None:
+        self._policy = policy
+
+    def __call__(self, case: Case) -> list[Request]:
+        """What is sent at each turn of a case, with its rule pinned."""
+        session = session_of(self._policy(case.budget_tokens), StudyCounter(), recall=RecallTool())
+        places: dict[str, int] = {}
+        requests = []
+        for place, message in enumerate(case.trace.messages):
+            if message.role == "assistant":
+                try:
+                    context = session.derive(budget_tokens=case.budget_tokens)
+                except BudgetTooSmall:
+                    requests.append(Request(None))
+                else:
+                    requests.append(Request(context.messages, _recalled(session, context, places)))
+            page = session.append(message)
+            assert isinstance(page, Page), "one message was given"
+            places[page.handle] = place
+            if place in case.pinned:
+                with suppress(BudgetTooSmall):  # a rule that does not fit is refused at once, as every request then is
+                    session.pin(page)
+        return requests
+
+
+def _recalled(session: Session, context: Context, places: Mapping[str, int]) -> dict[int, str]:
+    """What the handles of a context lead to, if the model has the tool to follow them."""
+    if not any(isinstance(tool, RecallTool) for tool in context.tools):
+        return {}
+    told = text_of_all(context.messages)
+    recalled = {}
+    for handle in _HANDLES.findall(told):
+        found = session.resolve_range(handle) if ".." in handle else session.resolve(handle)
+        for page in () if isinstance(found, Fault) else found if isinstance(found, tuple) else (found,):
+            if page.handle in places:
+                recalled[places[page.handle]] = text_of(page.message)
+    return recalled
