@@ -347,3 +347,17 @@ def test_summaries_of_sealed_runs_stand_side_by_side():
         for wish in context.wanted:
             assert isinstance(sum_up(session, wish, f"Parts up to {number} were edited. {GOOD}"), pt.Committed)
     assert most >= 2
+
+
+@pytest.mark.parametrize("policy", SUMMARISING)
+def test_a_summary_that_the_store_lost_is_a_fault_and_its_line_tells_counts(policy):
+    session = begin(policy)
+    wish, after = until_a_wish(session)
+    assert isinstance(sum_up(session, wish, TEXT), pt.Committed)
+    context, _ = until_a_fold(session, after)
+    (digest,) = {line.summary for line in lines_of(context) if line.summary is not None}
+    session._journal.store._connection.execute("DELETE FROM blobs WHERE digest = ?", (digest,))
+    damaged = reopened(session).derive()
+    assert [fault.code for fault in damaged.faults] == ["backend_error"]
+    assert "compute_3 was the slow one" not in words(damaged)
+    assert wish.handle.split("..")[0] in words(damaged)

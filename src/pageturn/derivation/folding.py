@@ -22,6 +22,7 @@ from pageturn.derivation.sealing import outside, still_sealed
 from pageturn.derivation.telling import AdmittedSummaries, changes
 from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, fold_in
 from pageturn.entries import Fold, FoldReason, Placed
+from pageturn.errors import StoreError
 from pageturn.journal import Journal
 from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
 from pageturn.messages import Message, Role
@@ -87,6 +88,11 @@ class FoldMaker:
         self._lines = IndexLines(journal, counter)
         self._summaries = AdmittedSummaries(journal.state)
         self._stood: dict[Hashable, IndexLine] = {}  # the lines of the last fold, by what they tell
+
+    @property
+    def damaged(self) -> dict[int, StoreError]:
+        """What the store could not give, by page."""
+        return self._lines.damaged | self.forms.damaged
 
     def forget(self) -> None:
         """Forget everything that was made: the past is not what it was."""

@@ -11,6 +11,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from pageturn.bodies import digest_of
+from pageturn.errors import StoreError
 from pageturn.journal import Journal
 from pageturn.layout import IndexLine
 from pageturn.messages import Message, user
@@ -32,11 +33,14 @@ class IndexLines:
         self._runs: dict[IndexLine, Run] = {}
         self._tokens: dict[IndexLine, int] = {}
         self._unwritten: dict[str, bytes] = {}  # folders of lines that nobody has acknowledged yet
+        self.damaged: dict[
+            int, StoreError
+        ] = {}  # the first pages of lines of which the store could not tell everything
 
     def message(self, line: IndexLine) -> Message:
         """What stands in the context for the run: its counts or its summary, and what was changed in it."""
         run = self._run(line)
-        summary = self._journal.text(line.summary) if line.summary is not None else None
+        summary = self._told(line, line.summary)
         told = summed_up(run, summary) if summary is not None else index(run)
         changed = ledger(self.effects(line)) if line.tells_changes else ""
         return user(fenced(f"{told}\n{changed}".rstrip()), synthetic=True)
@@ -80,6 +84,7 @@ class IndexLines:
         """Forget everything that was counted: the past is not what it was."""
         self._runs.clear()
         self._tokens.clear()
+        self.damaged.clear()
 
     def keep(self, lines: AbstractSet[IndexLine]) -> None:
         """Forget everything about other lines."""
@@ -127,23 +132,28 @@ class IndexLines:
             pages=len(pages),
             tokens=sum(page.tokens for page in pages),
             tools=Counter(call.name for page in pages for call in page.calls),
-            folders=self._folders(line.folders),
+            folders=self._folders(line),
             began=pages[0].at,
             ended=pages[-1].at,
         )
 
-    def _folders(self, digest: str | None) -> dict[str, int]:
-        text = self._told(digest)
+    def _folders(self, line: IndexLine) -> dict[str, int]:
+        text = self._told(line, line.folders)
         return msgspec.json.decode(text, type=dict[str, int]) if text is not None else {}
 
     def effects(self, line: IndexLine) -> list[Effect]:
         """What was changed in the run of a line, as far as its ledger says."""
-        text = self._told(line.ledger)
+        text = self._told(line, line.ledger)
         return msgspec.json.decode(text, type=list[Effect]) if text is not None else []
 
-    def _told(self, digest: str | None) -> str | None:
-        """A blob that was written with a line, or that is still to be written."""
+    def _told(self, line: IndexLine, digest: str | None) -> str | None:
+        """A blob that was written with a line, or that is still to be written; None where the store cannot give it."""
         if digest is None:
             return None
-        data = self._unwritten.get(digest)
-        return data.decode() if data is not None else self._journal.text(digest)
+        if digest in self._unwritten:
+            return self._unwritten[digest].decode()
+        try:
+            return self._journal.text(digest)
+        except StoreError as error:
+            self.damaged[line.first] = error
+            return None
