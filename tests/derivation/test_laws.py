@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pageturn as pt
-from tests.derivation.checks import check_all
+from tests.derivation.checks import check_all, check_notes
 from tests.long import examples
 from tests.sessions import open_session, reopened
 from tests.summaries.scripted import GOOD
@@ -128,12 +128,15 @@ class Play:
             self.check_too_small(error, budget)
             return None
         check_all(self.session, context, budget)
+        check_notes(self.session, context)
         again = reopened(self.session, **self.options).derive(self.tools, budget_tokens=budget)
         assert pt.to_json(list(again.messages)) == pt.to_json(list(context.messages))
         assert (again.tokens, again.fold, again.notices) == (context.tokens, context.fold, context.notices)
         assert again.wanted == context.wanted
+        assert (again.notes, again.bands, again.breakpoints) == (context.notes, context.bands, context.breakpoints)
         if self.shown is not None and context.fold is None:
-            assert context.messages[: len(self.shown.messages)] == self.shown.messages
+            kept = self.shown.bands.history
+            assert context.messages[:kept] == self.shown.messages[:kept]
         return context
 
     def check_too_small(self, error, budget):

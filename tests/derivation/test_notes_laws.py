@@ -7,10 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pageturn as pt
-from tests.derivation.checks import check_all, check_notes
 from tests.derivation.test_laws import POLICIES, Play
 from tests.long import examples
-from tests.sessions import reopened
 
 Target = pt.ContextMessageTarget
 KEYS = "abcdef"
@@ -85,24 +83,6 @@ class NotedPlay(Play):
         self.sum_up(*self.runs[number % len(self.runs)], number)
         self.session.append(pt.assistant("done"))
         self.shown = context
-
-    def derive(self, budget):
-        try:
-            context = self.session.derive(self.tools, budget_tokens=budget)
-        except pt.BudgetTooSmall as error:
-            self.check_too_small(error, budget)
-            return None
-        check_all(self.session, context, budget)
-        check_notes(self.session, context)
-        again = reopened(self.session, **self.options).derive(self.tools, budget_tokens=budget)
-        assert pt.to_json(list(again.messages)) == pt.to_json(list(context.messages))
-        assert (again.tokens, again.fold, again.notices) == (context.tokens, context.fold, context.notices)
-        assert again.wanted == context.wanted
-        assert (again.notes, again.bands, again.breakpoints) == (context.notes, context.bands, context.breakpoints)
-        if self.shown is not None and context.fold is None:
-            kept = self.shown.bands.history
-            assert context.messages[:kept] == self.shown.messages[:kept]
-        return context
 
 
 steps = st.lists(

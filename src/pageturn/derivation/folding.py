@@ -6,8 +6,7 @@ history, except where there is no recall tool and nothing may be sealed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import takewhile
@@ -15,7 +14,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from pageturn.derivation.forms import FormMaker, Forms, name_of
+from pageturn.derivation.candidates import candidates_of, near
+from pageturn.derivation.forms import FormMaker, Forms
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.derivation.laws import enforce, lowest_levels, promised, room_above_laws
 from pageturn.derivation.sealing import outside, still_sealed
@@ -24,24 +24,16 @@ from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, f
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.errors import StoreError
 from pageturn.journal import Journal
-from pageturn.layout import About, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
-from pageturn.messages import Message, Role
-from pageturn.pages import Page, PageKind, ResidencyLevel
+from pageturn.layout import Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
+from pageturn.messages import Message
+from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import AnyPolicy
 from pageturn.renditions import Renderers, folder_of
-from pageturn.repeats import first_to_bring, is_repetition
 from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
-from pageturn.units import Unit, entangled, unanswered, units_of
+from pageturn.units import entangled, units_of
 
-# What lies further back stands in index lines, whatever it says: more than any window holds even as pointers, and as much text as
-# can be read in some seconds when a long session is derived for the first time. Not a share of the budget, so that what is needed
-# does not depend on what is there.
-_REACH = 2_000  # units
-_REACH_TOKENS = 4_000_000
-_ABANDONED = 32  # turns after which nobody waits for a result any more
 _SEALED_FROM = 8  # units that stand in a line for the second time
-_BINDING = frozenset((Why.RULE, Why.PLAN, Why.TASK, Why.OPEN))
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 
 
@@ -121,8 +113,8 @@ class FoldMaker:
         self._stood = {_told_of(line): line for line in state.lines}
         sealed = [self._lines.narrowed(line) for line in still_sealed(state, task)] if terms.can_point else []
         units = units_of(outside(state, sealed))
-        forms = {unit[0].seq: self.forms.of(unit) for unit in self._near(terms, units, task)}
-        candidates = list(self._candidates(terms, units, forms, task))
+        forms = {unit[0].seq: self.forms.of(unit) for unit in near(state, units, task, can_point=terms.can_point)}
+        candidates = list(candidates_of(state, units, forms, task, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
         frame = Frame(
             items=sorted([*candidates, *sealed], key=lambda item: item.first),
@@ -224,80 +216,6 @@ class FoldMaker:
         sealed = [line for line in folded.fold.lines if line.sealed]
         self.forms.let_go(units_of(outside(self._journal.state, sealed)), folded.fold.upto)
         self._lines.keep(frozenset(folded.fold.lines))
-
-    # -- units
-
-    def _near(self, terms: Terms, units: Sequence[Unit], task: int | None) -> list[Unit]:
-        """The units that may stand at a level of their own, in the order of their last pages."""
-        state = self._journal.state
-        covered = state.resets[-1] if state.resets else 0
-        near: list[Unit] = []
-        tokens = 0
-        for group in reversed(list(entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)))):
-            tokens += sum(page.tokens for unit in group for page in unit)
-            is_far = terms.can_point and (tokens > _REACH_TOKENS or len(near) > _REACH)
-            is_far = is_far or all(unit[-1].seq < covered for unit in group)
-            if not is_far or any(self._stays_near(unit, task) for unit in group):
-                near += group
-        return sorted(near, key=lambda unit: unit[-1].seq)
-
-    def _stays_near(self, unit: Unit, task: int | None) -> bool:
-        """Whether a unit may stand at a level of its own however long ago it was."""
-        return self._journal.state.kind(unit[0]) is PageKind.PREFERENCE or self._why(unit, task) in _BINDING
-
-    def _candidates(
-        self, terms: Terms, units: Sequence[Unit], forms: Mapping[int, Forms], task: int | None
-    ) -> Iterator[Candidate]:
-        """The units as the policy sees them, the newest first."""
-        state = self._journal.state
-        edited = {name for made in forms.values() for name in made.edited}
-        alone = {page.seq for page in outside(state, state.lines)} & state.placed.keys()
-        after = 0
-        made_since: set[tuple[str, str]] = set()
-        shown: set[str] = set()
-        brought = first_to_bring(units)
-        for unit in reversed(units):
-            first, last = unit[0].seq, unit[-1].seq
-            made = forms.get(first)
-            if made is None:
-                if terms.can_point:  # without pointers, what a reset covers is in its summary alone
-                    yield Candidate(first, last, {}, _POINTER, tokens_after=after)
-            else:
-                floor, why, calls = state.path(unit)[-1], self._why(unit, task), made.calls
-                yield Candidate(
-                    first,
-                    last,
-                    made.sizes,
-                    floor=floor if terms.can_point else max(floor, _STRUCTURED),
-                    why=why,
-                    is_bound=why in _BINDING,
-                    about=_about(state, unit, made, edited),
-                    is_error=made.is_error,
-                    is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
-                    is_repetition=is_repetition(unit, brought),
-                    tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
-                    fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
-                    stands=_FULL if first > state.folded else state.placed[first].level if first in alone else None,
-                )
-                made_since |= calls
-                if made.path is not None and not made.edited:
-                    shown.add(made.path)
-            after += sum([page.tokens for page in unit])
-
-    def _why(self, unit: Unit, task: int | None) -> Why:
-        state = self._journal.state
-        if any(state.kind(page).is_rule for page in unit):
-            return Why.RULE
-        if state.is_in_force(unit[0]):
-            return Why.PLAN
-        if unit[0].seq == task:
-            return Why.TASK
-        if _is_open(state, unit):
-            return Why.OPEN
-        is_new = unit[-1].seq > state.seen and any(
-            page.seq > state.seen and page.role is not Role.ASSISTANT for page in unit
-        )
-        return Why.UNSEEN if is_new else Why.ROOM
 
     # -- lines
 
@@ -420,29 +338,6 @@ def _groups(candidates: Sequence[Candidate]) -> dict[int, tuple[int, ...]]:
     groups = entangled(sorted(candidates), lambda unit: (unit.first, unit.last))
     tangled = (tuple(unit.first for unit in group) for group in groups if len(group) > 1)
     return {first: group for group in tangled for first in group}
-
-
-def _about(state: SessionState, unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
-    if state.resets and unit[0].seq == state.resets[-1]:
-        return About.SUMMARY
-    if unit[0].role is Role.USER and not unit[0].synthetic:
-        return About.PERSON
-    if forms.edited:
-        return About.EDIT
-    if forms.path is None:
-        return About.OTHER
-    return About.EDITED if name_of(forms.path) in edited else About.FILE
-
-
-def _is_open(state: SessionState, unit: Unit) -> bool:
-    """Whether somebody still waits for a result."""
-    if len(state.turns) >= _ABANDONED and unit[0].seq < state.turns[-_ABANDONED]:
-        return False
-    return bool(unanswered(unit))
-
-
-def _includes(unit: Unit, pages: AbstractSet[int]) -> bool:
-    return any(page.seq in pages for page in unit)
 
 
 def _page(state: SessionState, seq: int) -> Page:
