@@ -17,19 +17,20 @@ from rich.progress import track
 from rich.table import Table
 
 import pageturn as pt
-from benchmarks.peers.environments import ENVIRONMENTS
+from benchmarks.peers.environments import ENVIRONMENTS, ROOT
 from benchmarks.peers.relay import summary
 from pageturn.lab.conformance import Case, Ours, System, Verdict, examine
 from pageturn.lab.conformance.cases import PREFERENCE, RULE, SYSTEM, TASK, loop, names_told, sentences_told, text_of_all
 from pageturn.lab.conformance.laws import NAMES, unpaired
 from pageturn.lab.deriving import Deriving
-from pageturn.lab.peers import Peer, Request
+from pageturn.lab.peers import Peer, Request, write_commands
 from pageturn.lab.replay import Recording, Score, Shows
 from pageturn.lab.sketches import keep_last, sketch
 from pageturn.lab.traces import Trace, read_traces, study_tokens
 
 SAMPLE = {"claude-code.entireio-cli": 4, "codex-cli.session-bridge": 2}
 HERE = Path(__file__).parent
+COMMANDS = ROOT / "peers.json"
 
 
 class Other(NamedTuple):
@@ -40,9 +41,12 @@ class Other(NamedTuple):
     runner: str
     way: str = ""
 
+    @property
+    def command(self) -> list[str | Path]:
+        return [ENVIRONMENTS[self.environment].interpreter, HERE / self.runner, self.way]
+
     def peer(self, budget_tokens: int, pinned: Sequence[int] = ()) -> Peer:
-        interpreter = ENVIRONMENTS[self.environment].interpreter
-        return Peer(self.name, [interpreter, HERE / self.runner, self.way], budget_tokens, pinned=pinned, seconds=1_200)
+        return Peer(self.name, self.command, budget_tokens, pinned=pinned, seconds=1_200)
 
     def system(self, case: Case) -> list[Request]:
         return self.peer(case.budget_tokens, case.pinned).requests(case.trace)
@@ -111,6 +115,8 @@ def main() -> None:
     for other in OTHERS:
         if other not in here:
             console.print(f"skipped: {other.name}: {ENVIRONMENTS[other.environment].missing}")
+    write_commands(COMMANDS, {other.name: other.command for other in here})
+    console.print(f"{COMMANDS.name} has their commands, for: pageturn replay ... --peers {COMMANDS.name}")
     systems: dict[str, System] = {other.name: other.system for other in here} | dict(SKETCHES) | dict(OURS)
     chosen = {name: system for name, system in systems.items() if options.only is None or options.only in name}
     if not options.recorded:

@@ -2,8 +2,8 @@
 
 import gzip
 import json
-import os
 import subprocess
+import sys
 
 import pytest
 
@@ -15,8 +15,7 @@ SMALL = ("--generated", "2", "--turns", "12", "--budget", "1500", "--budget", "3
 
 
 def run(*arguments):
-    wide = {**os.environ, "COLUMNS": "200"}
-    return subprocess.run([PAGETURN, *map(str, arguments)], capture_output=True, text=True, check=False, env=wide)
+    return subprocess.run([PAGETURN, *map(str, arguments)], capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +47,34 @@ def test_an_interrupted_replay_goes_on_and_ends_with_the_same_bytes(results, tmp
     assert again.returncode == 0
     assert cut.read_bytes() == whole.read_bytes()
     assert again.stdout == shown
+
+
+def test_other_libraries_stand_beside_ours_by_the_commands_of_their_runners(tmp_path):
+    runner, peers, out = tmp_path / "runner.py", tmp_path / "peers.json", tmp_path / "results.jsonl"
+    runner.write_text(
+        "import json, sys\n"
+        "_, *messages = map(json.loads, sys.stdin)\n"
+        "for place, message in enumerate(messages):\n"
+        "    if message['role'] == 'assistant':\n"
+        "        print(json.dumps({'request': list(range(place))}))\n"
+    )
+    peers.write_text(json.dumps({"sends all, always": [sys.executable, str(runner)]}))
+    shown = run("replay", *SMALL, "--policy", "legacy", "--policy", "everything", "--peers", peers, "--out", out)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert sum(line.startswith("sends all, always") for line in shown.stdout.splitlines()) == 2
+    results = [json.loads(line) for line in out.read_text().splitlines()]
+    scores = {
+        name: [each["score"] for each in results if each["policy"] == name]
+        for name in ("everything", "sends all, always")
+    }
+    assert scores["sends all, always"] == scores["everything"]
+
+    runner.write_text("raise SystemExit('no licence')")
+    refused = run("replay", *SMALL, "--policy", "legacy", "--peers", peers)
+    assert refused.returncode == 1
+    assert "sends all, always: expected a runner that succeeds, got status 1: no licence" in refused.stderr
+    counting = run("replay", *SMALL, "--policy", "legacy", "--peers", peers, "--counter", "gpt-5")
+    assert "sends all, always, which counts characters" in counting.stderr
 
 
 def test_flip_shows_what_was_written_down(results):

@@ -8,7 +8,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.lab.conformance import CASES
-from pageturn.lab.peers import Peer, Request
+from pageturn.lab.peers import Peer, Request, read_commands, write_commands
 from pageturn.lab.replay import Recording
 from pageturn.lab.traces import Trace, study_tokens
 
@@ -124,3 +124,19 @@ def test_runners_count_as_the_lab_does(monkeypatch):
 
     messages = [message for case in CASES for message in case.trace.messages]
     assert [relay.tokens(json.loads(pt.to_json(message))) for message in messages] == list(map(study_tokens, messages))
+
+
+def test_a_file_of_commands_reads_back_as_it_was_written(tmp_path):
+    write_commands(tmp_path / "peers.json", {"one": ["python", tmp_path / "runner.py"], "another": ["runner"]})
+    assert read_commands(tmp_path / "peers.json") == {
+        "one": ["python", str(tmp_path / "runner.py")],
+        "another": ["runner"],
+    }
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"one": "python runner.py"}', '{"one": []}', '{"": ["python"]}', "\xff"])
+def test_a_file_that_names_no_commands_is_refused_with_its_name(tmp_path, text):
+    path = tmp_path / "peers.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(pt.InvalidInput, match=r"peers\.json: expected"):
+        read_commands(path)

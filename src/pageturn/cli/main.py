@@ -269,6 +269,11 @@ _SESSIONS = click.option("--sessions", type=click.IntRange(1), help="The first s
     show_default=True,
     help="Repeatable.",
 )
+@click.option(
+    "--peers",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Other libraries, by the commands of their runners in a file of JSON.",
+)
 @click.option("--oracle", type=click.IntRange(0), help="Compare with an oracle that looks so many turns ahead.")
 @click.option(
     "--vendor", type=click.Choice(list(VENDORS)), default="study", show_default=True, help="Who sends the bill."
@@ -292,6 +297,7 @@ def replay(
     *,
     policies: tuple[str, ...],
     budgets: tuple[int, ...],
+    peers: Path | None,
     oracle: int | None,
     vendor: str,
     counter: str,
@@ -309,8 +315,9 @@ def replay(
     selection = replays.Selection(
         paths, (0 if paths else 3) if generated is None else generated, turns, is_long, sessions
     )
-    setup = Setup(tuple(map(Way.parse, dict.fromkeys(policies))), tuple(sorted(set(budgets))), counter, vendor, oracle)
-    console = Console()
+    ways = (*map(Way.parse, dict.fromkeys(policies)), *(Way.peers(peers) if peers is not None else ()))
+    setup = Setup(ways, tuple(sorted(set(budgets))), counter, vendor, oracle)
+    console = _wide()
     replays.show_results(console, replays.replay(console, selection, setup, jobs=jobs, out=out))
 
 
@@ -318,7 +325,7 @@ def replay(
 @_RESULTS
 def flip_(results: tuple[Path, ...]) -> None:
     """Show the tables of results that `replay --out` has written, and the default that the flip rule elects."""
-    replays.show_flip(Console(), results)
+    replays.show_flip(_wide(), results)
 
 
 @cli.command()
@@ -393,6 +400,11 @@ def report(
 ) -> None:
     """Draw what `replay --out` has written: plots and tables on one page, in one file that needs nothing else."""
     write_report(Console(), results, out=out, svg=svg, png=png, session=session, budget=budget)
+
+
+def _wide() -> Console:
+    """A console for wide tables: in a file or a pipe no column is cut off."""
+    return Console(width=None if sys.stdout.isatty() else 160)
 
 
 def main() -> None:

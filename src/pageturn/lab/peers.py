@@ -7,7 +7,7 @@ request shows; or `{"refused": "why"}`. What it has to say beside that goes to s
 """
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,6 +36,25 @@ class _Line(Closed, omit_defaults=True):
 
 
 _LINES = msgspec.json.Decoder(_Line)
+_COMMANDS = msgspec.json.Decoder(dict[str, list[str]])
+
+
+def read_commands(path: Path) -> dict[str, list[str]]:
+    """The runners that a file names, each with its command: `{"their name": ["python", "runner.py"], ...}`."""
+    try:
+        commands = _COMMANDS.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeError) as error:
+        raise InvalidInput(str(path), expected="JSON: a command for each name, as words", got=str(error)) from error
+    for name, command in commands.items():
+        if not name or not command:
+            raise InvalidInput(str(path), expected="a name and the words of its command", got=f"{name!r}: {command}")
+    return commands
+
+
+def write_commands(path: Path, commands: Mapping[str, Iterable[str | Path]]) -> None:
+    """Write what `read_commands` reads."""
+    named = {name: [str(word) for word in command] for name, command in commands.items()}
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(named), indent=2) + b"\n")
 
 
 class Peer:

@@ -5,9 +5,10 @@ sweep writes the same bytes however many work on it.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import Executor, Future
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -16,6 +17,7 @@ from pageturn.errors import InvalidInput
 from pageturn.lab.billing import VENDORS
 from pageturn.lab.deriving import Deriving, StudyCounter, remembering
 from pageturn.lab.oracle import Oracle
+from pageturn.lab.peers import Peer, read_commands
 from pageturn.lab.replay import Recording, Replay, Shows
 from pageturn.lab.results import OracleGap, Result, ResultKey, to_line
 from pageturn.lab.sketches import cut, everything, keep_last, masking, sketch
@@ -38,16 +40,18 @@ _SKETCHES: dict[str, Callable[[int, TokenCounter], Shows]] = {
     "cut": lambda budget, _: cut(budget, 0.4),
     "sketch": lambda budget, _: sketch(budget, 0.7),
 }
-_STUDY_ONLY = ("cut", "sketch")
+_PEER = "peer"
+_STUDY_ONLY = ("cut", "sketch", _PEER)
 WAYS = (*_POLICIES, *_SKETCHES)
 
 
 class Way(NamedTuple):
-    """A row of a table: a policy with its settings, or a sketch of what others do; `paged:thrift=0.05,low=0.3`."""
+    """A row of a table: a policy with its settings, `paged:thrift=0.05,low=0.3`; a sketch of what others do; or another library."""
 
     label: str
     name: str
     settings: Mapping[str, Any] = {}
+    command: Sequence[str] = ()  # that runs the other library
 
     @classmethod
     def parse(cls, text: str) -> "Way":
@@ -61,6 +65,11 @@ class Way(NamedTuple):
         if way.policy(1) is None and settings:
             raise InvalidInput("policy", expected=f"{name} without settings", got=repr(text))
         return way
+
+    @classmethod
+    def peers(cls, path: Path) -> tuple["Way", ...]:
+        """The other libraries whose runners a file names."""
+        return tuple(cls(name, _PEER, command=command) for name, command in read_commands(path).items())
 
     def policy(self, budget_tokens: int) -> AnyPolicy | None:
         """The policy for a budget; None where it is only a sketch."""
@@ -83,8 +92,10 @@ class Way(NamedTuple):
             return Deriving(policy, counter, budget_tokens=budget_tokens, renderers=renderers)
         if self.name in _STUDY_ONLY and counter.name != STUDY_COUNTER:
             raise InvalidInput(
-                "policy", expected="one that counts as you do", got=f"{self.name}, which counts characters"
+                "policy", expected="one that counts as you do", got=f"{self.label}, which counts characters"
             )
+        if self.command:
+            return Peer(self.label, self.command, budget_tokens)
         return _SKETCHES[self.name](budget_tokens, counter)
 
 
