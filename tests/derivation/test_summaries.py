@@ -106,6 +106,26 @@ def test_a_summary_stands_in_the_same_words_for_another_process(policy):
     assert pt.to_json(list(ours.messages)) == pt.to_json(list(theirs.messages))
 
 
+def test_between_two_summaries_stands_a_line_for_what_neither_covers():
+    session = begin(POLICIES["reset"])
+    for number in range(7):
+        edit(session, number)
+    asked = [page.handle for page in session.pages() if page.calls]
+    results = [page.handle for page in session.pages() if page.results]
+    for first, last in ((0, 1), (4, 5)):
+        summary = pt.Proposal(field="summary", value=GOOD, evidence=(asked[first], results[last]))
+        assert isinstance(session.write_back(summary), pt.Committed)
+    context, _ = until_a_fold(session, 7)
+    runs = [context.explain(handle).line for handle in results[:7]]
+    assert (
+        runs[:6]
+        == [f"{asked[0]}..{results[1]}"] * 2 + [f"{asked[2]}..{results[3]}"] * 2 + [f"{asked[4]}..{results[5]}"] * 2
+    )
+    told = [next(message.text for message in context.messages if run in message.text) for run in runs[:6:2]]
+    assert [GOOD in text for text in told] == [True, False, True]
+    check_all(session, context, 4_000)
+
+
 @pytest.mark.parametrize("policy", ALL)
 def test_summaries_of_everything_keep_the_laws_and_the_budget(policy):
     """A background worker that answers every wish: the context never breaks a law, and summaries never crowd out the rest."""
