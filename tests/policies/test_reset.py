@@ -3,7 +3,9 @@
 from itertools import pairwise
 
 import pageturn as pt
+from pageturn.layout import Candidate
 from tests.derivation.test_turns import words, work
+from tests.policies.test_contract import EMPTY
 from tests.sessions import open_session
 from tests.summaries.scripted import GOOD
 
@@ -45,6 +47,12 @@ def test_a_fold_leaves_most_of_the_room_free_until_the_next_crossing():
         assert contexts[at].tokens < 0.6 * 6_000
         assert contexts[at - 1].tokens > 0.8 * 6_000  # not before the threshold is near
     assert all(later - earlier >= 4 for earlier, later in pairwise(folds))
+
+
+def test_the_newest_units_take_a_third_of_the_room_above_the_floors():
+    units = [Candidate(at, at, {pt.ResidencyLevel.FULL: 10}, pt.ResidencyLevel.FULL) for at in range(1, 101)]
+    frame = EMPTY._replace(items=units, budget_tokens=700, needed_tokens=100)
+    assert [*pt.Reset(700).plan(frame, {}, 100)] == [*range(100, 80, -1)]
 
 
 def test_a_threshold_of_zero_is_half_of_the_window():
