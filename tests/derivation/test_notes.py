@@ -383,6 +383,17 @@ def test_a_retry_is_the_same_request_and_no_turn_of_a_cooldown():
     assert [said(answered(session))[-1] == "be brief" for _ in range(3)] == [False, False, True]
 
 
+def test_a_reply_that_comes_in_pieces_is_one_turn_of_a_cooldown():
+    session = begun()
+    session.inject(Note.suffix_system("end", "be brief", cooldown_turns=2))
+    seen = []
+    for _ in range(7):
+        seen.append("be brief" in said(session.derive()))
+        session.append(pt.assistant("The answer is too long for one"))  # cut off, and asked for again by the host
+        session.append(pt.user("Go on where you stopped.", synthetic=True), pt.assistant("call, and ends here."))
+    assert seen == [True, False, False, True, False, False, True]
+
+
 def test_the_prompt_before_the_suffix_is_a_prefix_of_the_next():
     session = begun()
     session.inject(Note.suffix_system("end", "be brief", cooldown_turns=1))

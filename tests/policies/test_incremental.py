@@ -142,6 +142,19 @@ def test_prepared_summaries_fill_the_gaps_where_they_were():
     assert reopened(session).derive().messages == context.messages
 
 
+def test_the_newest_come_before_the_most_relevant_up_to_a_third_of_the_budget():
+    files = dict.fromkeys((3, 4, 5, 20), ("login.py",))
+    units = [Candidate(at, at, {FULL: 10}, FULL) for at in range(1, 21)]
+    frame = EMPTY._replace(items=units, budget_tokens=90, relevance=lambda at: RelevanceMeta(files=files.get(at, ())))
+    assert [*pt.Incremental(90).plan(frame, {}, 0)] == [
+        20,
+        19,
+        18,
+        5,
+        4,
+    ]  # 54 of 90 tokens, so that a fold frees the rest
+
+
 def test_of_units_that_score_the_same_the_older_is_kept():
     """A file in common with the newest unit, which stands anyway, is worth as much as eighty units of age."""
     files = {15: ("login.py",), 100: ("login.py",)}
