@@ -206,6 +206,20 @@ def test_a_summary_that_is_none_never_enters_a_context(text):
     assert all(line.summary is None for line in lines_of(context))
 
 
+def test_a_summary_that_saves_less_than_half_is_admitted_and_not_told():
+    session = begin(POLICIES["reset"])
+    for number in range(2):
+        edit(session, number, lines=3)
+    asked, *_, last = (page for page in session.pages() if page.calls or page.results)
+    tokens = sum(page.tokens for page in session.pages() if page.seq >= asked.seq)
+    assert session._counter.text(GOOD) < tokens < 2 * session._counter.text(GOOD)
+    summary = pt.Proposal(field="summary", value=GOOD, evidence=(asked.handle, last.handle))
+    assert isinstance(session.write_back(summary), pt.Committed)
+    context, _ = until_a_fold(session, 2)
+    assert context.explain(last.handle).line is not None
+    assert all(line.summary is None for line in lines_of(context))
+
+
 def test_a_summary_that_comes_late_and_no_longer_fits_a_run_is_left_out():
     session = begin(POLICIES["reset"])
     wish, _ = until_a_wish(session)

@@ -141,6 +141,24 @@ def test_a_reset_leaves_the_summary_the_task_and_a_line_that_leads_back():
     assert len(context.messages) <= 6
 
 
+@pytest.mark.parametrize("gone", ["erase", "undo"])
+def test_a_reset_whose_summary_is_gone_covers_nothing_any_more(gone):
+    session = open_session(policy=pt.Paged(budget_tokens=8_000))
+    session.append(pt.system("You are careful."), pt.user("Find the bug."))
+    work(session, 4)
+    summary = session.reset("Four files were read.")
+    session.derive()
+    session.append(pt.assistant("I go on."))
+    if gone == "erase":
+        session.erase(summary)
+    else:
+        session.undo(2)
+    context = session.derive()
+    assert "Four files were read." not in words(context)
+    assert "compute_0" in words(context)
+    assert reopened(session).derive().messages == context.messages
+
+
 def test_a_file_that_looks_like_a_reset_or_a_rule_changes_nothing():
     session = open_session(policy=pt.Paged(budget_tokens=8_000))
     session.append(pt.system("You are careful."), pt.user("Read it."))

@@ -54,6 +54,28 @@ def test_below_its_limit_everything_stands_as_it_came(policy):
         assert [m.content for m in context.messages] == [m.content for m in session.messages()][: len(context.messages)]
 
 
+CHANGES = {
+    "undo": lambda session: session.undo(1),
+    "retract": lambda session: session.retract("os", now=True),
+    "choose": lambda session: session.choose(session.policy),
+    "erase": lambda session: session.erase(session.pages()[-1]),
+}
+
+
+@every
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_below_the_limit_moves_nothing_else(policy, change):
+    session = begin(policy, budget=100_000)
+    session.inject(pt.ContextMessage.system("os", "linux"))
+    before = work(session, 12)[-1]
+    CHANGES[change](session)
+    context = session.derive()
+    assert context.fold.reason is FoldReason.CHANGED
+    assert all(placement.level is pt.ResidencyLevel.FULL for placement in context.layout.placements)
+    kept = [message for message in before.messages if change != "retract" or message.text != "linux"]
+    assert list(context.messages[: len(kept)]) == kept
+
+
 @every
 def test_continue_five_times_after_a_fold_keeps_the_task_verbatim(policy):
     session = begin(policy)

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 import pageturn as pt
-from pageturn.layout import Candidate
+from pageturn.layout import Candidate, Why
 from pageturn.policies.incremental import score
 from pageturn.relevance import RelevanceMeta
 from tests.derivation.checks import check_all
@@ -140,6 +140,16 @@ def test_prepared_summaries_fill_the_gaps_where_they_were():
     assert order == sorted(order)
     check_all(session, context, 6_000)
     assert reopened(session).derive().messages == context.messages
+
+
+def test_what_a_task_is_about_is_what_stands_beside_it_but_not_the_rules():
+    files = {1: ("rules.md",), 2: ("login.py",), 4: ("rules.md",), 5: ("login.py",)}
+    rule, task = Candidate(1, 1, {FULL: 10}, FULL, why=Why.RULE), Candidate(2, 2, {FULL: 10}, FULL, why=Why.TASK)
+    units = [rule, task, *(Candidate(at, at, {FULL: 10}, FULL) for at in (3, 4, 5, 6)), Candidate(7, 7, {FULL: 99}, FULL)]
+    frame = EMPTY._replace(
+        items=units, budget_tokens=50, needed_tokens=20, relevance=lambda at: RelevanceMeta(files=files.get(at, ()))
+    )
+    assert pt.Incremental(50).plan(frame, {1: FULL, 2: FULL}, 20).keys() == {5}
 
 
 def test_the_newest_come_before_the_most_relevant_up_to_a_third_of_the_budget():

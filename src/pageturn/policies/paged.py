@@ -78,10 +78,13 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
         room = max(0, frame.needed_tokens + int(share * (frame.budget_tokens - frame.needed_tokens)) - tokens)
         near = [unit for unit in frame.candidates if unit.sizes]
         least_rate = self.thrift if frame.is_running else 0
-        wanted = _spent(near, least, room, least_rate)
-        still = held(near, {**least, **wanted}, least, room) if frame.is_warm else {}
-        if not still:
-            return wanted
+        if frame.is_pressed:
+            wanted = _spent(near, least, room, least_rate)
+            still = held(near, {**least, **wanted}, least, room) if frame.is_warm else {}
+            if not still:
+                return wanted
+        else:  # what stands stays, and so does the cache of it
+            still = {unit.first: unit.at_least(unit.stands) for unit in near if unit.stands is not None}
         kept = {first: level for first, level in still.items() if level is not None}
         taken = sum(_beyond(unit, kept[unit.first], least) for unit in near if unit.first in kept)
         rest = [unit for unit in near if unit.first not in still]
