@@ -279,6 +279,18 @@ def test_a_session_that_goes_from_one_policy_to_the_next_keeps_the_laws():
         assert pt.to_json(list(theirs.messages)) == pt.to_json(list(session.derive().messages))
 
 
+def test_whoever_goes_over_to_paged_with_a_large_context_saves_at_once():
+    session = begin(pt.Legacy(), budget=30_000)
+    work(session, 25)
+    for number, is_large in ((25, False), (40, True)):
+        before = session.derive()
+        assert (before.tokens > 15_000) is is_large
+        session.choose(pt.Paged())
+        assert (session.derive().tokens < before.tokens) is is_large
+        session.choose(pt.Legacy())
+        work(session, 15, start=number)
+
+
 @every
 def test_a_late_background_result_and_parallel_calls_stay_valid(policy):
     session = begin(policy)

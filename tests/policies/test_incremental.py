@@ -145,7 +145,12 @@ def test_prepared_summaries_fill_the_gaps_where_they_were():
 def test_what_a_task_is_about_is_what_stands_beside_it_but_not_the_rules():
     files = {1: ("rules.md",), 2: ("login.py",), 4: ("rules.md",), 5: ("login.py",)}
     rule, task = Candidate(1, 1, {FULL: 10}, FULL, why=Why.RULE), Candidate(2, 2, {FULL: 10}, FULL, why=Why.TASK)
-    units = [rule, task, *(Candidate(at, at, {FULL: 10}, FULL) for at in (3, 4, 5, 6)), Candidate(7, 7, {FULL: 99}, FULL)]
+    units = [
+        rule,
+        task,
+        *(Candidate(at, at, {FULL: 10}, FULL) for at in (3, 4, 5, 6)),
+        Candidate(7, 7, {FULL: 99}, FULL),
+    ]
     frame = EMPTY._replace(
         items=units, budget_tokens=50, needed_tokens=20, relevance=lambda at: RelevanceMeta(files=files.get(at, ()))
     )

@@ -73,7 +73,9 @@ def test_what_people_asked_in_a_run_that_was_put_away_is_listed_where_its_line_l
     told, start = "", 0
     for number in range(20):
         arguments = pt.to_json({"handle": line, "start": start}).decode()
-        session.append(pt.assistant("What was asked?", pt.ToolCall(id=f"ask{number}", name="recall", arguments=arguments)))
+        session.append(
+            pt.assistant("What was asked?", pt.ToolCall(id=f"ask{number}", name="recall", arguments=arguments))
+        )
         assert session.answer()
         page = session.resolve(session.pages()[-1].handle).text
         assert len(page.encode()) <= 6_100
