@@ -126,6 +126,23 @@ def test_between_two_summaries_stands_a_line_for_what_neither_covers():
     check_all(session, context, 4_000)
 
 
+def test_of_summaries_that_begin_together_the_longest_that_fits_is_told_and_of_the_same_run_the_newest():
+    session = begin(POLICIES["reset"])
+    for number in range(6):
+        edit(session, number)
+    asked = [page.handle for page in session.pages() if page.calls]
+    results = [page.handle for page in session.pages() if page.results]
+    for last, text in ((1, "the first"), (3, "the longest"), (1, "the newest")):
+        summary = pt.Proposal(field="summary", value=f"{text} of several. {GOOD}", evidence=(asked[0], results[last]))
+        assert isinstance(session.write_back(summary), pt.Committed)
+    context, _ = until_a_fold(session, 6)
+    assert [text for text in ("the first", "the longest", "the newest") if text in words(context)] == ["the longest"]
+    session.pin(results[2])  # which no summary may cover
+    context = session.derive(budget_tokens=4_000)
+    assert [text for text in ("the first", "the longest", "the newest") if text in words(context)] == ["the newest"]
+    check_all(session, context, 4_000)
+
+
 @pytest.mark.parametrize("policy", ALL)
 def test_summaries_of_everything_keep_the_laws_and_the_budget(policy):
     """A background worker that answers every wish: the context never breaks a law, and summaries never crowd out the rest."""
