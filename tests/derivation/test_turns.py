@@ -320,6 +320,20 @@ def test_damaged_words_of_a_rule_are_a_fault_and_not_silent():
     assert damaged.fault_counts()["pinned_invariant_miss"] == 1
 
 
+@pytest.mark.parametrize(("turns", "code"), [(2, "pinned_invariant_miss"), (40, "post_compaction_bootstrap")])
+def test_a_prompt_whose_words_are_lost_is_another_fault_after_a_fold(turns, code):
+    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    prompt = session.append(pt.system("You are careful."))
+    session.append(pt.user("Fix it."))
+    work(session, turns)
+    assert bool(session._journal.state.folds) is (turns > 2)
+    session._journal.store._connection.execute("DELETE FROM blobs WHERE digest = ?", (prompt.digest,))
+    damaged = reopened(session)
+    assert [fault.code for fault in damaged.derive().faults] == [code]
+    damaged.append(pt.assistant("ok"))
+    assert damaged.fault_counts() == {code: 1}
+
+
 def test_a_large_rule_without_a_shorter_form_is_wished_for_until_somebody_writes_one():
     session = open_session(policy=pt.Paged(budget_tokens=4_000))
     rule = session.append(pt.system("A rule about releases. " * 150))
