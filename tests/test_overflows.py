@@ -16,6 +16,16 @@ SAID = {
     "Your input exceeds the context window of this model. Please adjust your input and try again.": (None, None),
     "Error code: 400 - {'error': {'code': 'context_length_exceeded'}}": (None, None),
     "input is too long for requested model": (None, None),
+    "This model's maximum prompt length is 131072 but the request contains 537812 tokens.": (537_812, 131_072),
+    "Your request exceeded model token limit: 262144 (requested: 291351)": (291_351, 262_144),
+    "Requested tokens (9437) exceed context window of 8192": (9_437, 8_192),
+    "The input (131500 tokens) is longer than the model's context length (131072 tokens).": (131_500, 131_072),
+    "Prompt contains 35000 tokens and 0 draft tokens, too large for model with 32768 maximum context length": (35_000, 32_768),
+    "The decoder prompt (length 5000) is longer than the maximum model length of 4096.": (None, None),
+    "invalid params, context window exceeds limit (2013)": (None, None),
+    "The number of tokens to keep from the initial prompt is greater than the context length": (None, None),
+    "Please reduce the length of the messages or completion.": (None, None),
+    "stopped: model_context_window_exceeded": (None, None),
 }  # fmt: skip
 
 
@@ -25,7 +35,17 @@ def test_a_refusal_is_recognised_with_its_sizes(said):
     assert (found.sent, found.most) == SAID[said]
 
 
-@pytest.mark.parametrize("said", ["rate limit exceeded", "invalid api key", "tool_use ids must be unique", ""])
+@pytest.mark.parametrize(
+    "said",
+    [
+        "rate limit exceeded",
+        "Rate limit reached: too many tokens per minute, reduce the length of the messages",
+        "max_tokens: 300000 > 8192, which is the maximum allowed number of output tokens",
+        "invalid api key",
+        "tool_use ids must be unique",
+        "",
+    ],
+)
 def test_other_errors_are_not(said):
     assert read_overflow(RuntimeError(said)) is None
     session = open_session()
@@ -42,8 +62,13 @@ def test_a_code_on_the_error_counts_as_what_it_says():
     assert read_overflow(error) is not None
 
 
-def test_every_refusal_makes_the_next_context_smaller_until_none_is_left():
-    session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
+@pytest.mark.parametrize(
+    "policy",
+    [pt.Paged(20_000, thrift=0), pt.Legacy(), pt.Reset(20_000), pt.Incremental(20_000)],
+    ids=lambda each: each.kind,
+)
+def test_every_refusal_makes_the_next_context_smaller_until_none_is_left(policy):
+    session = open_session(policy=policy)
     session.append(pt.system("You are careful."), pt.user("Fix it."))
     work(session, 20, lines=100)
     sizes = [session.derive().tokens]
@@ -53,9 +78,20 @@ def test_every_refusal_makes_the_next_context_smaller_until_none_is_left():
             sizes.append(session.derive().tokens)
         except pt.BudgetTooSmall:
             break
-    assert len(sizes) > 4
+    assert len(sizes) > 3
     assert all(after < before for before, after in pairwise(sizes))
     assert sizes[-1] < 1_000
+
+
+def test_a_prompt_that_is_too_long_by_its_tools_alone_ends_in_an_error_that_names_them():
+    session = open_session(policy=pt.Paged(budget_tokens=20_000))
+    session.append(pt.user("Fix it."))
+    tools = [{"name": f"tool{number}", "description": "words " * 400} for number in range(5)]
+    session.derive(tools)
+    assert session.overflow(RuntimeError("prompt is too long"))
+    with pytest.raises(pt.BudgetTooSmall, match="needed by the tools"):
+        session.derive(tools)
+    assert session.derive().tokens < 1_000  # with fewer tools it goes on
 
 
 def test_the_sizes_that_a_provider_tells_are_used():

@@ -53,6 +53,7 @@ class NoteBoard(msgspec.Struct):
     emitted: dict[str, EmittedNote] = {}  # by key
     spent: list[SpentNote] = []
     left_out: dict[str, str] = {}  # those that the last fold had no room for: digests by key
+    answered: int = 0  # contexts: the clock of cooldowns, which a reply in several pieces moves once
 
     @property
     def is_empty(self) -> bool:
@@ -78,20 +79,21 @@ class NoteBoard(msgspec.Struct):
         """Whether a text of this key stands in what was sent."""
         return any(each.note.key == key for each in self.standing)
 
-    def take_turn(self, shown: Shown | None, page: int, turn: int) -> bool:
+    def take_turn(self, shown: Shown | None, page: int) -> bool:
         """A context was answered: what it showed was emitted. Whether something of it has to leave what was sent."""
         found = [(each, self._found(each)) for each in shown.notes] if shown is not None else []
         if shown is not None and shown.fold is not None:
             self._fold(shown.fold)
         stood = []
         for each, note in found:
-            self.emitted[each.key] = EmittedNote(emission(note, turn), page)
+            self.emitted[each.key] = EmittedNote(emission(note, self.answered), page)
             if each.band is not ContextMessageTarget.SUFFIX_SYSTEM:
                 stood.append(StandingNote(note, each.digest, each.band, each.after))
         self.standing += stood
         retracted = {(each.note.key, each.note.digest) for each in self.lost if each.now}
         self.lost = []
         self._consume([each for each, _ in found], page)
+        self.answered += shown is not None
         return any((each.note.key, each.digest) in retracted for each in stood)
 
     def undo(self, first: int) -> None:

@@ -11,9 +11,16 @@ _TOO_LONG = (
     ("context_length_exceeded",),
     ("context length", "exceed"),
     ("context length", "resulted in"),
+    ("context length", "greater than"),
+    ("context length", "longer than"),
     ("maximum context",),
-    ("exceeds the context window",),
+    ("maximum prompt length",),
+    ("maximum model length",),
+    ("context_window_exceeded",),
+    ("context window", "exceed"),
     ("exceed context limit",),
+    ("exceeded model token limit",),
+    ("reduce the length of the messages",),
     ("available context size",),
     ("prompt token count", "exceeds"),
     ("input tokens exceed",),
@@ -27,10 +34,14 @@ _SIZES = (  # what was sent, and what may be
     re.compile(rf"{_NUMBER} tokens? > {_NUMBER}"),
     re.compile(rf"prompt token count of {_NUMBER} exceeds the limit of {_NUMBER}"),
     re.compile(rf"input token count \(?{_NUMBER}\)? exceeds the maximum number of tokens allowed \(?{_NUMBER}"),
+    re.compile(rf"requested tokens \({_NUMBER}\) exceed context window of {_NUMBER}"),
+    re.compile(rf"input \({_NUMBER} tokens\) is longer than the model's context length \({_NUMBER}"),
+    re.compile(rf"prompt contains {_NUMBER} tokens.*? too large for model with {_NUMBER}"),
 )
 _SIZES_TURNED = (  # what may be, and what was sent
     re.compile(rf"maximum (?:context length|prompt length) is {_NUMBER}.*?{_NUMBER}"),
     re.compile(rf"limit of {_NUMBER} tokens.*?{_NUMBER}"),
+    re.compile(rf"model token limit: {_NUMBER} \(requested: {_NUMBER}"),
 )
 _MARGIN = 0.95
 _BLIND = 0.75  # of what was refused, where nobody says by how much it was too long

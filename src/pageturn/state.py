@@ -213,7 +213,7 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     state.turns.append(entry.page)
     state.usage = entry.usage or state.usage
     state.is_cold = False
-    has_to_leave = state.noteboard.take_turn(entry.shown, entry.page, state.turn - 1)
+    has_to_leave = state.noteboard.take_turn(entry.shown, entry.page)
     if entry.shown is None:
         state.seen = entry.page if state.shown is None else state.seen
         return

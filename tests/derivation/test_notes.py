@@ -383,6 +383,17 @@ def test_a_retry_is_the_same_request_and_no_turn_of_a_cooldown():
     assert [said(answered(session))[-1] == "be brief" for _ in range(3)] == [False, False, True]
 
 
+def test_a_reply_that_comes_in_pieces_is_one_turn_of_a_cooldown():
+    session = begun()
+    session.inject(Note.suffix_system("end", "be brief", cooldown_turns=2))
+    seen = []
+    for _ in range(7):
+        seen.append("be brief" in said(session.derive()))
+        session.append(pt.assistant("The answer is too long for one"))  # cut off, and asked for again by the host
+        session.append(pt.user("Go on where you stopped.", synthetic=True), pt.assistant("call, and ends here."))
+    assert seen == [True, False, False, True, False, False, True]
+
+
 def test_the_prompt_before_the_suffix_is_a_prefix_of_the_next():
     session = begun()
     session.inject(Note.suffix_system("end", "be brief", cooldown_turns=1))
@@ -477,6 +488,34 @@ def test_a_text_that_was_replaced_while_the_model_thought_stands_where_it_was_se
 # -- undo, fork, restart
 
 
+def test_durable_notes_outlive_restart_fork_and_undo_wherever_they_were_injected():
+    session = begun()
+    session.inject(Note.system("os", "linux"))
+    answered(session)
+    session.append(pt.user("And the logout."))
+    session.inject(Note.session("git", "branch: main"))
+    session.inject(Note.suffix_system("end", "be brief", cooldown_turns=5))
+    answered(session)
+    session.undo()
+    session.append(pt.user("And the logout, please."))
+    standing = {("os", SYSTEM, "linux"), ("git", SESSION, "branch: main"), ("end", SUFFIX, "be brief")}
+    child = session.fork("child")
+    for each in (session, reopened(session), child, reopened(child), child.fork("grandchild")):
+        context = each.derive()
+        check_notes(each, context)
+        assert {(outcome.key, outcome.band) for outcome in context.notes} == {pair[:2] for pair in standing}
+        assert said(context) == [
+            "You are careful.",
+            "linux",
+            "branch: main",
+            "Fix the login.",
+            "done",
+            "And the logout, please.",
+            "be brief",
+        ]
+    assert {(note.key, note.target, note.content) for note in reopened(child).notes} == standing
+
+
 def test_undo_of_the_turn_that_consumed_a_note_releases_it():
     session = begun()
     answered(session)
@@ -498,6 +537,17 @@ def test_undo_does_not_bring_back_what_was_replaced_since():
     session.append(pt.user("Again."))
     texts = said(session.derive())
     assert (texts[-1], "old" in texts) == ("new", False)
+
+
+def test_undo_of_a_turn_that_nobody_asked_for_forgets_what_it_showed():
+    """In an agent's loop a turn begins with the model's own message."""
+    session = begun()
+    grow(session, 1)
+    session.inject(Note.suffix_system("end", "be brief", cooldown_turns=9))
+    session.inject(Note.suffix_system("once", "only once", consume_after_emit=True))
+    answered(session)
+    session.undo()
+    assert said(session.derive())[-2:] == ["be brief", "only once"]
 
 
 def test_undo_takes_back_the_turn_of_a_cooldown():

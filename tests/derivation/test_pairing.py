@@ -1,5 +1,8 @@
 """Calls and results in a request, whatever order they came in."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 import pageturn as pt
 from pageturn.derivation.pairing import PENDING
 from tests.derivation.checks import check_pairs
@@ -33,6 +36,67 @@ def test_an_open_call_is_pending_until_its_result_comes():
     assert shown(session) == ["go", "calling", "second", "pending", "?"]
     session.append(pt.tool_result("c1", "first"))
     assert shown(session) == ["go", "calling", "second", "first", "?"]
+
+
+def test_several_open_calls_are_pending_in_the_order_of_the_calls():
+    session = open_session()
+    session.append(
+        pt.user("go"), pt.assistant("all", call(3), call(1), call(2)), pt.tool_result("c1", "one"), pt.user("?")
+    )
+    messages = session.derive().messages
+    assert [result.tool_call_id for message in messages for result in message.tool_results] == ["c1", "c3", "c2"]
+
+
+def test_a_result_that_comes_before_its_call_is_a_note_and_the_call_is_pending():
+    session = open_session()
+    session.append(
+        pt.user("go"),
+        pt.tool_result("c1", "cut off", is_error=True),
+        pt.assistant("both", call(1), call(2)),
+        pt.tool_result("c2", "fine"),
+    )
+    assert shown(session) == ["go", "note", "both", "fine", "pending"]
+
+
+def test_of_results_in_one_message_each_that_is_waited_for_is_taken():
+    session = open_session()
+    results = [pt.ToolResult(tool_call_id=f"c{number}", content=f"result {number}") for number in (9, 1, 1, 2)]
+    session.append(pt.assistant("both", call(1), call(2)), pt.Message(role=pt.Role.TOOL, content=tuple(results)))
+    context = session.derive()
+    check_pairs(context.messages)
+    both, answers, left = context.messages
+    assert [result.content for result in answers.tool_results] == ["result 1", "result 2"]
+    assert left.text.splitlines()[2:-1] == ["result 9", "result 1"]
+    assert (both.text, str(left.role)) == ("both", "user")
+
+
+def spoken(messages):
+    return [(message.role, message.content) for message in messages]
+
+
+def said_as(kind, number):
+    """A message of a conversation in which anything may come in any order."""
+    match kind:
+        case "u":
+            return pt.user(f"words {number}")
+        case "a":
+            return pt.assistant(f"answer {number}", *(call(number + each) for each in range(number % 3)))
+        case "r":
+            return pt.tool_result(f"c{number}", f"result {number}")
+        case _:
+            results = tuple(pt.ToolResult(tool_call_id=f"c{number + each}", content=str(each)) for each in range(2))
+            return pt.Message(role=pt.Role.USER, content=(*results, pt.Text(text="and more")))
+
+
+@given(st.lists(st.tuples(st.sampled_from("uaaarrrm"), st.integers(0, 4)), min_size=1, max_size=12))
+def test_what_is_paired_stays_as_it_is(steps):
+    """A request that was made of anything is itself a conversation to which nothing has to be done."""
+    session, again = open_session(), open_session()
+    session.append(*(said_as(kind, number) for kind, number in steps))
+    made = session.derive().messages
+    check_pairs(made)
+    again.append(*made)
+    assert spoken(again.derive().messages) == spoken(made)
 
 
 def test_a_result_that_comes_after_the_next_turn_is_a_note_where_it_came_and_joins_its_call_at_the_next_fold():

@@ -103,6 +103,19 @@ def test_a_conflict_at_the_answer_consumes_nothing():
     assert session.derive().messages == reopened(session).derive().messages
 
 
+def test_an_answer_that_the_store_does_not_take_consumes_nothing(monkeypatch):
+    session = begun()
+    session.inject(Note.suffix_system("once", "once", consume_after_emit=True))
+    sent = session.derive()
+    with monkeypatch.context() as broken:
+        broken.setattr(session._journal.store, "append", lambda *_: (_ for _ in ()).throw(pt.StoreError("disk full")))
+        with pytest.raises(pt.StoreError):
+            session.append(pt.assistant("done"))
+    assert session.derive().messages == reopened(session).derive().messages == sent.messages
+    session.append(pt.assistant("done"))
+    assert (session.notes, said(session.derive())[-1]) == ((), "done")
+
+
 def test_two_writers_add_notes_and_both_stand():
     session = begun()
     other = reopened(session)

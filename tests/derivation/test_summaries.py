@@ -106,6 +106,43 @@ def test_a_summary_stands_in_the_same_words_for_another_process(policy):
     assert pt.to_json(list(ours.messages)) == pt.to_json(list(theirs.messages))
 
 
+def test_between_two_summaries_stands_a_line_for_what_neither_covers():
+    session = begin(POLICIES["reset"])
+    for number in range(7):
+        edit(session, number)
+    asked = [page.handle for page in session.pages() if page.calls]
+    results = [page.handle for page in session.pages() if page.results]
+    for first, last in ((0, 1), (4, 5)):
+        summary = pt.Proposal(field="summary", value=GOOD, evidence=(asked[first], results[last]))
+        assert isinstance(session.write_back(summary), pt.Committed)
+    context, _ = until_a_fold(session, 7)
+    runs = [context.explain(handle).line for handle in results[:7]]
+    assert (
+        runs[:6]
+        == [f"{asked[0]}..{results[1]}"] * 2 + [f"{asked[2]}..{results[3]}"] * 2 + [f"{asked[4]}..{results[5]}"] * 2
+    )
+    told = [next(message.text for message in context.messages if run in message.text) for run in runs[:6:2]]
+    assert [GOOD in text for text in told] == [True, False, True]
+    check_all(session, context, 4_000)
+
+
+def test_of_summaries_that_begin_together_the_longest_that_fits_is_told_and_of_the_same_run_the_newest():
+    session = begin(POLICIES["reset"])
+    for number in range(6):
+        edit(session, number)
+    asked = [page.handle for page in session.pages() if page.calls]
+    results = [page.handle for page in session.pages() if page.results]
+    for last, text in ((1, "the first"), (3, "the longest"), (1, "the newest")):
+        summary = pt.Proposal(field="summary", value=f"{text} of several. {GOOD}", evidence=(asked[0], results[last]))
+        assert isinstance(session.write_back(summary), pt.Committed)
+    context, _ = until_a_fold(session, 6)
+    assert [text for text in ("the first", "the longest", "the newest") if text in words(context)] == ["the longest"]
+    session.pin(results[2])  # which no summary may cover
+    context = session.derive(budget_tokens=4_000)
+    assert [text for text in ("the first", "the longest", "the newest") if text in words(context)] == ["the newest"]
+    check_all(session, context, 4_000)
+
+
 @pytest.mark.parametrize("policy", ALL)
 def test_summaries_of_everything_keep_the_laws_and_the_budget(policy):
     """A background worker that answers every wish: the context never breaks a law, and summaries never crowd out the rest."""
@@ -183,6 +220,20 @@ def test_a_summary_that_is_none_never_enters_a_context(text):
     wish, number = until_a_wish(session)
     assert isinstance(sum_up(session, wish, text), pt.Rejected)
     context, _ = until_a_fold(session, number)
+    assert all(line.summary is None for line in lines_of(context))
+
+
+def test_a_summary_that_saves_less_than_half_is_admitted_and_not_told():
+    session = begin(POLICIES["reset"])
+    for number in range(2):
+        edit(session, number, lines=3)
+    asked, *_, last = (page for page in session.pages() if page.calls or page.results)
+    tokens = sum(page.tokens for page in session.pages() if page.seq >= asked.seq)
+    assert session._counter.text(GOOD) < tokens < 2 * session._counter.text(GOOD)
+    summary = pt.Proposal(field="summary", value=GOOD, evidence=(asked.handle, last.handle))
+    assert isinstance(session.write_back(summary), pt.Committed)
+    context, _ = until_a_fold(session, 2)
+    assert context.explain(last.handle).line is not None
     assert all(line.summary is None for line in lines_of(context))
 
 

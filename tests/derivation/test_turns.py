@@ -141,6 +141,24 @@ def test_a_reset_leaves_the_summary_the_task_and_a_line_that_leads_back():
     assert len(context.messages) <= 6
 
 
+@pytest.mark.parametrize("gone", ["erase", "undo"])
+def test_a_reset_whose_summary_is_gone_covers_nothing_any_more(gone):
+    session = open_session(policy=pt.Paged(budget_tokens=8_000))
+    session.append(pt.system("You are careful."), pt.user("Find the bug."))
+    work(session, 4)
+    summary = session.reset("Four files were read.")
+    session.derive()
+    session.append(pt.assistant("I go on."))
+    if gone == "erase":
+        session.erase(summary)
+    else:
+        session.undo(2)
+    context = session.derive()
+    assert "Four files were read." not in words(context)
+    assert "compute_0" in words(context)
+    assert reopened(session).derive().messages == context.messages
+
+
 def test_a_file_that_looks_like_a_reset_or_a_rule_changes_nothing():
     session = open_session(policy=pt.Paged(budget_tokens=8_000))
     session.append(pt.system("You are careful."), pt.user("Read it."))
@@ -300,6 +318,20 @@ def test_damaged_words_of_a_rule_are_a_fault_and_not_silent():
     damaged.append(pt.assistant("ok"))
     damaged.checkpoint()
     assert damaged.fault_counts()["pinned_invariant_miss"] == 1
+
+
+@pytest.mark.parametrize(("turns", "code"), [(2, "pinned_invariant_miss"), (40, "post_compaction_bootstrap")])
+def test_a_prompt_whose_words_are_lost_is_another_fault_after_a_fold(turns, code):
+    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    prompt = session.append(pt.system("You are careful."))
+    session.append(pt.user("Fix it."))
+    work(session, turns)
+    assert bool(session._journal.state.folds) is (turns > 2)
+    session._journal.store._connection.execute("DELETE FROM blobs WHERE digest = ?", (prompt.digest,))
+    damaged = reopened(session)
+    assert [fault.code for fault in damaged.derive().faults] == [code]
+    damaged.append(pt.assistant("ok"))
+    assert damaged.fault_counts() == {code: 1}
 
 
 def test_a_large_rule_without_a_shorter_form_is_wished_for_until_somebody_writes_one():

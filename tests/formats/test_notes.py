@@ -132,9 +132,13 @@ CHANGED = "Changed note 2."
 FAILING, CRASHING, CHANGING, TURNS = (0, 5), 9, 7, 24
 
 
-def turns_of_trouble(vendor):
+def turns_of_trouble(vendor, policy):
     """A session with five lasting notes, three that come once, calls that fail, retries and a crash: every context that is answered."""
-    session = begun(policy=pt.Paged(budget_tokens=4_000))
+
+    def derive(session):
+        return session.derive(TOOLS[vendor], budget_tokens=4_000)
+
+    session = begun(policy=policy)
     for key, text in LASTING.items():
         session.inject(Note.system(key, text, cooldown_turns=2))
     for turn in range(TURNS):
@@ -142,23 +146,31 @@ def turns_of_trouble(vendor):
             session.inject(ONCE[turn])
         if turn == CHANGING:
             session.inject(Note.system("s2", CHANGED))
-        context = session.derive(TOOLS[vendor])
+        context = derive(session)
         if turn in FAILING:  # and is made again
-            assert session.derive(TOOLS[vendor]).messages == context.messages
+            assert derive(session).messages == context.messages
         if turn == CRASHING:  # before the answer comes
             session = reopened(session)
-            assert session.derive(TOOLS[vendor]).messages == context.messages
+            assert derive(session).messages == context.messages
         check_all(session, context, 4_000)
         check_notes(session, context)
-        assert vendor.dump(reopened(session).derive(TOOLS[vendor])) == vendor.dump(context)
+        assert vendor.dump(derive(reopened(session))) == vendor.dump(context)
         yield turn, context
         session.append(pt.assistant(f"Step {turn}.", read(turn)), pt.tool_result(f"c{turn}", lines(turn)))
 
 
-@by_name
-def test_a_session_with_failures_a_retry_and_a_crash_has_the_right_notes_in_every_turn(vendor, checks):
+troubled = pytest.mark.parametrize(
+    ("vendor", "policy"),
+    [(vendor, pt.Paged()) for vendor in MESSAGES]
+    + [(anthropic, policy) for policy in (pt.Legacy(), pt.Reset(0), pt.Incremental(0))],
+    ids=lambda each: each.kind if isinstance(each, pt.DerivePolicy) else each.__name__.rpartition(".")[2],
+)
+
+
+@troubled
+def test_a_session_with_failures_a_retry_and_a_crash_has_the_right_notes_in_every_turn(vendor, policy, checks):
     seen, folded = [], 0
-    for turn, context in turns_of_trouble(vendor):
+    for turn, context in turns_of_trouble(vendor, policy):
         request = vendor.dump(context)
         checks[vendor](request)
         texts = written(request)
@@ -174,10 +186,10 @@ def test_a_session_with_failures_a_retry_and_a_crash_has_the_right_notes_in_ever
     assert folded >= 2
 
 
-@by_name
-def test_in_such_a_session_the_prefix_holds_between_folds_and_the_cache_ends_four_times_at_most(vendor):
+@troubled
+def test_in_such_a_session_the_prefix_holds_between_folds_and_the_cache_ends_four_times_at_most(vendor, policy):
     before, compared = None, 0
-    for _, context in turns_of_trouble(vendor):
+    for _, context in turns_of_trouble(vendor, policy):
         if vendor is anthropic:
             assert len(marks_of(anthropic.dump(context))) <= 4
         if before is not None and context.fold is None:

@@ -6,8 +6,10 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.entries import PolicyChosen
+from pageturn.journal import Journal
 from pageturn.layout import Frame
-from pageturn.policies import STORED_DEFAULT
+from pageturn.policies import STORED_DEFAULT, AnyPolicy
+from pageturn.stores import MemoryStore, SessionRow
 from pageturn.windows import input_capacity
 from tests.sessions import open_session, reopened
 
@@ -23,7 +25,18 @@ def test_the_kind_is_the_tag_on_the_wire():
 
 
 def test_a_stored_session_that_names_no_policy_means_legacy():
-    assert STORED_DEFAULT.kind == "legacy"
+    store = MemoryStore()
+    row = SessionRow("old", b"k" * 16, 0)
+    store.create(row)
+    session = pt.Session(Journal(store, row))  # which, unlike `open`, writes no policy down
+    session.append(pt.user("Fix it."))
+    assert open_session(store, id="old").policy == STORED_DEFAULT == pt.Legacy()
+    assert open_session(store, id="new").policy == pt.Paged()
+
+
+def test_a_policy_that_was_stored_before_it_had_all_of_its_settings_is_read():
+    assert pt.from_json(AnyPolicy, b'{"policy":"paged"}') == pt.Paged()
+    assert pt.from_json(AnyPolicy, b'{"policy":"paged","budget_tokens":9000}') == pt.Paged(budget_tokens=9_000)
 
 
 @given(WINDOWS)

@@ -54,6 +54,28 @@ def test_below_its_limit_everything_stands_as_it_came(policy):
         assert [m.content for m in context.messages] == [m.content for m in session.messages()][: len(context.messages)]
 
 
+CHANGES = {
+    "undo": lambda session: session.undo(1),
+    "retract": lambda session: session.retract("os", now=True),
+    "choose": lambda session: session.choose(session.policy),
+    "erase": lambda session: session.erase(session.pages()[-1]),
+}
+
+
+@every
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_below_the_limit_moves_nothing_else(policy, change):
+    session = begin(policy, budget=100_000)
+    session.inject(pt.ContextMessage.system("os", "linux"))
+    before = work(session, 12)[-1]
+    CHANGES[change](session)
+    context = session.derive()
+    assert context.fold.reason is FoldReason.CHANGED
+    assert all(placement.level is pt.ResidencyLevel.FULL for placement in context.layout.placements)
+    kept = [message for message in before.messages if change != "retract" or message.text != "linux"]
+    assert list(context.messages[: len(kept)]) == kept
+
+
 @every
 def test_continue_five_times_after_a_fold_keeps_the_task_verbatim(policy):
     session = begin(policy)
@@ -98,8 +120,8 @@ def test_a_reset_by_the_agent_leaves_the_summary_the_task_and_a_line_that_leads_
     work(session, 10)
     early = next(page for page in session.pages() if page.results)
     summary = "Ten files were read; the bug is in part_7." + "".join(
-        f" Finding {n}: part_{n} is fine." for n in range(40)
-    )
+        f" Finding {n}: part_{n} is fine." for n in range(160)
+    )  # more than any tool result that a harness would let through
     session.reset(summary)
     session.append(pt.user("continue"))
     context = session.derive()
@@ -116,6 +138,42 @@ def test_a_reset_by_the_agent_leaves_the_summary_the_task_and_a_line_that_leads_
     check_all(session.inner, later, 8_000)
     assert later.fold is not None or len(session._journal.state.folds) >= 2
     assert any(message.text == summary for message in later.messages)
+
+
+@every
+@pytest.mark.parametrize("recall", [pt.RecallTool(), None], ids=["recall", "no recall"])
+def test_a_reset_in_the_middle_of_a_call_leaves_call_and_result_valid(policy, recall):
+    """The agent asks for it by a tool, whose call lies before the summary and whose result comes after it."""
+    session = begin(policy, budget=8_000, recall=recall)
+    work(session, 6)
+    session.derive()
+    afresh = pt.ToolCall(id="afresh", name="begin_afresh", arguments='{"summary": "..."}')
+    session.append(pt.assistant("I begin afresh.", afresh))
+    summary = session.reset("Six files were read. " * 40)
+    session.append(pt.tool_result(afresh, "done"))
+    for number in range(4):
+        for context in [session.derive(), *work(session, 5, start=100 + number * 5)]:
+            check_all(session.inner, context, 8_000)
+            texts = [message.text for message in context.messages]
+            assert (texts.count(TASK), texts.count("Six files were read. " * 40)) == (1, 1)
+            assert context.explain(summary.handle).level is pt.ResidencyLevel.FULL
+        assert "compute_3()" not in words(context)
+
+
+@every
+def test_a_pin_without_words_or_on_a_result_outlives_every_fold(policy):
+    session = begin(policy)
+    picture = session.append(pt.user(pt.Image(url="https://e.org/a.png", width=64, height=64)))
+    session.append(pt.user("Now the rest."), pt.assistant(call(1)))
+    result = session.append(pt.tool_result("c1", "the rules of the house\n" * 3))
+    session.pin(picture)
+    session.pin(result)
+    contexts = work(session, 40)
+    assert sum(context.fold is not None for context in contexts) >= 2
+    for context in contexts:
+        assert any(isinstance(part, pt.Image) for message in context.messages for part in message.content)
+        results = [each.content for message in context.messages for each in message.tool_results]
+        assert "the rules of the house\n" * 3 in results
 
 
 @every
@@ -140,7 +198,7 @@ def test_pins_outlive_every_fold_whole_and_all_of_them(policy):
 
 
 @every
-def test_one_huge_result_is_shortened_with_its_handle(policy):
+def test_one_huge_result_is_shortened_with_its_ends_and_its_handle(policy):
     session = begin(policy, budget=6_000)
     arguments = '{"query": "' + "x" * 300 + '"}'
     session.append(pt.assistant("look", pt.ToolCall(id="h", name="dump", arguments=arguments)))
@@ -148,10 +206,20 @@ def test_one_huge_result_is_shortened_with_its_handle(policy):
     page = session.append(pt.tool_result("h", text))
     context = session.derive()
     assert context.tokens <= 6_000
-    assert page.handle in words(context)
+    assert all(told in words(context) for told in (page.handle, "FIRST LINE", "LAST LINE"))
     assert session.resolve(page.handle).text == text
     for message in context.messages:
         assert all(each.arguments == arguments for each in message.tool_calls)  # never cut: they stay valid JSON
+
+
+@every
+def test_a_question_at_the_end_of_a_huge_paste_is_seen(policy):
+    session = begin(policy)
+    paste = "".join(f"job {number} took {number * 7919 % 997} ms\n" for number in range(8_000))
+    page = session.append(pt.user(f"{paste}\nWhich of these jobs is the slowest?"))
+    for context in [session.derive(), *work(session, 20)]:
+        assert "Which of these jobs is the slowest?" in words(context)
+        assert page.handle in words(context)
 
 
 @every
@@ -209,6 +277,18 @@ def test_a_session_that_goes_from_one_policy_to_the_next_keeps_the_laws():
             check_all(session.inner, context, BUDGET)
         theirs = reopened(session.inner).derive(budget_tokens=BUDGET)
         assert pt.to_json(list(theirs.messages)) == pt.to_json(list(session.derive().messages))
+
+
+def test_whoever_goes_over_to_paged_with_a_large_context_saves_at_once():
+    session = begin(pt.Legacy(), budget=30_000)
+    work(session, 25)
+    for number, is_large in ((25, False), (40, True)):
+        before = session.derive()
+        assert (before.tokens > 15_000) is is_large
+        session.choose(pt.Paged())
+        assert (session.derive().tokens < before.tokens) is is_large
+        session.choose(pt.Legacy())
+        work(session, 15, start=number)
 
 
 @every

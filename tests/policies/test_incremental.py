@@ -3,10 +3,12 @@
 from itertools import pairwise
 
 import pageturn as pt
+from pageturn.layout import Candidate, Why
 from pageturn.policies.incremental import score
 from pageturn.relevance import RelevanceMeta
 from tests.derivation.checks import check_all
 from tests.derivation.test_turns import work
+from tests.policies.test_contract import EMPTY
 from tests.sessions import open_session, reopened
 from tests.summaries.scripted import GOOD
 
@@ -138,6 +140,43 @@ def test_prepared_summaries_fill_the_gaps_where_they_were():
     assert order == sorted(order)
     check_all(session, context, 6_000)
     assert reopened(session).derive().messages == context.messages
+
+
+def test_what_a_task_is_about_is_what_stands_beside_it_but_not_the_rules():
+    files = {1: ("rules.md",), 2: ("login.py",), 4: ("rules.md",), 5: ("login.py",)}
+    rule, task = Candidate(1, 1, {FULL: 10}, FULL, why=Why.RULE), Candidate(2, 2, {FULL: 10}, FULL, why=Why.TASK)
+    units = [
+        rule,
+        task,
+        *(Candidate(at, at, {FULL: 10}, FULL) for at in (3, 4, 5, 6)),
+        Candidate(7, 7, {FULL: 99}, FULL),
+    ]
+    frame = EMPTY._replace(
+        items=units, budget_tokens=50, needed_tokens=20, relevance=lambda at: RelevanceMeta(files=files.get(at, ()))
+    )
+    assert pt.Incremental(50).plan(frame, {1: FULL, 2: FULL}, 20).keys() == {5}
+
+
+def test_the_newest_come_before_the_most_relevant_up_to_a_third_of_the_budget():
+    files = dict.fromkeys((3, 4, 5, 20), ("login.py",))
+    units = [Candidate(at, at, {FULL: 10}, FULL) for at in range(1, 21)]
+    frame = EMPTY._replace(items=units, budget_tokens=90, relevance=lambda at: RelevanceMeta(files=files.get(at, ())))
+    assert [*pt.Incremental(90).plan(frame, {}, 0)] == [
+        20,
+        19,
+        18,
+        5,
+        4,
+    ]  # 54 of 90 tokens, so that a fold frees the rest
+
+
+def test_of_units_that_score_the_same_the_older_is_kept():
+    """A file in common with the newest unit, which stands anyway, is worth as much as eighty units of age."""
+    files = {15: ("login.py",), 100: ("login.py",)}
+    sizes = {15: 10, 95: 10, 100: 5}  # there is room for one of two
+    units = [Candidate(at, at, {FULL: sizes.get(at, 1_000)}, FULL) for at in range(1, 101)]
+    frame = EMPTY._replace(items=units, budget_tokens=30, relevance=lambda at: RelevanceMeta(files=files.get(at, ())))
+    assert pt.Incremental(30).plan(frame, {}, 0).keys() == {100, 15}
 
 
 def test_scoring_is_the_same_in_every_process():

@@ -3,7 +3,9 @@
 from itertools import pairwise
 
 import pageturn as pt
+from pageturn.layout import Candidate
 from tests.derivation.test_turns import words, work
+from tests.policies.test_contract import EMPTY
 from tests.sessions import open_session
 from tests.summaries.scripted import GOOD
 
@@ -47,10 +49,45 @@ def test_a_fold_leaves_most_of_the_room_free_until_the_next_crossing():
     assert all(later - earlier >= 4 for earlier, later in pairwise(folds))
 
 
+def test_the_newest_units_take_a_third_of_the_room_above_the_floors():
+    units = [Candidate(at, at, {pt.ResidencyLevel.FULL: 10}, pt.ResidencyLevel.FULL) for at in range(1, 101)]
+    frame = EMPTY._replace(items=units, budget_tokens=700, needed_tokens=100)
+    assert [*pt.Reset(700).plan(frame, {}, 100)] == [*range(100, 80, -1)]
+
+
 def test_a_threshold_of_zero_is_half_of_the_window():
     session = begin(0, model="mistral-small")
     assert all(context.tokens <= 16_000 for context in work(session, 60, lines=100))
     assert session.derive().budget_tokens == 16_000
+
+
+def test_what_people_asked_in_a_run_that_was_put_away_is_listed_where_its_line_leads():
+    """The handles of the line are all that is needed; the list is short, and says how to go on."""
+    session = begin()
+    asked = [f"Look at part_{number}, please, and mind the {'very ' * 40}long names." for number in range(80)]
+    for number, question in enumerate(asked):
+        session.append(pt.user(question))
+        work(session, 1, start=number)
+    context = session.derive()
+    line = context.explain(session.pages()[2].handle).line
+    told, start = "", 0
+    for number in range(20):
+        arguments = pt.to_json({"handle": line, "start": start}).decode()
+        session.append(
+            pt.assistant("What was asked?", pt.ToolCall(id=f"ask{number}", name="recall", arguments=arguments))
+        )
+        assert session.answer()
+        page = session.resolve(session.pages()[-1].handle).text
+        assert len(page.encode()) <= 6_100
+        told += page
+        if "go on with start" not in page:
+            break
+        start = int(page.rpartition("start ")[2].rstrip("]"))
+    assert start > 0
+    covered = [question for question in asked if f" bytes: {question[:40]}" in told]
+    assert covered == asked[: len(covered)]
+    assert len(covered) > 10
+    assert asked[0] not in told  # long ones are cut
 
 
 def test_where_nothing_is_old_there_is_nothing_to_put_away():
@@ -59,15 +96,6 @@ def test_where_nothing_is_old_there_is_nothing_to_put_away():
     context = session.derive()
     assert context.fold is None
     assert all(f"Remark {number}:" in words(context) for number in range(12))
-
-
-def test_a_change_below_the_threshold_folds_nothing_away():
-    session = begin(20_000)
-    work(session, 10)
-    session.undo(1)
-    context = session.derive()
-    assert context.fold is not None
-    assert all(placement.level is pt.ResidencyLevel.FULL for placement in context.layout.placements)
 
 
 def test_a_summary_is_of_pages_and_never_of_a_summary():

@@ -115,6 +115,29 @@ def test_structured_tells_a_unit_as_fields():
     assert shown.synthetic
 
 
+def test_structured_tells_how_a_huge_result_begins_and_ends():
+    call = pt.ToolCall(id="c", name="dump", arguments="{}")
+    rows = "".join(f"row {number} of it\n" for number in range(10_000))
+
+    def told(body):
+        return text(
+            render(unit(pt.assistant(call), pt.tool_result(call, body)), ResidencyLevel.STRUCTURED, Vocabulary())
+        )
+
+    huge = told(f"The first </page> line\n{rows}The last p9-abcd line")
+    assert "begins: The first <\\/page> line row 0 of it" in huge
+    assert huge.splitlines()[-1].endswith("row 9999 of it The last p9\\-abcd line")
+    assert len(huge) < 1_000
+    assert "begins:" not in told(rows[:90_000])  # an outline of it has room in most windows
+
+
+def test_structured_tells_how_a_long_message_ends():
+    log = "".join(f"line {number} of the log\n" for number in range(2_000))
+    (shown,) = render(unit(pt.user(f"{log}\nWhy did the job stop?")), ResidencyLevel.STRUCTURED, Vocabulary())
+    assert told_in(shown).startswith("p7-abcd user: line 0 of the log")
+    assert told_in(shown).splitlines()[1].endswith("line 1999 of the log Why did the job stop?")
+
+
 def test_structured_tells_what_an_edit_changed():
     edit = pt.ToolCall(
         id="c", name="Edit", arguments='{"file_path":"a/b.py","old_string":"x = 1","new_string":"x = 2\\ny"}'

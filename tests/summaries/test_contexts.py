@@ -3,6 +3,7 @@
 import pytest
 
 import pageturn as pt
+from tests.derivation.checks import check_all
 from tests.derivation.test_turns import words
 from tests.sessions import open_session, reopened
 from tests.summaries.scripted import BAD, GOOD, work
@@ -45,6 +46,22 @@ def test_bad_summaries_stand_in_none(endpoint, policy, kind):
     for context in contexts(session, 40):
         assert BAD[kind].strip()[:60] not in words(context)
     assert endpoint.requests
+
+
+FAILURES = {"empty": "", "blank": " \n\t ", "refused": 500, "no answer": None, "no JSON": b"<html>"}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_summarizer_that_fails_is_in_no_context_and_is_a_fault(endpoint, policy, kind):
+    endpoint.answer = lambda _: FAILURES[kind]
+    session = opened(endpoint, policy)
+    for context in contexts(session, 30):
+        check_all(session, context, BUDGET)
+        assert not any(each.line and each.line.summary for each in context.layout.placements)
+        assert "summed up" not in words(context)
+    assert endpoint.requests
+    assert session.fault_counts().keys() == {"backend_error"}
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -163,7 +163,7 @@ class Weaver:
         wanted = [_compared(each, sent, board) for each in self._made.values() if each.note.content.strip()]
         passing = [each for each in wanted if not each.note.is_lasting]
         # A text that was sent as a lasting one is not said again behind it: only the fold that takes it away brings it there.
-        coming, held = _throttled([each for each in passing if not each.stands], board, state.turn)
+        coming, held = _throttled([each for each in passing if not each.stands], board)
         silent = [each for each in self._made.values() if not each.note.content.strip()]
         retracted = (key for key in sent if key not in board.notes)
         return Weave(
@@ -208,11 +208,11 @@ def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], board: NoteBoard
     return wanted._replace(decision=decision, is_humble=key in board.left_out)
 
 
-def _throttled(passing: Sequence[Wanted], board: NoteBoard, turn: int) -> tuple[list[Wanted], list[Wanted]]:
+def _throttled(passing: Sequence[Wanted], board: NoteBoard) -> tuple[list[Wanted], list[Wanted]]:
     """The notes that come in this turn, and those that have turns to skip."""
     keys = (wanted.note.key for wanted in passing)  # not of all that ever came
     emissions = {key: board.emitted[key].emission for key in keys if key in board.emitted}
-    throttled = throttle([wanted.note for wanted in passing], emissions, turn)
+    throttled = throttle([wanted.note for wanted in passing], emissions, board.answered)
     held = {note.key for note in throttled.suppressed}
     coming = [
         wanted._replace(decision=_why(wanted.note, emissions.get(wanted.note.key), throttled.ledger[wanted.note.key]))

@@ -1,6 +1,6 @@
 """Paged: floors first, then the budget where it matters, and rarely move anything."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated
 
 import msgspec
@@ -78,10 +78,15 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
         room = max(0, frame.needed_tokens + int(share * (frame.budget_tokens - frame.needed_tokens)) - tokens)
         near = [unit for unit in frame.candidates if unit.sizes]
         least_rate = self.thrift if frame.is_running else 0
-        wanted = _spent(near, least, room, least_rate)
-        still = held(near, {**least, **wanted}, least, room) if frame.is_warm else {}
-        if not still:
-            return wanted
+        still: Mapping[int, ResidencyLevel | None]
+        # A mere change in a small context moves nothing else: the provider has it in its cache.
+        if not frame.is_pressed and (standing := _standing(near, _FIRST * frame.budget_tokens)):
+            still = standing
+        else:
+            wanted = _spent(near, least, room, least_rate)
+            still = held(near, {**least, **wanted}, least, room) if frame.is_warm else {}
+            if not still:
+                return wanted
         kept = {first: level for first, level in still.items() if level is not None}
         taken = sum(_beyond(unit, kept[unit.first], least) for unit in near if unit.first in kept)
         rest = [unit for unit in near if unit.first not in still]
@@ -97,6 +102,13 @@ def _pays(growth: Growth, budget_tokens: int) -> bool:
         return growth.tokens > _FIRST * budget_tokens
     rebuild = (_WRITE - _READ) * growth.standing_tokens
     return growth.grown_tokens * growth.turns > 2 * rebuild / _READ
+
+
+def _standing(units: Sequence[Candidate], most: float) -> dict[int, ResidencyLevel]:
+    """The units as they stand, where that is not in an index line; none if they take more tokens than that."""
+    levels = {unit.first: unit.at_least(unit.stands) for unit in units if unit.stands is not None}
+    tokens = sum(unit.sizes[levels[unit.first]] for unit in units if unit.first in levels)
+    return levels if tokens <= most else {}
 
 
 def _spent(units: Sequence[Candidate], least: Levels, room: int, least_rate: float) -> dict[int, ResidencyLevel]:

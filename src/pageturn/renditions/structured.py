@@ -24,6 +24,9 @@ _LEAST = 60
 _MOST = 4_000
 _ASKED = 120
 _LONG = 400  # characters of arguments that are more than what was asked
+_LONG_TALK = 16_000  # characters of a message that may well say at its end what it wants
+_HUGE = 100_000  # characters of a result whose outline has no room in a small window
+_END = 400
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
 _ERROR_LINES, _ERROR_CHARS = 4, 160
 _RULE = "=_"  # around headings
@@ -91,6 +94,9 @@ def _result(
     yield f"{handle} {told}: {_outcome(result, text)}"
     if result.is_error or material_of(text, call).type is ContentType.LOG:
         yield from _errors(without_middle(text))
+    if len(text) > _HUGE:
+        yield f"begins: {_words(text[:_END])}"
+        yield f"ends: {_words(text[-_END:])}"
     yield from _names(text, vocabulary, told=told)
 
 
@@ -100,7 +106,13 @@ def _said(voiced: Voiced, vocabulary: Vocabulary) -> Iterator[str | tuple[str, .
     others = [f"[{type(part).__name__.lower()}]" for part in message.content if not isinstance(part, Text)]
     words = escaped(" ".join(message.text[:400].split())[:_ASKED])
     yield f"{voiced.handle} {message.role}: {words or ' '.join(dict.fromkeys(others)) or 'nothing'}"
+    if len(message.text) > _LONG_TALK:
+        yield f"ends: {_words(message.text[-_END:])}"
     yield from _names(message.text, vocabulary, told=words)
+
+
+def _words(text: str) -> str:
+    return escaped(" ".join(text.split()))
 
 
 def asked(call: ToolCall) -> str:
