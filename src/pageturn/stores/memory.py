@@ -54,7 +54,7 @@ class MemorySidecars:
 
     def sidecars(self) -> list[str]:
         with self._lock:
-            return sorted(self._sidecars)
+            return sorted(name for name, documents in self._sidecars.items() if documents)
 
     def document(self, slot: Slot) -> bytes | None:
         found = self._sidecars.get(slot.sidecar, {}).get(slot.key)
@@ -71,5 +71,6 @@ class MemorySidecars:
             for slot, body in kept.items():
                 documents = self._sidecars.setdefault(slot.sidecar, {})
                 documents.pop(slot.key, None)
-                documents[slot.key] = SidecarDocument(self._version, body)
+                if body is not None:
+                    documents[slot.key] = SidecarDocument(self._version, body)
             return self._version
