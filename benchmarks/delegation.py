@@ -24,7 +24,6 @@ from rich.table import Table as Shown
 from benchmarks import cadmas
 from pageturn.delegation.modes import Thompson
 from pageturn.lab.routing import (
-    AXES,
     BASELINES,
     LEAST_SHARED,
     OURS,
@@ -39,7 +38,7 @@ from pageturn.lab.routing import (
     mixed_pool,
     ours,
     problem,
-    read_table,
+    read_tables,
 )
 
 POOLS = 20
@@ -79,11 +78,7 @@ class Order(NamedTuple):
 def main(folder: Path, pools: int = POOLS) -> None:
     console = Console(width=150)
     cadmas.show(console)
-    tables = {
-        name: read_table(path, axes)
-        for name, axes in AXES.items()
-        if (path := folder / "outcomes" / f"{name}.csv.gz").is_file()
-    }
+    tables = read_tables(folder / "outcomes")
     if not tables:
         print(
             f"skipped: there are no tables in {folder / 'outcomes'}; give the data folder: make bench-delegation DATA=..."
