@@ -164,7 +164,7 @@ MODES: Mapping[str, Mode] = {
 def mode_of(mode: str | Mode) -> Mode:
     """The mode of a name, or the mode itself."""
     found = MODES.get(mode) if isinstance(mode, str) else mode
-    if not callable(getattr(found, "aim", None)):
+    if not callable(getattr(found, "aim", None)) or not isinstance(getattr(found, "name", None), str):
         raise InvalidInput("mode", expected=f"one of {', '.join(MODES)}, or a mode", got=repr(mode))
     return found  # type: ignore[return-value]
 
