@@ -89,6 +89,7 @@ def main(folder: Path, pools: int = POOLS) -> None:
         results = run_all(orders)
         show_regret(console, title, orders, results)
     show_again(console, tables, pools)
+    show_luck(console, tables, pools)
     show_drift(console, tables, pools)
     show_tags(console, tables, pools)
 
@@ -207,6 +208,39 @@ def rate_lost(way: str, order: Order) -> float:
     drawn = random.Random(order.seed).choices(range(len(given.buckets)), k=len(given.buckets))
     again = given._replace(buckets=[given.buckets[at] for at in drawn], outcomes=[given.outcomes[at] for at in drawn])
     return max(rates) - fmean(rates[at] for at in choices(made(way, order), again))
+
+
+def show_luck(console: Console, tables: Mapping[str, Table], pools: int) -> None:
+    """Tables in which nobody is better, since who of a pool did what is drawn anew for each task: all that is lost is luck."""
+    if "tau_bench" not in tables:
+        return
+    orders = [each._replace(given=redrawn(each)) for each in orders_of(tables["tau_bench"], comparable_pool, 4 * pools)]
+    leads = [lead(each.given) for each in orders]
+    middle = sorted(leads)[len(leads) // 2]
+    table = sheet(
+        f"tau_bench where nobody is better, {len(orders)} orders: regret a task",
+        "",
+        "all",
+        "close by luck",
+        "apart by luck",
+    )
+    for way in ("random", "plain Thompson", "ours: thompson"):
+        lost = [result.regret for result in run_way((way, orders))]
+        close = [each for each, ahead in zip(lost, leads, strict=True) if ahead < middle]
+        apart = [each for each, ahead in zip(lost, leads, strict=True) if ahead >= middle]
+        table.add_row(way, interval(lost, orders), f"{fmean(close):.4f}", f"{fmean(apart):.4f}")
+    console.print(table)
+
+
+def redrawn(order: Order) -> Problem:
+    chance = random.Random(order.seed)
+    return order.given._replace(outcomes=[tuple(chance.sample(row, len(row))) for row in order.given.outcomes])
+
+
+def lead(given: Problem) -> float:
+    """How far the best of a pool is ahead of the others, on average."""
+    rates = [fmean(column) for column in zip(*given.outcomes, strict=True)]
+    return max(rates) - fmean(rates)
 
 
 def show_drift(console: Console, tables: Mapping[str, Table], pools: int) -> None:

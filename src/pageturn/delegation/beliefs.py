@@ -6,6 +6,7 @@ outcome is lost and none counts twice. Somebody else's changes are seen at the n
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import TypeVar
 
 from pageturn.checks import require_bool, require_finite, require_instance, require_whole
@@ -25,6 +26,7 @@ T = TypeVar("T")
 
 DEFAULT_SCOPE = "default"
 _MOST_RETRIES = 1_000  # each is counted by itself, while others wait
+_BATCH = 500  # decisions that are dropped at once, while others wait
 _CONFIG = "config"  # keys of posteriors have bars, so this is none of them
 
 
@@ -218,11 +220,15 @@ class Beliefs:
         if keep is not None:
             require_whole("keep", keep)
         moment = None if before is None else Instant.of(before)
-        while True:  # until nobody else came between
-            body, log = self._store.document(self._pruned), list(self.log())
+        gone = 0
+        while True:
+            log = list(self.log())
             going = beyond(log, keep or 0) if moment is None else older(log, moment, abandoned=abandoned)
-            if not going or self._drop(going, body):
-                return len(going)
+            batches = [going[at : at + _BATCH] for at in range(0, len(going), _BATCH)]
+            dropped = list(takewhile(self._drop, batches))
+            gone += sum(map(len, dropped))
+            if len(dropped) == len(batches):  # or else somebody else came between
+                return gone
 
     # -- inside
 
@@ -243,18 +249,17 @@ class Beliefs:
             self.refresh()
         return bool(kept)
 
-    def _drop(self, going: Sequence[Entry], body: bytes | None) -> bool:
+    def _drop(self, going: Sequence[Entry]) -> bool:
+        """Drop entries, unless one of them was dropped or settled meanwhile."""
         slots = {Slot(self._log, entry.decision.id): entry for _, entry in going}
-        left = to_json(remains(going, self._read_pruned(body), self._config))
 
         def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
-            if found[self._pruned] != body:
-                return {}
             for slot, entry in slots.items():
-                now = found[slot]
-                if not entry.is_settled and (now is None or self._decoded(Logged, slot.key, now).is_settled):
+                body = found[slot]
+                if body is None or (not entry.is_settled and self._decoded(Logged, slot.key, body).is_settled):
                     return {}
-            return {**dict.fromkeys(slots), self._pruned: left}
+            left = remains(going, self._read_pruned(found[self._pruned]), self._config)
+            return {**dict.fromkeys(slots), self._pruned: to_json(left)}
 
         return self._amend([*slots, self._pruned], change)
 
