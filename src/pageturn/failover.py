@@ -133,4 +133,4 @@ def _seconds_until(date: str, now: datetime) -> float:
         until = parsedate_to_datetime(date)
     except (TypeError, ValueError, OverflowError):
         return 0.0
-    return (until if until.tzinfo else until.replace(tzinfo=UTC)).timestamp() - now.timestamp()
+    return ((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds()

@@ -174,7 +174,7 @@ def test_what_is_no_knob_no_state_and_no_setting_changes_nothing(store):
 @pytest.mark.parametrize("c_self", [0.5, 0.9])
 @pytest.mark.parametrize(("alpha", "beta", "n"), [(1e308, 1e308, 5), (1e308, 0.0, 2**60), (5e-324, 0.0, 5), (0.0, 0.0, 9), (1e-200, 1e200, 1)])  # fmt: skip
 def test_numbers_that_somebody_made_up_do_no_harm_to_others(store, alpha, beta, n, c_self):
-    made = pt.BetaPosterior(alpha, beta, n, c_self, 2.0, NOW)
+    made = pt.BetaPosterior(alpha, beta, n, c_self, 0.0, NOW)
     beliefs = beliefs_in(store)
     beliefs.update("b", "model_call", EASY, True)
     state = pt.DelegationState({pt.DelegationState.key("a", "model_call", EASY): made})

@@ -150,6 +150,49 @@ def test_who_prunes_and_who_observes_do_not_harm_each_other(tmp_path):
     store.close()
 
 
+class Interrupted(MemorySidecars):
+    """Where something happens right before the next change."""
+
+    def __init__(self):
+        super().__init__()
+        self.meanwhile = None
+
+    def amend(self, slots, change):
+        act, self.meanwhile = self.meanwhile, None
+        if act is not None:
+            act()
+        return super().amend(slots, change)
+
+
+def interrupted():
+    store, clock = Interrupted(), Clock()
+    one, two = (pt.Router(pt.delegation.Beliefs(store, clock=clock), chance=at, clock=clock) for at in (1, 2))
+    return store, clock, one, two
+
+
+def test_two_that_prune_at_once_count_what_they_drop_once():
+    store, _, one, two = interrupted()
+    for at in range(6):
+        one.observe(one.choose(["a"]), at % 2 == 0)
+    gone = []
+    store.meanwhile = lambda: gone.append(two.beliefs.prune(keep=4))
+    assert one.beliefs.prune(keep=1) == 3
+    assert gone == [2]
+    (taught,) = one.beliefs.pruned.taught.values()
+    assert (one.beliefs.pruned.decisions, taught.n, len(ids(one))) == (5, 5, 1)
+
+
+def test_what_was_to_be_abandoned_stays_where_its_outcome_comes_just_then():
+    store, clock, one, two = interrupted()
+    decision = one.choose(["a"])
+    one.flush()
+    moment = clock.now + timedelta(seconds=1)
+    store.meanwhile = lambda: two.observe(decision.id, True)
+    assert one.beliefs.prune(before=moment, abandoned=True) == 1
+    (taught,) = one.beliefs.pruned.taught.values()
+    assert (taught.n, taught.alpha) == (1, 2.0)
+
+
 steps = st.lists(
     st.one_of(
         st.tuples(st.just("choose"), st.integers(0, 1)),

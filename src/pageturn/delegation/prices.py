@@ -35,9 +35,9 @@ class Costs(NamedTuple):
         cls, prices: Mapping[str, Price] | None, running: str | None = None, money_a_second: float = MONEY_A_SECOND
     ) -> Self:
         """What somebody gave, if it is what it should be."""
-        if not isinstance(prices, Mapping | None):
+        if prices is not None and not isinstance(prices, Mapping):
             raise InvalidInput("prices", expected="a price for each candidate", got=f"{prices!r:.60}")
-        if not isinstance(running, str | None):
+        if running is not None and not isinstance(running, str):
             raise InvalidInput("running", expected="a candidate", got=f"{running!r:.60}")
         require_finite("money_a_second", money_a_second, at_least=0.0)
         return cls({} if prices is None else prices, running, money_a_second)

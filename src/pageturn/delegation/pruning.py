@@ -7,6 +7,7 @@ goes on from, and a replay of the rest finds every decision as it was.
 from collections.abc import Sequence
 from itertools import takewhile
 
+from pageturn.checks import require_whole
 from pageturn.delegation.decisions import Logged
 from pageturn.delegation.posteriors import BetaPosterior
 from pageturn.delegation.state import DelegationConfig, DelegationState, graded
@@ -22,6 +23,10 @@ class Pruned(Closed):
     version: int  # the change that settled the last of them; a decision that had not seen it cannot be made again
     until: Instant  # when the newest of them was made
     taught: dict[str, BetaPosterior]  # what a state that knows nothing else learns from them
+
+    def __post_init__(self) -> None:
+        require_whole("$.decisions", self.decisions)
+        require_whole("$.version", self.version)
 
 
 def beyond(log: Sequence[Entry], keep: int) -> list[Entry]:
