@@ -217,18 +217,16 @@ def show_luck(console: Console, tables: Mapping[str, Table], pools: int) -> None
     orders = [each._replace(given=redrawn(each)) for each in orders_of(tables["tau_bench"], comparable_pool, 4 * pools)]
     leads = [lead(each.given) for each in orders]
     middle = sorted(leads)[len(leads) // 2]
+    is_close = [each <= middle for each in leads]
+    close_head, apart_head = f"{sum(is_close)} close by luck", f"{len(orders) - sum(is_close)} apart by luck"
     table = sheet(
-        f"tau_bench where nobody is better, {len(orders)} orders: regret a task",
-        "",
-        "all",
-        "close by luck",
-        "apart by luck",
+        "tau_bench where nobody is better: regret a task", "", f"{len(orders)} orders", close_head, apart_head
     )
     for way in ("random", "plain Thompson", "ours: thompson"):
         lost = [result.regret for result in run_way((way, orders))]
-        close = [each for each, ahead in zip(lost, leads, strict=True) if ahead < middle]
-        apart = [each for each, ahead in zip(lost, leads, strict=True) if ahead >= middle]
-        table.add_row(way, interval(lost, orders), f"{fmean(close):.4f}", f"{fmean(apart):.4f}")
+        close = fmean(each for each, here in zip(lost, is_close, strict=True) if here)
+        apart = fmean(each for each, here in zip(lost, is_close, strict=True) if not here)
+        table.add_row(way, interval(lost, orders), f"{close:.4f}", f"{apart:.4f}")
     console.print(table)
 
 
