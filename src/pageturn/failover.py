@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple, SupportsFloat
 
 from pageturn.checks import require_finite
@@ -129,6 +128,8 @@ def _rest_seconds(error: object, now: datetime) -> float:
 
 
 def _seconds_until(date: str, now: datetime) -> float:
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  it loads sockets, which most users never need
+
     try:
         until = parsedate_to_datetime(date)
     except (TypeError, ValueError, OverflowError):
