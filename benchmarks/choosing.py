@@ -5,6 +5,8 @@ Time is that of the processor, so that other work on the machine does not count.
 
 import random
 from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import process_time
 
 from rich.console import Console
@@ -42,11 +44,19 @@ def show(console: Console) -> None:
     draws = microseconds(lambda: [chance.betavariate(3.0, 2.0) for _ in AGENTS])
     warm = microseconds(choose, before=router.flush)  # what a choice leaves to be written is written with its outcome
     learned = microseconds(lambda: router.observe(choose(), True))
+    with TemporaryDirectory() as folder, pt.Router.open(Path(folder) / "agent.db", chance=chance) as filed:
+        filed.beliefs.take(router.beliefs.state)
+        in_a_file = microseconds(lambda: filed.observe(filed.choose(AGENTS, "model_call", {"domain": "sql"}), True))
     table = Table(
         title=f"Choosing among 20 candidates, {len(router.beliefs.state.beliefs)} cells", title_justify="left"
     )
     for at, column in enumerate(("", "microseconds", "to 20 Beta draws")):
         table.add_column(column, justify="right" if at else "left")
-    for name, took in (("20 Beta draws", draws), ("choose, warm", warm), ("choose and observe", learned)):
+    for name, took in (
+        ("20 Beta draws", draws),
+        ("choose, warm", warm),
+        ("choose and observe", learned),
+        ("the same in a file, without the wait for the disk", in_a_file),
+    ):
         table.add_row(name, f"{took:.0f}", f"{took / draws:.1f}")
     console.print(table)

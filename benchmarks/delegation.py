@@ -24,7 +24,6 @@ from rich.table import Table as Shown
 from benchmarks import cadmas
 from pageturn.delegation.modes import Thompson
 from pageturn.lab.routing import (
-    AXES,
     BASELINES,
     LEAST_SHARED,
     OURS,
@@ -39,7 +38,7 @@ from pageturn.lab.routing import (
     mixed_pool,
     ours,
     problem,
-    read_table,
+    read_tables,
 )
 
 POOLS = 20
@@ -79,11 +78,7 @@ class Order(NamedTuple):
 def main(folder: Path, pools: int = POOLS) -> None:
     console = Console(width=150)
     cadmas.show(console)
-    tables = {
-        name: read_table(path, axes)
-        for name, axes in AXES.items()
-        if (path := folder / "outcomes" / f"{name}.csv.gz").is_file()
-    }
+    tables = read_tables(folder / "outcomes")
     if not tables:
         print(
             f"skipped: there are no tables in {folder / 'outcomes'}; give the data folder: make bench-delegation DATA=..."
@@ -94,6 +89,7 @@ def main(folder: Path, pools: int = POOLS) -> None:
         results = run_all(orders)
         show_regret(console, title, orders, results)
     show_again(console, tables, pools)
+    show_luck(console, tables, pools)
     show_drift(console, tables, pools)
     show_tags(console, tables, pools)
 
@@ -212,6 +208,37 @@ def rate_lost(way: str, order: Order) -> float:
     drawn = random.Random(order.seed).choices(range(len(given.buckets)), k=len(given.buckets))
     again = given._replace(buckets=[given.buckets[at] for at in drawn], outcomes=[given.outcomes[at] for at in drawn])
     return max(rates) - fmean(rates[at] for at in choices(made(way, order), again))
+
+
+def show_luck(console: Console, tables: Mapping[str, Table], pools: int) -> None:
+    """Tables in which nobody is better, since who of a pool did what is drawn anew for each task: all that is lost is luck."""
+    if "tau_bench" not in tables:
+        return
+    orders = [each._replace(given=redrawn(each)) for each in orders_of(tables["tau_bench"], comparable_pool, 4 * pools)]
+    leads = [lead(each.given) for each in orders]
+    middle = sorted(leads)[len(leads) // 2]
+    is_close = [each <= middle for each in leads]
+    close_head, apart_head = f"{sum(is_close)} close by luck", f"{len(orders) - sum(is_close)} apart by luck"
+    table = sheet(
+        "tau_bench where nobody is better: regret a task", "", f"{len(orders)} orders", close_head, apart_head
+    )
+    for way in ("random", "plain Thompson", "ours: thompson"):
+        lost = [result.regret for result in run_way((way, orders))]
+        close = fmean(each for each, here in zip(lost, is_close, strict=True) if here)
+        apart = fmean(each for each, here in zip(lost, is_close, strict=True) if not here)
+        table.add_row(way, interval(lost, orders), f"{close:.4f}", f"{apart:.4f}")
+    console.print(table)
+
+
+def redrawn(order: Order) -> Problem:
+    chance = random.Random(order.seed)
+    return order.given._replace(outcomes=[tuple(chance.sample(row, len(row))) for row in order.given.outcomes])
+
+
+def lead(given: Problem) -> float:
+    """How far the best of a pool is ahead of the others, on average."""
+    rates = [fmean(column) for column in zip(*given.outcomes, strict=True)]
+    return max(rates) - fmean(rates)
 
 
 def show_drift(console: Console, tables: Mapping[str, Table], pools: int) -> None:

@@ -57,10 +57,12 @@ def test_damage_is_found(store, damage, what):
     assert any(what in finding for finding in findings(store)), findings(store)
 
 
-@pytest.mark.parametrize("sidecar", ["delegation/team", "decisions/team"])
+@pytest.mark.parametrize("sidecar", ["delegation/team", "decisions/team", "pruned/team"])
 def test_beliefs_and_decisions_that_cannot_be_read_are_found(store, sidecar):
     router = pt.Router.open(store, "team")
-    router.observe(router.choose(["a", "b"]), True)
+    for _ in range(2):
+        router.observe(router.choose(["a", "b"]), True)
+    router.beliefs.prune(keep=1)
     assert findings(store) == []
     slot = Slot(sidecar, next(iter(store.sidecar(sidecar).documents)))
     store.amend([slot], lambda _: {slot: b"{}"})

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import pageturn as pt
-from pageturn.delegation import Logged
+from pageturn.delegation import Logged, Pruned
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -21,6 +21,7 @@ TYPES: dict[str, Any] = {
     "message": pt.Message,
     "page_kinds": list[pt.PageKind],
     "policy": pt.DerivePolicy,
+    "pruned": Pruned,
     "relevance_meta": pt.RelevanceMeta,
     "residency_levels": list[pt.ResidencyLevel],
 }

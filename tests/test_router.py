@@ -57,6 +57,13 @@ def test_a_decision_says_what_it_rests_on():
     assert "by thompson, bad 0." in decision.why
 
 
+def test_an_agent_of_whom_little_is_known_may_be_anywhere():
+    made = taught({"perfect": (200, 0)})
+    intervals = made.choose(["perfect", "new"], "model_call", EASY).intervals
+    assert 0.9 < intervals["perfect"].low < intervals["perfect"].high < 1.0
+    assert intervals["new"].low < 0.5 < 0.95 < intervals["new"].high < 1.0
+
+
 def test_the_same_chance_gives_the_same_choices():
     def chosen():
         made = router(seed=5)
@@ -69,8 +76,9 @@ def test_the_same_chance_gives_the_same_choices():
 def test_a_seed_is_chance_enough():
     first, second, other = ([pt.Router(chance=seed).choose(AGENTS).scores] for seed in (5, 5, 6))
     assert first == second != other
-    with pytest.raises(pt.InvalidInput, match="chance: expected a seed"):
-        pt.Router(chance="5")
+    for wrong in ("5", type("Half", (), {"gauss": random.gauss})()):
+        with pytest.raises(pt.InvalidInput, match="chance: expected a seed"):
+            pt.Router(chance=wrong)
 
 
 def test_candidates_come_from_anything_that_has_an_order():
@@ -141,6 +149,21 @@ def test_a_mode_of_ones_own_is_asked_even_if_it_lives_for_one_choice():
     assert len({made.choose(AGENTS, mode=UpperBound(float(more))).scores["b/one"] for more in range(5)}) == 5
 
 
+@pytest.mark.parametrize("aim", [(math.nan, 0.0), (0.5, -0.1), (math.inf, 0.0), (0.5, math.nan), 0.5, None, ("a", "b"), (1,)])  # fmt: skip
+def test_a_mode_that_aims_at_nothing_is_refused(aim):
+    class Mine:
+        name = "mine"
+
+        def aim(self, _agent, _view):
+            return aim
+
+    made = router()
+    with pytest.raises(pt.InvalidInput, match="mode: expected a centre and a spread of 0 or more for 'a/one'"):
+        made.choose(AGENTS, mode=Mine())
+    made.flush()
+    assert list(made.beliefs.log()) == []
+
+
 def test_the_seed_starves_what_it_has_not_seen_and_ours_try_it():
     hopeless = {"hopeless": (0, 100)}
     assert taught(hopeless, mode="seed").choose(["new", "hopeless"], "model_call", EASY).choice == "hopeless"
@@ -174,6 +197,13 @@ def test_a_peer_beyond_the_margin_gets_it():
     decision = taught({"local": (20, 20), "peer": (30, 20)}).choose(["peer"], "model_call", EASY, local="local")
     assert decision.choice == "peer"
     assert "beaten by more than the margin" in decision.why
+
+
+def test_of_equals_the_local_agent_is_certain_where_there_is_no_margin():
+    made = router(config=pt.DelegationConfig(delta=0.0, enabled=True))
+    decisions = [made.choose(["peer"], local="me", mode="thompson") for _ in range(20)]
+    assert {decision.choice for decision in decisions} == {"me"}
+    assert decisions[0].probabilities == {"peer": 0.0, "me": 1.0}
 
 
 def test_the_margin_is_strict():
@@ -210,6 +240,27 @@ def test_prices_are_needed_and_checked():
         router(mode="cost").choose(["x"], prices={"x": 3})
     with pytest.raises(pt.InvalidInput, match=r"\$\.money"):
         pt.Price(money=math.nan)
+    with pytest.raises(pt.InvalidInput, match="prices: expected a price for each candidate"):
+        router().choose(["x"], prices=[pt.Price(money=1.0)])
+    with pytest.raises(pt.InvalidInput, match="running: expected a candidate"):
+        router().choose(["x"], prices={"x": pt.Price(money=1.0)}, running=["x"])
+    with pytest.raises(pt.InvalidInput, match=r"prices\.x: expected something above 0, and finite"):
+        router(mode="cost").choose(["x"], prices={"x": pt.Price(money=1e308, seconds=1e308)}, money_a_second=1.0)
+
+
+@pytest.mark.parametrize("worth", [math.nan, math.inf, -1, "much", None])
+def test_what_waiting_is_worth_is_checked(worth):
+    with pytest.raises(pt.InvalidInput, match="money_a_second: expected a finite number"):
+        router().choose(["x"], prices={"x": pt.Price(money=1.0)}, money_a_second=worth)
+
+
+def test_prices_that_are_given_count():
+    made = taught({"dear": (95, 5), "cheap": (80, 20)})
+    prices = {"dear": pt.Price(money=10.0), "cheap": pt.Price(money=1.0)}
+    decision = made.choose(["dear", "cheap"], "model_call", EASY, prices=prices)
+    assert (decision.choice, decision.mode) == ("cheap", "cost")
+    assert made.choose(["dear", "cheap"], "model_call", EASY, prices=prices, mode="mean").choice == "dear"
+    assert made.choose(["cheap"], "model_call", EASY, prices=prices, local="dear").mode == "lcb"
 
 
 # -- learning
@@ -331,6 +382,53 @@ def test_a_clock_that_is_set_back_makes_nobody_rest_longer():
     assert (again.choice, again.left_out, again.wait_seconds) == ("a/one", (), 0.0)
 
 
+def test_a_date_to_rest_until_is_respected_by_the_routers_own_clock():
+    clock = Clock()
+    made = router(config=pt.DelegationConfig(enabled=False), clock=clock)
+    until = {"retry-after": "Mon, 20 Apr 2026 12:01:00 GMT"}
+    assert made.choose_router_target(made.choose(["a/one", "b/one"]), ApiError("busy", 503, until)).choice == "b/one"
+    assert made.choose(["a/one"]).wait_seconds == 60.0
+    made.observe(made.choose(["b/one"]), ApiError("busy", 503, until))
+    assert made.beliefs.state.beliefs == {}
+    clock.now += timedelta(seconds=61)
+    assert made.choose(["a/one", "b/one"]).choice == "a/one"
+
+
+def test_failover_goes_on_in_the_mode_and_with_the_local_agent_of_the_decision():
+    made = taught({"me": (20, 20), "best": (38, 2), "next": (22, 20)})
+    decision = made.choose(["best", "next"], "model_call", EASY, local="me", mode="seed")
+    after = made.choose_router_target(decision, TimeoutError())
+    assert (decision.choice, decision.mode) == ("best", "seed")
+    assert (after.choice, after.mode, after.local, after.margin) == ("me", "seed", "me", 0.05)
+    siblings = taught({"me": (20, 20), "x/best": (38, 2), "x/next": (22, 20)})
+    decision = siblings.choose(["x/best", "x/next"], "model_call", EASY, local="me")
+    assert siblings.choose_router_target(decision.id, TimeoutError()).choice == "me"
+    own = UpperBound(3.0)
+    after = (made := taught({}, mode=own)).choose_router_target(made.choose(AGENTS), TimeoutError())
+    assert after.scores["a/two"] == pytest.approx(after.candidates[0].mean + 3.0 * after.candidates[0].deviation)
+
+
+def test_retries_before_a_failover_count_too_and_may_have_been_told_before():
+    made = router()
+    decision = made.choose(AGENTS)
+    assert made.choose_router_target(decision, TimeoutError(), retries=2).choice != decision.choice
+    assert made.observe(decision, TimeoutError(), retries=2) is False
+    (posterior,) = made.beliefs.state.beliefs.values()
+    assert (posterior.beta, posterior.n) == (4.0, 3)
+
+
+def test_a_failure_is_not_counted_where_prices_are_missing():
+    made = router(mode="cost")
+    prices = {name: pt.Price(money=1.0) for name in AGENTS}
+    decision = made.choose(AGENTS, prices=prices)
+    with pytest.raises(pt.InvalidInput, match="prices: expected a price for"):
+        made.choose_router_target(decision, TimeoutError(), prices={decision.choice: pt.Price(money=1.0)})
+    with pytest.raises(pt.InvalidInput, match="error: expected an exception"):
+        made.choose_router_target(decision, None)
+    assert made.beliefs.state.beliefs == {}
+    assert made.observe(decision, True)
+
+
 def test_where_cost_decides_somebody_else_is_found_with_prices_and_without():
     made = taught({"x/a": (50, 0), "x/dear": (48, 2), "x/cheap": (40, 10)}, mode="cost")
     prices = {name: pt.Price(money=1.0) for name in ("x/a", "x/cheap")} | {"x/dear": pt.Price(money=9.0)}
@@ -356,8 +454,11 @@ def test_whom_to_ask_instead_is_checked_before_anything_is_counted(candidates):
 def test_what_is_no_router_is_refused_at_once():
     with pytest.raises(pt.InvalidInput, match=r"beliefs: expected .* a file is for Router\.open, got 'agent\.db'"):
         pt.Router("agent.db")
-    with pytest.raises(pt.InvalidInput, match="mode: expected one of"):
-        router(mode=3)
+    for mode in (3, type("Nameless", (), {"aim": lambda *_: (0.5, 0.0)})()):
+        with pytest.raises(pt.InvalidInput, match="mode: expected one of"):
+            router(mode=mode)
+    with pytest.raises(pt.InvalidInput, match="decision: expected a decision, or the id"):
+        router().choose_router_target("no-such", TimeoutError())
     with pytest.raises(pt.InvalidInput, match="bucket: expected a Bucket"):
         router().choose(AGENTS, bucket=("sql", "web"))
     with pytest.raises(pt.InvalidInput, match="retries: expected a whole number, 0 or more and below 1000"):

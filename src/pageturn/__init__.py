@@ -1,7 +1,7 @@
 """Pageturn decides what an LLM agent sees on each turn."""
 
 from pageturn.calibration import Calibration
-from pageturn.delegation import Beliefs, BetaPosterior, Decision, DelegationConfig, DelegationState
+from pageturn.delegation import Beliefs, BetaPosterior, Decision, DelegationConfig, DelegationState, Price
 from pageturn.derivation.context import Context, Explanation, Wish
 from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import Committed, Rejected
@@ -61,7 +61,7 @@ from pageturn.relevance import (
     RelevanceMeta,
     ToolUse,
 )
-from pageturn.router import Price, Router
+from pageturn.router import Router
 from pageturn.session import Session
 from pageturn.summaries import (
     Extractive,

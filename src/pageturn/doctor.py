@@ -44,8 +44,10 @@ def _examine_beliefs(store: Store) -> Iterator[str]:
     """Whether every posterior and every decision can be read."""
     for scope in sorted({name.partition("/")[2] for name in store.sidecars()}):
         try:
-            for _ in Beliefs(store, scope, clock=lambda: _NO_TIME).log():
+            beliefs = Beliefs(store, scope, clock=lambda: _NO_TIME)
+            for _ in beliefs.log():
                 pass
+            _ = beliefs.pruned
         except PageturnError as error:
             yield str(error)
 

@@ -1,6 +1,7 @@
 """Failover: what an outcome says about an agent, whose fault an error is, and whom to ask instead."""
 
 from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple, SupportsFloat
 
 from pageturn.checks import require_finite
@@ -32,14 +33,16 @@ class Verdict(NamedTuple):
     excused: str | None = None
 
 
-def read_trouble(error: object) -> Trouble:
-    """Whose fault an error is, by its status, its headers and its words."""
+def read_trouble(error: object, *, now: datetime) -> Trouble:
+    """Whose fault an error is, by its status, its headers and its words; `now` says how far off a date of theirs is."""
+    if error is None or isinstance(error, bool):
+        raise InvalidInput("error", expected="an exception, or what a provider answered", got=repr(error))
     if type(error).__name__ in _INTERRUPTIONS:
         return Trouble("it was interrupted", blames_agent=False, helps_elsewhere=False)
     if read_overflow(error) is not None:
         return Trouble("the prompt was too long", blames_agent=False, helps_elsewhere=False)
     status = _status(error)
-    rest = _rest_seconds(error)
+    rest = _rest_seconds(error, now)
     if rest > 0.0 or status == 429:
         return Trouble("it asked for rest", blames_agent=False, is_providers=True, rest_seconds=rest)
     if status in _REFUSED:
@@ -51,7 +54,7 @@ def read_trouble(error: object) -> Trouble:
     return Trouble(f"it failed ({status or type(error).__name__})", blames_agent=True)
 
 
-def read_verdict(outcome: object) -> Verdict:
+def read_verdict(outcome: object, *, now: datetime) -> Verdict:
     """What an outcome counts for: true or false, a grade, an error, or the results of tool calls."""
     match outcome:
         case bool():
@@ -61,7 +64,7 @@ def read_verdict(outcome: object) -> Verdict:
             require_finite("outcome", value, at_least=0.0, at_most=1.0)
             return Verdict(value)
         case BaseException():
-            trouble = read_trouble(outcome)
+            trouble = read_trouble(outcome, now=now)
             return Verdict(0.0) if trouble.blames_agent else Verdict(None, trouble.why)
         case ToolResult() | Message():
             return _share_of_successes([outcome])
@@ -111,14 +114,24 @@ def _status(error: object) -> int | None:
     return None
 
 
-def _rest_seconds(error: object) -> float:
-    """What `retry-after` asks for, where it is a number of seconds."""
+def _rest_seconds(error: object, now: datetime) -> float:
+    """What `retry-after` asks for, as a number of seconds or as a date."""
     headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None) or {}
     asked: Any = getattr(error, "retry_after", None)
     if asked is None and hasattr(headers, "items"):
         asked = next((value for name, value in headers.items() if str(name).lower() == "retry-after"), None)
     try:
         seconds = float(asked)
-    except (TypeError, ValueError):
-        return 0.0
+    except (TypeError, ValueError, OverflowError):
+        seconds = _seconds_until(asked, now) if isinstance(asked, str) else 0.0
     return min(seconds, _LONGEST_REST) if seconds > 0.0 else 0.0
+
+
+def _seconds_until(date: str, now: datetime) -> float:
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  it loads sockets, which most users never need
+
+    try:
+        until = parsedate_to_datetime(date)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return ((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds()

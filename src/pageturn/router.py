@@ -11,16 +11,17 @@ import math
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, Self
 
-from pageturn.checks import require_finite
 from pageturn.delegation import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Scored, Setting
 from pageturn.delegation.beliefs import DEFAULT_SCOPE
 from pageturn.delegation.decisions import DISABLED
 from pageturn.delegation.modes import MODES, Aim, Chance, mode_of
 from pageturn.delegation.outlook import Outlook
+from pageturn.delegation.prices import MONEY_A_SECOND, Costs, Price
 from pageturn.delegation.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.errors import InvalidInput
 from pageturn.failover import left_after, nearest, read_trouble, read_verdict
@@ -28,43 +29,10 @@ from pageturn.ids import uuid7
 from pageturn.messages import Message
 from pageturn.relevance import Bucket, bucket_for_messages
 from pageturn.stores import MemorySidecars, Store, open_store
-from pageturn.wire import Closed, Instant
+from pageturn.wire import Instant
 
 _MOST_PENDING = 256  # decisions without an outcome that are held in memory before they are written
 _MOST_SETTINGS = 1_000
-_MONEY_A_SECOND = 0.001  # what waiting is worth, in the unit of the prices
-
-
-class Price(Closed):
-    """What it takes to ask a candidate: money, seconds, and the money that its prompt cache would save if it goes on."""
-
-    money: float
-    seconds: float = 0.0
-    cached_money: float = 0.0
-
-    def __post_init__(self) -> None:
-        for name in self.__struct_fields__:
-            require_finite(f"$.{name}", getattr(self, name), at_least=0.0)
-
-
-class _Costs(NamedTuple):
-    prices: Mapping[str, Price]
-    running: str | None
-    money_a_second: float
-
-    def of(self, agent: str) -> float:
-        """Money and time; whoever does not run already must read the whole prompt afresh."""
-        price = self.prices.get(agent)
-        if not isinstance(price, Price):
-            raise InvalidInput(
-                "prices", expected=f"a price for {agent!r}", got="none" if price is None else repr(price)
-            )
-        runs = None if self.running is None or self.running == agent else self.prices.get(self.running)
-        lost = 0.0 if runs is None else runs.cached_money
-        cost = price.money + lost + price.seconds * self.money_a_second
-        if cost <= 0.0:
-            raise InvalidInput(f"prices.{agent}", expected="something above 0", got=repr(price))
-        return cost
 
 
 class _Rest(NamedTuple):
@@ -96,7 +64,7 @@ class Router:
         self,
         beliefs: Beliefs | None = None,
         *,
-        mode: str | Mode | None = None,  # lcb with a local agent, thompson without
+        mode: str | Mode | None = None,  # lcb with a local agent, cost with prices, otherwise thompson
         skills: Iterable[str] = (),  # beyond those of the catalogue
         chance: Chance | int | None = None,  # a seed, or what draws
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
@@ -158,58 +126,69 @@ class Router:
         mode: str | Mode | None = None,
         prices: Mapping[str, Price] | None = None,
         running: str | None = None,  # who has the session's prompt in its cache
-        money_a_second: float = _MONEY_A_SECOND,
+        money_a_second: float = MONEY_A_SECOND,
     ) -> Decision:
         """Pick one of the candidates for a task: of a skill, in a bucket that is given, divided by axes, or read off messages."""
         agents = self._checked(candidates, local)
         local = None if local is None else str.__str__(local)
         where = self._setting(skill, bucket, messages)
-        costs = _Costs(prices or {}, running, money_a_second)
-        return self._decide(agents, where, mode or self._mode or ("thompson" if local is None else "lcb"), costs, local)
+        costs = Costs.of(prices, running, money_a_second)
+        usual = "lcb" if local is not None else "cost" if prices else "thompson"
+        return self._decide(agents, where, mode or self._mode or usual, costs, local)
 
     def choose_router_target(
         self,
-        decision: Decision,
+        decision: Decision | str,
         error: object,
         candidates: Iterable[str] | None = None,
         *,
         prices: Mapping[str, Price] | None = None,
+        retries: int = 0,
     ) -> Decision | None:
         """Count an error for what it is, and pick whom to ask instead: never one that failed; None if nobody would help.
 
-        Where cost decides, it needs the prices again; without them, success alone does.
+        It goes on as the decision was made: in its mode, and with its local agent. Where cost decides, it needs the prices
+        again; without them, success alone does.
         """
+        decision = self._known(decision)
         known: Iterable[str] = (*(each.agent for each in decision.candidates), *decision.left_out)
         if candidates is not None:
             named = _names(candidates)
             known = self._checked(named, None) if named else ()
-        trouble = read_trouble(error)
-        verdict, excused = (0.0, None) if trouble.blames_agent else (None, trouble.why)
-        self.beliefs.observe(decision, verdict, excused=excused)
-        self._pending.pop(decision.id, None)
         now = self._clock()
-        if trouble.rest_seconds:
-            self._resting[decision.choice] = _Rest(now, now + timedelta(seconds=trouble.rest_seconds))
-        if not trouble.helps_elsewhere:
-            return None
+        trouble = read_trouble(error, now=now)
         failed = (*decision.failed, decision.choice)
         left = left_after(failed, known)
-        if not left:
+        costs = Costs.of(prices)
+        mode = self._mode_of(decision)
+        if mode is MODES["cost"]:
+            mode = mode if costs.prices else MODES["thompson"]
+            for name in left if costs.prices else ():
+                costs.asking(name)  # refused before anything is counted
+        verdict, excused = (0.0, None) if trouble.blames_agent else (None, trouble.why)
+        self._count(decision, verdict, excused, retries)
+        if trouble.rest_seconds:
+            self._resting[decision.choice] = _Rest(now, now + timedelta(seconds=trouble.rest_seconds))
+        if not left or not trouble.helps_elsewhere:
             return None
-        awake = [name for name in left if not self._rest_left(name, now)]
-        agents = nearest(awake or left, decision.choice, trouble)
-        mode = mode_of(self._mode or "thompson")
-        if mode is MODES["cost"] and not prices:
-            mode = MODES["thompson"]
-        costs = _Costs(prices or {}, None, _MONEY_A_SECOND)
-        return self._decide(tuple(agents), decision.setting, mode, costs, None, failed, left)
+        awake = [name for name in left if not self._rest_left(name, now)] or left
+        agents = nearest(awake, decision.choice, trouble)
+        local = decision.local if decision.local in awake else None
+        if local is not None and local not in agents:
+            agents.append(local)
+        return self._decide(tuple(agents), decision.setting, mode, costs, local, failed, left)
+
+    def _mode_of(self, decision: Decision) -> Mode:
+        """The mode of a decision, or the router's own where nobody knows it any more."""
+        own = mode_of(self._mode or "thompson")
+        return own if own.name == decision.mode else MODES.get(decision.mode, own)
 
     def _decide(  # noqa: PLR0917
         self,
         agents: tuple[str, ...],
         where: Setting,
         mode: str | Mode,
-        costs: _Costs,
+        costs: Costs,
         local: str | None,
         failed: tuple[str, ...] = (),
         named: Sequence[str] = (),
@@ -253,7 +232,7 @@ class Router:
             self.flush()
         return decision
 
-    def _readied(self, agents: tuple[str, ...], where: Setting, mode: Mode, costs: _Costs, now: datetime) -> _Ready:
+    def _readied(self, agents: tuple[str, ...], where: Setting, mode: Mode, costs: Costs, now: datetime) -> _Ready:
         """Estimates and aims; made anew only when something was learned."""
         if self._ready_at != self.beliefs.version:
             self._ready.clear()
@@ -261,8 +240,8 @@ class Router:
         key = (agents, where, id(mode), *((tuple(costs.prices.items()), *costs[1:]) if costs.prices else ()))
         ready = self._ready.get(key)
         if ready is None:
-            view = Outlook(self.beliefs, where, now=now, cost=costs.of)
-            aims = [mode.aim(agent, view) for agent in agents]
+            view = Outlook(self.beliefs, where, now=now, cost=costs.asking)
+            aims = [_checked_aim(mode.aim(agent, view), agent) for agent in agents]
             scored = tuple(
                 Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
             )
@@ -341,10 +320,13 @@ class Router:
         A decision may be named by its id, later and elsewhere, once it was written. The same outcome twice counts once, and
         the answer says whether it was new.
         """
-        value, excused = read_verdict(outcome)
-        known = self._known(decision)
-        counted = self.beliefs.observe(known, value, retries=retries, excused=excused)
-        self._pending.pop(known.id, None)
+        value, excused = read_verdict(outcome, now=self._clock())
+        return self._count(self._known(decision), value, excused, retries)
+
+    def _count(self, decision: Decision, verdict: float | None, excused: str | None, retries: int) -> bool:
+        is_first = decision.id in self._pending  # nobody else knows of it
+        counted = self.beliefs.observe(decision, verdict, retries=retries, excused=excused, is_first=is_first)
+        self._pending.pop(decision.id, None)
         return counted
 
     def flush(self) -> None:
@@ -379,7 +361,7 @@ def _chance_of(chance: Chance | int | None) -> Chance:
     """What draws: as given, or made from a seed, or from the system's randomness."""
     if chance is None or type(chance) is int:
         return random.Random(chance)  # noqa: S311
-    if not callable(getattr(chance, "gauss", None)):
+    if not (callable(getattr(chance, "gauss", None)) and callable(getattr(chance, "choice", None))):
         raise InvalidInput("chance", expected="a seed, or what draws as random.Random does", got=f"{chance!r:.60}")
     return chance  # type: ignore[return-value]
 
@@ -389,6 +371,15 @@ def _names(candidates: Iterable[str]) -> tuple[str, ...]:
     if isinstance(candidates, str | bytes | set | frozenset | Mapping) or not isinstance(candidates, Iterable):
         raise InvalidInput("candidates", expected="names in an order", got=f"{candidates!r:.60}")
     return tuple(candidates)
+
+
+def _checked_aim(aim: object, agent: str) -> Aim:
+    """What a mode aims at, which may be anybody's."""
+    if isinstance(aim, tuple) and len(aim) == 2:
+        with suppress(TypeError, OverflowError):
+            if math.isfinite(aim[0]) and math.isfinite(aim[1]) and aim[1] >= 0.0:
+                return Aim(*aim)
+    raise InvalidInput("mode", expected=f"a centre and a spread of 0 or more for {agent!r}", got=f"{aim!r:.60}")
 
 
 _FIELDS = attrgetter("agent", "mean", "deviation", "centre", "spread")

@@ -61,6 +61,31 @@ def test_replay_says_where_beliefs_did_not_come_from_the_log(tmp_path):
     assert "1 decisions rest on estimates that the log does not give" in " ".join(shown.stdout.split())
 
 
+def test_prune_drops_old_decisions_and_the_rest_is_sound(tmp_path):
+    file = str(tmp_path / "agent.db")
+    with pt.Router.open(file, chance=random.Random(2)) as made:
+        waiting = made.choose(["a", "b"])
+        made.flush()
+        for at in range(20):
+            made.observe(made.choose(["a", "b"]), at % 3 > 0)
+        before = made.beliefs.state
+    shown = run("route", "prune", file, "--keep", "5")
+    assert (shown.returncode, shown.stdout) == (0, "pruned 15 decisions; what they taught stays\n")
+    assert "15 older decisions were pruned" in run("route", "stats", file).stdout
+    replayed = run("route", "replay", file)
+    assert replayed.returncode == 0
+    assert "5 decisions rest on what the log says" in " ".join(replayed.stdout.split())
+    assert "1 more were made before the last of the pruned ones" in " ".join(replayed.stdout.split())
+    assert run("route", "prune", file, "--days", "1").stdout.startswith("pruned 0 decisions")
+    assert run("route", "prune", file, "--days", "1e15").stdout.startswith("pruned 0 decisions")
+    assert run("route", "prune", file, "--days", "0", "--abandoned").stdout.startswith("pruned 6 decisions")
+    with pt.Router.open(file) as made:
+        assert made.beliefs.state == before
+        assert list(made.beliefs.log()) == []
+        with pytest.raises(pt.InvalidInput, match="the id of one that was written"):
+            made.observe(waiting.id, True)
+
+
 def test_a_state_goes_out_and_in_as_the_seeds_json(path, tmp_path):
     exported = run("route", "export", path).stdout
     state = pt.from_json(pt.DelegationState, exported.strip())
@@ -79,6 +104,8 @@ def test_a_state_goes_out_and_in_as_the_seeds_json(path, tmp_path):
         (["explain", "{path}", "no-such"], "pageturn: decision: expected the id of one of 40 decisions, got 'no-such'\n"),
         (["stats", "{path}", "--scope", "../x"], "pageturn: id: expected 1 to 128 letters"),
         (["stats", "nowhere.db"], "pageturn: store: expected the file of a store"),
+        (["prune", "{path}"], "pageturn: keep: expected a number of decisions to keep, or a moment before which they go, got None\n"),
+        (["prune", "{path}", "--keep", "3", "--days", "3"], "pageturn: keep: expected a number of decisions to keep, or a moment before which they go, got both\n"),
         (["import", "{path}", "{path}"], "pageturn: $: expected JSON in UTF-8"),
     ],
 )  # fmt: skip

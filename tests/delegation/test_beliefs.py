@@ -155,6 +155,37 @@ def test_a_file_that_another_program_wrote_into_is_told(tmp_path):
     store.close()
 
 
+def test_what_is_no_knob_no_state_and_no_setting_changes_nothing(store):
+    beliefs = beliefs_in(store)
+    before = store.sidecar_version()
+    for wrong, complaint in (
+        (lambda: beliefs.configure(None), "config: expected a DelegationConfig"),
+        (lambda: beliefs.take({"beliefs": {}}), "state: expected a DelegationState"),
+        (lambda: beliefs.declare("a", "model_call", 0.5), "setting: expected a Setting"),
+        (lambda: beliefs.update("a", "model_call", "easy", True), "bucket: expected a Bucket"),
+        (lambda: beliefs.update("a", None, EASY, True), "skill: expected a name"),
+    ):
+        with pytest.raises(pt.InvalidInput, match=complaint):
+            wrong()
+    assert store.sidecar_version() == before
+    assert beliefs_in(store).state == beliefs.state
+
+
+@pytest.mark.parametrize("c_self", [0.5, 0.9])
+@pytest.mark.parametrize(("alpha", "beta", "n"), [(1e308, 1e308, 5), (1e308, 0.0, 2**60), (5e-324, 0.0, 5), (0.0, 0.0, 9), (1e-200, 1e200, 1)])  # fmt: skip
+def test_numbers_that_somebody_made_up_do_no_harm_to_others(store, alpha, beta, n, c_self):
+    made = pt.BetaPosterior(alpha, beta, n, c_self, 0.0, NOW)
+    beliefs = beliefs_in(store)
+    beliefs.update("b", "model_call", EASY, True)
+    state = pt.DelegationState({pt.DelegationState.key("a", "model_call", EASY): made})
+    beliefs.take(state)
+    beliefs.take(state)
+    for agent in ("a", "b", "new"):
+        mean, deviation = beliefs.estimate(agent, setting("model_call", EASY))
+        assert -0.5 <= mean <= 1.5
+        assert 0.0 < deviation < 1.0
+
+
 def test_threads_lose_nothing(store):
     def work():
         beliefs = beliefs_in(store)

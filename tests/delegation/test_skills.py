@@ -28,6 +28,19 @@ def test_axes_of_ones_own_become_part_of_the_skill_in_one_order():
     assert setting("model_call", "sql").skill == "model_call@bucket=sql"
 
 
+def test_an_axis_is_said_once_or_alike():
+    assert setting("model_call@domain=sql", {"domain": "sql"}).skill == "model_call@domain=sql"
+    for skill, bucket in (("model_call@domain=sql", {"domain": "web"}), ("model_call@domain=sql,domain=web", None)):
+        with pytest.raises(pt.InvalidInput, match=r"bucket\.domain: expected 'sql', as was said before, got 'web'"):
+            setting(skill, bucket)
+
+
+def test_the_seeds_axes_mean_the_same_in_the_name_of_a_skill():
+    named = setting("model_call@difficulty=hard,domain=sql", None)
+    assert named == setting("model_call", {"difficulty": "hard", "domain": "sql"})
+    assert named.bucket.difficulty is pt.Difficulty.HARD
+
+
 def test_the_seeds_own_axes_stay_in_the_bucket_where_their_values_are_the_seeds():
     found = setting("model_call", {"difficulty": "hard", "dependency": "banking", "tool_use": "yes", "note": ""})
     assert found.skill == "model_call@dependency=banking"

@@ -1,10 +1,13 @@
 """Regret on recorded outcomes: what is read, who is in a pool, and what is counted."""
 
 import gzip
+import os
 import random
+from pathlib import Path
 
 import pytest
 
+import pageturn as pt
 from pageturn.lab.routing import (
     AXES,
     BASELINES,
@@ -18,8 +21,10 @@ from pageturn.lab.routing import (
     ours,
     problem,
     read_table,
+    read_tables,
 )
 
+DATA = Path(os.environ.get("PAGETURN_DATA", "../shared/data")) / "outcomes"
 HEADER = "dataset,agent,task_id,trial,outcome,difficulty,dependency,tool_use,date_ms\n"
 
 
@@ -92,5 +97,23 @@ def test_a_short_memory_follows_a_swap():
     assert rewards[0] < rewards[1]
 
 
-def test_every_recorded_table_has_its_axes():
-    assert set(AXES) == {"mcpmark", "agentdojo", "bfcl_2024_08", "mint", "livecodebench", "tau_bench"}
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no recorded outcomes in {DATA}; set PAGETURN_DATA")
+def test_every_recorded_table_is_read_by_its_axes():
+    tables = read_tables(DATA)
+    assert set(tables) == set(AXES) == {path.name.partition(".")[0] for path in DATA.glob("*.csv.gz")}
+    for name, recorded in tables.items():
+        assert recorded.name == name
+        assert 1 < len({task.bucket for task in recorded.tasks}) < 20
+        assert {outcome for task in recorded.tasks for outcome in task.outcomes.values()} == {0.0, 1.0}
+
+
+def test_two_outcomes_of_one_trial_are_refused(tmp_path):
+    path = tmp_path / "twice.csv.gz"
+    with gzip.open(path, "wt") as lines:
+        lines.write(HEADER + "made,a,1,0,1,easy,sql,yes,0\n" * 2)
+    with pytest.raises(pt.InvalidInput, match=r"twice\.csv\.gz: expected one outcome of 'a' at 1, trial 0, got two"):
+        read_table(path, ("dependency",))
+
+
+def test_tables_that_are_not_there_are_left_out(tmp_path):
+    assert read_tables(tmp_path) == {}

@@ -346,6 +346,19 @@ def test_a_change_sees_what_is_there_and_is_whole_or_not_at_all(sidecars):
     assert sidecars.document(TWO) == b"12"
 
 
+def test_what_is_dropped_is_gone_and_numbers_only_grow(sidecars):
+    put(sidecars, one=b"1")
+    put(sidecars, two=b"2")
+    assert put(sidecars, two=None) == 3
+    assert (sidecars.sidecar_version(), sidecars.document(TWO)) == (3, None)
+    assert put(sidecars, two=b"3", one=None) == 4
+    assert sidecars.sidecar("cars", after=2) == (4, {"two": (4, b"3")})
+    assert put(sidecars, two=None, three=None) == 5
+    assert sidecars.sidecars() == []
+    assert put(sidecars, one=b"4") == 6
+    assert sidecars.sidecar("cars") == (6, {"one": (6, b"4")})
+
+
 def test_no_change_is_lost_between_threads(sidecars):
     put(sidecars, one=b"0")
 

@@ -16,7 +16,6 @@ from pageturn.cli.pages import show_page
 from pageturn.cli.reports import write_report
 from pageturn.cli.summaries import summarize as summarize_session
 from pageturn.cli.summaries import summarizer_for
-from pageturn.delegation import MODES
 from pageturn.delegation.beliefs import DEFAULT_SCOPE
 from pageturn.errors import PageturnError
 from pageturn.lab.billing import VENDORS
@@ -176,7 +175,7 @@ def route_stats(store: str, scope: str) -> None:
 
 @route.command("replay")
 @_STORE
-@click.option("--mode", "modes", multiple=True, type=click.Choice(list(MODES)), help="Only this one; repeatable.")
+@click.option("--mode", "modes", multiple=True, type=click.Choice(routes.REPLAYED), help="Only this one; repeatable.")
 @_SCOPE
 def route_replay(store: str, modes: tuple[str, ...], scope: str) -> None:
     """Say what other modes would have come to, and whether the log is as its own outcomes make it.
@@ -186,6 +185,21 @@ def route_replay(store: str, modes: tuple[str, ...], scope: str) -> None:
     with journals.opened(store) as opened:
         is_sound = routes.show_replay(Console(), routes.beliefs_of(opened, scope), modes)
     sys.exit(0 if is_sound else 1)
+
+
+@route.command("prune")
+@_STORE
+@click.option("--keep", type=click.IntRange(0), help="All but the newest so many.")
+@click.option("--days", type=click.FloatRange(0), help="Those that were made so many days ago, or earlier.")
+@click.option("--abandoned", is_flag=True, help="With --days: those too whose outcome never came.")
+@_SCOPE
+def route_prune(store: str, keep: int | None, days: float | None, scope: str, *, abandoned: bool) -> None:
+    """Drop old decisions from the log. What is believed stays as it is.
+
+    Only those go whose outcome is known, the oldest first. `pageturn vacuum` gives their room back.
+    """
+    with journals.opened(store) as opened:
+        routes.prune_log(Console(), routes.beliefs_of(opened, scope), keep, days, abandoned=abandoned)
 
 
 @route.command("export")

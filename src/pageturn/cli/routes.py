@@ -1,7 +1,7 @@
 """What the commands show of decisions: why one was made, how agents do, and what other modes would have come to."""
 
 from collections import defaultdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import click
@@ -10,10 +10,12 @@ from rich.table import Table
 
 from pageturn.cli.journals import plain
 from pageturn.delegation import MODES, Beliefs, DelegationState
-from pageturn.delegation.hindsight import compare, differing, drifts, replay
+from pageturn.delegation.hindsight import Replayed, compare, differing, drifts, replay
 from pageturn.errors import InvalidInput
 from pageturn.stores import MemorySidecars, Store
 from pageturn.wire import from_json, to_json
+
+REPLAYED = tuple(name for name in MODES if name != "cost")  # a log does not know prices
 
 
 def beliefs_of(store: Store, scope: str) -> Beliefs:
@@ -67,6 +69,9 @@ def show_stats(console: Console, beliefs: Beliefs) -> None:
         console.print(
             f"{plain(name)}: {len(verdicts):,} decisions with an outcome, {sum(verdicts) / len(verdicts):.3f} on average"
         )
+    pruned = beliefs.pruned
+    if pruned is not None:
+        console.print(f"{pruned.decisions:,} older decisions were pruned, made until {str(pruned.until)[:16]}")
     explored = sum(entry.decision.explored for _, entry in log)
     waiting = sum(not entry.is_settled for _, entry in log)
     console.print(f"{len(log):,} decisions in the log, {explored:,} explored, {waiting:,} still without an outcome")
@@ -76,12 +81,13 @@ def show_stats(console: Console, beliefs: Beliefs) -> None:
 
 def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> bool:
     """What each mode would have come to; says whether the log is as its own outcomes make it."""
-    log = list(beliefs.log())
+    log, pruned = list(beliefs.log()), beliefs.pruned
     config = beliefs.config
     table = _table("mode", "decisions", "came to", "would have come to", "rests on")
     wrong: list[str] = []
-    for name in modes or tuple(name for name in MODES if name != "cost"):
-        replayed = list(replay(log, MemorySidecars(), config, MODES[name]))
+    replayed: list[Replayed] = []
+    for name in modes or REPLAYED:
+        replayed = list(replay(log, MemorySidecars(), config, MODES[name], pruned))
         found = compare(replayed, name)
         wrong = differing(replayed)
         would = (
@@ -94,8 +100,20 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
     if wrong:
         console.print(f"[red]{len(wrong)} decisions[/] rest on estimates that the log does not give, {wrong[0]} first")
     else:
-        console.print(f"{len(log):,} decisions rest on what the log says, as far as it goes back")
+        console.print(f"{len(replayed):,} decisions rest on what the log says, as far as it goes back")
+    if len(log) > len(replayed):
+        console.print(f"{len(log) - len(replayed):,} more were made before the last of the pruned ones had its outcome")
     return not wrong
+
+
+def prune_log(console: Console, beliefs: Beliefs, keep: int | None, days: float | None, *, abandoned: bool) -> None:
+    """Drop old decisions."""
+    try:
+        before = None if days is None else datetime.now(UTC) - timedelta(days=days)
+    except OverflowError:
+        before = datetime.min.replace(tzinfo=UTC)
+    gone = beliefs.prune(keep=keep, before=before, abandoned=abandoned)
+    console.print(f"pruned {gone:,} decisions; what they taught stays")
 
 
 def export_state(beliefs: Beliefs) -> None:

@@ -4,6 +4,8 @@ from pageturn.delegation.beliefs import Beliefs
 from pageturn.delegation.decisions import Decision, Logged, Scored
 from pageturn.delegation.modes import MODES, Mode, Thompson, UpperBound
 from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
+from pageturn.delegation.prices import Price
+from pageturn.delegation.pruning import Pruned
 from pageturn.delegation.quantiles import Interval
 from pageturn.delegation.skills import CATALOGUE, Setting, setting
 from pageturn.delegation.state import DelegationConfig, DelegationState
@@ -19,6 +21,8 @@ __all__ = [
     "Interval",
     "Logged",
     "Mode",
+    "Price",
+    "Pruned",
     "Scored",
     "Setting",
     "Thompson",

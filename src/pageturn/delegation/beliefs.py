@@ -6,24 +6,27 @@ outcome is lost and none counts twice. Somebody else's changes are seen at the n
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import TypeVar
 
-from pageturn.checks import require_bool, require_finite, require_whole
+from pageturn.checks import require_bool, require_finite, require_instance, require_whole
 from pageturn.delegation.decisions import Decision, Logged
 from pageturn.delegation.pooling import Cell, Context, Estimate, Pool
 from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
+from pageturn.delegation.pruning import Entry, Pruned, beyond, older, remains
 from pageturn.delegation.skills import Setting, require_name
-from pageturn.delegation.state import DelegationConfig, DelegationState
+from pageturn.delegation.state import DelegationConfig, DelegationState, graded
 from pageturn.errors import InvalidInput, StoreError
 from pageturn.ids import require_session_id
 from pageturn.relevance import Bucket
-from pageturn.stores import Sidecars, Slot
-from pageturn.wire import from_json, to_json
+from pageturn.stores import Change, Sidecars, Slot
+from pageturn.wire import Instant, from_json, to_json
 
 T = TypeVar("T")
 
 DEFAULT_SCOPE = "default"
 _MOST_RETRIES = 1_000  # each is counted by itself, while others wait
+_BATCH = 500  # decisions that are dropped at once, while others wait
 _CONFIG = "config"  # keys of posteriors have bars, so this is none of them
 
 
@@ -44,6 +47,7 @@ class Beliefs:
         self._clock = clock
         self._name = f"delegation/{scope}"
         self._log = f"decisions/{scope}"
+        self._pruned = Slot(f"pruned/{scope}", "log")
         self._version = 0
         self._config = DelegationConfig(enabled=True)
         self._cells: dict[str, BetaPosterior] = {}
@@ -102,6 +106,7 @@ class Beliefs:
 
     def configure(self, config: DelegationConfig) -> None:
         """Change the knobs for everybody who shares the scope."""
+        require_instance("config", config, DelegationConfig)
         slot = Slot(self._name, _CONFIG)
         body = to_json(config)
         self._store.amend([slot], lambda found: {} if found[slot] == body else {slot: body})
@@ -124,12 +129,13 @@ class Beliefs:
 
     def take(self, state: DelegationState) -> None:
         """Add what another state knows; its knobs come along where this scope has none of its own."""
+        require_instance("state", state, DelegationState)
         slots = {Slot(self._name, key): posterior for key, posterior in state.beliefs.items()}
         config = Slot(self._name, _CONFIG)
         lambda_ = clamp_lambda(self._config.lambda_)
 
-        def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes]:
-            kept = {}
+        def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
+            kept: dict[Slot, bytes | None] = {}
             for slot, theirs in slots.items():
                 body = found[slot]
                 mine = None if body is None else self._decoded(BetaPosterior, slot.key, body)
@@ -156,18 +162,28 @@ class Beliefs:
         return None if body is None else self._decoded(Logged, id, body).decision
 
     def observe(
-        self, decision: Decision, verdict: float | None, *, retries: int = 0, excused: str | None = None
+        self,
+        decision: Decision,
+        verdict: float | None,
+        *,
+        retries: int = 0,
+        excused: str | None = None,
+        is_first: bool = False,
     ) -> bool:
-        """Count what came of a decision, once. Says whether it was new; another verdict than before is refused."""
+        """Count what came of a decision, once. Says whether it was new; another verdict than before is refused.
+
+        So is one about a decision that may have been pruned, unless the caller knows that it was never written.
+        """
         require_whole("retries", retries, below=_MOST_RETRIES)
         if verdict is not None:
             require_finite("verdict", verdict, at_least=0.0, at_most=1.0)
         cell = self._slot(decision.choice, decision.setting)
         entry = Slot(self._log, decision.id)
-        verdicts = [0.0] * retries + ([] if verdict is None else [verdict])
 
-        def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes]:
+        def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
             body = found[entry]
+            if body is None and not is_first:
+                self._refuse_pruned(decision, found[self._pruned])
             before = _logged(decision) if body is None else self._decoded(Logged, decision.id, body)
             after = before.settled(verdict, retries, excused)
             if before.is_settled:
@@ -178,48 +194,92 @@ class Beliefs:
                     raise InvalidInput("outcome", expected=f"{came}, as was recorded before", got=repr(verdict))
                 return {}
             kept = {entry: to_json(after)}
-            return {**kept, cell: self._counted(cell, found[cell], verdicts)} if verdicts else kept
+            return {**kept, cell: self._counted(cell, found[cell], after.verdicts)} if after.verdicts else kept
 
-        return self._amend([entry, cell], change)
+        return self._amend([entry, cell] if is_first else [entry, cell, self._pruned], change)
 
-    def log(self) -> Iterator[tuple[int, Logged]]:
+    def log(self) -> Iterator[Entry]:
         """Every decision that was written, each with the number of the change that settled it, in that order."""
         for key, document in self._store.sidecar(self._log).documents.items():
             yield document.version, self._decoded(Logged, key, document.body)
 
+    @property
+    def pruned(self) -> Pruned | None:
+        """What is left of the decisions that were pruned, if any were."""
+        return self._read_pruned(self._store.document(self._pruned))
+
+    def prune(self, *, keep: int | None = None, before: datetime | None = None, abandoned: bool = False) -> int:
+        """Drop the oldest decisions with an outcome: all but the newest so many, or those made before a moment; how many went.
+
+        What they taught stays. Those that wait for their outcome stay too, unless they were made before that moment and are
+        said to be abandoned.
+        """
+        if (keep is None) == (before is None) or (abandoned and before is None):
+            expected = "a number of decisions to keep, or a moment before which they go"
+            raise InvalidInput("keep", expected=expected, got="both" if keep is not None and before else repr(keep))
+        if keep is not None:
+            require_whole("keep", keep)
+        moment = None if before is None else Instant.of(before)
+        gone = 0
+        while True:
+            log = list(self.log())
+            going = beyond(log, keep or 0) if moment is None else older(log, moment, abandoned=abandoned)
+            batches = [going[at : at + _BATCH] for at in range(0, len(going), _BATCH)]
+            dropped = list(takewhile(self._drop, batches))
+            gone += sum(map(len, dropped))
+            if len(dropped) == len(batches):  # or else somebody else came between
+                return gone
+
     # -- inside
 
-    def _amend(
-        self, slots: Sequence[Slot], change: Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes]]
-    ) -> bool:
-        kept: dict[Slot, bytes] = {}
+    def _amend(self, slots: Sequence[Slot], change: Change) -> bool:
+        kept: dict[Slot, bytes | None] = {}
 
-        def remember(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes]:
+        def remember(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
             kept.update(change(found))
             return kept
 
         version = self._store.amend(slots, remember)
         if kept and version == self._version + 1:  # nobody else came between, so what we wrote is all that is new
             for slot, body in kept.items():
-                if slot.sidecar == self._name:
+                if slot.sidecar == self._name and body is not None:
                     self._take(slot.key, self._read(slot.key, body))
             self._version = version
         else:
             self.refresh()
         return bool(kept)
 
+    def _drop(self, going: Sequence[Entry]) -> bool:
+        """Drop entries, unless one of them was dropped or settled meanwhile."""
+        slots = {Slot(self._log, entry.decision.id): entry for _, entry in going}
+
+        def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
+            for slot, entry in slots.items():
+                body = found[slot]
+                if body is None or (not entry.is_settled and self._decoded(Logged, slot.key, body).is_settled):
+                    return {}
+            left = remains(going, self._read_pruned(found[self._pruned]), self._config)
+            return {**dict.fromkeys(slots), self._pruned: to_json(left)}
+
+        return self._amend([*slots, self._pruned], change)
+
     def _slot(self, agent: str, setting: Setting) -> Slot:
+        require_instance("setting", setting, Setting)
         return Slot(self._name, DelegationState.key(agent, *setting))
 
     def _counted(self, slot: Slot, body: bytes | None, verdicts: Sequence[float]) -> bytes:
-        now = self._clock()
-        if body is None:
-            posterior = BetaPosterior.from_self_confidence(0.5, self._config.kappa, now=now)
-        else:
-            posterior = self._decoded(BetaPosterior, slot.key, body)
-        for verdict in verdicts:
-            posterior = posterior.graded(verdict, clamp_lambda(self._config.lambda_), now=now)
-        return to_json(posterior)
+        known = None if body is None else self._decoded(BetaPosterior, slot.key, body)
+        return to_json(graded(known, verdicts, self._config, now=self._clock()))
+
+    def _read_pruned(self, body: bytes | None) -> Pruned | None:
+        return None if body is None else self._decoded(Pruned, self._pruned.key, body)
+
+    def _refuse_pruned(self, decision: Decision, body: bytes | None) -> None:
+        """Refuse what may have been counted before, and can no longer be looked up."""
+        pruned = self._read_pruned(body)
+        if pruned is not None and decision.at <= pruned.until:
+            expected = f"one that is in the log, or was made after {pruned.until}, up to where it was pruned"
+            raise InvalidInput("decision", expected=expected, got=repr(decision.id))
 
     def _read(self, key: str, body: bytes) -> BetaPosterior | DelegationConfig:
         if key == _CONFIG:

@@ -1,12 +1,13 @@
 """Decisions: what was chosen, why, and what came of it. Written down, they can be explained, audited and replayed."""
 
+import math
 from collections.abc import Mapping
 
 import msgspec
 
 from pageturn.checks import require_finite, require_whole
 from pageturn.delegation.modes import Aim, probabilities, probability
-from pageturn.delegation.quantiles import Interval, credible_interval
+from pageturn.delegation.quantiles import Interval, normal_interval
 from pageturn.delegation.skills import Setting
 from pageturn.relevance import Bucket
 from pageturn.wire import Closed, Instant
@@ -25,10 +26,9 @@ class Scored(Closed):
     score: float
 
     def interval(self, mass: float = 0.95) -> Interval:
-        """Where its rate lies with this probability: of the Beta distribution with this mean and deviation."""
-        mean = min(max(self.mean, 1e-6), 1.0 - 1e-6)
-        strength = max(mean * (1.0 - mean) / self.deviation**2 - 1.0, 1e-6) if self.deviation > 0.0 else 1e12
-        return credible_interval(mean * strength, (1.0 - mean) * strength, mass)
+        """Where its rate lies with this probability: of the normal distribution that was estimated, as far as it holds rates."""
+        require_finite("mass", mass, at_least=0.0, at_most=1.0)
+        return normal_interval(min(max(self.mean, 0.0), 1.0), self.deviation, mass)
 
 
 class Decision(Closed, omit_defaults=True):
@@ -109,7 +109,9 @@ class Decision(Closed, omit_defaults=True):
     def _aims(self) -> tuple[list[str], list[Aim]]:
         """What the choice was between; the local agent first, who keeps the work on a tie."""
         ordered = sorted(self.candidates, key=lambda each: each.agent != self.local)
-        aims = [Aim(each.centre + (self.margin if each.agent == self.local else 0.0), each.spread) for each in ordered]
+        aims = [Aim(each.centre, each.spread) for each in ordered]
+        if aims and ordered[0].agent == self.local:  # a hair more than the margin, since of equals it is the one
+            aims[0] = Aim(math.nextafter(aims[0].centre + self.margin, math.inf), aims[0].spread)
         return [each.agent for each in ordered], aims
 
 
@@ -131,6 +133,11 @@ class Logged(Closed, omit_defaults=True):
     def is_settled(self) -> bool:
         """Whether it is known what came of it."""
         return self.verdict is not None or self.excused is not None
+
+    @property
+    def verdicts(self) -> list[float]:
+        """What it counts for: a failure for each retry, and then the verdict, if it has one."""
+        return [0.0] * self.retries + ([] if self.verdict is None else [self.verdict])
 
     def settled(self, verdict: float | None, retries: int, excused: str | None) -> "Logged":
         """The same, with what came of it."""

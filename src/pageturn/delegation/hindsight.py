@@ -9,15 +9,14 @@ from pageturn.delegation.beliefs import Beliefs
 from pageturn.delegation.decisions import DISABLED, Decision, Logged, Scored
 from pageturn.delegation.modes import Mode
 from pageturn.delegation.outlook import Outlook
+from pageturn.delegation.pruning import Entry, Pruned
 from pageturn.delegation.skills import Setting
-from pageturn.delegation.state import DelegationConfig
+from pageturn.delegation.state import DelegationConfig, DelegationState
 from pageturn.stores import Sidecars
 
 RECENT = 20  # outcomes of a cell that are held against those before them
 _NOTABLE = 3.0  # standard errors
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-Entry = tuple[int, Logged]  # the number of the change that settled it, and the decision
 
 
 class Drift(NamedTuple):
@@ -72,12 +71,21 @@ class Replayed(NamedTuple):
     again: Decision
 
 
-def replay(log: Sequence[Entry], store: Sidecars, config: DelegationConfig, mode: Mode) -> Iterator[Replayed]:
-    """Every decision once more by a mode, each with what was known when it was made. The store, an empty one, is written to."""
+def replay(
+    log: Sequence[Entry], store: Sidecars, config: DelegationConfig, mode: Mode, pruned: Pruned | None = None
+) -> Iterator[Replayed]:
+    """Every decision once more by a mode, each with what was known when it was made. The store, an empty one, is written to.
+
+    Decisions that did not know yet of all that was pruned are left out.
+    """
     beliefs = Beliefs(store, clock=lambda: _EPOCH, config=config)
+    if pruned is not None:
+        beliefs.take(DelegationState(dict(pruned.taught), config))
     settled = [(version, entry) for version, entry in log if entry.is_settled]
     counted = 0
     for _, entry in sorted(log, key=lambda each: (each[1].decision.seen, each[0])):
+        if pruned is not None and entry.decision.seen < pruned.version:
+            continue
         while counted < len(settled) and settled[counted][0] <= entry.decision.seen:
             past = settled[counted][1]
             beliefs.observe(past.decision, past.verdict, retries=past.retries, excused=past.excused)

@@ -163,10 +163,11 @@ MODES: Mapping[str, Mode] = {
 
 def mode_of(mode: str | Mode) -> Mode:
     """The mode of a name, or the mode itself."""
-    found = MODES.get(mode) if isinstance(mode, str) else mode
-    if not callable(getattr(found, "aim", None)):
+    if isinstance(mode, str) and mode in MODES:
+        return MODES[mode]
+    if not callable(getattr(mode, "aim", None)) or not isinstance(getattr(mode, "name", None), str):
         raise InvalidInput("mode", expected=f"one of {', '.join(MODES)}, or a mode", got=repr(mode))
-    return found  # type: ignore[return-value]
+    return mode  # type: ignore[return-value]
 
 
 def probabilities(aims: Sequence[Aim]) -> list[float]:

@@ -11,6 +11,7 @@ from pageturn.delegation.quantiles import Interval, credible_interval
 from pageturn.wire import Closed, Instant
 
 _SHORTEST_MEMORY = 0.9  # a lambda below it would remember fewer than ten outcomes
+_LEAST_EVIDENCE, _MOST_EVIDENCE = 1e-9, 1e15  # outcomes; beyond these lie only numbers that somebody made up
 _NEUTRAL = 0.5  # the confidence of a cell about which nobody declared anything
 
 
@@ -96,15 +97,13 @@ class BetaPosterior(Closed):
         left = self.kappa * lambda_**self.n  # of the prior
         successes = max(0.0, self.alpha - left * self.c_self)
         failures = max(0.0, self.beta - left * (1.0 - self.c_self))
-        trials = successes + failures
-        share = min(1.0, self.n / trials) if trials > 0.0 else 0.0
-        return Evidence(successes * share, trials * share)
+        return _evidence(successes, failures, float(self.n))
 
     def known(self, lambda_: float) -> Evidence:
         """The evidence, and with it what the agent declared of itself, unless it stayed neutral."""
         if self.c_self == _NEUTRAL:
             return self.evidence(lambda_)
-        return Evidence(self.alpha, self.alpha + self.beta)
+        return _evidence(self.alpha, self.beta, _MOST_EVIDENCE)
 
     def merge(self, other: "BetaPosterior", lambda_: float) -> "BetaPosterior":
         """Both records as one; of two priors the stronger stays, once."""
@@ -122,6 +121,17 @@ class BetaPosterior(Closed):
             kappa=prior.kappa,
             last_update=max(self.last_update, other.last_update),
         )
+
+
+def _evidence(successes: float, failures: float, most: float) -> Evidence:
+    """So many outcomes, or as many as there may be with the same rate."""
+    trials = successes + failures
+    if trials < _LEAST_EVIDENCE:
+        return Evidence(0.0, 0.0)
+    most = min(most, _MOST_EVIDENCE)
+    if trials <= most:
+        return Evidence(successes, trials)
+    return Evidence(successes / 2.0 / (successes / 2.0 + failures / 2.0) * most, most)  # halves, which cannot overflow
 
 
 def clamp_lambda(value: float) -> float:

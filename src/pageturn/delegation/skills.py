@@ -5,7 +5,7 @@ name, so that keys and JSON stay as they are.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from pageturn.errors import InvalidInput
@@ -45,20 +45,18 @@ def setting(
     if base not in catalogue:
         known = ", ".join(sorted(catalogue))
         raise InvalidInput("skill", expected=f"one of {known}, alone or as in model_call@domain=sql", got=repr(skill))
-    axes = dict(_read(part, skill) for part in rest.split(",")) if divided else {}
-    if bucket is None or isinstance(bucket, Bucket):
-        return Setting(_written(base, axes), bucket or ANY_BUCKET)
-    given = {"bucket": bucket} if isinstance(bucket, str) else bucket
+    named = [_read(part, skill) for part in rest.split(",")] if divided else []
+    if isinstance(bucket, Bucket):
+        return Setting(_written(base, _each_once(named)), bucket)
+    given = {"bucket": bucket} if isinstance(bucket, str) else {} if bucket is None else bucket
     if not isinstance(given, Mapping):
         raise InvalidInput("bucket", expected="a Bucket, axes by name, or a text", got=f"{bucket!r:.60}")
-    seeds = {}
     for axis, value in given.items():
-        if axis in _AXES and value in list(_AXES[axis]):
-            seeds[axis] = value
-        elif value is not None and value != "":
-            axes[_checked_axis(axis)] = _checked(f"bucket.{axis}", _quoted(value))
-    filled = {axis: seeds.get(axis, getattr(ANY_BUCKET, axis)) for axis in _AXES}
-    return Setting(_written(base, axes), Bucket(**filled))
+        if value is not None and value != "":
+            named.append((_checked_axis(axis), _checked(f"bucket.{axis}", _quoted(value))))
+    axes = _each_once(named)
+    seeds = {axis: kind(axes.pop(axis)) for axis, kind in _AXES.items() if axes.get(axis) in list(kind)}
+    return Setting(_written(base, axes), Bucket(**{axis: seeds.get(axis, getattr(ANY_BUCKET, axis)) for axis in _AXES}))
 
 
 def require_name(path: str, name: object) -> None:
@@ -78,6 +76,14 @@ def _read(part: str, skill: str) -> tuple[str, str]:
     if not equals:
         raise InvalidInput("skill", expected="axes as in model_call@domain=sql,tool=bash", got=repr(skill))
     return _checked_axis(axis), _checked(f"skill.{axis}", value)
+
+
+def _each_once(named: Iterable[tuple[str, str]]) -> dict[str, str]:
+    axes: dict[str, str] = {}
+    for axis, value in named:
+        if axes.setdefault(axis, value) != value:
+            raise InvalidInput(f"bucket.{axis}", expected=f"{axes[axis]!r}, as was said before", got=repr(value))
+    return axes
 
 
 def _checked_axis(axis: object) -> str:

@@ -9,7 +9,7 @@ from datetime import datetime
 
 import msgspec
 
-from pageturn.checks import require_bool, require_finite
+from pageturn.checks import require_bool, require_finite, require_instance
 from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
 from pageturn.errors import InvalidInput
 from pageturn.relevance import Bucket, Dependency, Difficulty, ToolUse
@@ -43,6 +43,16 @@ class DelegationConfig(Closed):
         require_bool("$.enabled", self.enabled)
 
 
+def graded(
+    known: BetaPosterior | None, verdicts: Iterable[float], config: DelegationConfig, *, now: datetime
+) -> BetaPosterior:
+    """What is believed after verdicts, where so much was known before; an unseen cell starts undecided."""
+    posterior = known or BetaPosterior.from_self_confidence(0.5, config.kappa, now=now)
+    for verdict in verdicts:
+        posterior = posterior.graded(verdict, clamp_lambda(config.lambda_), now=now)
+    return posterior
+
+
 class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
     """All posteriors, by the flat key `agent|skill|difficulty|dependency|tool_use`, and the knobs."""
 
@@ -61,8 +71,9 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
     def key(agent: str, skill: str, bucket: Bucket) -> str:
         """The flat key of a posterior."""
         for name, value in (("agent", agent), ("skill", skill)):
-            if "|" in value:
+            if not isinstance(value, str) or "|" in value:
                 raise InvalidInput(f"$.{name}", expected="a name without '|'", got=repr(value))
+        require_instance("$.bucket", bucket, Bucket)
         return f"{agent}|{skill}|{bucket.difficulty}|{bucket.dependency}|{bucket.tool_use}"
 
     def ensure(self, agent: str, skill: str, bucket: Bucket, c_self: float, *, now: datetime) -> BetaPosterior:

@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from pageturn.delegation.modes import MODES, Aim, Mode, mode_of
 from pageturn.delegation.pooling import Cell, Context, Estimate, Pool
 from pageturn.delegation.posteriors import Evidence
+from pageturn.errors import InvalidInput
 
 LEAST_TASKS = 100  # that an agent must have done to be in a pool
 LEAST_SHARED = 50  # that all agents of a pool must have done
@@ -57,9 +58,20 @@ def read_table(path: Path, axes: Sequence[str]) -> Table:
         for row in csv.DictReader(lines):
             key = row["task_id"], row["trial"]
             buckets[key] = "/".join(row[axis] for axis in axes), int(row.get("date_ms") or 0)
-            outcomes.setdefault(key, {})[row["agent"]] = float(row["outcome"])
+            came, agent = outcomes.setdefault(key, {}), row["agent"]
+            if agent in came:
+                raise InvalidInput(
+                    path.name, expected=f"one outcome of {agent!r} at {key[0]}, trial {key[1]}", got="two"
+                )
+            came[agent] = float(row["outcome"])
     name = path.name.partition(".")[0]
     return Table(name, [Task(*buckets[key], outcomes[key]) for key in sorted(outcomes)])
+
+
+def read_tables(folder: Path) -> dict[str, Table]:
+    """The recorded tables that are in a folder, by name."""
+    paths = {name: folder / f"{name}.csv.gz" for name in AXES}
+    return {name: read_table(path, AXES[name]) for name, path in paths.items() if path.is_file()}
 
 
 class Problem(NamedTuple):

@@ -107,7 +107,7 @@ class SidecarDocument(NamedTuple):
     body: bytes
 
 
-Change = Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes]]
+Change = Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes | None]]  # None drops a document
 
 
 class Sidecars(Protocol):
@@ -132,7 +132,8 @@ class Sidecars(Protocol):
     def amend(self, slots: Sequence[Slot], change: Change) -> int:
         """Read documents, and keep what `change` makes of them, so that no other change comes between; the number of this one.
 
-        Where `change` raises or gives back nothing, nothing is changed.
+        Where `change` raises or gives back nothing, nothing is changed. Numbers only grow, whatever is dropped; who follows
+        a sidecar by them is not told of documents that are gone.
         """
         ...
 

@@ -31,6 +31,20 @@ class MemoryStore(SqliteStore):
         with self._lock:
             super().scrub()
 
+    # On one connection a thread would see half of what another is writing, and take it for all of that change.
+
+    def sidecar(self, name: str, after: int = 0) -> Sidecar:
+        with self._lock:
+            return super().sidecar(name, after)
+
+    def document(self, slot: Slot) -> bytes | None:
+        with self._lock:
+            return super().document(slot)
+
+    def sidecar_version(self) -> int:
+        with self._lock:
+            return super().sidecar_version()
+
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._lock, super()._writing() as db:
@@ -54,10 +68,11 @@ class MemorySidecars:
 
     def sidecars(self) -> list[str]:
         with self._lock:
-            return sorted(self._sidecars)
+            return sorted(name for name, documents in self._sidecars.items() if documents)
 
     def document(self, slot: Slot) -> bytes | None:
-        found = self._sidecars.get(slot.sidecar, {}).get(slot.key)
+        with self._lock:
+            found = self._sidecars.get(slot.sidecar, {}).get(slot.key)
         return None if found is None else found.body
 
     def sidecar_version(self) -> int:
@@ -71,5 +86,6 @@ class MemorySidecars:
             for slot, body in kept.items():
                 documents = self._sidecars.setdefault(slot.sidecar, {})
                 documents.pop(slot.key, None)
-                documents[slot.key] = SidecarDocument(self._version, body)
+                if body is not None:
+                    documents[slot.key] = SidecarDocument(self._version, body)
             return self._version

@@ -13,11 +13,12 @@ CREATE TABLE sidecars (
 CREATE INDEX sidecars_by_version ON sidecars (version);
 CREATE INDEX sidecars_by_name ON sidecars (name, version);
 """
+_LAST_DROP = ("", "")  # a row without a sidecar, which keeps the number of the last change that dropped something
 
 
 def names(db: sqlite3.Connection) -> list[str]:
     """The names of all sidecars."""
-    return [name for (name,) in db.execute("SELECT DISTINCT name FROM sidecars ORDER BY name")]
+    return [name for (name,) in db.execute("SELECT DISTINCT name FROM sidecars WHERE name <> '' ORDER BY name")]
 
 
 def changed(db: sqlite3.Connection, name: str, after: int) -> Sidecar:
@@ -45,7 +46,11 @@ def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
     """Keep what `change` makes of documents, within the transaction that is open; the number of this change."""
     kept = change({slot: document(db, slot) for slot in slots})
     number = version(db) + bool(kept)
-    rows = [(*slot, number, body) for slot, body in kept.items()]
+    rows = [(*slot, number, body) for slot, body in kept.items() if body is not None]
+    dropped = [slot for slot, body in kept.items() if body is None]
+    if dropped:
+        db.executemany("DELETE FROM sidecars WHERE name = ? AND key = ?", dropped)
+        rows.append((*_LAST_DROP, number, b""))
     db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?)", rows)
     return number
 
