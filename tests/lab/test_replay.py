@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.lab.billing import Prices
+from pageturn.lab.billing import VENDORS, Prices
 from pageturn.lab.replay import Recording, Score
 from pageturn.lab.traces import Trace, text_of
 
@@ -159,6 +159,19 @@ def test_of_nothing_everything_is_shown():
 
 def test_a_session_without_turns_comes_to_nothing():
     assert recording(A).score(everything) == Score()
+
+
+def test_nobody_is_told_of_a_silence_that_the_bill_knows_nothing_of():
+    trace = Trace("t", "s", (A, ANSWER, B, ANSWER), times=(0.0, 1.0, 1_000.0, 1_001.0))
+    told = []
+
+    def shows(trace):
+        told.append(trace.times)
+        return everything(trace)
+
+    Recording(trace).score(shows)
+    Recording(trace, vendor=VENDORS["anthropic-5m"]).score(shows)
+    assert told == [(), trace.times]
 
 
 def test_the_studys_tokens_are_the_default():

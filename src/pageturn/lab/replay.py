@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
 from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, floor, refetches
@@ -65,7 +65,8 @@ class _Read:
 class Recording:
     """A recorded session with all that does not depend on what is shown: make one, and score many ways with it.
 
-    Nothing is charged for a turn that is refused, but all that it demands is missed.
+    Nothing is charged for a turn that is refused, but all that it demands is missed. A vendor that never forgets has no use for times:
+    whoever folds when the cache is gone must not be told of a silence that the bill knows nothing of.
     """
 
     def __init__(
@@ -76,7 +77,7 @@ class Recording:
         prices: Prices | None = None,
         vendor: Vendor = STUDY,
     ) -> None:
-        self.trace = trace
+        self.trace = trace if vendor.ttl_seconds is not None else trace._replace(times=())
         self.vendor = vendor if prices is None else vendor._replace(prices=prices)
         self._prices = self.vendor.prices
         self._wanted = {wanted.turn: wanted for wanted in demand(trace)}
@@ -104,7 +105,7 @@ class Recording:
             largest = max(largest, turn.tokens)
         score = Score(
             billed=rounded(sum(turn.billed for turn in turns)),
-            whole=self._whole,
+            whole=rounded(sum(self._wholes)),
             floor=self._floor,
             demanded=sum(turn.demanded for turn in turns),
             covered=sum(turn.demanded - len(turn.missed) for turn in turns),
@@ -134,6 +135,7 @@ class Recording:
             tokens=tokens,
             billed=rounded(self._prices.read * hit + self._prices.write * (tokens - hit)),
             floor=rounded(self._floors[number]),
+            whole=rounded(self._wholes[number]),
             demanded=len(names),
             missed=tuple(sorted(missed)),
             lines_wanted=len(lines),
@@ -193,16 +195,16 @@ class Recording:
         return read
 
     @cached_property
-    def _whole(self) -> float:
-        """The bill of sending everything."""
-        sent = [page.sent for page in self._pages]
-        before, cost = 0, 0.0
+    def _wholes(self) -> list[float]:
+        """The bill of sending everything, turn by turn."""
+        sizes = [0, *accumulate(page.sent.tokens for page in self._pages)]
+        bills = []
+        before = 0
         for number, turn in enumerate(self.trace.turns):
-            tokens = sum(one.tokens for one in sent[:turn])
             hit = 0 if number in self._cold else before
-            cost += self._prices.read * hit + self._prices.write * (tokens - hit)
-            before = tokens
-        return rounded(cost)
+            bills.append(self._prices.read * hit + self._prices.write * (sizes[turn] - hit))
+            before = sizes[turn]
+        return bills
 
     @cached_property
     def _floor(self) -> float:
