@@ -1,0 +1,102 @@
+"""Published shapes: what others found, and what the lab finds; printed by `make bench-lab`."""
+
+from collections.abc import Iterable, Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from pageturn.lab.shapes import Shortened, ablation, policies, shortened
+from pageturn.lab.traces import Trace
+
+BUDGET = 32_000
+
+
+def show_clawvm(console: Console, seeds: Sequence[int]) -> None:
+    """ClawVM's policies, and what it loses without one of its parts."""
+    table = _table(
+        "ClawVM's policies: faults a session, and thrash", "", "published", "ours", "thrash, published", "ours"
+    )
+    for row in policies(seeds):
+        table.add_row(
+            row.name, _told(row.published, 1), f"{row.ours:.1f}", _told(row.published_thrash, 3), f"{row.thrash:.3f}"
+        )
+    console.print(table)
+    console.print()
+    table = _table("ClawVM without one of its parts: faults of four families at 180 tokens", "", "published", "ours")
+    for without in ablation(seeds):
+        table.add_row(without.part, str(without.published), f"{without.ours:.1f}")
+    console.print(table)
+    console.print()
+
+
+def show_shortened(console: Console, title: str, traces: Iterable[Trace]) -> None:
+    """Masks, summaries and rolling edits, with and without a cache; then what each evicts."""
+    rows = shortened(traces, BUDGET)
+    console.print(f"\n[bold]{title}: published ways beside ours[/], at {BUDGET:,} tokens where a way has a budget")
+    console.print(_bills(rows))
+    console.print(
+        "costs relative to sending everything; published: a, solving SWE-bench (The Complexity Trap, median of five models); "
+        "b, ten tasks of it; c, a chain of tasks (ctxpress); d, tokens from the cache in c\n"
+    )
+    console.print(_evictions(rows))
+
+
+def _bills(rows: Sequence[Shortened]) -> Table:
+    table = _table(
+        None,
+        "",
+        "no cache",
+        "writing summaries",
+        "cache",
+        "with re-fetches",
+        "cache at marks",
+        "from the cache",
+        "coverage",
+        "verbatim",
+        *"abcd",
+    )
+    for row in rows:
+        table.add_row(
+            row.name,
+            f"{row.tokens:.3f}",
+            f"{row.writing:.3f}" if row.writing else "",
+            f"{row.score.cost:.3f}",
+            f"{row.score.cost_with_refetches:.3f}",
+            f"{row.marked.cost:.3f}",
+            f"{row.cached:.2f}",
+            f"{row.score.coverage:.3f}",
+            f"{row.score.verbatim_coverage:.3f}",
+            *(_told(value, 2) for value in row.published),
+        )
+    return table
+
+
+def _evictions(rows: Sequence[Shortened]) -> Table:
+    table = _table(
+        "Files that were read, taken away, and read again",
+        "",
+        "evictions",
+        "faults",
+        "in need",
+        "faults an eviction",
+        "faults a request that lacks one",
+    )
+    for row in rows:
+        found = row.evictions
+        if found.unique:
+            counts = (f"{count:,}" for count in (found.unique, found.faults, found.in_need))
+            table.add_row(row.name, *counts, f"{found.rate:.3f}", f"{found.rate_of_requests:.3%}")
+    if not table.row_count:
+        table.add_row("no way takes away what a file said")
+    return table
+
+
+def _table(title: str | None, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column else "left", no_wrap=True)
+    return table
+
+
+def _told(value: float | None, digits: int) -> str:
+    return "" if value is None else f"{value:.{digits}f}"
