@@ -57,6 +57,11 @@ class _Read:
         self.sent = sent
         self.is_recorded = is_recorded
 
+    @property
+    def blocks(self) -> int:
+        """As a vendor counts them: the parts of a message."""
+        return max(1, len(self.message.content))
+
     @cached_property
     def lines(self) -> set[str]:
         return lines_of(self.message)
@@ -98,7 +103,7 @@ class Recording:
         turns: list[ReplayedTurn] = []
         self._known.clear()
         largest = 0
-        before = _Request([], ())
+        before = _Request([], (), [0])
         for at, seen in zip(self.trace.turns, shows(self.trace), strict=True):
             turn, before = self._turn(at, seen, before, number=len(turns))
             turns.append(turn)
@@ -124,7 +129,9 @@ class Recording:
         """One request, and the request whose prompt is remembered after it."""
         shown = seen if isinstance(seen, Shown) or seen is None else Shown(seen)
         reads = self._reads(shown.messages) if shown is not None else []
-        request = _Request([read.sent for read in reads], self._marks(shown, reads))
+        request = _Request(
+            [read.sent for read in reads], self._marks(shown, reads), [0, *accumulate(read.blocks for read in reads)]
+        )
         tokens = sum(sent.tokens for sent in request.sent)
         is_cold = number in self._cold
         hit = 0 if is_cold else self._cached(request, before)
@@ -167,8 +174,16 @@ class Recording:
         return tuple(sorted(set(marks))[-most:])
 
     def _cached(self, request: "_Request", before: "_Request") -> int:
-        marks = before.marks if self.vendor.breakpoints is not None else None
-        return cached(request.sent, before.sent, marks)
+        """The tokens of a request that are read from the cache."""
+        if self.vendor.breakpoints is None:
+            return self.vendor.kept(cached(request.sent, before.sent))
+        found = (end for end in before.marks if any(self._finds(request.blocks, end, mark) for mark in request.marks))
+        return self.vendor.kept(cached(request.sent, before.sent, found))
+
+    def _finds(self, blocks: Sequence[int], end: int, mark: int) -> bool:
+        """Whether the end of an earlier request is found from a mark at or behind it."""
+        most = self.vendor.lookback_blocks
+        return end <= mark and (most is None or blocks[mark + 1] - blocks[end + 1] <= most)
 
     def _holder(self, name: str, turn: int) -> int:
         """The latest page before a turn that held a name."""
@@ -198,12 +213,15 @@ class Recording:
     def _wholes(self) -> list[float]:
         """The bill of sending everything, turn by turn."""
         sizes = [0, *accumulate(page.sent.tokens for page in self._pages)]
+        blocks = [0, *accumulate(page.blocks for page in self._pages)]
         bills = []
         before = 0
         for number, turn in enumerate(self.trace.turns):
-            hit = 0 if number in self._cold else before
+            is_found = self.vendor.breakpoints is None or (before and self._finds(blocks, before - 1, turn - 1))
+            hit = self.vendor.kept(sizes[before] if is_found else min(self._opening_tokens, sizes[before]))
+            hit = 0 if number in self._cold else hit
             bills.append(self._prices.read * hit + self._prices.write * (sizes[turn] - hit))
-            before = sizes[turn]
+            before = turn
         return bills
 
     @cached_property
@@ -237,6 +255,7 @@ class Recording:
 class _Request(NamedTuple):
     sent: list[Sent]
     marks: tuple[int, ...]
+    blocks: list[int]  # how many there are before each message, and in all
 
 
 def cold_turns(trace: Trace, ttl_seconds: float | None) -> frozenset[int]:
