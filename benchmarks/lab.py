@@ -61,7 +61,8 @@ def main() -> None:
 def simulated(console: Console) -> None:
     """Faults, and hits that the store had to answer, by how far the oracle looks."""
     sessions = [workload for seed in range(1, SEEDS + 1) for workload in families(seed)]
-    table = Table(title=f"Simulated families, {SEEDS} seeds: faults, and recalls a session", box=None, pad_edge=False)
+    console.print(f"[bold]simulated families, {SEEDS} seeds[/]: faults, and recalls a session by budget in tokens")
+    table = Table(box=None, pad_edge=False)
     for column in ("", "faults", *map(str, BUDGETS)):
         table.add_column(column, justify="right" if column else "left")
     rows = {"paged": PagedChooser()} | {f"oracle, {ahead} ahead": OracleChooser(ahead) for ahead in (0, 1, 2, 3)}
@@ -74,9 +75,8 @@ def simulated(console: Console) -> None:
 
 def vendors(console: Console, selection: Selection, jobs: int) -> None:
     """What the same requests cost elsewhere, with a cache that forgets."""
-    table = Table(
-        title="The bill at 16,000, relative to sending everything to the same vendor", box=None, pad_edge=False
-    )
+    console.print("\n[bold]the bill at 16,000 tokens[/], relative to sending everything to the same vendor")
+    table = Table(box=None, pad_edge=False)
     names = [way.label for way in WAYS]
     for column in ("", *names):
         table.add_column(column, justify="right" if column else "left")

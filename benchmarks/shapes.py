@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from rich.console import Console
 from rich.table import Table
 
+from pageturn.cli.replays import show_whole
 from pageturn.lab.shapes import Shortened, ablation, policies, shortened
 from pageturn.lab.traces import Trace
 
@@ -13,19 +14,18 @@ BUDGET = 32_000
 
 def show_clawvm(console: Console, seeds: Sequence[int]) -> None:
     """ClawVM's policies, and what it loses without one of its parts."""
-    table = _table(
-        "ClawVM's policies: faults a session, and thrash", "", "published", "ours", "thrash, published", "ours"
-    )
+    console.print("[bold]ClawVM's policies[/]: faults a session, and thrash")
+    table = _table("", "published", "ours", "thrash, published", "ours")
     for row in policies(seeds):
         table.add_row(
             row.name, _told(row.published, 1), f"{row.ours:.1f}", _told(row.published_thrash, 3), f"{row.thrash:.3f}"
         )
-    console.print(table)
-    console.print()
-    table = _table("ClawVM without one of its parts: faults of four families at 180 tokens", "", "published", "ours")
+    show_whole(console, table)
+    console.print("\n[bold]ClawVM without one of its parts[/]: faults of four families at 180 tokens")
+    table = _table("", "published", "ours")
     for without in ablation(seeds):
         table.add_row(without.part, str(without.published), f"{without.ours:.1f}")
-    console.print(table)
+    show_whole(console, table)
     console.print()
 
 
@@ -33,17 +33,17 @@ def show_shortened(console: Console, title: str, traces: Iterable[Trace]) -> Non
     """Masks, summaries and rolling edits, with and without a cache; then what each evicts."""
     rows = shortened(traces, BUDGET)
     console.print(f"\n[bold]{title}: published ways beside ours[/], at {BUDGET:,} tokens where a way has a budget")
-    console.print(_bills(rows))
+    show_whole(console, _bills(rows))
     console.print(
-        "costs relative to sending everything; published: a, solving SWE-bench (The Complexity Trap, median of five models); "
-        "b, ten tasks of it; c, a chain of tasks (ctxpress); d, tokens from the cache in c\n"
+        "costs are relative to sending everything; what was published: a, solving SWE-bench (The Complexity Trap, median of five models); "
+        "b, ten tasks of it, and c, a chain of tasks in one repository (ctxpress); d, the share of tokens from the cache in c"
     )
-    console.print(_evictions(rows))
+    console.print("\nfiles that were read, taken away, and read again")
+    show_whole(console, _evictions(rows))
 
 
 def _bills(rows: Sequence[Shortened]) -> Table:
     table = _table(
-        None,
         "",
         "no cache",
         "writing summaries",
@@ -73,7 +73,6 @@ def _bills(rows: Sequence[Shortened]) -> Table:
 
 def _evictions(rows: Sequence[Shortened]) -> Table:
     table = _table(
-        "Files that were read, taken away, and read again",
         "",
         "evictions",
         "faults",
@@ -91,8 +90,8 @@ def _evictions(rows: Sequence[Shortened]) -> Table:
     return table
 
 
-def _table(title: str | None, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, justify="right" if column else "left", no_wrap=True)
     return table

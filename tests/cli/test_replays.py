@@ -38,6 +38,19 @@ def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
     assert all(word in shown for word in ("cost", "with re-fetches", "coverage", "oracle", "bound"))
 
 
+def test_no_figure_is_cut_off_on_a_narrow_screen(results):
+    out, shown = results
+    narrow = subprocess.run(
+        [PAGETURN, "flip", str(out)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "50"},
+    )
+    tables = [line for line in shown.splitlines() if line.startswith(("paged", "legacy", "beside"))]
+    assert set(tables) <= set(narrow.stdout.splitlines())
+
+
 def test_an_interrupted_replay_goes_on_and_ends_with_the_same_bytes(results, tmp_path):
     whole, shown = results
     cut = tmp_path / "cut.jsonl"
