@@ -44,7 +44,7 @@ def main() -> None:
     made_up = Selection(generated=options.generated)
     show_results(console, replay(console, made_up, setup, jobs=options.jobs, out=options.out))
     vendors(console, made_up, options.jobs)
-    shapes.show_shortened(console, f"{options.generated} made-up coding sessions", traces(made_up))
+    shapes.show_shortened(console, "made-up coding sessions", traces(made_up))
     folder = options.data / "traces"
     if not folder.is_dir():
         console.print(f"skipped: there is no {folder}; give the data folder: make bench-lab DATA=...")

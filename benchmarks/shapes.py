@@ -1,15 +1,39 @@
-"""Published shapes: what others found, and what the lab finds; printed by `make bench-lab`."""
+"""Published shapes: what others found, and what the lab finds. `make bench-lab` prints them; alone:
 
+python -m benchmarks.shapes [DATA] [--sessions 4]
+"""
+
+from argparse import ArgumentParser
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.cli.replays import show_whole
+from pageturn.cli.replays import Selection, show_whole, traces
 from pageturn.lab.shapes import Shortened, ablation, policies, shortened
 from pageturn.lab.traces import Trace
 
 BUDGET = 32_000
+SEEDS = range(1, 6)
+GENERATED = Selection(generated=3)
+SOURCES = ("claude-code.entireio-cli", "codex-cli.session-bridge")
+
+
+def main() -> None:
+    parser = ArgumentParser(prog="python -m benchmarks.shapes")
+    parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data"))
+    parser.add_argument("--sessions", type=int, default=None, help="of each file, the first so many long ones")
+    options = parser.parse_args()
+    console = Console(width=150)
+    show_clawvm(console, SEEDS)
+    show_shortened(console, "made-up coding sessions", traces(GENERATED))
+    for source in SOURCES:
+        file = options.data / "traces" / f"{source}.jsonl.gz"
+        if not file.is_file():
+            console.print(f"skipped: there is no {file}")
+            continue
+        show_shortened(console, source, traces(Selection((file,), is_long=True, most=options.sessions)))
 
 
 def show_clawvm(console: Console, seeds: Sequence[int]) -> None:
@@ -29,10 +53,11 @@ def show_clawvm(console: Console, seeds: Sequence[int]) -> None:
     console.print()
 
 
-def show_shortened(console: Console, title: str, traces: Iterable[Trace]) -> None:
+def show_shortened(console: Console, title: str, sessions: Iterable[Trace]) -> None:
     """Masks, summaries and rolling edits, with and without a cache; then what each evicts."""
-    rows = shortened(traces, BUDGET)
-    console.print(f"\n[bold]{title}: published ways beside ours[/], at {BUDGET:,} tokens where a way has a budget")
+    rows = shortened(sessions, BUDGET)
+    told = f"{rows[0].sessions:,} sessions, {rows[0].score.turns:,} turns, {BUDGET:,} tokens where a way has a budget"
+    console.print(f"\n[bold]{title}: published ways beside ours[/]; {told}")
     show_whole(console, _bills(rows))
     console.print(
         "costs are relative to sending everything; what was published: a, solving SWE-bench (The Complexity Trap, median of five models); "
@@ -99,3 +124,7 @@ def _table(*columns: str) -> Table:
 
 def _told(value: float | None, digits: int) -> str:
     return "" if value is None else f"{value:.{digits}f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -127,6 +127,7 @@ class Shortened(NamedTuple):
 
     name: str
     published: Published
+    sessions: int
     tokens: float  # sent: the bill where nothing is cached
     cached: float  # the share of them that the cache has
     writing: float  # the bill of whoever wrote summaries, where nothing is cached
@@ -157,6 +158,7 @@ def shortened(traces: Iterable[Trace], budget_tokens: int) -> list[Shortened]:
             Shortened(
                 name,
                 _PUBLISHED.get(name, Published()),
+                sessions=len(sessions),
                 tokens=sent / whole,
                 cached=read / sent if sent else 0.0,
                 writing=sum(each.writing for each in sessions) / whole,
