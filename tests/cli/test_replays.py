@@ -38,6 +38,17 @@ def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
     assert all(word in shown for word in ("cost", "with re-fetches", "coverage", "oracle", "bound"))
 
 
+def test_a_budget_that_nothing_fits_into_is_named():
+    shown = run(
+        "replay", *SMALL[:4], "--budget", 10, "--budget", 3_000, "--policy", "paged", "--policy", "legacy"
+    ).stdout
+    assert "nothing was sent under paged, legacy: what must stand does not fit into 10" in shown
+    assert shown.count("nothing was sent") == 1
+    rows = [line.split() for line in shown.splitlines() if line.startswith("paged ")]
+    assert [row[1] for row in rows] == ["0.000", "*", "3,000"]
+    assert "elects: paged" in shown
+
+
 def test_no_figure_is_cut_off_on_a_narrow_screen(results):
     out, shown = results
     narrow = subprocess.run(

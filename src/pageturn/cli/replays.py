@@ -148,6 +148,8 @@ def show_results(console: Console, results: Iterable[Result]) -> None:
             f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {told}"
         )
         show_whole(console, _table(rows, best, gaps))
+        if refused := [plain(point.policy) for point in rows if point.is_refused]:
+            console.print(f"nothing was sent under {', '.join(refused)}: what must stand does not fit into {budget:,}")
     console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
     if any(point.policy == LEGACY for point in pooled):
         _show_flip(console, points, pooled)
@@ -199,7 +201,7 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
     for name in ("beside legacy", "budget", "cost with re-fetches", "coverage", "faults a session", "dominates"):
         table.add_column(name, justify="left" if name == "beside legacy" else "right", no_wrap=True)
     versus: dict[tuple[str, int], Versus] = {}
-    legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY}
+    legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY and not point.is_refused}
     for point in pooled:
         budget = point.budget_tokens
         found = points.versus(point.policy, LEGACY, budget) if point.is_own and point.policy != LEGACY else None
