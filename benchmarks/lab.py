@@ -39,7 +39,7 @@ def main() -> None:
     console = Console(width=150)
     shapes.show_clawvm(console, range(1, SEEDS + 1))
     simulated(console)
-    console.print(f"\n[bold]{options.generated} made-up coding sessions of 200 turns[/]")
+    console.print("\n[bold]made-up coding sessions of 200 turns[/]")
     setup = Setup(WAYS, (8_000, 16_000, 32_000), lookahead=1)
     made_up = Selection(generated=options.generated)
     show_results(console, replay(console, made_up, setup, jobs=options.jobs, out=options.out))

@@ -56,7 +56,7 @@ def show_clawvm(console: Console, seeds: Sequence[int]) -> None:
 def show_shortened(console: Console, title: str, sessions: Iterable[Trace]) -> None:
     """Masks, summaries and rolling edits, with and without a cache; then what each evicts."""
     rows = shortened(sessions, BUDGET)
-    told = f"{rows[0].sessions:,} sessions, {rows[0].score.turns:,} turns, {BUDGET:,} tokens where a way has a budget"
+    told = f"sessions: {rows[0].sessions:,}, turns: {rows[0].score.turns:,}, {BUDGET:,} tokens where a way has a budget"
     console.print(f"\n[bold]{title}: published ways beside ours[/]; {told}")
     show_whole(console, _bills(rows))
     console.print(

@@ -38,6 +38,13 @@ def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
     assert all(word in shown for word in ("cost", "with re-fetches", "coverage", "oracle", "bound"))
 
 
+def test_one_session_is_sure_of_nothing():
+    one = ("replay", "--generated", 1, "--turns", 12, "--budget", 3_000, "--policy", "paged", "--policy", "legacy")
+    shown = run(*one).stdout
+    assert "with one session nothing can be said about chance" in shown
+    assert "are sure of" not in shown
+
+
 def test_a_budget_that_nothing_fits_into_is_named():
     shown = run(
         "replay", *SMALL[:4], "--budget", 10, "--budget", 3_000, "--policy", "paged", "--policy", "legacy"

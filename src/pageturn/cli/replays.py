@@ -148,7 +148,7 @@ def show_results(console: Console, results: Iterable[Result]) -> None:
             f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {told}"
         )
         show_whole(console, _table(rows, best, gaps))
-        if refused := [plain(point.policy) for point in rows if point.is_refused]:
+        if refused := [plain(point.policy) for point in rows if point.is_refused and not point.is_oracle]:
             console.print(f"nothing was sent under {', '.join(refused)}: what must stand does not fit into {budget:,}")
     console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
     if any(point.policy == LEGACY for point in pooled):
@@ -214,7 +214,10 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
     show_whole(console, table)
     surely = flip(pooled, lambda point, _: versus[point.policy, point.budget_tokens].dominates)
     console.print(f"the default that the flip rule elects: {plain(flip(pooled).elected)}")
-    console.print(f"and by differences that resampled sessions are sure of: {plain(surely.elected)}")
+    if all(point.sessions == 1 for point in pooled):
+        console.print("with one session nothing can be said about chance")
+    else:
+        console.print(f"and by differences that resampled sessions are sure of: {plain(surely.elected)}")
 
 
 def show_compactions(console: Console, selection: Selection) -> None:
