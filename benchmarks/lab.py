@@ -2,8 +2,9 @@
 
     make bench-lab [DATA=../shared/data] [ARGS="--sessions 4 --jobs 2 --out results.jsonl"]
 
-Made-up sessions come first, since they need no data: what looking ahead is worth in the simulation, then coding sessions of 200 turns.
-Where DATA has recorded sessions, its long ones follow, pooled per file.
+Made-up sessions come first, since they need no data: ClawVM's comparison and what looking ahead is worth in the simulation, then coding
+sessions of 200 turns, under our policies and in ways that were published. Where DATA has recorded sessions, its long ones follow, pooled
+per file.
 """
 
 from argparse import ArgumentParser
@@ -13,7 +14,8 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.cli.replays import Selection, replay, show_compactions, show_results
+from benchmarks import shapes
+from pageturn.cli.replays import Selection, replay, show_compactions, show_results, traces
 from pageturn.lab.billing import VENDORS
 from pageturn.lab.foresight import OracleChooser
 from pageturn.lab.paged import PagedChooser
@@ -35,28 +37,32 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     console = Console(width=150)
+    shapes.show_clawvm(console, range(1, SEEDS + 1))
     simulated(console)
-    console.print(f"\n[bold]{options.generated} made-up coding sessions of 200 turns[/]")
+    console.print("\n[bold]made-up coding sessions of 200 turns[/]")
     setup = Setup(WAYS, (8_000, 16_000, 32_000), lookahead=1)
     made_up = Selection(generated=options.generated)
     show_results(console, replay(console, made_up, setup, jobs=options.jobs, out=options.out))
     vendors(console, made_up, options.jobs)
-    traces = options.data / "traces"
-    if not traces.is_dir():
-        console.print(f"skipped: there is no {traces}; give the data folder: make bench-lab DATA=...")
+    shapes.show_shortened(console, "made-up coding sessions", traces(made_up))
+    folder = options.data / "traces"
+    if not folder.is_dir():
+        console.print(f"skipped: there is no {folder}; give the data folder: make bench-lab DATA=...")
         return
     for source in SOURCES:
-        recorded = Selection((traces / f"{source}.jsonl.gz",), is_long=True, most=options.sessions)
+        recorded = Selection((folder / f"{source}.jsonl.gz",), is_long=True, most=options.sessions)
         console.print(f"\n[bold]{source}, long sessions[/]")
         show_results(console, replay(console, recorded, setup, jobs=options.jobs, out=options.out))
         console.print(f"\n[bold]{source}, recorded compactions[/]")
         show_compactions(console, recorded)
+        shapes.show_shortened(console, f"{source}, long sessions", traces(recorded))
 
 
 def simulated(console: Console) -> None:
     """Faults, and hits that the store had to answer, by how far the oracle looks."""
     sessions = [workload for seed in range(1, SEEDS + 1) for workload in families(seed)]
-    table = Table(title=f"Simulated families, {SEEDS} seeds: faults, and recalls a session", box=None, pad_edge=False)
+    console.print(f"[bold]simulated families, {SEEDS} seeds[/]: faults, and recalls a session by budget in tokens")
+    table = Table(box=None, pad_edge=False)
     for column in ("", "faults", *map(str, BUDGETS)):
         table.add_column(column, justify="right" if column else "left")
     rows = {"paged": PagedChooser()} | {f"oracle, {ahead} ahead": OracleChooser(ahead) for ahead in (0, 1, 2, 3)}
@@ -69,9 +75,8 @@ def simulated(console: Console) -> None:
 
 def vendors(console: Console, selection: Selection, jobs: int) -> None:
     """What the same requests cost elsewhere, with a cache that forgets."""
-    table = Table(
-        title="The bill at 16,000, relative to sending everything to the same vendor", box=None, pad_edge=False
-    )
+    console.print("\n[bold]the bill at 16,000 tokens[/], relative to sending everything to the same vendor")
+    table = Table(box=None, pad_edge=False)
     names = [way.label for way in WAYS]
     for column in ("", *names):
         table.add_column(column, justify="right" if column else "left")

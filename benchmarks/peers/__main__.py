@@ -155,6 +155,8 @@ def laws(console: Console, systems: Mapping[str, System], *, why: bool) -> None:
 
 
 def _cell(law: str, verdict: Verdict) -> str:
+    if not verdict.applies:
+        return "n/a"
     return verdict.told if law == "steady" and verdict.told.endswith("%") else "yes" if verdict.holds else "-"
 
 

@@ -37,6 +37,37 @@ def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
     assert all(word in shown for word in ("cost", "with re-fetches", "coverage", "oracle", "bound"))
 
 
+def test_one_session_is_sure_of_nothing():
+    one = ("replay", "--generated", 1, "--turns", 12, "--budget", 3_000, "--policy", "paged", "--policy", "legacy")
+    shown = run(*one).stdout
+    assert "with one session nothing can be said about chance" in shown
+    assert "are sure of" not in shown
+
+
+def test_a_budget_that_nothing_fits_into_is_named():
+    shown = run(
+        "replay", *SMALL[:4], "--budget", 10, "--budget", 3_000, "--policy", "paged", "--policy", "legacy"
+    ).stdout
+    assert "nothing was sent under paged, legacy: what must stand does not fit into 10" in shown
+    assert shown.count("nothing was sent") == 1
+    rows = [line.split() for line in shown.splitlines() if line.startswith("paged ")]
+    assert [row[1] for row in rows] == ["0.000", "*", "3,000"]
+    assert "elects: paged" in shown
+
+
+def test_no_figure_is_cut_off_on_a_narrow_screen(results):
+    out, shown = results
+    narrow = subprocess.run(
+        [PAGETURN, "flip", str(out)],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "COLUMNS": "50"},
+    )
+    tables = [line for line in shown.splitlines() if line.startswith(("paged", "legacy", "beside"))]
+    assert set(tables) <= set(narrow.stdout.splitlines())
+
+
 def test_an_interrupted_replay_goes_on_and_ends_with_the_same_bytes(results, tmp_path):
     whole, shown = results
     cut = tmp_path / "cut.jsonl"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pageturn.lab.billing import Prices, Sent, bill, cached, floor, refetches
+from pageturn.lab.billing import STUDY, VENDORS, Prices, Sent, bill, cached, floor, refetches
 
 A, B, C, D = Sent("A", 10), Sent("B", 20), Sent("C", 5), Sent("D", 40)
 
@@ -27,6 +27,20 @@ def test_a_cold_cache_is_written_anew():
 
 def test_other_vendors_have_other_prices():
     assert bill([[A], [A]], Prices(read=0.5, write=1.0)) == pytest.approx(10 + 5)
+
+
+def test_a_vendor_keeps_prefixes_from_a_least_length_on_and_in_steps():
+    openai = VENDORS["openai"]
+    assert [openai.kept(tokens) for tokens in (0, 1_023, 1_024, 1_151, 1_152, 5_000)] == [
+        0,
+        0,
+        1_024,
+        1_024,
+        1_152,
+        4_992,
+    ]
+    assert [VENDORS["anthropic-5m"].kept(tokens) for tokens in (1_023, 1_025)] == [0, 1_025]
+    assert [STUDY.kept(tokens) for tokens in (0, 1, 1_023)] == [0, 1, 1_023]
 
 
 def test_the_floor_writes_every_token_once_and_reads_the_opening():

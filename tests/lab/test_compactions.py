@@ -75,7 +75,7 @@ def test_what_is_fetched_again_is_a_fault_where_it_does_not_stand_there():
 
 
 def test_what_a_session_counts_as_fetched_again_came_again_in_the_recording():
-    trace = coding_session(2, 60)
+    trace = coding_session(11, 60)
     again = repeated(trace)
     replay = Recording(trace).replay(Deriving(pt.Legacy(), budget_tokens=3_000))
     for turn, replayed in zip(trace.turns, replay.turns, strict=True):

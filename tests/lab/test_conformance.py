@@ -20,6 +20,7 @@ OURS = {
 @pytest.mark.parametrize("name", OURS)
 def test_our_policies_keep_every_law(name):
     verdicts = examine(OURS[name])
+    assert all(verdict.applies for verdict in verdicts.values())
     assert {law: verdict.told for law, verdict in verdicts.items() if not verdict.holds} == {}
     assert set(verdicts) == set(NAMES)
 
@@ -82,6 +83,37 @@ numbers = count()
 )
 def test_every_law_can_be_broken(law, system):
     assert not examine(system)[law].holds
+
+
+class Noted:
+    """Everything, and the notes that are to be said at a turn, each with the place that it is for."""
+
+    takes_notes = True
+
+    def __init__(self, is_said):
+        self.is_said = is_said
+
+    def __call__(self, case):
+        return [
+            Request(
+                [
+                    *case.trace.messages[:turn],
+                    *(pt.user(note) for place, note in case.notes.items() if self.is_said(place, turn)),
+                ]
+            )
+            for turn in case.trace.turns
+        ]
+
+
+def test_a_note_that_is_said_never_or_late_or_twice_breaks_its_law():
+    assert examine(Noted(lambda place, turn: place == turn))["one-shot"].holds
+    for is_said in (lambda *_: False, lambda place, turn: turn == place + 2, lambda place, turn: turn >= place):
+        assert not examine(Noted(is_said))["one-shot"].holds
+
+
+def test_a_law_of_notes_does_not_apply_to_who_takes_none():
+    verdict = examine(sent())["one-shot"]
+    assert (verdict.holds, verdict.applies, verdict.told) == (True, False, "takes no notes")
 
 
 def test_sending_everything_breaks_only_what_it_must():

@@ -6,8 +6,8 @@ from pageturn.lab.pareto import Points, flip, front
 from pageturn.lab.results import Result, Score
 
 
-def result(policy, cost, coverage, faults=0, *, budget=8_000, trace="t", own=True):
-    score = Score(billed=cost, whole=1.0, demanded=100, covered=round(coverage * 100))
+def result(policy, cost, coverage, faults=0, *, budget=8_000, trace="t", own=True, refused=0):
+    score = Score(billed=cost, whole=1.0, demanded=100, covered=round(coverage * 100), turns=9, refused=refused)
     settings = {"policy": policy.split(":")[0]} if own else {}
     return Result(trace, "s", policy, budget, "study", "study", score, settings, {"refetch": faults} if faults else {})
 
@@ -80,6 +80,17 @@ def test_it_must_dominate_at_every_budget():
         )
     )
     assert (found.elected, found.dominating, found.budgets) == ("legacy", {"paged": [8_000]}, [4_000, 8_000])
+
+
+def test_a_budget_that_nothing_fits_into_compares_nobody():
+    refused = [result(policy, 0.0, 0.0, budget=10, refused=9) for policy in ("legacy", "paged")]
+    sketch = result("keep-last", 0.9, 0.5, budget=10, own=False)
+    points = pooled(*refused, sketch, result("legacy", 0.5, 0.8), result("paged", 0.4, 0.9))
+    assert flip(points) == ("paged", {"paged": [8_000]}, [8_000])
+    assert [(point.policy, point.budget_tokens) for point in front(points)] == [("keep-last", 10), ("paged", 8_000)]
+    assert flip(pooled(*refused)).elected == "legacy"
+    partly = [result("legacy", 0.0, 0.0, refused=8), result("paged", 0.0, 0.1, refused=8)]
+    assert flip(pooled(*partly)).elected == "paged"
 
 
 def test_a_fault_more_by_chance_does_not_count_where_only_what_is_sure_does():

@@ -169,6 +169,11 @@ def test_and_on_recorded_sessions(source):
 # -- time
 
 
+def is_near(request, end, mark):
+    """The end of an earlier request is looked for at most 20 blocks before a mark."""
+    return mark >= end and sum(max(1, len(message.content)) for message in request[end + 1 : mark + 1]) <= 20
+
+
 def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
     trace = coding_session(1, 120)
     vendor = VENDORS["anthropic-5m"]
@@ -178,12 +183,13 @@ def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
     for turn, seen in zip(trace.turns, shows(trace), strict=True):
         request, now = list(seen.messages), trace.times[turn - 1]
         common = shared(request, before)
-        kept = max((mark + 1 for mark in marks if mark < common), default=0)
-        if asked is not None and now - asked > 300:
-            kept = 0
-        hit = sum(map(tokens, request[:kept]))
+        own = sorted(set(seen.breakpoints))[-4:]
+        found = [end for end in marks if end < common and any(is_near(request, end, mark) for mark in own)]
+        hit = sum(map(tokens, request[: max(found) + 1])) if found else 0
+        if (asked is not None and now - asked > 300) or hit < 1_024:
+            hit = 0
         cost += 0.1 * hit + 1.25 * (sum(map(tokens, request)) - hit)
-        before, marks, asked = request, sorted(set(seen.breakpoints))[-4:], now
+        before, marks, asked = request, own, now
     assert replay.score.billed == pytest.approx(cost, abs=0.01)
     assert any(turn.cold for turn in replay.turns)
     warm = Recording(trace._replace(times=()), vendor=vendor).replay(shows)
@@ -191,7 +197,7 @@ def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
     assert replay.score.whole > warm.score.whole
 
 
-@pytest.mark.parametrize("budget", [3_000, 12_000])
+@pytest.mark.parametrize("budget", [3_000, 20_000])
 def test_a_turn_that_shows_what_is_new_is_not_below_the_floor(budget):
     """Pages that are too large to be shown whole at first are the exception: they were never written whole."""
     trace = coding_session(4, 60)
@@ -206,6 +212,6 @@ def test_a_turn_that_shows_what_is_new_is_not_below_the_floor(budget):
                 assert replay.turns[at].billed >= replay.turns[at].floor - 0.01
             heard = turn
         assert whole > 0.8 * len(trace.turns)
-        if budget == 12_000:
+        if budget == 20_000:
             assert whole == len(trace.turns)
             assert replay.score.billed > replay.score.floor

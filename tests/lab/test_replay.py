@@ -3,9 +3,11 @@
 import pytest
 
 import pageturn as pt
-from pageturn.lab.billing import Prices
+from pageturn.lab.billing import VENDORS, Prices, Vendor
+from pageturn.lab.coding import coding_session
 from pageturn.lab.replay import Recording, Score
 from pageturn.lab.traces import Trace, text_of
+from pageturn.messages import ToolCall
 
 
 def characters(message):
@@ -159,6 +161,54 @@ def test_of_nothing_everything_is_shown():
 
 def test_a_session_without_turns_comes_to_nothing():
     assert recording(A).score(everything) == Score()
+
+
+MARKED = Vendor("marked", breakpoints=4, lookback_blocks=3)
+
+
+def test_the_end_of_the_last_request_is_found_within_so_many_blocks():
+    near = [pt.user("n")] * 3
+    far = [pt.user("n")] * 4
+    for added, hit in ((near, 10), (far, 0)):
+        score = recording(A, ANSWER, *added, ANSWER, vendor=MARKED).score(always([A], [A, *added]))
+        assert score.billed == pytest.approx(1.25 * 10 + 0.1 * hit + 1.25 * (10 - hit + len(added)))
+
+
+def test_blocks_are_the_parts_of_a_message():
+    many = pt.user("a", "b", "c", "d")
+    score = recording(A, ANSWER, many, ANSWER, vendor=MARKED).score(always([A], [A, many]))
+    assert score.billed == pytest.approx(1.25 * 10 + 1.25 * (10 + characters(many)))
+
+
+def test_the_opening_is_found_by_its_own_mark():
+    opening = pt.system("S" * 8)
+    far = [pt.user("n")] * 9
+    score = recording(opening, A, ANSWER, *far, ANSWER, vendor=MARKED).score(always([opening, A], [opening, A, *far]))
+    assert score.billed == pytest.approx(1.25 * 18 + 0.1 * 8 + 1.25 * 19)
+
+
+@pytest.mark.parametrize("vendor", VENDORS.values(), ids=list(VENDORS))
+def test_sending_everything_costs_one_at_every_vendor(vendor):
+    many = [ToolCall(id=f"c{n}", name="f", arguments="{}") for n in range(30)]
+    batch = [pt.assistant(*many), *(pt.tool_result(call, "R" * 100) for call in many)]
+    trace = coding_session(2, 20)
+    longer = trace._replace(messages=(*trace.messages, *batch, ANSWER), times=(*trace.times, *[trace.times[-1]] * 32))
+    replay = Recording(longer, tokens=characters, vendor=vendor).replay(everything)
+    assert replay.score.cost == pytest.approx(1)
+    assert [turn.whole for turn in replay.turns] == [turn.billed for turn in replay.turns]
+
+
+def test_nobody_is_told_of_a_silence_that_the_bill_knows_nothing_of():
+    trace = Trace("t", "s", (A, ANSWER, B, ANSWER), times=(0.0, 1.0, 1_000.0, 1_001.0))
+    told = []
+
+    def shows(trace):
+        told.append(trace.times)
+        return everything(trace)
+
+    Recording(trace).score(shows)
+    Recording(trace, vendor=VENDORS["anthropic-5m"]).score(shows)
+    assert told == [(), trace.times]
 
 
 def test_the_studys_tokens_are_the_default():

@@ -9,6 +9,7 @@ from pageturn.lab.coding import coding_session
 from pageturn.lab.deriving import Deriving
 from pageturn.lab.replay import Recording
 from pageturn.lab.results import Form, read_results, to_line
+from pageturn.lab.sketches import everything
 
 EXAMPLE = Path(__file__).with_name("example-results.jsonl")
 
@@ -36,6 +37,17 @@ def test_the_turns_of_a_result_add_up_to_its_score():
         assert not turns[0].folded
 
 
+def test_every_turn_tells_what_sending_everything_would_have_cost():
+    trace = coding_session(3, 30)
+    replay = Recording(trace).replay(Deriving(pt.Paged(budget_tokens=3_000)))
+    assert sum(turn.whole for turn in replay.turns) == pytest.approx(replay.score.whole)
+    assert [turn.whole for turn in replay.turns] == [turn.billed for turn in Recording(trace).replay(everything).turns]
+
+
+def test_lines_from_before_turns_told_that_are_still_read():
+    assert not any(turn.whole for result in read_results(EXAMPLE) for turn in result.turns)
+
+
 def test_the_same_replay_gives_the_same_bytes():
     trace = coding_session(3, 30)
 
@@ -46,7 +58,7 @@ def test_the_same_replay_gives_the_same_bytes():
 
 
 def test_a_replay_tells_what_the_tokens_stand_as_and_which_faults_came():
-    replay = Recording(coding_session(1, 60)).replay(Deriving(pt.Paged(budget_tokens=3_000)))
+    replay = Recording(coding_session(11, 60)).replay(Deriving(pt.Paged(budget_tokens=3_000)))
     forms = {form for turn in replay.turns for form in turn.forms}
     assert {Form.FULL, Form.STRUCTURED, Form.LINE} <= forms
     assert replay.faults["duplicate_tool"] == sum(turn.faults.get("duplicate_tool", 0) for turn in replay.turns) > 0

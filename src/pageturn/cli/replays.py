@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segments
 from rich.table import Table
 
 from pageturn.cli.journals import plain
@@ -27,6 +28,7 @@ from pageturn.wire import from_json
 
 _SQLITE = b"SQLite format 3\0"
 _TRACE = {"id", "source", "messages"}
+_WIDEST = 400  # columns
 
 
 class Selection(NamedTuple):
@@ -145,7 +147,9 @@ def show_results(console: Console, results: Iterable[Result]) -> None:
         console.print(
             f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {told}"
         )
-        console.print(_table(rows, best, gaps))
+        show_whole(console, _table(rows, best, gaps))
+        if refused := [plain(point.policy) for point in rows if point.is_refused and not point.is_oracle]:
+            console.print(f"nothing was sent under {', '.join(refused)}: what must stand does not fit into {budget:,}")
     console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
     if any(point.policy == LEGACY for point in pooled):
         _show_flip(console, points, pooled)
@@ -186,13 +190,18 @@ def _table(rows: Sequence[Point], best: set[int], gaps: dict[tuple[int, str], li
     return table
 
 
+def show_whole(console: Console, table: Table) -> None:
+    """A table as wide as it is: lines that a narrow screen wraps can be read, figures that it cuts off cannot."""
+    console.print(Segments(console.render(table, console.options.update_width(_WIDEST))), crop=False, end="")
+
+
 def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> None:
     """Every policy of ours beside legacy, with how sure the differences are, and what the flip rule makes of it."""
     table = Table(box=None, pad_edge=False)
     for name in ("beside legacy", "budget", "cost with re-fetches", "coverage", "faults a session", "dominates"):
         table.add_column(name, justify="left" if name == "beside legacy" else "right", no_wrap=True)
     versus: dict[tuple[str, int], Versus] = {}
-    legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY}
+    legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY and not point.is_refused}
     for point in pooled:
         budget = point.budget_tokens
         found = points.versus(point.policy, LEGACY, budget) if point.is_own and point.policy != LEGACY else None
@@ -202,10 +211,13 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
         said = "yes" if point.dominates(legacy[budget]) else "as far as can be told" if found.dominates else "no"
         table.add_row(plain(point.policy), f"{budget:,}", *map(str, found), said)
     console.print()
-    console.print(table)
+    show_whole(console, table)
     surely = flip(pooled, lambda point, _: versus[point.policy, point.budget_tokens].dominates)
     console.print(f"the default that the flip rule elects: {plain(flip(pooled).elected)}")
-    console.print(f"and by differences that resampled sessions are sure of: {plain(surely.elected)}")
+    if all(point.sessions == 1 for point in pooled):
+        console.print("with one session nothing can be said about chance")
+    else:
+        console.print(f"and by differences that resampled sessions are sure of: {plain(surely.elected)}")
 
 
 def show_compactions(console: Console, selection: Selection) -> None:

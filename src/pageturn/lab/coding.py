@@ -1,8 +1,9 @@
 """Coding: a made-up long session of a coding agent, for measuring where no recording is at hand.
 
 Somebody asks for one change after the other. The agent searches, reads a few files at once, edits lines that it has read, runs
-tests that fail at first, tries again, and reads again what it has read before. Times run along; now and then the person is away
-for longer than any cache remembers. All comes from a seed, and none of it was recorded from anybody.
+tests that fail at first, tries again, and reads again what has changed since it was read. Times run along; now and then the person is
+away for longer than any cache remembers. All comes from a seed, and none of it was recorded from anybody; how much of it are results and
+names, and how often a call brings what it brought before, is as in recorded sessions.
 """
 
 from collections.abc import Iterator
@@ -18,6 +19,11 @@ _NOUNS = (
 )
 _VERBS = "load merge parse verify rotate expire settle refund index resolve encode flush migrate throttle".split()
 _PARTS = "core billing accounts search storage gateway workers reports".split()
+_WORDS = (
+    "the a an every each next last old new empty large first second value row list entry state time limit order caller reader "
+    "writer is was must can may should keep give take wait stop hold read write send find sort count check split join before after "
+    "until while because unless when since and or but not only again twice here there without with from into"
+).split()
 _COMPLAINTS = (
     "{name} in {path} gives back a stale {noun} after the second call, see {issue}.",
     "{issue}: {name} must not fail when the {noun} is empty. Please fix it in {path} and add a case to the tests.",
@@ -26,6 +32,7 @@ _COMPLAINTS = (
 )
 _AWAY, _AT_HAND = (420, 5_400), (20, 150)  # seconds until the person says the next thing
 _IS_AWAY = 0.2
+_READS_IN_VAIN = 0.06  # of files that have not changed since they were read
 _RULES = """You are a coding agent in the repository {repository}.
 Never push to main. Never edit generated files under build/. Run the tests before you say that you are done.
 Keep changes small, keep the style of the file, and name the issue in the message of every commit."""
@@ -37,6 +44,7 @@ class _File:
     def __init__(self, path: str, functions: dict[str, list[str]]) -> None:
         self.path = path
         self.functions = functions
+        self.is_known = False  # whether it was read as it is now
 
     @property
     def lines(self) -> list[str]:
@@ -90,7 +98,7 @@ class _Work:
             noun=self.chance.choice(_NOUNS),
             commit=f"{self.chance.getrandbits(40):010x}",
         )
-        self._say(user(text), *(_AWAY if self.chance.random() < _IS_AWAY else _AT_HAND))
+        self._say(user(f"{text} {self._prose(10, 160)}."), *(_AWAY if self.chance.random() < _IS_AWAY else _AT_HAND))
         return task
 
     def do(self, task: _Task) -> None:
@@ -118,6 +126,10 @@ class _Work:
         if self.chance.random() < 0.3:
             self._grep(self.chance.choice(list(again.functions)))
 
+    def _prose(self, least: int, most: int) -> str:
+        """So many words that name nothing."""
+        return " ".join(self.chance.choices(_WORDS, k=self.chance.randint(least, most)))
+
     def _grep(self, name: str) -> None:
         found = [
             f"{file.path}:{number}:{line}"
@@ -125,24 +137,33 @@ class _Work:
             for number, line in enumerate(file.lines, start=1)
             if name in line
         ]
-        self._call("Where is it used?", [("grep", {"pattern": name, "path": "src"}, "\n".join(found[:60]))])
+        self._call(self._prose(10, 80), [("grep", {"pattern": name, "path": "src"}, "\n".join(found[:60]))])
 
     def _read(self, files: list[_File]) -> None:
-        distinct = list({file.path: file for file in files}.values())
-        self._call("", [("read_file", {"path": file.path}, file.numbered) for file in distinct])
+        distinct = {file.path: file for file in files}.values()
+        read = [file for file in distinct if not file.is_known or self.chance.random() < _READS_IN_VAIN]
+        if read:
+            text = self._prose(10, 80) if self.chance.random() < 0.5 else ""
+            self._call(text, [("read_file", {"path": file.path}, file.numbered) for file in read])
+        for file in read:
+            file.is_known = True
 
     def _edit(self, task: _Task) -> None:
         body = task.file.functions[task.function]
         at = self.chance.randrange(1, max(2, len(body) - 3))
-        old = body[at : at + self.chance.randint(1, 3)]
+        old = body[at : at + self.chance.randint(2, 8)]
         new = [f"    {self.chance.choice(_NOUNS)}_limit = {self.chance.randint(10, 9_999)}  # {task.issue}", *old]
         body[at : at + len(old)] = new
+        task.file.is_known = False
         arguments = {"path": task.file.path, "old_string": "\n".join(old), "new_string": "\n".join(new)}
-        self._call("", [("edit_file", arguments, f"The file {task.file.path} has been updated.")])
+        lines = task.file.numbered.splitlines()
+        first = next(number for number, line in enumerate(lines) if line.endswith(new[0]))
+        shown = "\n".join([f"The file {task.file.path} has been updated.", *lines[max(0, first - 2) : first + 6]])
+        self._call(self._prose(20, 200), [("edit_file", arguments, shown)])
 
     def _test(self, task: _Task, *, fails: bool) -> None:
         suite = f"tests/{task.file.path.removeprefix('src/').replace('/', '/test_', 1)}"
-        passed = [f"{suite}::test_{task.function}_{n} PASSED" for n in range(self.chance.randint(5, 60))]
+        passed = [f"case {n}: {self._prose(5, 14)} ... ok" for n in range(self.chance.randint(2, 50))]
         tail = [f"{len(passed)} passed in {self.chance.uniform(0.2, 9):.2f}s"]
         if fails:
             line = self.chance.choice(task.file.functions[task.function]).strip()
@@ -190,7 +211,7 @@ class _Work:
     # -- the repository
 
     def _file(self, part: str, noun: str) -> _File:
-        verbs = self.chance.sample(_VERBS, self.chance.randint(3, 9))
+        verbs = self.chance.sample(_VERBS, self.chance.randint(4, 11))
         return _File(
             f"src/{part}/{noun}s.py",
             {f"{verb}_{noun}_{part}": list(self._body(f"{verb}_{noun}_{part}")) for verb in verbs},
@@ -198,16 +219,19 @@ class _Work:
 
     def _body(self, name: str) -> Iterator[str]:
         first, second = self.chance.sample(_NOUNS, 2)
-        yield f"def {name}({first}_id: str, {second}: dict) -> dict | None:"
+        yield f"def {name}({first}: str, {second}: dict) -> dict | None:"
+        yield f'    """{self._prose(6, 16)}."""'
         for _ in range(self.chance.randint(4, 18)):
             verb, noun, part = (self.chance.choice(words) for words in (_VERBS, _NOUNS, _PARTS))
-            field = f"{noun}_{self.chance.randint(1, 99)}"
+            number = self.chance.randint(1, 999)
             yield self.chance.choice(
                 (
-                    f"    {field} = {verb}_{noun}_{part}({first}_id, {second})",
-                    f"    if {second}.get({field!r}) is None: return None",
-                    f"    {second}[{field!r}] = {self.chance.randint(1, 9_999)}",
-                    f"    log.info('{verb} {noun} %s', {first}_id)",
+                    f"    # {self._prose(6, 16)}",
+                    f"    # {self._prose(6, 16)}",
+                    f"    {noun} = {verb}_{noun}_{part}({first}, {second})",
+                    f"    if {second}.get({self._prose(1, 3)!r}) is None: return {number}",
+                    f"    {second}[{self._prose(1, 3)!r}] = {noun} * {number}",
+                    f"    log.info('{self._prose(3, 9)} %s', {first})",
                 )
             )
         yield f"    return {second}"

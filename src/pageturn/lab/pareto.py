@@ -2,7 +2,8 @@
 
 A point is one way at one budget, pooled over the sessions that every way has there: the bill with re-fetches, the coverage, and the
 faults of the policy. The flip rule elects the cheapest policy that dominates legacy at every budget; where none does, legacy stays.
-A handful of faults more or less is often chance, so the rule can also ask only for what resampled sessions are sure of.
+A handful of faults more or less is often chance, so the rule can also ask only for what resampled sessions are sure of. A budget that
+nothing fits into, because the rules alone are larger, compares nobody with anybody.
 """
 
 from collections import defaultdict
@@ -29,6 +30,11 @@ class Point(NamedTuple):
     is_own: bool  # whether a session can follow it, so that it may be the default
     is_oracle: bool
     score: Score
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether not a single turn had a request."""
+        return 0 < self.score.turns == self.score.refused
 
     def dominates(self, other: "Point") -> bool:
         """As good in everything, and better in something."""
@@ -122,8 +128,8 @@ def _pooled_share(parts: Sequence[tuple[float, float]]) -> float:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """Those that none at the same budget dominates, in the order in which they came; an oracle takes no part."""
-    online = [point for point in points if not point.is_oracle]
+    """Those that none at the same budget dominates, in the order in which they came; an oracle takes no part, nor who sent nothing."""
+    online = [point for point in points if not point.is_oracle and not point.is_refused]
     return [
         point
         for point in online
@@ -142,7 +148,7 @@ class Flip(NamedTuple):
 def flip(points: Iterable[Point], dominates: Callable[[Point, Point], bool] = Point.dominates) -> Flip:
     """The cheapest policy of ours that dominates legacy at every budget; legacy where there is none, or nothing to compare with."""
     own = [point for point in points if point.is_own]
-    legacy = {point.budget_tokens: point for point in own if point.policy == LEGACY}
+    legacy = {point.budget_tokens: point for point in own if point.policy == LEGACY and not point.is_refused}
     dominating: dict[str, list[int]] = {}
     spent: dict[str, float] = defaultdict(float)
     for point in own:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
-from itertools import pairwise, takewhile
+from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
 from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, floor, refetches
@@ -57,6 +57,11 @@ class _Read:
         self.sent = sent
         self.is_recorded = is_recorded
 
+    @property
+    def blocks(self) -> int:
+        """As a vendor counts them: the parts of a message."""
+        return max(1, len(self.message.content))
+
     @cached_property
     def lines(self) -> set[str]:
         return lines_of(self.message)
@@ -65,7 +70,8 @@ class _Read:
 class Recording:
     """A recorded session with all that does not depend on what is shown: make one, and score many ways with it.
 
-    Nothing is charged for a turn that is refused, but all that it demands is missed.
+    Nothing is charged for a turn that is refused, but all that it demands is missed. A vendor that never forgets has no use for times:
+    whoever folds when the cache is gone must not be told of a silence that the bill knows nothing of.
     """
 
     def __init__(
@@ -76,7 +82,7 @@ class Recording:
         prices: Prices | None = None,
         vendor: Vendor = STUDY,
     ) -> None:
-        self.trace = trace
+        self.trace = trace if vendor.ttl_seconds is not None else trace._replace(times=())
         self.vendor = vendor if prices is None else vendor._replace(prices=prices)
         self._prices = self.vendor.prices
         self._wanted = {wanted.turn: wanted for wanted in demand(trace)}
@@ -97,14 +103,14 @@ class Recording:
         turns: list[ReplayedTurn] = []
         self._known.clear()
         largest = 0
-        before = _Request([], ())
+        before = _Request([], (), [0])
         for at, seen in zip(self.trace.turns, shows(self.trace), strict=True):
             turn, before = self._turn(at, seen, before, number=len(turns))
             turns.append(turn)
             largest = max(largest, turn.tokens)
         score = Score(
             billed=rounded(sum(turn.billed for turn in turns)),
-            whole=self._whole,
+            whole=rounded(sum(self._wholes)),
             floor=self._floor,
             demanded=sum(turn.demanded for turn in turns),
             covered=sum(turn.demanded - len(turn.missed) for turn in turns),
@@ -123,7 +129,9 @@ class Recording:
         """One request, and the request whose prompt is remembered after it."""
         shown = seen if isinstance(seen, Shown) or seen is None else Shown(seen)
         reads = self._reads(shown.messages) if shown is not None else []
-        request = _Request([read.sent for read in reads], self._marks(shown, reads))
+        request = _Request(
+            [read.sent for read in reads], self._marks(shown, reads), [0, *accumulate(read.blocks for read in reads)]
+        )
         tokens = sum(sent.tokens for sent in request.sent)
         is_cold = number in self._cold
         hit = 0 if is_cold else self._cached(request, before)
@@ -134,6 +142,7 @@ class Recording:
             tokens=tokens,
             billed=rounded(self._prices.read * hit + self._prices.write * (tokens - hit)),
             floor=rounded(self._floors[number]),
+            whole=rounded(self._wholes[number]),
             demanded=len(names),
             missed=tuple(sorted(missed)),
             lines_wanted=len(lines),
@@ -165,8 +174,16 @@ class Recording:
         return tuple(sorted(set(marks))[-most:])
 
     def _cached(self, request: "_Request", before: "_Request") -> int:
-        marks = before.marks if self.vendor.breakpoints is not None else None
-        return cached(request.sent, before.sent, marks)
+        """The tokens of a request that are read from the cache."""
+        if self.vendor.breakpoints is None:
+            return self.vendor.kept(cached(request.sent, before.sent))
+        found = (end for end in before.marks if any(self._finds(request.blocks, end, mark) for mark in request.marks))
+        return self.vendor.kept(cached(request.sent, before.sent, found))
+
+    def _finds(self, blocks: Sequence[int], end: int, mark: int) -> bool:
+        """Whether the end of an earlier request is found from a mark at or behind it."""
+        most = self.vendor.lookback_blocks
+        return end <= mark and (most is None or blocks[mark + 1] - blocks[end + 1] <= most)
 
     def _holder(self, name: str, turn: int) -> int:
         """The latest page before a turn that held a name."""
@@ -193,16 +210,19 @@ class Recording:
         return read
 
     @cached_property
-    def _whole(self) -> float:
-        """The bill of sending everything."""
-        sent = [page.sent for page in self._pages]
-        before, cost = 0, 0.0
+    def _wholes(self) -> list[float]:
+        """The bill of sending everything, turn by turn."""
+        sizes = [0, *accumulate(page.sent.tokens for page in self._pages)]
+        blocks = [0, *accumulate(page.blocks for page in self._pages)]
+        bills = []
+        before = 0
         for number, turn in enumerate(self.trace.turns):
-            tokens = sum(one.tokens for one in sent[:turn])
-            hit = 0 if number in self._cold else before
-            cost += self._prices.read * hit + self._prices.write * (tokens - hit)
-            before = tokens
-        return rounded(cost)
+            is_found = self.vendor.breakpoints is None or (before and self._finds(blocks, before - 1, turn - 1))
+            hit = self.vendor.kept(sizes[before] if is_found else min(self._opening_tokens, sizes[before]))
+            hit = 0 if number in self._cold else hit
+            bills.append(self._prices.read * hit + self._prices.write * (sizes[turn] - hit))
+            before = turn
+        return bills
 
     @cached_property
     def _floor(self) -> float:
@@ -235,6 +255,7 @@ class Recording:
 class _Request(NamedTuple):
     sent: list[Sent]
     marks: tuple[int, ...]
+    blocks: list[int]  # how many there are before each message, and in all
 
 
 def cold_turns(trace: Trace, ttl_seconds: float | None) -> frozenset[int]:

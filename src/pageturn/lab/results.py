@@ -101,6 +101,7 @@ class ReplayedTurn(Closed, omit_defaults=True):
     cold: bool = False  # the cache was gone by then
     forms: Mapping[Form, int] = {}  # tokens by what they stand as
     faults: Mapping[str, int] = {}  # by code, as the session recorded them until the next turn
+    whole: float = 0.0  # the bill of sending everything at this turn; lines from before it was told have none
 
 
 class OracleGap(Closed):

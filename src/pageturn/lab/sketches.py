@@ -48,8 +48,8 @@ def cut(budget_tokens: int, low: float) -> Shows:
     return shows
 
 
-def masking(last: int = 10) -> Shows:
-    """Everything, but of tool results only the last so many; there is no budget."""
+def masking(last: int = 10, *, at_once: int = 1) -> Shows:
+    """Everything, but of tool results only the last so many; there is no budget. Masking several at once spares the cache."""
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         shown: list[Message] = []
@@ -57,9 +57,10 @@ def masking(last: int = 10) -> Shows:
         for turn in trace.turns:
             unmasked += (at for at in range(len(shown), turn) if trace.messages[at].tool_results)
             shown += trace.messages[len(shown) : turn]
-            while len(unmasked) > last:
-                oldest = unmasked.pop(0)
-                shown[oldest] = _masked(shown[oldest])
+            while len(unmasked) >= last + at_once:
+                for oldest in unmasked[:at_once]:
+                    shown[oldest] = masked(shown[oldest])
+                del unmasked[:at_once]
             yield list(shown)
 
     return shows
@@ -124,9 +125,10 @@ def newest_within(messages: Sequence[Message], tokens: int) -> list[Message]:
     return kept
 
 
-def _masked(message: Message) -> Message:
-    masked = (replace(part, content=_MASK) if isinstance(part, ToolResult) else part for part in message.content)
-    return replace(message, content=tuple(masked))
+def masked(message: Message) -> Message:
+    """A message without what its results said."""
+    parts = (replace(part, content=_MASK) if isinstance(part, ToolResult) else part for part in message.content)
+    return replace(message, content=tuple(parts))
 
 
 class _Form(NamedTuple):

@@ -273,6 +273,13 @@ def test_sending_everything_is_a_curve_where_it_was_replayed():
     assert not any(words.startswith("all ") for words in words_of(picture)), "it is not drawn twice"
 
 
+def test_sending_everything_is_a_curve_where_the_turns_tell_it():
+    turns = (turn(billed=30.0, whole=40.0), turn(billed=12.0, whole=60.0))
+    picture = report_of([result(turns=turns)]).pictures["spending"]
+    assert "until turn 1\nsending everything 40\npaged 30\nleast possible 10" in tips_of(picture)
+    assert "until turn 2\nsending everything 100\npaged 42\nleast possible 20" in tips_of(picture)
+
+
 def test_faults_stand_at_their_turns():
     turns = (turn(), turn(faults={"refetch": 2}, missed=("a_b", "c_d")), turn(refused=True))
     picture = report_of([result(turns=turns), result(policy="calm")]).pictures["faults"]

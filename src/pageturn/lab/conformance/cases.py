@@ -1,6 +1,6 @@
 """Cases: made-up sessions, each with one thing that is easily broken when it is shortened."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pageturn.lab.traces import Trace, text_of
@@ -22,6 +22,9 @@ class Case(NamedTuple):
     trace: Trace
     budget_tokens: int
     pinned: tuple[int, ...] = (1,)
+    notes: Mapping[
+        int, str
+    ] = {}  # what the program around the agent says once, by the place of the turn that it is for
 
     @property
     def task(self) -> Message:
@@ -101,6 +104,13 @@ def too_small() -> Case:
     return loop()._replace(name="too small", budget_tokens=10)
 
 
+def notes() -> Case:
+    """Notes that are to be said once, one of them where the budget is passed, and two on end."""
+    case = _case("notes", [*_opening(), *_rounds(0, 16), assistant("Done.")], budget_tokens=2_000)
+    turns = case.trace.turns
+    return case._replace(notes={turns[at]: f"Note {at}: the build of {at} o'clock is green." for at in (3, 8, 9, 14)})
+
+
 def names_told(text: str) -> int:
     """How many of the names of the loop stand in a text."""
     return sum(name_of(number) in text for number in range(FINDINGS))
@@ -154,4 +164,4 @@ def _body(number: int, lines: int = 16) -> str:
     return "\n".join(told)
 
 
-CASES = (loop(), delayed(), dead(), oversized(), images(), empty(), too_small())
+CASES = (loop(), delayed(), dead(), oversized(), images(), empty(), too_small(), notes())

@@ -11,17 +11,21 @@ from pageturn.lab.traces import study_tokens, text_of
 from pageturn.messages import Image, Message, Role
 
 System = Callable[[Case], Sequence[Request]]
-"""Whoever is examined: what it sends at each turn of a case."""
+"""Whoever is examined: what it sends at each turn of a case. Who weaves in the notes of a case says so: it has `takes_notes`."""
 
 _Sent = tuple[int, Sequence[Message]]  # what stood before a turn: how many messages; and the request
 _STEADY = 0.5  # the share of turns below which a prompt cache does not pay
 
 
 class Verdict(NamedTuple):
-    """Whether a law holds, and what was seen."""
+    """Whether a law holds, and what was seen. One that does not apply is not broken."""
 
     holds: bool
     told: str = ""
+    applies: bool = True
+
+
+_NO_NOTES = Verdict(holds=True, told="takes no notes", applies=False)
 
 
 class Law(NamedTuple):
@@ -31,12 +35,14 @@ class Law(NamedTuple):
     says: str
     cases: tuple[str, ...]
     broken: Callable[[Case, Sequence[Request]], Iterator[str]]
+    is_of_notes: bool = False
 
 
 def examine(system: System) -> dict[str, Verdict]:
     """Which laws hold, by name. Whoever fails on a case has kept none of its laws there."""
     runs: dict[str, Sequence[Request] | str] = {case.name: _run(system, case) for case in CASES}
-    verdicts = {law.name: _judged(law, runs) for law in LAWS}
+    takes_notes = bool(getattr(system, "takes_notes", False))
+    verdicts = {law.name: _judged(law, runs) if takes_notes or not law.is_of_notes else _NO_NOTES for law in LAWS}
     verdicts[STEADY] = _steady(runs["loop"])
     verdicts[REPEATABLE] = Verdict(not isinstance(runs["loop"], str) and runs["loop"] == _run(system, CASES[0]))
     return verdicts
@@ -192,6 +198,14 @@ def _refuses(case: Case, requests: Sequence[Request]) -> Iterator[str]:
         yield f"sends {tokens:,} tokens before message {turn}, without a word"
 
 
+def _said_once(case: Case, requests: Sequence[Request]) -> Iterator[str]:
+    """A note stands in the request that it is for, and in no other."""
+    for place, note in case.notes.items():
+        said = [turn for turn, messages in _sent(case, requests) if note in text_of_all(messages)]
+        if said != [place]:
+            yield f"the note for message {place} is said before {', '.join(map(str, said)) or 'none'}"
+
+
 _PRESSED = ("loop", "oversized")
 
 LAWS = (
@@ -207,6 +221,7 @@ LAWS = (
     Law("pictures", "a picture reaches the model and is not counted as text", ("images",), _pictures),
     Law("empty", "messages that say nothing break nothing", ("empty",), _silent),
     Law("refuses", "a budget that the rules do not fit into is refused", ("too small",), _refuses),
+    Law("one-shot", "a note that is to be said once is said once", ("notes",), _said_once, is_of_notes=True),
 )
 """The laws that single requests are judged by."""
 

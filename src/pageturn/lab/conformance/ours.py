@@ -3,10 +3,12 @@
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from typing import ClassVar
 
 from pageturn.derivation.context import Context
 from pageturn.errors import BudgetTooSmall
 from pageturn.faults import Fault
+from pageturn.injection import ContextMessage
 from pageturn.lab.conformance.cases import Case, text_of_all
 from pageturn.lab.deriving import StudyCounter, session_of
 from pageturn.lab.peers import Request
@@ -22,15 +24,19 @@ _HANDLES = re.compile(r"p\d+-[a-z2-7]{4}(?:\.\.p\d+-[a-z2-7]{4})?")
 class Ours:
     """One of our policies, as one of those that are examined: what it is for a budget."""
 
+    takes_notes: ClassVar[bool] = True
+
     def __init__(self, policy: Callable[[int], AnyPolicy]) -> None:
         self._policy = policy
 
     def __call__(self, case: Case) -> list[Request]:
-        """What is sent at each turn of a case, with its rule pinned."""
+        """What is sent at each turn of a case, with its rule pinned and its notes woven in."""
         session = session_of(self._policy(case.budget_tokens), StudyCounter(), recall=RecallTool())
         places: dict[str, int] = {}
         requests = []
         for place, message in enumerate(case.trace.messages):
+            if place in case.notes:
+                session.inject(ContextMessage.session(f"note {place}", case.notes[place], consume_after_emit=True))
             if message.role == "assistant":
                 try:
                     context = session.derive(budget_tokens=case.budget_tokens)

@@ -14,18 +14,17 @@ _LEFT, _TOP, _BOTTOM = 52, 30, 46
 
 
 def spending(drawn: Sequence[Drawn], width: float, everything: Result | None = None) -> Node:
-    """The bill so far under each policy, and beside it the two ends; of sending everything the sum, where only that is known."""
+    """The bill so far under each policy, and beside it the two ends; of sending everything the sum, where the results tell only that."""
     height = min(max(width * 0.5, 320), 470)
-    turns, score = drawn[0].result.turns, drawn[0].result.score
+    turns = drawn[0].result.turns
     lines = [
         _Line(each.result.policy, _so_far(each.result.turns), each.number)
         for each in drawn
         if each.result != everything
     ]
-    whole = _so_far(everything.turns) if everything else (score.whole,) * len(turns)
     lines += [
         _Line("least possible" if width > 500 else "the least", tuple(accumulate(turn.floor for turn in turns))),
-        _Line("sending everything" if width > 500 else "everything", whole),
+        _Line("sending everything" if width > 500 else "everything", _of_everything(drawn[0].result, everything)),
     ]
     margin = min(max(width_of(line.words) for line in lines) + 30, width * 0.42)
     highest = max(line.bills[-1] for line in lines)
@@ -57,6 +56,13 @@ class _Line(NamedTuple):
 
 def _so_far(turns: Sequence[ReplayedTurn]) -> tuple[float, ...]:
     return tuple(accumulate(turn.billed for turn in turns))
+
+
+def _of_everything(result: Result, everything: Result | None) -> tuple[float, ...]:
+    """As the turns of a result tell it, or as somebody replayed it, or only the sum, at every turn."""
+    if any(turn.whole for turn in result.turns):
+        return tuple(accumulate(turn.whole for turn in result.turns))
+    return _so_far(everything.turns) if everything else (result.score.whole,) * len(result.turns)
 
 
 def _ends(lines: Sequence[_Line], frame: Frame, width: float) -> Iterator[Node]:

@@ -1,0 +1,77 @@
+"""Evictions: what a way of showing a session takes away of files that were read, and how often they are read again after that.
+
+As Pichay (arXiv:2603.09023) counts: a result that read a file, of 500 bytes or more and no error, is evicted once, at the first request
+that does not hold it whole any more; a fault is a later call that reads the same file. Commands and searches are not counted: who runs
+them again wants to know what is so now. The published rate divides by every request that lacks a result; that is counted beside it.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pageturn.lab.published import files_read
+from pageturn.lab.replay import Seen, Shown
+from pageturn.lab.traces import Trace
+from pageturn.messages import ToolResult
+
+_LEAST_BYTES = 500
+
+
+class Evictions(NamedTuple):
+    """How many there were, and what came of it. Those of several sessions are added up by `total`."""
+
+    unique: int = 0
+    requests: int = 0  # that lack a result, one for each result that they lack
+    faults: int = 0
+    in_need: int = (
+        0  # of the faults, those where the newest result of the file did not stand whole in the request either
+    )
+
+    @property
+    def rate(self) -> float:
+        """Faults for each unique eviction."""
+        return self.faults / self.unique if self.unique else 0.0
+
+    @property
+    def rate_of_requests(self) -> float:
+        """Faults for each result that a request lacks."""
+        return self.faults / self.requests if self.requests else 0.0
+
+
+def total(found: Iterable[Evictions]) -> Evictions:
+    """The sum over sessions."""
+    return Evictions(*map(sum, zip(*found, strict=True)))
+
+
+def evictions(trace: Trace, requests: Iterable[Seen]) -> Evictions:
+    """What was evicted from the requests of a session, and read again."""
+    paths = files_read(trace)
+    read: list[tuple[str, ToolResult]] = []  # that may be evicted
+    newest: dict[str, ToolResult] = {}
+    gone: set[str] = set()  # the calls whose results were evicted
+    files: set[str] = set()  # that these had read
+    found = Evictions()
+    heard = 0
+    for turn, seen in zip(trace.turns, requests, strict=True):
+        for message in trace.messages[heard:turn]:
+            for result in message.tool_results:
+                path = paths.get(result.tool_call_id)
+                if path is not None and not result.is_error and len(str(result.content).encode()) >= _LEAST_BYTES:
+                    read.append((path, result))
+                    newest[path] = result
+        heard = turn
+        if seen is None:
+            continue
+        messages = seen.messages if isinstance(seen, Shown) else seen
+        whole = {result.tool_call_id: result.content for message in messages for result in message.tool_results}
+        lacking = [(path, result) for path, result in read if whole.get(result.tool_call_id) != result.content]
+        fresh = {result.tool_call_id for _, result in lacking} - gone
+        gone |= fresh
+        files |= {path for path, _ in lacking}
+        again = [path for call in trace.messages[turn].tool_calls if (path := paths.get(call.id)) in files and path]
+        found = Evictions(
+            found.unique + len(fresh),
+            found.requests + len(lacking),
+            found.faults + len(again),
+            found.in_need + sum(whole.get(newest[path].tool_call_id) != newest[path].content for path in again),
+        )
+    return found
