@@ -186,12 +186,12 @@ def test_what_was_forgotten_is_forgotten_after_reopening():
 def test_an_accepted_prompt_proves_the_bound_wrong():
     session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
     session.append(pt.user("Fix it."))
-    work(session, 20, lines=100)
+    work(session, 5, lines=100)
     sent = session.derive()
     session.overflow(RuntimeError("prompt is too long: 20000 tokens > 2000 maximum"))
     session.append(pt.assistant("It was the proxy. Here is the answer after all."))
     assert session.derive().budget_tokens >= sent.tokens
-    session.pin("Never push to main. " * (sent.tokens // 5))
+    session.pin("Never push to main. " * (sent.tokens // 4))
     assert session.derive().tokens > sent.tokens  # rules that need more than what was refused then: nobody knows better
 
 
