@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 import pageturn as pt
 from pageturn.summaries import runs_ahead
 from pageturn.summaries.contract import cut
+from pageturn.summaries.runs import RunsAhead
 from pageturn.units import unanswered, units_of
 from pageturn.writeback import summary_floor
 from tests import long
@@ -87,31 +88,77 @@ def test_a_target_is_above_what_the_gate_refuses_and_below_a_third():
     )
 
 
+ACTS = st.lists(st.sampled_from("uuuuccllprie"), min_size=12, max_size=60)
+
+
+def act(session, number, what, waiting):
+    """Talk, calls with results at once, late or never, rules, resets and erased pages."""
+    match what:
+        case "u":
+            session.append(pt.user(f"{number} {WORDS}"))
+        case "c":
+            session.append(pt.assistant(call(number)), pt.tool_result(f"c{number}", WORDS))
+        case "l":
+            session.append(pt.assistant(call(number)))
+            waiting.append(number)
+        case "p":
+            session.pin(f"rule {number}")
+        case "r" if waiting:
+            session.append(pt.tool_result(f"c{waiting.pop()}", WORDS))
+        case "i":
+            session.append(pt.user(f"hidden {number} {WORDS}", visibility=pt.Visibility.INTERNAL))
+        case "e" if number % 7 == 0:
+            session.reset(f"before {number}")
+        case "e":
+            session.erase(session.pages()[-1]) if session.pages() else None
+        case "m":  # much at once: eight of these are more entries than a late result can cross
+            calls = [call(f"{number}-{at}") for at in range(12)]
+            session.append(pt.assistant(*calls), *(pt.tool_result(each, WORDS) for each in calls))
+        case "x":
+            session.undo() if session._journal.state.turns else None
+
+
 @st.composite
 def histories(draw):
-    """Talk, calls with results at once, late or never, rules, resets and erased pages."""
     session = open_session()
     waiting = []
-    for number, what in enumerate(draw(st.lists(st.sampled_from("uuuuccllprie"), min_size=12, max_size=60))):
-        match what:
-            case "u":
-                session.append(pt.user(f"{number} {WORDS}"))
-            case "c":
-                session.append(pt.assistant(call(number)), pt.tool_result(f"c{number}", WORDS))
-            case "l":
-                session.append(pt.assistant(call(number)))
-                waiting.append(number)
-            case "p":
-                session.pin(f"rule {number}")
-            case "r" if waiting:
-                session.append(pt.tool_result(f"c{waiting.pop()}", WORDS))
-            case "i":
-                session.append(pt.user(f"hidden {number} {WORDS}", visibility=pt.Visibility.INTERNAL))
-            case "e" if number % 7 == 0:
-                session.reset(f"before {number}")
-            case "e":
-                session.erase(session.pages()[-1]) if session.pages() else None
+    for number, what in enumerate(draw(ACTS)):
+        act(session, number, what, waiting)
     return session
+
+
+@given(st.lists(st.sampled_from("u" * 8 + "c" * 8 + "mmmmlllrrrpiex"), min_size=40, max_size=160), st.integers(1, 9))
+@settings(max_examples=long.examples(25, whole=400))
+def test_runs_that_are_found_as_a_session_grows_are_those_that_are_there(acts, often):
+    session = open_session()
+    ahead, waiting = RunsAhead(session._journal.state), []
+    for number, what in enumerate(acts):
+        act(session, number, what, waiting)
+        if number % often == 0 or number == len(acts) - 1:
+            assert ahead.find() == runs_ahead(session._journal.state)
+
+
+def test_what_has_come_to_rest_is_not_looked_at_again():
+    session = open_session()
+    state = session._journal.state
+    ahead = RunsAhead(state)
+    talk(session, 2_000)
+    ahead.find()
+    talk(session, 1)
+    state.pages = Watched(state.pages)
+    assert len(ahead.find()) > 90
+    assert 0 < Watched.looked_at < 200
+
+
+class Watched(list):
+    """A list that counts how much of it is looked at."""
+
+    looked_at = 0
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        Watched.looked_at += len(found) if isinstance(at, slice) else 0
+        return found
 
 
 @given(histories())
