@@ -138,6 +138,14 @@ def test_runs_that_are_found_as_a_session_grows_are_those_that_are_there(acts, o
             assert ahead.find() == runs_ahead(session._journal.state)
 
 
+def test_the_newest_units_have_not_come_to_rest_however_many_pages_they_have():
+    session = open_session()
+    ahead = RunsAhead(session._journal.state)
+    for number, what in enumerate("u" * 20 + "m" * 12):
+        act(session, number, what, [])
+        assert ahead.find() == runs_ahead(session._journal.state)
+
+
 def test_what_has_come_to_rest_is_not_looked_at_again():
     session = open_session()
     state = session._journal.state
