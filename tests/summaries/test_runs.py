@@ -96,8 +96,9 @@ def act(session, number, what, waiting):
     match what:
         case "u":
             session.append(pt.user(f"{number} {WORDS}"))
-        case "c":
-            session.append(pt.assistant(call(number)), pt.tool_result(f"c{number}", WORDS))
+        case "c" | "m":  # eight of the large ones are more entries than a late result can cross
+            calls = [call(f"{number}-{at}") for at in range(1 if what == "c" else 12)]
+            session.append(pt.assistant(*calls), *(pt.tool_result(each, WORDS) for each in calls))
         case "l":
             session.append(pt.assistant(call(number)))
             waiting.append(number)
@@ -111,9 +112,6 @@ def act(session, number, what, waiting):
             session.reset(f"before {number}")
         case "e":
             session.erase(session.pages()[-1]) if session.pages() else None
-        case "m":  # much at once: eight of these are more entries than a late result can cross
-            calls = [call(f"{number}-{at}") for at in range(12)]
-            session.append(pt.assistant(*calls), *(pt.tool_result(each, WORDS) for each in calls))
         case "x":
             session.undo() if session._journal.state.turns else None
 
