@@ -61,6 +61,21 @@ def test_one_name_in_four_may_be_missing():
     assert flaw_of(" ".join([*names[1:], "another_name"]), " ".join(names)) is not None
 
 
+@pytest.mark.parametrize(("wrong", "is_refused"), [(5, False), (3, True)])
+def test_of_many_names_a_sample_is_compared(wrong, is_refused):
+    names = [f"known_name_{number}" for number in range(4_000)]
+    told = [f"wrong_name_{number}" if number % wrong == 0 else name for number, name in enumerate(names)]
+    flaw = flaw_of(" ".join(told), " ".join(names))
+    assert (flaw is not None) == is_refused
+    assert flaw is None or flaw.endswith("of 400 of its 4000 names occur nowhere in what it stands for")
+
+
+def test_a_text_that_is_no_short_form_of_anything_is_not_compared():
+    words = " ".join(f"word{number}" for number in range(20_000))
+    assert flaw_of(words[:100_000], words) is None
+    assert flaw_of(words[:100_001], words) == "its 100,001 characters are more than 100,000"
+
+
 def test_handles_are_not_names():
     assert flaw_of(f"{GOOD} See p12345-abcd and p12345\\-abcd.", EVIDENCE) is None
 

@@ -100,7 +100,7 @@ def test_the_form_of_a_snapshot_has_its_number():
     assert SessionState.__struct_fields__ == (
         "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "spared", "preferences", "noteboard", "renditions", "fields",
         "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "forms_folded", "promises", "changes", "changes_folded",
-        "is_cold", "seen", "shown", "overtaken", "fetched", "fetched_since_fold", "calibrations", "most_tokens", "next_txn", "staged", "settled",
+        "is_cold", "seen", "shown", "overtaken", "fetched", "fetched_since_fold", "calibrations", "bounds", "next_txn", "staged", "settled",
     )  # fmt: skip
     assert Page.__struct_fields__ == (
         "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "at", "visibility", "synthetic", "calls",

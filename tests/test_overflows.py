@@ -3,11 +3,15 @@
 from itertools import pairwise
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.entries import UsageReported
 from pageturn.overflows import read_overflow
+from tests import long
 from tests.derivation.test_turns import work
-from tests.sessions import open_session
+from tests.sessions import open_session, reopened
 
 SAID = {
     "prompt is too long: 215311 tokens > 200000 maximum": (215_311, 200_000),
@@ -62,6 +66,19 @@ def test_a_code_on_the_error_counts_as_what_it_says():
     assert read_overflow(error) is not None
 
 
+def attempt(session, *tools, **options):
+    """The context, or the error that stands in its place."""
+    try:
+        return session.derive(tools, **options)
+    except pt.BudgetTooSmall as error:
+        return error
+
+
+def refuse(session, *tools):
+    assert session.overflow(RuntimeError("prompt is too long"))
+    return attempt(session, *tools)
+
+
 @pytest.mark.parametrize(
     "policy",
     [pt.Paged(20_000, thrift=0), pt.Legacy(), pt.Reset(20_000), pt.Incremental(20_000)],
@@ -72,12 +89,9 @@ def test_every_refusal_makes_the_next_context_smaller_until_none_is_left(policy)
     session.append(pt.system("You are careful."), pt.user("Fix it."))
     work(session, 20, lines=100)
     sizes = [session.derive().tokens]
-    while True:
-        assert session.overflow(RuntimeError("prompt is too long"))
-        try:
-            sizes.append(session.derive().tokens)
-        except pt.BudgetTooSmall:
-            break
+    while not isinstance(context := refuse(session), pt.ModelTooSmall):
+        sizes.append(context.tokens)
+    assert context.needed_tokens == context.refused_tokens == sizes[-1]
     assert len(sizes) > 3
     assert all(after < before for before, after in pairwise(sizes))
     assert sizes[-1] < 1_000
@@ -131,3 +145,151 @@ def test_usage_that_says_more_than_we_count_makes_the_budget_smaller():
     assert session.derive(budget_tokens=needed).tokens <= needed / 1.9
     with pytest.raises(pt.BudgetTooSmall):
         session.derive(budget_tokens=needed - 1)
+
+
+# -- near the floors
+
+
+def cornered(budget=20_000):
+    """A session whose model has refused everything, down to the shortest prompt that there is."""
+    session = open_session(policy=pt.Paged(budget_tokens=budget, thrift=0))
+    session.append(pt.system("You are careful. " * 60), pt.user("Fix it."))
+    session.pin("Never push to main.")
+    work(session, 20, lines=100)
+    session.derive()
+    return session, next(each for each in iter(lambda: refuse(session), None) if isinstance(each, pt.ModelTooSmall))
+
+
+def test_the_shortest_prompt_is_tried_before_anybody_gives_up():
+    session, refused = cornered()
+    with pytest.raises(pt.BudgetTooSmall) as small:
+        session.derive(model="claude-opus-4", budget_tokens=100)
+    assert refused.refused_tokens == refused.needed_tokens
+    assert abs(small.value.needed_tokens - refused.needed_tokens) < 20  # as far as the two models count alike
+
+
+def test_a_larger_budget_does_not_help_and_the_error_does_not_say_so():
+    session, refused = cornered()
+    with pytest.raises(pt.ModelTooSmall, match="gpt-5 refused"):
+        session.derive(budget_tokens=refused.needed_tokens)
+    with pytest.raises(pt.BudgetTooSmall) as small:
+        session.derive(budget_tokens=100)
+    assert not isinstance(
+        small.value, pt.ModelTooSmall
+    )  # here the budget is what is too small, whatever the model takes
+    assert small.value.budget_tokens == 100
+
+
+ADVICE = {
+    "unpin": lambda session, _: session.unpin(session.pages()[2]) or session.derive(),
+    "erase": lambda session, _: session.erase(session.pages()[0]) and session.derive(),
+    "another model": lambda session, _: session.derive(model="claude-opus-4"),
+    "forget_overflow": lambda session, refused: session.forget_overflow(refused.model) or session.derive(),
+}
+
+
+@pytest.mark.parametrize("advice", ADVICE)
+def test_what_the_error_advises_works(advice):
+    session, refused = cornered()
+    assert advice in str(refused).lower()
+    assert ADVICE[advice](session, refused).tokens > 0
+
+
+def test_fewer_tools_help_too():
+    look = {"name": "look", "description": "words " * 50, "input_schema": {"type": "object"}}
+    session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
+    session.append(pt.user("Fix it."))
+    session.derive([look])
+    assert isinstance(refuse(session, look), pt.ModelTooSmall)
+    assert session.derive().tokens > 0
+
+
+def test_what_was_forgotten_is_forgotten_after_reopening():
+    session, _ = cornered()
+    assert reopened(session).derive(model="claude-opus-4").tokens > 0
+    with pytest.raises(pt.ModelTooSmall):
+        reopened(session).derive()
+    session.forget_overflow()
+    assert reopened(session).derive().messages == session.derive().messages
+    head = session._journal.head
+    session.forget_overflow()
+    session.forget_overflow("a model that nobody knows")
+    assert session._journal.head == head  # there was nothing left to forget
+    with pytest.raises(pt.InvalidInput, match="model"):
+        session.forget_overflow("")
+
+
+def test_an_accepted_prompt_proves_the_bound_wrong():
+    session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
+    session.append(pt.user("Fix it."))
+    work(session, 5, lines=100)
+    sent = session.derive()
+    session.overflow(RuntimeError("prompt is too long: 20000 tokens > 2000 maximum"))
+    session.append(pt.assistant("It was the proxy. Here is the answer after all."))
+    assert session.derive().budget_tokens >= sent.tokens
+    session.pin("Never push to main. " * (sent.tokens // 4))
+    assert session.derive().tokens > sent.tokens  # rules that need more than what was refused then: nobody knows better
+
+
+def test_a_journal_that_does_not_say_what_was_refused_is_not_cornered():
+    session, refused = cornered()
+    entry = UsageReported(usage=pt.Usage(input_tokens=9, model="gpt-5"), most_tokens=9)
+    session._recorder.append(entry)
+    assert session.derive().tokens == refused.needed_tokens
+
+
+TOO_LONG = ["prompt is too long", "prompt is too long: {counted} tokens > {most} maximum"]
+
+
+@given(
+    most=st.integers(0, 4_000),
+    told=st.sampled_from(TOO_LONG),
+    plays=st.lists(st.sampled_from(["work", "work", "pin", "reply", "reply", "change"]), max_size=12),
+    rule=st.integers(1, 120),
+)
+@settings(max_examples=long.examples(40, whole=1_000))
+def test_whatever_a_model_takes_it_is_sent_that_or_the_error_is_true(most, told, plays, rule):
+    """A provider that takes so many tokens and not one more, now and then another number; every answer is for what was sent."""
+    session = open_session(policy=pt.Paged(budget_tokens=3_000, thrift=0))
+    session.append(pt.system("Be careful. " * rule), pt.user("Fix it."))
+    for number, play in enumerate(plays):
+        match play:
+            case "work":
+                work(session, 1, start=number, lines=20, derive=False)
+            case "pin":
+                session.pin(f"Rule {number}: never touch host{number}.")
+            case "change":
+                most = most * 2 % 4_001
+                session.forget_overflow()
+            case "reply":
+                check(session, ask(session, most, told), most)
+        budget = (number % 5 + 1) * 400
+        check(session, attempt(session, budget_tokens=budget), most, budget)
+
+
+def ask(session, most, told):
+    """Derive until the provider takes it, and then answer; or what came instead."""
+    for _ in range(60):
+        context = attempt(session)
+        if isinstance(context, pt.BudgetTooSmall):
+            return context
+        if context.tokens <= most:
+            session.append(pt.assistant("Done."))
+            return context
+        assert session.overflow(RuntimeError(told.format(counted=context.tokens, most=most)))
+    raise AssertionError("it never ends")
+
+
+def check(session, came, most, budget=3_000):
+    """A context that fits, or an error that is true and whose advice works."""
+    if isinstance(came, pt.Context):
+        assert came.tokens <= budget
+    elif isinstance(came, pt.ModelTooSmall):
+        assert came.needed_tokens > most
+        assert session.derive(model="claude-opus-4").tokens <= 3_000
+        child = session.fork()
+        child.forget_overflow(came.model)
+        assert child.derive(budget_tokens=budget).tokens <= budget
+    else:
+        again = attempt(session, budget_tokens=came.needed_tokens)
+        assert isinstance(again, pt.ModelTooSmall) or again.tokens <= came.needed_tokens

@@ -10,8 +10,8 @@ from pageturn.checks import require_instance, require_text, require_whole
 from pageturn.derivation.context import Context
 from pageturn.derivation.folding import Terms
 from pageturn.derivation.working_set import ContextRequest, Derived, WorkingSet
-from pageturn.entries import BoundaryCrossed, BoundaryKind, UsageReported
-from pageturn.errors import BudgetTooSmall, InvalidInput
+from pageturn.entries import BoundaryCrossed, BoundaryKind, OverflowForgotten, UsageReported
+from pageturn.errors import BudgetTooSmall, InvalidInput, ModelTooSmall
 from pageturn.faults import Refetch
 from pageturn.journal import Fresh
 from pageturn.messages import Message
@@ -60,12 +60,19 @@ class Deriver:
             raise InvalidInput("tools", expected="tool definitions", got=repr(tools))
         tools = tuple(tools)
         digest, fixed_tokens = self._count(tools)
-        terms = Terms(policy, self._limit(policy, model, budget_tokens), fixed_tokens, self._recall_tool is not None)
+        limit = self._limit(policy, model, budget_tokens)
+        bound = self._state.bounds.get(model)
+        most = limit if bound is None else min(limit, bound.most)
         own = (self._recall_tool,) if self._recall_tool is not None else ()
+        asked = ContextRequest(
+            Terms(policy, most, fixed_tokens, self._recall_tool is not None), model, (*tools, *own), digest
+        )
         try:
-            self._derived = self._working_set.derive(ContextRequest(terms, model, (*tools, *own), digest))
-        except BudgetTooSmall as error:  # counted by us, where the caller means the provider's tokens
-            raise error.with_needed(self._budget_for(model, error.needed_tokens)) from None
+            self._derived = self._working_set.derive(asked)
+        except BudgetTooSmall as error:
+            room = min(limit, self._room_for(model, limit, error))
+            asked = asked._replace(terms=asked.terms._replace(budget_tokens=room))
+            self._derived = self._working_set.derive(asked)
         return self._derived.context
 
     def answered(self) -> Derived | None:
@@ -95,8 +102,15 @@ class Deriver:
             return False
         shown = self._derived.shown
         usage = Usage(input_tokens=found.sent or shown.tokens, model=shown.model)
-        self._recorder.append(UsageReported(usage=usage, most_tokens=found.most_tokens(shown.tokens)))
+        most = found.most_tokens(shown.tokens)
+        self._recorder.append(UsageReported(usage=usage, most_tokens=most, refused_tokens=shown.tokens))
         return True
+
+    def forget_overflow(self, model: str) -> None:
+        """Write down that what the model refused says nothing about what it takes now."""
+        require_text("model", model)
+        if model in self._state.bounds:
+            self._recorder.append(OverflowForgotten(model=model))
 
     def silence(self, now: int) -> list[Fresh]:
         """The boundary that a long silence is: a provider has forgotten the prompt by then."""
@@ -137,10 +151,24 @@ class Deriver:
         return digest_of(data), self._counted[1]
 
     def _limit(self, policy: AnyPolicy, model: str, budget_tokens: int | None) -> int:
-        """The tokens of our count that a context may have."""
+        """The tokens of our count that a context may have, by what the caller, the policy and the model's window say."""
         limit = policy.limit_tokens(window_of(model))
-        limit = min(limit, budget_tokens) if budget_tokens else limit
-        return min(self._calibrated(model, limit), self._state.most_tokens.get(model, limit))
+        return self._calibrated(model, min(limit, budget_tokens) if budget_tokens else limit)
+
+    def _room_for(self, model: str, limit: int, error: BudgetTooSmall) -> int:
+        """What may be sent though it is more than we would send to a model that refused a prompt, because less cannot be."""
+        needed = error.needed_tokens
+        if needed > limit:  # counted by us, where the caller means the provider's tokens
+            at_least = self._budget_for(model, needed)
+            raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=error.handles) from None
+        bound = self._state.bounds[model]  # else the limit would have been enough
+        room = bound.room_for(needed)
+        if room is None:
+            assert bound.refused is not None
+            raise ModelTooSmall(
+                model=model, refused_tokens=bound.refused, needed_tokens=needed, handles=error.handles
+            ) from None
+        return room
 
     def _calibrated(self, model: str, tokens: int) -> int:
         """What so many tokens of the provider are in our count; never more."""

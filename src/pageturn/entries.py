@@ -91,6 +91,13 @@ class UsageReported(Entry, tag="usage"):
 
     usage: Usage
     most_tokens: int | None = None
+    refused_tokens: int | None = None  # what we had counted
+
+
+class OverflowForgotten(Entry, tag="overflow_forgotten"):
+    """What was learned from prompts that a model refused no longer counts."""
+
+    model: str
 
 
 class TextReference(Closed):

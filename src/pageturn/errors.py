@@ -6,6 +6,7 @@ PageturnError
 │   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
 ├── MissingTokenizer an encoding that cannot be counted on this machine
 ├── BudgetTooSmall   the pages that may not shrink need more tokens than there are
+│   └── ModelTooSmall ... and a provider refused as many
 ├── SummaryFailed    a summarizer could not write its text
 ├── NotScrubbed      what was erased is gone from the session, but its bytes linger in the file
 └── StoreError       the store could not do it, and nothing has happened
@@ -55,6 +56,18 @@ class BudgetTooSmall(PageturnError, ValueError):
     def with_needed(self, tokens: int) -> "BudgetTooSmall":
         """The same, where fewer tokens would do."""
         return BudgetTooSmall(needed_tokens=tokens, budget_tokens=self.budget_tokens, handles=self.handles)
+
+
+class ModelTooSmall(BudgetTooSmall):
+    """A provider refused a prompt, and what may not shrink needs as much; a larger budget does not help. All tokens as we count."""
+
+    def __init__(self, *, model: str, refused_tokens: int, needed_tokens: int, handles: tuple[str, ...]) -> None:
+        super().__init__(needed_tokens=needed_tokens, budget_tokens=max(0, refused_tokens - 1), handles=handles)
+        advice = "Unpin or erase some of them, offer fewer tools, derive for another model"
+        otherwise = f"call session.forget_overflow({model!r}) if it takes more now"
+        self.args = (f"{model} refused {refused_tokens:,} tokens; {self}. {advice}, or {otherwise}",)
+        self.model = model
+        self.refused_tokens = refused_tokens
 
 
 class SummaryFailed(PageturnError, RuntimeError):

@@ -7,13 +7,15 @@ tell whether a summary is a good one. It refuses what no good one is: a loop, a 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from zlib import crc32
 
 from pageturn.bodies import search_text
 from pageturn.identifiers import names_in
 from pageturn.messages import Message
 
 _SPAN = 48  # characters; shorter ones repeat in any list
-_LOOKED_AT = 100_000  # characters of a text that are searched for loops
+_LONGEST = 100_000  # characters; what is longer is no short form of anything, and takes long to compare
+_MOST_NAMES = 400  # that are compared; no summary has so many, and a long form is judged by a sample
 _MOST_REPEATED = 1 / 3  # of the spans
 _MOST_INVENTED = 1 / 4  # of the names; real ones, which spell paths out, have up to a sixth
 _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # by itself; in a name it tells one thing from another
@@ -28,15 +30,24 @@ _COMMAND = re.compile(
 
 def flaw_of(text: str, evidence: str) -> str | None:
     """What is wrong with a text that is to stand for what the evidence says; None where nothing is."""
+    if len(text) > _LONGEST:
+        return f"its {len(text):,} characters are more than {_LONGEST:,}"
     if commands(text):
         return "it gives orders to whoever reads it"
     if _loops(text, evidence):
         return "it says the same again and again"
-    names = _names(text)
-    invented = invented_in(text, evidence.casefold())
-    if len(invented) > _MOST_INVENTED * len(names):
-        return f"{len(invented)} of its {len(names)} names occur nowhere in what it stands for"
+    names = list(_names(text))
+    sample = names if len(names) <= _MOST_NAMES else sorted(names, key=_lot)[:_MOST_NAMES]
+    invented = _absent(sample, evidence.casefold())
+    if len(invented) > _MOST_INVENTED * len(sample):
+        its = f"its {len(names)}" if sample is names else f"{len(sample)} of its {len(names)}"
+        return f"{len(invented)} of {its} names occur nowhere in what it stands for"
     return None
+
+
+def _lot(name: str) -> int:
+    """What draws a sample of names: the same in every process, and regardless of where they stand."""
+    return crc32(name.encode("utf-8", "replace"))
 
 
 def evidence_of(messages: Iterable[Message]) -> str:
@@ -55,7 +66,11 @@ def commands(text: str) -> bool:
 
 def invented_in(text: str, evidence: str) -> list[str]:
     """The names of a text that do not occur in the evidence, which is given in lower case."""
-    return [name for name in _names(text) if name.casefold().lstrip("./~") not in evidence]
+    return _absent(_names(text), evidence)
+
+
+def _absent(names: Iterable[str], evidence: str) -> list[str]:
+    return [name for name in names if name.casefold().lstrip("./~") not in evidence]
 
 
 def _names(text: str) -> Mapping[str, int]:
@@ -64,7 +79,7 @@ def _names(text: str) -> Mapping[str, int]:
 
 def _loops(text: str, evidence: str) -> bool:
     """Whether a text repeats itself more than what it stands for does. Numbers that count on do not make it new."""
-    spans = Counter(_spans(shape_of(text[:_LOOKED_AT])))
+    spans = Counter(_spans(shape_of(text)))
     most = _MOST_REPEATED * spans.total()
     repeated = {span: times for span, times in spans.items() if times > 1}
     if sum(repeated.values()) - len(repeated) <= most:

@@ -3,6 +3,8 @@
 import re
 from typing import NamedTuple
 
+from pageturn.wire import Closed
+
 # What the error says, in any vendor's words: lower case, all of one line.
 _TOO_LONG = (
     ("prompt is too long",),
@@ -45,6 +47,9 @@ _SIZES_TURNED = (  # what may be, and what was sent
 )
 _MARGIN = 0.95
 _BLIND = 0.75  # of what was refused, where nobody says by how much it was too long
+_NEARLY = 0.8  # of what we send at most; an accepted prompt that large tells that it may be more
+_LIFTS = 20  # and then a twentieth more
+_TRIED = 4  # where less cannot be sent: a quarter of the way from there to what was refused
 
 
 class Overflow(NamedTuple):
@@ -59,6 +64,27 @@ class Overflow(NamedTuple):
         if self.sent and self.most and self.most < self.sent:
             share = _MARGIN * self.most / self.sent
         return max(0, min(int(counted * share), counted - 1))
+
+
+class Bound(Closed):
+    """What a model that refused a prompt is believed to take, in our count: how much to send at most, and what is too much."""
+
+    most: int
+    refused: int | None = None  # the shortest prompt that it is known to refuse
+
+    def room_for(self, needed: int) -> int | None:
+        """What may be sent where no less than this can be; None where so much was refused already."""
+        if self.refused is None or needed <= self.most:
+            return max(needed, self.most)
+        return needed + (self.refused - needed) // _TRIED if needed < self.refused else None
+
+    def accepting(self, tokens: int) -> "Bound":
+        """The same after a prompt that was accepted: it may be a little more, and what was accepted is not too much."""
+        if tokens <= _NEARLY * self.most:
+            return self
+        most = max(self.most, tokens)
+        most += most // _LIFTS
+        return Bound(most, self.refused if self.refused is not None and self.refused > most else None)
 
 
 def read_overflow(error: object) -> Overflow | None:

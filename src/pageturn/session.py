@@ -284,6 +284,10 @@ class Session:
         """A provider refused the last context. If it was too long, the next one is tighter; False if it was something else."""
         return self._deriver.overflow(error)
 
+    def forget_overflow(self, model: str | None = None) -> None:
+        """Forget what `overflow` said of a model: it takes more now, or the error was about something else."""
+        self._deriver.forget_overflow(self._model if model is None else model)
+
     def report(self, usage: Usage) -> None:
         """Write down usage that belongs to no turn."""
         self._recorder.append(e.UsageReported(usage=usage))

@@ -16,6 +16,7 @@ from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
 from pageturn.noteboard import NoteBoard
+from pageturn.overflows import Bound
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.policies import STORED_DEFAULT, AnyPolicy
 from pageturn.proposals import Op
@@ -81,7 +82,7 @@ class SessionState(msgspec.Struct):
     fetched: dict[int, int] = {}  # how often a page had to be fetched again
     fetched_since_fold: set[int] = set()
     calibrations: dict[str, Calibration] = {}  # by model
-    most_tokens: dict[str, int] = {}  # by model: what a provider that refused a prompt left us
+    bounds: dict[str, Bound] = {}  # by model: what a provider that refused a prompt left us
     next_txn: int = 0
     staged: dict[int, e.Staged] = {}
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
@@ -191,10 +192,6 @@ class SessionState(msgspec.Struct):
         return placed.level if placed is not None else ResidencyLevel.POINTER
 
 
-_NEARLY = 0.8  # of what a provider left us; a prompt that large tells that it may be more
-_LIFTS = 20  # and then a twentieth more
-
-
 def apply(state: SessionState, seq: int, entry: e.Entry) -> None:
     """Take one more entry into account; entries come in order, and none is left out."""
     assert seq == state.head + 1, f"entry {seq} after {state.head}"
@@ -232,9 +229,8 @@ def _learn(state: SessionState, shown: e.Shown, usage: Usage | None) -> None:
     if usage is not None and usage.input_tokens and shown.tokens:
         known = state.calibrations.get(shown.model, Calibration())
         state.calibrations[shown.model] = known.observe(counted=shown.tokens, reported=usage.input_tokens)
-    most = state.most_tokens.get(shown.model)
-    if most is not None and shown.tokens > _NEARLY * most:
-        state.most_tokens[shown.model] = most + most // _LIFTS
+    if shown.model in state.bounds:
+        state.bounds[shown.model] = state.bounds[shown.model].accepting(shown.tokens)
 
 
 def _fold(state: SessionState, fold: e.Fold) -> None:
@@ -254,7 +250,11 @@ def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
     if entry.most_tokens is None:
         state.usage = entry.usage
     elif entry.usage.model is not None:
-        state.most_tokens[entry.usage.model] = entry.most_tokens
+        state.bounds[entry.usage.model] = Bound(entry.most_tokens, entry.refused_tokens)
+
+
+def _forgotten(state: SessionState, _: int, entry: e.OverflowForgotten) -> None:
+    state.bounds.pop(entry.model, None)
 
 
 def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
@@ -386,6 +386,7 @@ _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.MessageAdded: _message,
     e.TurnTaken: _turn,
     e.UsageReported: _usage,
+    e.OverflowForgotten: _forgotten,
     e.Pinned: _pin,
     e.Unpinned: _unpin,
     e.PlanSet: _plan,

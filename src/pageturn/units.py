@@ -10,7 +10,7 @@ T = TypeVar("T")
 Unit = tuple[Page, ...]
 
 
-_LATEST = 64  # entries of the journal; a result that comes later than that after its unit stands by itself
+LATEST = 64  # entries of the journal; a result that comes later than that after its unit stands by itself
 
 
 def units_of(pages: Iterable[Page]) -> list[Unit]:
@@ -19,7 +19,7 @@ def units_of(pages: Iterable[Page]) -> list[Unit]:
     waiting: dict[str, list[Page]] = {}  # the id of a call -> the unit that it is in
     for page in pages:
         unit = next((waiting[result.call] for result in page.results if result.call in waiting), None)
-        if unit is None or page.seq - unit[-1].seq > _LATEST:
+        if unit is None or page.seq - unit[-1].seq > LATEST:
             unit = []
             units.append(unit)
         unit.append(page)

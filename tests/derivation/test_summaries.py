@@ -255,6 +255,44 @@ def test_a_summary_cannot_pass_for_a_handle_or_a_tag():
     assert "p7-abcd" not in standing
 
 
+@pytest.mark.parametrize("policy", ALL)
+def test_what_a_reset_covers_is_told_by_its_summary_alone(policy):
+    session = begin(policy, summarizer=pt.Extractive())
+    contexts = []
+    for number in range(40):
+        contexts.append(edit(session, number))
+        assert session.summaries._worker.wait(60)
+    assert any(line.summary is not None for context in contexts for line in lines_of(context))
+    covered = session.pages()[6]
+    session.reset(f"All parts were edited. {GOOD}")
+    context = session.derive(budget_tokens=4_000)
+    assert all(line.summary is None for line in lines_of(context))
+    assert words(context).count("All parts were edited") == 1
+    assert context.explain(covered.handle).line is not None
+    check_all(session, context, 4_000)
+    session.append(pt.user("And the next?"))
+    for number in range(40, 56):
+        lines = lines_of(edit(session, number))
+        assert all(line.first > covered.seq for line in lines if line.summary is not None)
+    assert reopened(session).derive(budget_tokens=4_000).messages == session.derive(budget_tokens=4_000).messages
+
+
+def test_a_reset_that_is_undone_gives_the_summaries_before_it_back():
+    session = begin(POLICIES["reset"])
+    wish, number = until_a_wish(session)
+    sum_up(session, wish, TEXT)
+    until_a_fold(session, number)
+    session.append(pt.assistant("Now I begin afresh."))
+    session.reset(f"All parts were edited. {GOOD}")
+    session.append(pt.assistant("Done."))
+    assert TEXT.strip() not in words(session.derive(budget_tokens=4_000))
+    session.undo(2)
+    session.append(pt.user("And now something else. " * 900))
+    context = session.derive(budget_tokens=4_000)
+    assert TEXT.strip() in words(context)
+    assert "All parts were edited" not in words(context)
+
+
 # -- the ledger
 
 

@@ -12,14 +12,15 @@ import pytest
 
 import pageturn as pt
 from pageturn.entries import Committed, Rejected
+from pageturn.lab.coding import coding_session
 from tests.sessions import open_session
 from tests.summaries.scripted import work
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
 
-@pytest.fixture(scope="module")
-def url():
+@pytest.fixture(scope="module", params=[1.0, 1.1], ids=["greedy", "repetition penalty 1.1"])
+def url(request):
     """The address of a server with the model."""
     if not os.environ.get("PAGETURN_LONG"):
         pytest.skip("takes minutes: PAGETURN_LONG=1 runs it")
@@ -35,6 +36,7 @@ def url():
     options.n_parallel = 1
     options.cpuparams.n_threads = options.cpuparams_batch.n_threads = 1
     options.sampling.temp = 0.0
+    options.sampling.penalty_repeat = request.param
     server = llama.Server(options)
     yield f"{server.listening_address}/v1"
     del server
@@ -58,3 +60,46 @@ def test_what_a_small_model_writes_is_admitted_or_refused_and_never_breaks_the_s
     shown = "\n".join(message.text for message in session.derive(budget_tokens=1_000).messages)
     assert not any(each.text in shown for each in prepared if isinstance(each.outcome, Rejected))
     assert session.close() is None
+
+
+WINDOWS = 20
+
+
+class ShortNotes:
+    """What a model that small may be able to do: the beginning of each page, and a line for each of them, copied."""
+
+    name = "short notes"
+
+    def __init__(self, endpoint):
+        self.endpoint = endpoint
+
+    def summarize(self, request):
+        steps = "\n".join(" ".join(passage.split())[:160] for passage in request.passages())
+        asked = f"Write one line for each step below. Copy names and paths exactly as they are.\n\n{steps}\n\nNotes:"
+        told = "You write short notes on what an agent did."
+        return self.endpoint.complete(told, asked, most_tokens=request.target_tokens, stop=request.stop)
+
+
+@pytest.mark.long
+def test_how_many_short_notes_of_a_small_model_are_admitted(url):
+    outcomes = []
+    for seed in range(WINDOWS):
+        session = open_session(summarizer=ShortNotes(pt.HttpEndpoint(url, "smollm2-135m", timeout_seconds=900)))
+        session.summaries.timeout_seconds = 3_600
+        session.summaries.sizes = ()
+        session.append(list(coding_session(seed, 16).messages))
+        session.summaries.wish([wish_of_some_steps(session)])
+        (prepared,) = session.summaries.finish()
+        print(f"{type(prepared.outcome).__name__} {getattr(prepared.outcome, 'reason', '')}\n{prepared.text}\n")  # noqa: T201
+        outcomes.append(prepared.outcome)
+        assert session.close() is None
+    assert all(isinstance(outcome, Committed | Rejected) for outcome in outcomes)
+    print(f"{sum(isinstance(each, Committed) for each in outcomes)} of {WINDOWS} admitted")  # noqa: T201
+
+
+def wish_of_some_steps(session):
+    """Three calls with their results, from the middle of a session."""
+    pages = session.pages()
+    first = next(at for at, page in enumerate(pages) if page.calls and at > 8)
+    after = [at for at, page in enumerate(pages) if page.calls and at > first][2]
+    return pt.Wish(f"{pages[first].handle}..{pages[after - 1].handle}", pt.ResidencyLevel.STRUCTURED, "three steps")

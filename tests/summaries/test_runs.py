@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 import pageturn as pt
 from pageturn.summaries import runs_ahead
 from pageturn.summaries.contract import cut
-from pageturn.units import unanswered, units_of
+from pageturn.summaries.runs import Run, RunsAhead, still_holds
+from pageturn.units import entangled, unanswered, units_of
 from pageturn.writeback import summary_floor
 from tests import long
 from tests.sessions import call, open_session
@@ -87,31 +88,106 @@ def test_a_target_is_above_what_the_gate_refuses_and_below_a_third():
     )
 
 
+ACTS = st.lists(st.sampled_from("uuuuccllprie"), min_size=12, max_size=60)
+
+
+def act(session, number, what, waiting):
+    """Talk, calls with results at once, late or never, rules, resets and erased pages."""
+    match what:
+        case "u":
+            session.append(pt.user(f"{number} {WORDS}"))
+        case "c" | "m":  # eight of the large ones are more entries than a late result can cross
+            calls = [call(f"{number}-{at}") for at in range(1 if what == "c" else 12)]
+            session.append(pt.assistant(*calls), *(pt.tool_result(each, WORDS) for each in calls))
+        case "l":
+            session.append(pt.assistant(call(number)))
+            waiting.append(number)
+        case "p":
+            session.pin(f"rule {number}")
+        case "r" if waiting:
+            session.append(pt.tool_result(f"c{waiting.pop()}", WORDS))
+        case "i":
+            session.append(pt.user(f"hidden {number} {WORDS}", visibility=pt.Visibility.INTERNAL))
+        case "e" if number % 7 == 0:
+            session.reset(f"before {number}")
+        case "e":
+            session.erase(session.pages()[-1]) if session.pages() else None
+        case "x":
+            session.undo() if session._journal.state.turns else None
+
+
 @st.composite
 def histories(draw):
-    """Talk, calls with results at once, late or never, rules, resets and erased pages."""
     session = open_session()
     waiting = []
-    for number, what in enumerate(draw(st.lists(st.sampled_from("uuuuccllprie"), min_size=12, max_size=60))):
-        match what:
-            case "u":
-                session.append(pt.user(f"{number} {WORDS}"))
-            case "c":
-                session.append(pt.assistant(call(number)), pt.tool_result(f"c{number}", WORDS))
-            case "l":
-                session.append(pt.assistant(call(number)))
-                waiting.append(number)
-            case "p":
-                session.pin(f"rule {number}")
-            case "r" if waiting:
-                session.append(pt.tool_result(f"c{waiting.pop()}", WORDS))
-            case "i":
-                session.append(pt.user(f"hidden {number} {WORDS}", visibility=pt.Visibility.INTERNAL))
-            case "e" if number % 7 == 0:
-                session.reset(f"before {number}")
-            case "e":
-                session.erase(session.pages()[-1]) if session.pages() else None
+    for number, what in enumerate(draw(ACTS)):
+        act(session, number, what, waiting)
     return session
+
+
+@given(st.lists(st.sampled_from("u" * 8 + "c" * 8 + "mmmmlllrrrpiex"), min_size=40, max_size=160), st.integers(1, 9))
+@settings(max_examples=long.examples(25, whole=400))
+def test_runs_that_are_found_as_a_session_grows_are_those_that_are_there(acts, often):
+    session = open_session()
+    ahead, waiting = RunsAhead(session._journal.state), []
+    for number, what in enumerate(acts):
+        act(session, number, what, waiting)
+        if number % often == 0 or number == len(acts) - 1:
+            assert ahead.find() == found_simply(session)
+
+
+def found_simply(session):
+    """The same runs, found by looking at everything."""
+    state = session._journal.state
+    after = state.resets[-1] if state.resets else 0
+    units = [unit for unit in units_of(session.pages()) if unit[0].seq > after]
+    stretches = [[]]
+    for unit in units[:-8] if len(units) >= 12 else []:
+        if unanswered(unit) or any(state.kind(page).is_rule for page in unit):
+            stretches.append([])
+        else:
+            stretches[-1].append(unit)
+    groups = [list(entangled(stretch, lambda unit: (unit[0].seq, unit[-1].seq))) for stretch in stretches]
+    found = []
+    for size in (4, 16, 64):
+        runs = [each[at : at + size] for each in groups for at in range(0, len(each) - size + 1, size)]
+        found += runs[-32:]
+    pages = [
+        sorted((page for group in run for unit in group for page in unit), key=lambda page: page.seq) for run in found
+    ]
+    runs = [Run(tuple(each), sum(map(len, run))) for each, run in zip(pages, found, strict=True)]
+    return [run for run in runs if run.is_worthwhile and still_holds(state, run)]
+
+
+def test_the_newest_units_have_not_come_to_rest_however_many_pages_they_have():
+    session = open_session()
+    ahead = RunsAhead(session._journal.state)
+    for number, what in enumerate("u" * 20 + "m" * 12):
+        act(session, number, what, [])
+        assert ahead.find() == found_simply(session)
+
+
+def test_what_has_come_to_rest_is_not_looked_at_again():
+    session = open_session()
+    state = session._journal.state
+    ahead = RunsAhead(state)
+    talk(session, 2_000)
+    ahead.find()
+    talk(session, 1)
+    state.pages = Watched(state.pages)
+    assert len(ahead.find()) > 90
+    assert 0 < Watched.looked_at < 200
+
+
+class Watched(list):
+    """A list that counts how much of it is looked at."""
+
+    looked_at = 0
+
+    def __getitem__(self, at):
+        found = super().__getitem__(at)
+        Watched.looked_at += len(found) if isinstance(at, slice) else 0
+        return found
 
 
 @given(histories())

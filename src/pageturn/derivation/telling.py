@@ -25,7 +25,10 @@ class AdmittedSummaries:
         self._by_first: dict[int, tuple[IndexLine, ...]] = {}
 
     def by_first(self) -> Mapping[int, Sequence[IndexLine]]:
-        """Those that are worth their tokens, by the first page of their run, the longest first."""
+        """Those that are worth their tokens, by the first page of their run, the longest first.
+
+        What a reset covers is not among them: its own summary stands for that, and would be told twice.
+        """
         state = self._state
         if state.renditions is not self._renditions:  # some are gone with their pages
             self._renditions, self._taken, self._by_first = state.renditions, 0, {}
@@ -35,7 +38,8 @@ class AdmittedSummaries:
                 others = [other for other in self._by_first.get(each.first, ()) if other.last != each.last]
                 self._by_first[each.first] = tuple(sorted([*others, line], key=lambda line: -line.last))
         self._taken = len(state.renditions)
-        return self._by_first
+        covered = state.resets[-1] if state.resets else 0
+        return {first: lines for first, lines in self._by_first.items() if first > covered}
 
 
 def changes(

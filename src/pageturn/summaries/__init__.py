@@ -5,6 +5,7 @@ from pageturn.summaries.endpoints import Dialect, HttpEndpoint
 from pageturn.summaries.extractive import Extractive
 from pageturn.summaries.model import Endpoint, ModelSummarizer
 from pageturn.summaries.preparing import Prepared, Summaries
+from pageturn.summaries.routed import RoutedSummarizer
 from pageturn.summaries.runs import Run, runs_ahead
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "HttpEndpoint",
     "ModelSummarizer",
     "Prepared",
+    "RoutedSummarizer",
     "Run",
     "Stop",
     "Summaries",

@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from pageturn.checks import require_instance, require_text
 from pageturn.errors import InvalidInput
+from pageturn.gate import evidence_of, flaw_of
 from pageturn.messages import File, Image, Message, Native, Text, ToolCall, ToolResult
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.structured import Voiced
@@ -22,11 +23,13 @@ class Stop:
         self._lock = Lock()
         self._calls: list[Callable[[], None]] = []
         self.is_set = False
+        self.is_late = False  # because it took too long, and not because the session is closed
 
-    def set(self) -> None:
+    def set(self, *, is_late: bool = False) -> None:
         """Stop whatever is going on, and whatever begins later."""
         with self._lock:
             self.is_set = True
+            self.is_late = is_late
             calls, self._calls = self._calls, []
         for call in calls:
             call()
@@ -61,6 +64,12 @@ class SummaryRequest:
         """What each page says, as a text with its handle and its role. Thinking is left out."""
         for handle, message in self.pages:
             yield f"{handle} {message.role}: {escaped(_words(message))}"
+
+    def flaw_of(self, text: str) -> str | None:
+        """What the gate will say against a text, as far as these pages tell; None where nothing is."""
+        if self.count(text) < self.least_tokens:
+            return f"it has fewer than {self.least_tokens} tokens"
+        return flaw_of(text, evidence_of(message for _, message in self.pages))
 
 
 @runtime_checkable

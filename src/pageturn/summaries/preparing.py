@@ -6,7 +6,7 @@ takes what is finished to writeback. Words that the worker has not returned when
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
 from pageturn.checks import require_finite
@@ -20,7 +20,7 @@ from pageturn.recall import pages_between
 from pageturn.recorder import Recorder
 from pageturn.renditions.structured import Voiced
 from pageturn.summaries.contract import Summarizer, SummaryRequest
-from pageturn.summaries.runs import SIZES, Run, run_between, runs_ahead, still_holds
+from pageturn.summaries.runs import SIZES, Run, RunsAhead, run_between, still_holds
 from pageturn.summaries.worker import Done, Job, Worker
 
 _PAGES_AT_ONCE = 64  # whose words are read in one go, so that no turn waits for long
@@ -59,6 +59,7 @@ class Summaries:
         self._sizes: tuple[int, ...] = SIZES
         self._timeout_seconds = 300.0
         self._wished: dict[str, None] = {}  # ranges, in the order of the wishes
+        self._runs = RunsAhead(self._state)
         self._ahead: deque[Run] = deque()
         self._reading: _Reading | None = None
         self._unwritten: deque[Done] = deque()
@@ -189,23 +190,28 @@ class Summaries:
             del self._wished[handles]
             pages = pages_between(self._state, handles)
             run = run_between(self._state, pages) if isinstance(pages, tuple) else None
-            if run is not None and self._is_open(run):
+            if run is not None and self._is_open(run, self._summed_up()):
                 return run
         if not self._ahead and self.sizes and abs(len(self._state.pages) - self._looked_at) >= _LOOKS_EVERY:
             self._looked_at = len(self._state.pages)
-            self._ahead.extend(run for run in runs_ahead(self._state, self.sizes) if self._is_open(run))
+            there = self._summed_up()
+            self._ahead.extend(run for run in self._runs.find(self.sizes) if self._is_open(run, there))
         while self._ahead:
             run = self._ahead.popleft()
-            if self._is_open(run) and still_holds(self._state, run):
+            if still_holds(self._state, run) and self._is_open(run, self._summed_up()):
                 return run
         return None
 
-    def _is_open(self, run: Run) -> bool:
+    def _summed_up(self) -> set[tuple[int, int]]:
+        """The first and the last page of every run that has a summary."""
+        return {(each.first, each.last) for each in self._state.renditions}
+
+    def _is_open(self, run: Run, there: Container[tuple[int, int]]) -> bool:
         """Whether nobody has summarized a run yet, is at it, or failed too often."""
-        first, last = run.pages[0].seq, run.pages[-1].seq
-        is_there = any(each.first == first and each.last == last for each in self._state.renditions)
+        if (run.pages[0].seq, run.pages[-1].seq) in there:
+            return False
         is_tried = self._failures.get(run.handles, 0) >= _MOST_FAILURES
-        return not (is_there or is_tried or self._key(run) in self._state.settled or run.handles in self._busy)
+        return not (is_tried or self._key(run) in self._state.settled or run.handles in self._busy)
 
     def _read(self, reading: "_Reading") -> None:
         """Read some more of the words of a run, and hand it over when all are there. Internal words are not shown."""

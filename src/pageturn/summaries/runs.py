@@ -4,12 +4,13 @@ Runs are small, medium and large, aligned so that the small lie whole in the lar
 never cover a rule, what a reset covers, or the newest units.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from pageturn.pages import Page
 from pageturn.state import SessionState
-from pageturn.units import Unit, entangled, unanswered, units_of
+from pageturn.units import LATEST, Unit, entangled, unanswered, units_of
 from pageturn.writeback import summary_floor
 
 SIZES = (4, 16, 64)  # units
@@ -57,19 +58,79 @@ class Run(NamedTuple):
         return len(self.pages) > 1 and self.tokens >= _LEAST_TOKENS
 
 
+_Group = list[Unit]  # that lie between each other's pages, so that a run has all of them or none
+_Stretch = list[_Group]  # between rules, and between calls that wait
+
+
+class _Rested:
+    """What nothing can change but an undo, an erasure, a reset or a pin: how many pages and units, and the stretches that they make."""
+
+    def __init__(self) -> None:
+        self.pages = self.units = 0
+        self.stretches: list[_Stretch] = [[]]
+        self.runs: dict[tuple[int, int], Run] = {}  # that were found the last time, by their first and last page
+
+
+class RunsAhead:
+    """The runs of a session that may come to be left out, found as it grows: what has come to rest is not looked at again."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self._made_of: tuple[int, ...] | None = None  # the changes and promises of the journal
+        self._rested = _Rested()
+
+    def find(self, sizes: Sequence[int] = SIZES) -> list[Run]:
+        """The small ones first and the older first; at most 97."""
+        state, now = self._state, (self._state.changes, self._state.promises)
+        if self._made_of != now:
+            self._made_of, self._rested = now, _Rested()
+        past = self._rested
+        groups = list(entangled(units_of(page for page in state.pages[past.pages :] if page.counts), _span))
+        resting = self._resting(groups)
+        rested, units = self._uncovered(groups[:resting]), self._uncovered(groups[resting:])
+        self._extend(past.stretches, rested)
+        past.units += len(rested)
+        past.pages = state.after(groups[resting][0][0].seq - 1) if resting < len(groups) else len(state.pages)
+        if past.units + len(units) < _FEWEST:
+            return []
+        stretches = [*past.stretches[:-1], [*past.stretches[-1]]]
+        self._extend(stretches, units[:-_RECENT])
+        wanted = {(run[0][0][0].seq, max(map(_end, run[-1]))): run for run in _wanted(stretches, sizes)}
+        found = {span: past.runs.get(span) or _run(groups) for span, groups in wanted.items()}
+        past.runs = {span: run for span, run in found.items() if span in past.runs or self._may_stand(run)}
+        return list(past.runs.values())
+
+    def _resting(self, groups: Sequence[_Group]) -> int:
+        """How many of the groups nothing can join any more; the newest units are none of them."""
+        newer, resting = 0, len(groups)
+        while resting and (newer < _RECENT or max(map(_end, groups[resting - 1])) > self._state.head - LATEST):
+            resting -= 1
+            newer += len(self._uncovered([groups[resting]]))
+        return resting
+
+    def _uncovered(self, groups: Iterable[_Group]) -> list[Unit]:
+        after = _covered(self._state)
+        return [unit for group in groups for unit in group if unit[0].seq > after]
+
+    def _extend(self, stretches: list[_Stretch], units: Iterable[Unit]) -> None:
+        """Go on with the last stretch, and with a new one after each rule and each call that waits."""
+        together: list[Unit] = []
+        for unit in units:
+            if unanswered(unit) or any(self._state.kind(page).is_rule for page in unit):
+                stretches[-1] += entangled(together, _span)
+                stretches.append([])
+                together = []
+            else:
+                together.append(unit)
+        stretches[-1] += entangled(together, _span)
+
+    def _may_stand(self, run: Run) -> bool:
+        return run.is_worthwhile and still_holds(self._state, run)
+
+
 def runs_ahead(state: SessionState, sizes: Sequence[int] = SIZES) -> list[Run]:
     """The runs of a session that may come to be left out, the small ones first and the older first; at most 97."""
-    stretches = [list(entangled(stretch, _span)) for stretch in _stretches(state)]
-    found: list[Run] = []
-    for size in sizes:
-        runs = [run for stretch in stretches for run in _aligned(stretch, size)]
-        found += runs[-_MOST_RUNS:]
-    longest, size = max(stretches, key=len, default=[]), max(sizes, default=0)
-    while 0 < _GROWS * size <= len(longest):
-        size *= _GROWS
-    if size > max(sizes, default=0):
-        found.append(_run(longest[:size]))
-    return [run for run in found if run.is_worthwhile and still_holds(state, run)]
+    return RunsAhead(state).find(sizes)
 
 
 def run_between(state: SessionState, pages: Sequence[Page]) -> Run | None:
@@ -91,31 +152,32 @@ def _covered(state: SessionState) -> int:
     return state.resets[-1] if state.resets else 0
 
 
-def _stretches(state: SessionState) -> Iterator[list[Unit]]:
-    """The units between rules and between calls that wait, without the newest."""
-    after = _covered(state)
-    units = [unit for unit in units_of(state.live_pages()) if unit[0].seq > after]
-    if len(units) < _FEWEST:
-        return
-    stretch: list[Unit] = []
-    for unit in units[:-_RECENT]:
-        if unanswered(unit) or any(state.kind(page).is_rule for page in unit):
-            yield stretch
-            stretch = []
-        else:
-            stretch.append(unit)
-    yield stretch
-
-
 def _span(unit: Unit) -> tuple[int, int]:
     return unit[0].seq, unit[-1].seq
 
 
-def _aligned(stretch: Sequence[list[Unit]], size: int) -> Iterator[Run]:
-    for start in range(0, len(stretch) - size + 1, size):
-        yield _run(stretch[start : start + size])
+def _end(unit: Unit) -> int:
+    return unit[-1].seq
 
 
-def _run(groups: Sequence[list[Unit]]) -> Run:
+def _run(groups: Sequence[_Group]) -> Run:
     pages = sorted((page for group in groups for unit in group for page in unit), key=lambda page: page.seq)
     return Run(tuple(pages), sum(map(len, groups)))
+
+
+def _wanted(stretches: Sequence[_Stretch], sizes: Sequence[int]) -> Iterator[Sequence[_Group]]:
+    """The newest runs of each size, and the beginning of a long session."""
+    for size in sizes:
+        newest = list(islice(_aligned_from_the_last(stretches, size), _MOST_RUNS))
+        yield from reversed(newest)
+    longest, size = max(stretches, key=len, default=[]), max(sizes, default=0)
+    while 0 < _GROWS * size <= len(longest):
+        size *= _GROWS
+    if size > max(sizes, default=0):
+        yield longest[:size]
+
+
+def _aligned_from_the_last(stretches: Sequence[_Stretch], size: int) -> Iterator[Sequence[_Group]]:
+    for stretch in reversed(stretches):
+        for start in reversed(range(0, len(stretch) - size + 1, size)):
+            yield stretch[start : start + size]

@@ -114,7 +114,7 @@ class Worker:
                 return []
             self._current = None
             self._is_stuck = True
-        current.request.stop.set()
+        current.request.stop.set(is_late=True)
         return [Done(current.run, failure=f"no summary in {timeout_seconds:g} s")]
 
     def _work(self) -> None:

@@ -1,0 +1,94 @@
+"""Several summarizers, of which a router chooses for each request by what came of its choices before.
+
+All of it happens in the worker's thread: each text is compared with the pages as the gate will compare it, so that the router learns at
+once, and the next summarizer may try where one failed. Nobody else may use the router meanwhile.
+"""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from pageturn.checks import require_instance
+from pageturn.delegation import Decision
+from pageturn.delegation.skills import COMPACTION, require_name
+from pageturn.errors import InvalidInput, StoreError, SummaryFailed
+from pageturn.messages import Message
+from pageturn.summaries.contract import Summarizer, SummaryRequest, cut, require_summarizer
+
+
+@runtime_checkable
+class Chooser(Protocol):
+    """What a router does here."""
+
+    def choose(self, candidates: Sequence[str], skill: str, *, messages: Sequence[Message] | None = None) -> Decision:
+        """Pick one of the candidates."""
+        ...
+
+    def choose_router_target(self, decision: Decision, error: object) -> Decision | None:
+        """Count an error for what it is, and pick whom to ask instead, if anybody."""
+        ...
+
+    def observe(self, decision: Decision, outcome: object) -> bool:
+        """Count what came of a decision."""
+        ...
+
+
+class RoutedSummarizer:
+    """Lets a router choose who writes."""
+
+    def __init__(self, summarizers: Sequence[Summarizer], router: Chooser) -> None:
+        if not isinstance(summarizers, list | tuple) or not summarizers:
+            raise InvalidInput("summarizers", expected="at least one, in an order", got=f"{summarizers!r:.60}")
+        for summarizer in summarizers:
+            require_summarizer(summarizer)
+            require_name("summarizer.name", summarizer.name)
+        require_instance("router", router, Chooser)
+        self._by_name = {summarizer.name: summarizer for summarizer in summarizers}
+        if len(self._by_name) < len(summarizers):
+            raise InvalidInput("summarizers", expected="a name for each", got=", ".join(s.name for s in summarizers))
+        self._router = router
+
+    @property
+    def name(self) -> str:
+        """What it is called: other summarizers, another name."""
+        return f"one of {', '.join(self._by_name)}"
+
+    def summarize(self, request: SummaryRequest) -> str:
+        """The first text that the gate will take, or the last that there is."""
+        messages = [message for _, message in request.pages]
+        decision: Decision | None = self._router.choose(list(self._by_name), COMPACTION, messages=messages)
+        while decision is not None:
+            tried = _tried(self._by_name[decision.choice], request)
+            if request.stop.is_set:
+                if request.stop.is_late:
+                    self._observe(decision, outcome=False)
+                raise SummaryFailed("stopped")
+            if tried.error is None:
+                self._observe(decision, outcome=True)
+                return tried.text
+            decision = self._router.choose_router_target(decision, tried.error)
+        if tried.text:
+            return tried.text  # writeback says what is wrong with it
+        assert tried.error is not None
+        raise tried.error
+
+    def _observe(self, decision: Decision, *, outcome: bool) -> None:
+        with suppress(StoreError):  # what nobody learns costs less than the summary
+            self._router.observe(decision, outcome)
+
+
+class _Tried(NamedTuple):
+    """What a summarizer came to: a text, and what is wrong with it or why there is none."""
+
+    text: str
+    error: Exception | None
+
+
+def _tried(summarizer: Summarizer, request: SummaryRequest) -> _Tried:
+    try:
+        text = cut(summarizer.summarize(request), request.target_tokens, request.count)
+        text.encode()
+    except Exception as error:  # noqa: BLE001  whatever a summarizer raises, another may do better
+        return _Tried("", error)
+    flaw = request.flaw_of(text)
+    return _Tried(text, SummaryFailed(flaw) if flaw is not None else None)
