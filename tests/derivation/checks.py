@@ -174,7 +174,8 @@ def check_notes(session, context):
             assert sum(message.text == said for message in messages if is_of(session, outcome.key, message)) >= 1
     for place in context.breakpoints:
         assert place < history
-    assert len(context.breakpoints) <= 3
+    assert len(context.breakpoints) <= 4
+    assert {end - 1 for end in (base, notes, history) if end} <= set(context.breakpoints)
 
 
 STANDING = (

@@ -223,19 +223,26 @@ def marks_of(request):
     return [number for number, block in enumerate(blocks_of(request)) if "cache_control" in block]
 
 
-def test_the_cache_ends_behind_tools_instructions_what_is_frozen_and_everything():
+def test_the_cache_ends_behind_instructions_within_what_is_frozen_and_behind_everything():
+    most = 0
     for context in turns(anthropic):
         request = anthropic.dump(context)
         blocks, marks = blocks_of(request), marks_of(request)
-        assert marks[:2] == [1, 3]
-        assert request["tools"][-1] == RECALL[anthropic] | {"cache_control": MARK}
+        assert request["tools"][-1] == RECALL[anthropic]
         assert request["system"][-1] == {"type": "text", "text": "Be brief.", "cache_control": MARK}
-        assert marks[-1] == len(blocks) - 1
-        is_grown = 2 < context.frozen < len(context.messages)
-        assert len(marks) == (4 if is_grown else 3)
-        if is_grown:
-            frozen = blocks_of(anthropic.dump(context.messages[: context.frozen]))
-            assert marks[2] == len(request["tools"]) + len(frozen) - 1
+        assert (marks[0], marks[-1]) == (3, len(blocks) - 1)
+        frozen = len(request["tools"]) + len(blocks_of(anthropic.dump(context.messages[: context.frozen])))
+        assert all(mark < frozen for mark in marks[1:-1])
+        most = max(most, len(marks))
+    assert most == 4
+
+
+def test_without_instructions_the_cache_ends_behind_the_tools():
+    session = open_session()
+    session.append(pt.user("a"))
+    request = anthropic.dump(session.derive())
+    assert request["tools"] == [RECALL[anthropic] | {"cache_control": MARK}]
+    assert marks_of(request) == [0, 1]
 
 
 def test_between_folds_only_the_last_end_of_the_cache_moves():
@@ -270,7 +277,7 @@ def test_places_that_the_caller_names_are_the_only_ones():
     assert marks_of(anthropic.dump(context.messages)) == []
 
 
-@pytest.mark.parametrize(("given", "marks"), [(1, [0, 6, 7]), (3, [0, 1, 2, 6]), (4, [0, 1, 2, 3]), (5, None)])
+@pytest.mark.parametrize(("given", "marks"), [(1, [0, 6, 7]), (3, [0, 1, 2, 7]), (4, [0, 1, 2, 3]), (5, None)])
 def test_ends_that_the_host_put_behind_its_tools_are_spent_first(given, marks):
     host = [
         {"name": f"t{number}", "input_schema": PARAMETERS} | ({"cache_control": MARK} if number < given else {})
@@ -305,8 +312,8 @@ def test_ends_of_earlier_requests_do_not_come_again():
         block = {"type": "text", "text": str(number), "cache_control": {"type": "ephemeral", "ttl": "1h"}}
         session.append(anthropic.load({"role": "user", "content": [block]}))
     context = session.derive()
-    assert len(marks_of(anthropic.dump(context))) == 3
-    assert written(anthropic.dump(context)).count('"cache_control"') == 3
+    assert len(marks_of(anthropic.dump(context))) == 2
+    assert written(anthropic.dump(context)).count('"cache_control"') == 2
     assert '"1h"' not in written(anthropic.dump(context))
     assert written(anthropic.dump(context.messages)).count('"cache_control"') == 11
 

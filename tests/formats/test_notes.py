@@ -106,7 +106,7 @@ def test_a_note_of_any_role_goes_out_in_a_valid_request(vendor, role, checks):
         assert request[MESSAGES[vendor]][0]["role"] == "user"
 
 
-def test_the_cache_ends_behind_tools_base_notes_and_history_and_never_in_the_suffix():
+def test_the_cache_ends_behind_base_notes_and_history_and_never_in_the_suffix():
     session = begun()
     for number in range(5):
         session.inject(Note.system(f"s{number}", f"system {number}"))
@@ -117,7 +117,7 @@ def test_the_cache_ends_behind_tools_base_notes_and_history_and_never_in_the_suf
         blocks, marks = blocks_of(request), marks_of(request)
         marked = [blocks[mark].get("text") or blocks[mark].get("name") or blocks[mark]["type"] for mark in marks]
         last = "Fix the login." if number == 0 else "tool_result"
-        assert marked == ["recall", "You are careful.", "branch: main", last]
+        assert marked == ["You are careful.", "branch: main", last]
         assert marks[-1] == len(blocks) - 2
         session.append(pt.assistant(f"step {number}", read(number)), pt.tool_result(f"c{number}", "text"))
 

@@ -49,6 +49,7 @@ class Explanation(msgspec.Struct, frozen=True):
         return f"{self.handle} stands {place}{since}: {_REASONS[self.why]}{f'; raising it: {dearer}' if dearer else ''}"
 
 
+_MOST_BREAKPOINTS = 4  # as many as Anthropic takes
 _REASONS = {
     Why.RULE: "it is a rule",
     Why.PLAN: "it is the plan in force",
@@ -117,13 +118,21 @@ class Context(msgspec.Struct, frozen=True):
 
     @property
     def breakpoints(self) -> tuple[int, ...]:
-        """The messages up to which a vendor's cache should keep the prompt: instructions, notes or else what is frozen, the history.
+        """The messages up to which a vendor's cache should keep the prompt, four at most."""
+        return self.breakpoints_within(_MOST_BREAKPOINTS)
 
-        The suffix is never among them, since it stands in one context only.
+    def breakpoints_within(self, most: int) -> tuple[int, ...]:
+        """So many of them: the history, the instructions, the notes, and the rest spread over what is frozen.
+
+        There the next fold may leave a beginning as it stands, which is found again as far as one of them. The suffix is never
+        among them, since it stands in one context only.
         """
         base, notes, history = self.bands
-        middle = notes if notes > base else self.frozen
-        return tuple(end - 1 for end in sorted({base, middle, history}) if end > 0)
+        ends = [end for end in dict.fromkeys((history, base, notes)) if end > 0][:most]
+        left = most - len(ends)
+        frozen = max(self.frozen - notes, 0)
+        ends += [notes + frozen * each // (left + 1) for each in range(1, left + 1)]
+        return tuple(sorted({end - 1 for end in ends if end > 0}))
 
     def explain(self, handle: str) -> Explanation:
         """Why a page stands as it does, since when, and what it would cost to raise it."""

@@ -49,12 +49,12 @@ def load(given: Any) -> Message | list[Message]:
 def dump(context: Context | Sequence[Message], *, breakpoints: Sequence[int] | None = None) -> dict[str, Any]:
     """What the client's `messages.create` takes beside the model; up to each of these messages the prompt is cached.
 
-    A derived context says itself where, after the tools, unless it is told; marks that came with its messages give way.
+    A derived context says itself where, unless it is told; marks that came with its messages give way.
     """
     ids = CallIds(_IDS)
     tools = tools_of(context, _declare)
-    if tools and breakpoints is None:
-        tools["tools"] = _cached(tools["tools"])
+    if tools and breakpoints is None and isinstance(context, Context) and not context.bands.base:
+        tools["tools"] = _cached(tools["tools"])  # instructions, where there are any, stand behind the tools and end both
     ends = _ends(context, breakpoints, spent=sum(map(_is_marked, tools.get("tools", ()))))
     shown: list[dict[str, Any]] = []  # every block so far
     system: list[dict[str, Any]] = []
@@ -284,10 +284,10 @@ def _source(url: str, kept: dict[str, Any], mime_types: Sequence[str]) -> dict[s
 
 
 def _ends(context: Context | Sequence[Message], breakpoints: Sequence[int] | None, *, spent: int) -> set[int]:
-    """The messages behind which the cache ends. Of a context's own places the first count most, of a caller's the last."""
+    """The messages behind which the cache ends. Of a caller's places the last count most."""
     left = max(_MOST_BREAKPOINTS - spent, 0)
     if breakpoints is None:
-        return set(context.breakpoints[:left] if isinstance(context, Context) else ())
+        return set(context.breakpoints_within(left) if isinstance(context, Context) else ())
     total = len(messages_of(context))
     return set(sorted({at % total for at in breakpoints if -total <= at < total}, reverse=True)[:left])
 
