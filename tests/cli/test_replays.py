@@ -35,6 +35,7 @@ def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
     for row in ("paged", "legacy", "reset", "incremental", "keep-last", "oracle, 1 ahead"):
         assert sum(line.startswith(row) for line in shown.splitlines()) >= 2
     assert "the default that the flip rule elects: " in shown
+    assert "if whatever was fetched again were a fault, too: " in shown
     assert all(word in shown for word in ("cost", "with re-fetches", "coverage", "oracle", "bound"))
 
 

@@ -6,10 +6,11 @@ from pageturn.lab.pareto import Points, flip, front
 from pageturn.lab.results import Result, Score
 
 
-def result(policy, cost, coverage, faults=0, *, budget=8_000, trace="t", own=True, refused=0):
+def result(policy, cost, coverage, faults=0, *, again=0, budget=8_000, trace="t", own=True, refused=0):
     score = Score(billed=cost, whole=1.0, demanded=100, covered=round(coverage * 100), turns=9, refused=refused)
     settings = {"policy": policy.split(":")[0]} if own else {}
-    return Result(trace, "s", policy, budget, "study", "study", score, settings, {"refetch": faults} if faults else {})
+    counts = {"pinned_invariant_miss": faults, "refetch": again}
+    return Result(trace, "s", policy, budget, "study", "study", score, settings, counts)
 
 
 def pooled(*results):
@@ -44,6 +45,13 @@ def test_the_front_keeps_what_nothing_beats_and_ties_beat_nobody():
         result("paged:low=0.1", 0.2, 0.8, budget=99_000),
     )
     assert [point.policy for point in front(points)] == ["paged", "incremental", "keep-last", "paged:low=0.1"]
+
+
+def test_what_came_again_is_a_fault_where_nothing_led_back_to_it():
+    ours, theirs = pooled(result("paged", 0.3, 0.9, again=2), result("keep-last", 0.3, 0.9, again=2, own=False))
+    assert (ours.faults, ours.fetched_again) == (0, 2)
+    assert (theirs.faults, theirs.fetched_again) == (2, 2)
+    assert ours.dominates(theirs)
 
 
 def test_more_faults_are_worse():

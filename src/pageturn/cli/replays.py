@@ -165,6 +165,7 @@ def _table(rows: Sequence[Point], best: set[int], gaps: dict[tuple[int, str], li
         "coverage",
         "verbatim",
         "faults",
+        "fetched again",
         "folds",
         "refused",
         "largest",
@@ -180,6 +181,7 @@ def _table(rows: Sequence[Point], best: set[int], gaps: dict[tuple[int, str], li
             f"{point.coverage:.3f}",
             f"{score.verbatim_coverage:.3f}",
             f"{point.faults:,}",
+            f"{point.fetched_again:,}",
             f"{score.rewritten:,}",
             f"{score.refused:,}",
             f"{score.largest:,}",
@@ -198,7 +200,8 @@ def show_whole(console: Console, table: Table) -> None:
 def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> None:
     """Every policy of ours beside legacy, with how sure the differences are, and what the flip rule makes of it."""
     table = Table(box=None, pad_edge=False)
-    for name in ("beside legacy", "budget", "cost with re-fetches", "coverage", "faults a session", "dominates"):
+    differing = ("cost with re-fetches", "coverage", "faults a session", "fetched again")
+    for name in ("beside legacy", "budget", *differing, "dominates"):
         table.add_column(name, justify="left" if name == "beside legacy" else "right", no_wrap=True)
     versus: dict[tuple[str, int], Versus] = {}
     legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY and not point.is_refused}
@@ -218,6 +221,8 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
         console.print("with one session nothing can be said about chance")
     else:
         console.print(f"and by differences that resampled sessions are sure of: {plain(surely.elected)}")
+    strictly = flip(pooled, lambda ours, theirs: ours.dominates(theirs) and ours.fetched_again <= theirs.fetched_again)
+    console.print(f"if whatever was fetched again were a fault, too: {plain(strictly.elected)}")
 
 
 def show_compactions(console: Console, selection: Selection) -> None:

@@ -54,7 +54,9 @@ def dump(context: Context | Sequence[Message], *, breakpoints: Sequence[int] | N
     ids = CallIds(_IDS)
     tools = tools_of(context, _declare)
     if tools and breakpoints is None and isinstance(context, Context) and not context.bands.base:
-        tools["tools"] = _cached(tools["tools"])  # instructions, where there are any, stand behind the tools and end both
+        tools["tools"] = _cached(
+            tools["tools"]
+        )  # instructions, where there are any, stand behind the tools and end both
     ends = _ends(context, breakpoints, spent=sum(map(_is_marked, tools.get("tools", ()))))
     shown: list[dict[str, Any]] = []  # every block so far
     system: list[dict[str, Any]] = []

@@ -25,7 +25,8 @@ class Point(NamedTuple):
     budget_tokens: int
     cost: float  # with re-fetches, relative to sending everything
     coverage: float
-    faults: int
+    faults: int  # that the policy is to blame for
+    fetched_again: int
     sessions: int
     is_own: bool  # whether a session can follow it, so that it may be the default
     is_oracle: bool
@@ -52,6 +53,7 @@ class Versus(NamedTuple):
     cost: Difference
     coverage: Difference
     faults: Difference  # a session
+    fetched_again: Difference  # a session
 
     @property
     def dominates(self) -> bool:
@@ -63,17 +65,25 @@ class Versus(NamedTuple):
         )
 
 
+class _Scored(NamedTuple):
+    """What a way came to in one session."""
+
+    score: Score
+    faults: int
+    fetched_again: int
+
+
 class Points:
     """Pools results as they come, and keeps none of their turns."""
 
     def __init__(self) -> None:
-        self._scores: dict[tuple[int, str], dict[tuple[str, str], tuple[Score, int]]] = defaultdict(dict)
+        self._scores: dict[tuple[int, str], dict[tuple[str, str], _Scored]] = defaultdict(dict)
         self._kinds: dict[str, str] = {}
         self._labels: dict[str, None] = {}
 
     def add(self, result: Result) -> None:
         """Take in one result."""
-        scored = (result.score, sum(result.faults.values()))
+        scored = _Scored(result.score, result.policy_faults, result.fetched_again)
         self._scores[result.budget_tokens, result.policy][result.source, result.trace] = scored
         self._labels.setdefault(result.policy)
         self._kinds[result.policy] = str(result.settings.get("policy", ""))
@@ -86,8 +96,8 @@ class Points:
             shared = set.intersection(*(set(scores) for scores in rows.values()))
             common = sorted(session for session in shared if of(*session))
             for label, scores in rows.items():
-                score = sum((scores[session][0] for session in common), Score())
-                faults = sum(scores[session][1] for session in common)
+                pooled = [scores[session] for session in common]
+                score = sum((each.score for each in pooled), Score())
                 kind = self._kinds[label]
                 points.append(
                     Point(
@@ -95,7 +105,8 @@ class Points:
                         budget,
                         score.cost_with_refetches,
                         score.coverage,
-                        faults,
+                        sum(each.faults for each in pooled),
+                        sum(each.fetched_again for each in pooled),
                         len(common),
                         is_own=kind in _OWN,
                         is_oracle=kind == _ORACLE,
@@ -111,14 +122,15 @@ class Points:
         if not common:
             return None
 
-        def difference(part: Callable[[Score, int], tuple[float, float]]) -> Difference:
-            one, another = ([part(*scores[session]) for session in common] for scores in (ours, theirs))
+        def difference(part: Callable[[_Scored], tuple[float, float]]) -> Difference:
+            one, another = ([part(scores[session]) for session in common] for scores in (ours, theirs))
             return paired(one, another, _pooled_share)
 
         return Versus(
-            cost=difference(lambda score, _: (score.billed + score.refetched, score.whole)),
-            coverage=difference(lambda score, _: (score.covered, score.demanded)),
-            faults=difference(lambda _, faults: (faults, 1)),
+            cost=difference(lambda each: (each.score.billed + each.score.refetched, each.score.whole)),
+            coverage=difference(lambda each: (each.score.covered, each.score.demanded)),
+            faults=difference(lambda each: (each.faults, 1)),
+            fetched_again=difference(lambda each: (each.fetched_again, 1)),
         )
 
 

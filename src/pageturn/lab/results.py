@@ -13,6 +13,7 @@ import msgspec
 from pageturn.errors import InvalidInput
 from pageturn.wire import Closed, from_json, to_json
 
+_FETCHED_AGAIN = ("duplicate_tool", "refetch")
 _DIGITS = 4  # of a cost; prices have two, so that nothing but noise is cut off
 
 
@@ -132,6 +133,20 @@ class Result(Closed, omit_defaults=True):
     faults: Mapping[str, int] = {}  # by code
     turns: tuple[ReplayedTurn, ...] = ()
     oracle: OracleGap | None = None
+
+    @property
+    def fetched_again(self) -> int:
+        """The results that came once more, unchanged, while they were out of sight."""
+        return sum(self.faults.get(code, 0) for code in _FETCHED_AGAIN)
+
+    @property
+    def policy_faults(self) -> int:
+        """The faults that the policy is to blame for: what came again is none where something in sight led back to it.
+
+        Under our policies something always does.
+        """
+        led_back = self.fetched_again if self.settings.get("policy") else 0
+        return sum(self.faults.values()) - led_back
 
     @property
     def key(self) -> "ResultKey":
