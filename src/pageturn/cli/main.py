@@ -9,17 +9,15 @@ from pathlib import Path
 import click
 from rich.console import Console
 
-from pageturn.cli import contexts, imports, journals, replays, routes
+from pageturn.cli import contexts, imports, journals
 from pageturn.cli.demo import show_demo
 from pageturn.cli.imports import claude_code_folder, codex_folder
+from pageturn.cli.lab_commands import compactions, flip, replay, report
 from pageturn.cli.pages import show_page
-from pageturn.cli.reports import write_report
+from pageturn.cli.route_commands import route
 from pageturn.cli.summaries import summarize as summarize_session
 from pageturn.cli.summaries import summarizer_for
-from pageturn.delegation.beliefs import DEFAULT_SCOPE
 from pageturn.errors import PageturnError
-from pageturn.lab.billing import VENDORS
-from pageturn.lab.sweep import STUDY_COUNTER, Setup, Way
 from pageturn.pages import ResidencyLevel
 
 _STORE = click.argument("store")
@@ -27,7 +25,6 @@ _SESSION = click.option("--session", "-s", help="The session; the newest one wit
 _INTERNAL = click.option("--internal", is_flag=True, help="Include what is for the model only.")
 _BUDGET = click.option("--budget", type=click.IntRange(1), help="The most tokens; what the policy allows without it.")
 _MODEL = click.option("--model", help="The model; the one that was asked last without it.")
-_SCOPE = click.option("--scope", default=DEFAULT_SCOPE, show_default=True, help="Whose beliefs.")
 _ROWS = click.option(
     "--rows", default=40, show_default=True, type=click.IntRange(1), help="The most rows of the table."
 )
@@ -149,78 +146,6 @@ def diff(store: str, session: str | None, turn: int | None, rows: int) -> None:
         contexts.show_changes(Console(), journals.journal_of(opened, session), turn, rows)
 
 
-@cli.group()
-def route() -> None:
-    """Look at what is believed of agents, and at the decisions that rest on it."""
-
-
-@route.command("explain")
-@_STORE
-@click.argument("decision", required=False)
-@_SCOPE
-def route_explain(store: str, decision: str | None, scope: str) -> None:
-    """Show a decision, the newest without an id: what was expected of each candidate, and what came of it."""
-    with journals.opened(store) as opened:
-        routes.show_decision(Console(), routes.beliefs_of(opened, scope), decision)
-
-
-@route.command("stats")
-@_STORE
-@_SCOPE
-def route_stats(store: str, scope: str) -> None:
-    """Show the record of every agent, how modes did, and who drifted."""
-    with journals.opened(store) as opened:
-        routes.show_stats(Console(), routes.beliefs_of(opened, scope))
-
-
-@route.command("replay")
-@_STORE
-@click.option("--mode", "modes", multiple=True, type=click.Choice(routes.REPLAYED), help="Only this one; repeatable.")
-@_SCOPE
-def route_replay(store: str, modes: tuple[str, ...], scope: str) -> None:
-    """Say what other modes would have come to, and whether the log is as its own outcomes make it.
-
-    Exits with 1 where it is not.
-    """
-    with journals.opened(store) as opened:
-        is_sound = routes.show_replay(Console(), routes.beliefs_of(opened, scope), modes)
-    sys.exit(0 if is_sound else 1)
-
-
-@route.command("prune")
-@_STORE
-@click.option("--keep", type=click.IntRange(0), help="All but the newest so many.")
-@click.option("--days", type=click.FloatRange(0), help="Those that were made so many days ago, or earlier.")
-@click.option("--abandoned", is_flag=True, help="With --days: those too whose outcome never came.")
-@_SCOPE
-def route_prune(store: str, keep: int | None, days: float | None, scope: str, *, abandoned: bool) -> None:
-    """Drop old decisions from the log. What is believed stays as it is.
-
-    Only those go whose outcome is known, the oldest first. `pageturn vacuum` gives their room back.
-    """
-    with journals.opened(store) as opened:
-        routes.prune_log(Console(), routes.beliefs_of(opened, scope), keep, days, abandoned=abandoned)
-
-
-@route.command("export")
-@_STORE
-@_SCOPE
-def route_export(store: str, scope: str) -> None:
-    """Write everything that is believed as one JSON object."""
-    with journals.opened(store) as opened:
-        routes.export_state(routes.beliefs_of(opened, scope))
-
-
-@route.command("import")
-@_STORE
-@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@_SCOPE
-def route_import(store: str, path: Path, scope: str) -> None:
-    """Add what such a JSON object knows to what is believed already."""
-    with journals.opened(store) as opened:
-        routes.import_state(Console(), routes.beliefs_of(opened, scope), path)
-
-
 @cli.command()
 @_STORE
 @_SESSION
@@ -254,102 +179,6 @@ def summarize(
     with journals.opened(store) as opened:
         is_done = summarize_session(Console(), opened, session, summarizer)
     sys.exit(0 if is_done else 1)
-
-
-_PATHS = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
-_RESULTS = click.argument(
-    "results", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
-)
-_LONG = click.option("--long", "is_long", is_flag=True, help="Only sessions of 60,000 tokens or more.")
-_SESSIONS = click.option("--sessions", type=click.IntRange(1), help="The first so many of each file.")
-
-
-@cli.command()
-@_PATHS
-@click.option(
-    "--policy",
-    "policies",
-    multiple=True,
-    default=("paged", "legacy", "reset", "incremental", "keep-last"),
-    show_default=True,
-    help="A row, with settings as in paged:thrift=0.05,low=0.3; repeatable.",
-)
-@click.option(
-    "--budget",
-    "budgets",
-    multiple=True,
-    type=click.IntRange(1),
-    default=(16_000,),
-    show_default=True,
-    help="Repeatable.",
-)
-@click.option(
-    "--peers",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Other libraries, by the commands of their runners in a file of JSON.",
-)
-@click.option("--oracle", type=click.IntRange(0), help="Compare with an oracle that looks so many turns ahead.")
-@click.option(
-    "--vendor", type=click.Choice(list(VENDORS)), default="study", show_default=True, help="Who sends the bill."
-)
-@click.option(
-    "--counter",
-    default=STUDY_COUNTER,
-    show_default=True,
-    help="The model whose tokens are meant; study is four characters.",
-)
-@click.option("--generated", type=click.IntRange(0), help="So many made-up sessions; 3 without paths.")
-@click.option("--turns", default=200, show_default=True, type=click.IntRange(1), help="Of each made-up session, about.")
-@_LONG
-@_SESSIONS
-@click.option("--jobs", "-j", default=1, show_default=True, type=click.IntRange(1), help="Processes.")
-@click.option(
-    "--out", type=click.Path(dir_okay=False, path_type=Path), help="JSON lines; what is there is not done again."
-)
-def replay(
-    paths: tuple[Path, ...],
-    *,
-    policies: tuple[str, ...],
-    budgets: tuple[int, ...],
-    peers: Path | None,
-    oracle: int | None,
-    vendor: str,
-    counter: str,
-    generated: int | None,
-    turns: int,
-    is_long: bool,
-    sessions: int | None,
-    jobs: int,
-    out: Path | None,
-) -> None:
-    """Replay recorded sessions under several policies: what each costs, what it still shows, and which one should be the default.
-
-    PATHS are traces, stores, logs of other tools, or folders of them; without any, made-up sessions are replayed.
-    """
-    selection = replays.Selection(
-        paths, (0 if paths else 3) if generated is None else generated, turns, is_long, sessions
-    )
-    ways = (*map(Way.parse, dict.fromkeys(policies)), *(Way.peers(peers) if peers is not None else ()))
-    setup = Setup(ways, tuple(sorted(set(budgets))), counter, vendor, oracle)
-    console = _wide()
-    replays.show_results(console, replays.replay(console, selection, setup, jobs=jobs, out=out))
-
-
-@cli.command("flip")
-@_RESULTS
-def flip_(results: tuple[Path, ...]) -> None:
-    """Show the tables of results that `replay --out` has written, and the default that the flip rule elects."""
-    replays.show_flip(_wide(), results)
-
-
-@cli.command()
-@_PATHS
-@_SESSIONS
-def compactions(paths: tuple[Path, ...], sessions: int | None) -> None:
-    """Show what the compactions in recorded sessions kept of what was asked for later."""
-    if not paths:
-        raise click.UsageError("give files or folders")
-    replays.show_compactions(Console(), replays.Selection(paths, most=sessions))
 
 
 @cli.command()
@@ -400,25 +229,8 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
     sys.exit(0 if took_all else 1)
 
 
-@cli.command()
-@_RESULTS
-@click.option(
-    "--out", default="report.html", show_default=True, type=click.Path(dir_okay=False, path_type=Path), help="The page."
-)
-@click.option("--svg", type=click.Path(file_okay=False, path_type=Path), help="A folder for its pictures, as SVG.")
-@click.option("--png", type=click.Path(file_okay=False, path_type=Path), help="The same, as PNG; needs an extra.")
-@click.option("--session", "-s", help="The session to draw turn by turn; the longest one without it.")
-@click.option("--budget", type=int, help="The budget to draw it at; the one in the middle without it.")
-def report(
-    results: tuple[Path, ...], *, out: Path, svg: Path | None, png: Path | None, session: str | None, budget: int | None
-) -> None:
-    """Draw what `replay --out` has written: plots and tables on one page, in one file that needs nothing else."""
-    write_report(Console(), results, out=out, svg=svg, png=png, session=session, budget=budget)
-
-
-def _wide() -> Console:
-    """A console for wide tables: in a file or a pipe no column is cut off."""
-    return Console(width=None if sys.stdout.isatty() else 160)
+for _command in (route, replay, flip, compactions, report):
+    cli.add_command(_command)
 
 
 def main() -> None:
