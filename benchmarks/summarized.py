@@ -14,7 +14,7 @@ from pageturn.lab.deriving import StudyCounter
 SUMMARIES = 500
 RECENT = 8  # turns that nobody sums up yet
 TEXT = (
-    "The agent went through the parts in order, read each of them and looked how long a token is valid. Every part that it read "
+    "The agent went through the parts in order, read each of them and looked for expires_at of its token. Every part that it read "
     "compares the time in seconds, as was decided before; no part was left out so far, and nothing was changed. It means to go on "
     "with the next one in the same way, and to run the tests when all of them are done. Nobody has asked for anything else since."
 )

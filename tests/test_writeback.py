@@ -13,7 +13,7 @@ from pageturn.stores import MemoryStore
 from pageturn.writeback import summary_floor
 from tests import strategies
 from tests.sessions import open_session, take_turn
-from tests.summaries.scripted import GOOD
+from tests.summaries.scripted import PLAIN
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def propose(session, field, value, indices=(-1,), **fields):
 
 
 def test_a_summary_of_pages_is_admitted_as_a_rendition(session):
-    summary = GOOD
+    summary = PLAIN
     outcome = propose(session, "summary", summary, (1, -1))
     assert outcome == Committed(txn=0)
     rendition = session._journal.state.renditions[0]
@@ -162,7 +162,7 @@ def test_a_summary_that_is_a_loss_is_rejected():
     assert 130 < pt.counter_for("gpt-5").text(tiny.value) < 190
     assert "a loss, not a summary" in reason(session.write_back(tiny)).detail
     assert session._journal.state.renditions == []
-    numbers = [f"{tens} {ones}" for tens in GOOD.split()[:10] for ones in GOOD.split()[:10]]
+    numbers = [f"{tens} {ones}" for tens in PLAIN.split()[:10] for ones in PLAIN.split()[:10]]
     fine = msgspec.structs.replace(
         tiny, value="\n".join(f"On day {word} of {number} all went well." for number, word in enumerate(numbers))
     )

@@ -1,23 +1,28 @@
 """The gate: whether a text that a model wrote may stand for pages.
 
 It goes by the words alone, so that it always says the same, and it never quotes them: what it says is kept for ever. It cannot
-tell whether a summary is a good one. It refuses what no good one is: a loop, a text full of names that nobody said, an order.
+tell whether a summary is a good one. It refuses what no good one is: a loop, a text full of names that nobody said, one without any
+where there are many, an order.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from zlib import crc32
+
+import msgspec
 
 from pageturn.bodies import search_text
 from pageturn.identifiers import names_in
-from pageturn.messages import Message
+from pageturn.messages import Message, Thinking, Visibility
+from pageturn.renditions.scanning import without_middle
 
 _SPAN = 48  # characters; shorter ones repeat in any list
 _LONGEST = 100_000  # characters; what is longer is no short form of anything, and takes long to compare
 _MOST_NAMES = 400  # that are compared; no summary has so many, and a long form is judged by a sample
 _MOST_REPEATED = 1 / 3  # of the spans
 _MOST_INVENTED = 1 / 4  # of the names; real ones, which spell paths out, have up to a sixth
+_MANY_NAMES = 5  # different ones; who tells of them without one says nothing that can be used
 _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # by itself; in a name it tells one thing from another
 _HANDLE_LIKE = re.compile(r"\bp\d+\\?-[a-z2-7]{4}\b")
 _COMMAND = re.compile(
@@ -26,6 +31,11 @@ _COMMAND = re.compile(
     r"[^.\n]{0,20}\b(?:instruction|prompt|rule|message|direction)",
     re.IGNORECASE,
 )
+
+
+def objection_to(text: str, messages: Sequence[Message]) -> str | None:
+    """What is wrong with a text that is to stand for these messages; None where nothing is."""
+    return flaw_of(text, evidence_of(messages)) or omission_of(text, messages)
 
 
 def flaw_of(text: str, evidence: str) -> str | None:
@@ -43,6 +53,34 @@ def flaw_of(text: str, evidence: str) -> str | None:
         its = f"its {len(names)}" if sample is names else f"{len(sample)} of its {len(names)}"
         return f"{len(invented)} of {its} names occur nowhere in what it stands for"
     return None
+
+
+def omission_of(text: str, messages: Iterable[Message]) -> str | None:
+    """Whether a text names nothing of messages that name much. What summarizers are not shown, nobody has to name."""
+    if _names(text):
+        return None
+    shown = [_without_thinking(each) for each in messages if each.visibility is Visibility.ALL]
+    names = {_in_short(name) for name in _names(without_middle(evidence_of(shown))) if _is_telling(name)}
+    told = text.casefold()
+    if len(names) < _MANY_NAMES or any(name in told for name in names):
+        return None
+    return f"it names none of the {len(names)} names in what it stands for"
+
+
+def _without_thinking(message: Message) -> Message:
+    return msgspec.structs.replace(
+        message, content=tuple(part for part in message.content if not isinstance(part, Thinking))
+    )
+
+
+def _is_telling(name: str) -> bool:
+    """Whether a name is a file or a word of code. Numbers, digests and addresses may well go unnamed."""
+    return (name.isalpha() or "_" in name or "/" in name) and not name.startswith("//")
+
+
+def _in_short(name: str) -> str:
+    """A name as it may be told in passing: a file without its folders, in any case."""
+    return name.rpartition("/")[2].casefold()
 
 
 def _lot(name: str) -> int:

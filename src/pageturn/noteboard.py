@@ -81,8 +81,10 @@ class NoteBoard(msgspec.Struct):
 
     def take_turn(self, shown: Shown | None, page: int) -> bool:
         """A context was answered: what it showed was emitted. Whether something of it has to leave what was sent."""
-        found = [(each, self._found(each)) for each in shown.notes] if shown is not None else []
-        if shown is not None and shown.fold is not None:
+        if shown is None:
+            return False  # one more piece of a reply: what is lost since the last context was not told of yet
+        found = [(each, self._found(each)) for each in shown.notes]
+        if shown.fold is not None:
             self._fold(shown.fold)
         stood = []
         for each, note in found:
@@ -93,7 +95,7 @@ class NoteBoard(msgspec.Struct):
         retracted = {(each.note.key, each.note.digest) for each in self.lost if each.now}
         self.lost = []
         self._consume([each for each, _ in found], page)
-        self.answered += shown is not None
+        self.answered += 1
         return any((each.note.key, each.digest) in retracted for each in stood)
 
     def undo(self, first: int) -> None:

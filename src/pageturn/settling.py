@@ -9,8 +9,8 @@ import msgspec
 from pageturn.bodies import digest_of
 from pageturn.entries import Committed, Rejected, RenditionAdmitted, Staged
 from pageturn.errors import StoreError
-from pageturn.gate import evidence_of
 from pageturn.journal import Fresh, Journal
+from pageturn.messages import Message
 from pageturn.pages import Page
 from pageturn.paging import Pager
 from pageturn.proposals import Proposal, ProvenanceFail
@@ -41,8 +41,8 @@ def settle(pager: Pager, txn: int, scope: str | None) -> Settlement:
     waiting = state.staged[txn]
     value = journal.value(waiting.value)
     proposal = msgspec.structs.replace(waiting.proposal, value=value)
-    words = partial(_words, journal)
-    ground = Ground(state, scope, partial(page_of, state), journal.value, pager.counter.text, words)
+    messages = partial(_messages, journal)
+    ground = Ground(state, scope, partial(page_of, state), journal.value, pager.counter.text, messages)
     was_erased = value is msgspec.UNSET
     rejection = ProvenanceFail("its evidence was erased") if was_erased else validate(proposal, ground)
     if rejection is not None:
@@ -52,10 +52,10 @@ def settle(pager: Pager, txn: int, scope: str | None) -> Settlement:
     return Settlement(committed, [*_effects(pager, txn, proposal), Fresh(committed)])
 
 
-def _words(journal: Journal, pages: Sequence[Page]) -> str | None:
-    """The words of pages; None where the store cannot give them all."""
+def _messages(journal: Journal, pages: Sequence[Page]) -> list[Message] | None:
+    """The messages of pages; None where the store cannot give them all."""
     try:
-        return evidence_of(message for page in pages if (message := journal.message(page)) is not None)
+        return [message for page in pages if (message := journal.message(page)) is not None]
     except StoreError:
         return None
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 from pageturn import proposals as p
 from pageturn.errors import InvalidInput
-from pageturn.gate import flaw_of
+from pageturn.gate import objection_to
+from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.plans import Plan
 from pageturn.proposals import Op, Proposal
@@ -32,14 +33,14 @@ _MAX_VALUE_BYTES = 1_000_000
 
 
 class Ground(NamedTuple):
-    """What a proposal is judged by: the session, and how it resolves handles, reads values and words, and counts tokens."""
+    """What a proposal is judged by: the session, and how it resolves handles, reads values and messages, and counts tokens."""
 
     state: SessionState
     scope: str | None
     page: Callable[[str], Page | None]
     value: Callable[[str], Any]
     count: Callable[[str], int]
-    words: Callable[[Sequence[Page]], str | None]  # of pages; None where the store cannot give them
+    messages: Callable[[Sequence[Page]], Sequence[Message] | None]  # of pages; None where the store cannot give them
 
 
 def validate(proposal: Proposal, ground: Ground) -> p.AnyRejection | None:
@@ -178,11 +179,11 @@ def _quality(proposal: Proposal, ground: Ground) -> p.ProvenanceFail | p.Invaria
     if level_of(proposal) is None:
         return None
     pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
-    words = ground.words(_covered(pages, ground))
-    if words is None:
+    messages = ground.messages(_covered(pages, ground))
+    if messages is None:
         return p.ProvenanceFail("its evidence cannot be read")
-    flaw = flaw_of(proposal.value, words)
-    return p.InvariantViolation(flaw) if flaw is not None else None
+    objection = objection_to(proposal.value, messages)
+    return p.InvariantViolation(objection) if objection is not None else None
 
 
 def _mergeable(proposal: Proposal, old: Any) -> p.InvariantViolation | None:

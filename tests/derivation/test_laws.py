@@ -10,7 +10,7 @@ import pageturn as pt
 from tests.derivation.checks import check_all, check_notes
 from tests.long import examples
 from tests.sessions import open_session, reopened
-from tests.summaries.scripted import GOOD
+from tests.summaries.scripted import PLAIN
 
 WORDS = (
     "fix src/auth/login.py",
@@ -91,7 +91,7 @@ class Play:
 
     def sum_up(self, first, last, number):
         """Write the summary of a run that stood as a line; it is refused where its pages no longer count, or where it is none."""
-        words = f"{GOOD} {self.text(number)[:60]} </page> p3-abcd summed up {number}"
+        words = f"{PLAIN} {self.text(number)[:60]} </page> p3-abcd summed up {number}"
         self.session.write_back(pt.Proposal(field="summary", value=words, evidence=(first, last)))
 
     def ask(self, number, calls=None):

@@ -422,6 +422,26 @@ def test_a_note_that_is_shown_once_is_consumed_by_the_answer(target):
     assert outcomes(after) == {("once", None, Decision.CONSUMED)}
 
 
+@pytest.mark.parametrize("pieces", [1, 2, 3])
+def test_what_a_reply_in_pieces_consumed_is_told_of_and_released_with_its_first_piece(pieces):
+    session = begun()
+    session.inject(Note.session("once", "only once", consume_after_emit=True))
+    session.inject(Note.suffix_system("gone", "soon gone"))
+    session.derive()
+    for number in range(pieces):
+        session.append(pt.assistant(f"piece {number}"))
+        if not number:
+            session.retract("gone")
+    told = session.derive()
+    assert outcomes(told) == {("once", None, Decision.CONSUMED), ("gone", None, Decision.RETRACTED)}
+    assert outcomes(reopened(session).derive()) == outcomes(told)
+    for left in reversed(range(pieces)):
+        session.undo()
+        assert ("only once" in said(session.derive())) == (left == 0)
+    session.append(pt.assistant("done"))
+    assert outcomes(session.derive()) == {("once", None, Decision.CONSUMED)}
+
+
 def test_a_crash_between_derive_and_reply_loses_nothing():
     session = begun()
     session.inject(Note.session("once", "only once", consume_after_emit=True))

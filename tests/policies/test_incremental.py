@@ -10,7 +10,7 @@ from tests.derivation.checks import check_all
 from tests.derivation.test_turns import work
 from tests.policies.test_contract import EMPTY
 from tests.sessions import open_session, reopened
-from tests.summaries.scripted import GOOD
+from tests.summaries.scripted import PLAIN
 
 FULL = pt.ResidencyLevel.FULL
 
@@ -126,7 +126,7 @@ def test_prepared_summaries_fill_the_gaps_where_they_were():
     state = session._journal.state
     for first, last, text in ((0, 1, "short"), (0, 3, "longest"), (2, 5, "behind")):
         evidence = (state.caller(pages[first]).handle, pages[last].handle)
-        value = f"The {text} summary of the pages. {GOOD}"
+        value = f"The {text} summary of the pages. {PLAIN}"
         assert isinstance(
             session.write_back(pt.Proposal(field="summary", value=value, evidence=evidence)), pt.Committed
         )

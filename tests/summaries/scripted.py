@@ -10,12 +10,13 @@ from typing import Any
 import pageturn as pt
 from tests.sessions import call
 
-GOOD = (
+PLAIN = (  # names nothing, so that it can stand for pages that name little
     "The user reported that people could not sign in since the release of the day before. The agent read the code that checks "
     "how long a token is valid, ran the tests several times, and saw that one of them failed because the time was compared in "
     "the wrong unit. It was decided to compare seconds everywhere and to leave the database as it is. What remains is to write "
     "a test for a token that ends at midnight, and to tell the team about the change before it is merged."
 )
+GOOD = f"{PLAIN} The field is expires_at."  # of `work`
 BAD = {
     "empty": "",
     "blank": " \n\t ",

@@ -97,6 +97,18 @@ def test_what_was_done_often_is_told_once():
     assert isinstance(write_back(session, text), Committed)
 
 
+@pytest.mark.parametrize("filler", ["so it went on. ", "🙂", "字", "完了しました。\n", "word\n"])
+@pytest.mark.parametrize("target", [134, 192, 400])
+def test_one_of_many_names_is_told_however_little_room_there_is(filler, target):
+    session = open_session()
+    for number in range(6):
+        path = f"src/{'d' * 138}/f_{number}.py"
+        session.append(pt.user(filler * 200 + f" {path} " + filler * 200), pt.assistant(filler * 100))
+    text = summary_of(session, target)
+    assert COUNT(text) <= target
+    assert isinstance(write_back(session, text), Committed)
+
+
 letters = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 filler = st.sampled_from(
     [
@@ -113,6 +125,7 @@ filler = st.sampled_from(
         '{"a": 1}',
         "x" * 50,
         "src/a/b.py\n",
+        "src/a/login.py is_expired TokenStore read_config tests/test_login.py\n",
         "\u0301",
     ]
 )

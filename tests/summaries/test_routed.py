@@ -1,6 +1,7 @@
 """A router chooses who writes: in the worker's thread, by what the gate takes, and with the next one at hand where one fails."""
 
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -179,6 +180,76 @@ def test_a_summary_is_not_lost_because_the_router_cannot_write():
     assert prepared
 
 
+class Stubborn(pt.Router):
+    """A router that names the same again and again."""
+
+    def choose_router_target(self, decision, error, **_):
+        super().choose_router_target(decision, error)
+        return decision
+
+
+class Elsewhere(pt.Router):
+    """A router that names somebody else."""
+
+    def choose(self, candidates, skill, **options):
+        return super().choose(["a stranger"], skill, **options)
+
+
+class Mute(pt.Router):
+    """A router that names nobody."""
+
+    def choose(self, *_, **__):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("router", "names", "asked", "told"),
+    [
+        (Stubborn, ["a"], 1, "ValueError"),
+        (Stubborn, ["a", "b"], 1, "a choice among"),
+        (Elsewhere, ["a", "b"], 0, "expected a choice among a, b, got 'a stranger'"),
+        (Mute, ["a"], 0, "expected a choice among a, got None"),
+    ],
+)
+def test_a_broken_router_is_told_of_and_nobody_is_asked_twice(router, names, asked, told):
+    writers = [Writer(name, ValueError()) for name in names]
+    session = open_session(summarizer=pt.RoutedSummarizer(writers, router(chance=1)))
+    session.append(pt.system("You are an agent."))
+    session.summaries.sizes = ()
+    work(session, 0, 12)
+    session.summaries.sizes = (4,)
+    prepared = session.summaries.finish()
+    assert prepared
+    assert all(told in str(each.outcome) for each in prepared)
+    assert sum(writer.requests for writer in writers) == asked * len(prepared)
+
+
+class Meeting(pt.Router):
+    """A router in which two threads can meet."""
+
+    def choose(self, *given, **options):
+        with suppress(threading.BrokenBarrierError):  # nobody else came
+            self.place.wait(0.5)
+            self.has_met = True
+        return super().choose(*given, **options)
+
+
+def test_a_fork_takes_turns_with_its_parent_at_the_router():
+    router = Meeting(chance=1)
+    router.place, router.has_met = threading.Barrier(2), False
+    session = open_session(summarizer=pt.RoutedSummarizer([Writer("a")], router))
+    session.append(pt.system("You are an agent."))
+    session.summaries.sizes = ()
+    work(session, 0, 12)
+    fork = session.fork()
+    for each in (session, fork):
+        each.summaries.sizes = (4,)
+        each.checkpoint()
+    assert session.summaries.finish()
+    assert fork.summaries.finish()
+    assert not router.has_met
+
+
 @pytest.mark.parametrize(
     ("summarizers", "expected"),
     [
@@ -194,3 +265,5 @@ def test_what_cannot_be_chosen_from_is_refused(summarizers, expected):
         pt.RoutedSummarizer(summarizers, pt.Router())
     with pytest.raises(pt.InvalidInput, match="router"):
         pt.RoutedSummarizer([Writer("a")], "thompson")
+    with pytest.raises(pt.InvalidInput, match="the class Router"):
+        pt.RoutedSummarizer([Writer("a")], pt.Router)

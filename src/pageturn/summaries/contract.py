@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 
 from pageturn.checks import require_instance, require_text
 from pageturn.errors import InvalidInput
-from pageturn.gate import evidence_of, flaw_of
+from pageturn.gate import objection_to
 from pageturn.messages import File, Image, Message, Native, Text, ToolCall, ToolResult
 from pageturn.renditions.fencing import escaped
 from pageturn.renditions.structured import Voiced
@@ -69,7 +69,7 @@ class SummaryRequest:
         """What the gate will say against a text, as far as these pages tell; None where nothing is."""
         if self.count(text) < self.least_tokens:
             return f"it has fewer than {self.least_tokens} tokens"
-        return flaw_of(text, evidence_of(message for _, message in self.pages))
+        return objection_to(text, [message for _, message in self.pages])
 
 
 @runtime_checkable

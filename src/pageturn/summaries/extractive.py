@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pageturn.gate import commands, evidence_of, invented_in, shape_of
+from pageturn.gate import commands, evidence_of, invented_in, omission_of, shape_of
 from pageturn.identifiers import Vocabulary
 from pageturn.messages import Message, Role
 from pageturn.renditions.compressed import prose
@@ -52,7 +52,12 @@ class Extractive(NamedTuple):
         while room and (tokens := request.count(text)) > request.target_tokens:
             room = int(room * min(0.9, request.target_tokens / tokens))
             text = _assembled(lines, evidence, vocabulary, room)
-        return text if request.count(text) >= request.least_tokens else _beginnings(request, lowered)
+        if request.count(text) < request.least_tokens:
+            text = _beginnings(request, lowered)
+        if omission_of(text, messages) is not None:  # no line with a name, and no name beside the lines, had room
+            shortest = min(vocabulary.ranked(without_middle(evidence)), key=len)
+            text = cut(f"names: {escaped(shortest)}\n{text}", request.target_tokens, request.count)
+        return text
 
 
 def _assembled(lines: Sequence[Line], evidence: str, vocabulary: Vocabulary, room: int) -> str:

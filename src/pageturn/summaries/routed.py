@@ -1,11 +1,13 @@
 """Several summarizers, of which a router chooses for each request by what came of its choices before.
 
 All of it happens in the worker's thread: each text is compared with the pages as the gate will compare it, so that the router learns at
-once, and the next summarizer may try where one failed. Nobody else may use the router meanwhile.
+once, and the next summarizer may try where one failed. Sessions that share a summarizer, as forks do, take turns at its router;
+nobody else may use that meanwhile.
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
+from threading import Lock
 from typing import NamedTuple, Protocol, runtime_checkable
 
 from pageturn.checks import require_instance
@@ -42,11 +44,14 @@ class RoutedSummarizer:
         for summarizer in summarizers:
             require_summarizer(summarizer)
             require_name("summarizer.name", summarizer.name)
+        if isinstance(router, type):  # a class has the methods of its instances
+            raise InvalidInput("router", expected="a Router", got=f"the class {router.__name__}")
         require_instance("router", router, Chooser)
         self._by_name = {summarizer.name: summarizer for summarizer in summarizers}
         if len(self._by_name) < len(summarizers):
             raise InvalidInput("summarizers", expected="a name for each", got=", ".join(s.name for s in summarizers))
         self._router = router
+        self._lock = Lock()  # one worker at a time has the router
 
     @property
     def name(self) -> str:
@@ -54,11 +59,13 @@ class RoutedSummarizer:
         return f"one of {', '.join(self._by_name)}"
 
     def summarize(self, request: SummaryRequest) -> str:
-        """The first text that the gate will take, or the last that there is."""
+        """The first text that the gate will take, or the last that there is; each summarizer is asked once at most."""
+        left = dict(self._by_name)
         messages = [message for _, message in request.pages]
-        decision: Decision | None = self._router.choose(list(self._by_name), COMPACTION, messages=messages)
-        while decision is not None:
-            tried = _tried(self._by_name[decision.choice], request)
+        with self._lock:
+            decision = self._router.choose(list(left), COMPACTION, messages=messages)
+        while True:
+            tried = _tried(_taken(decision, left), request)
             if request.stop.is_set:
                 if request.stop.is_late:
                     self._observe(decision, outcome=False)
@@ -66,15 +73,26 @@ class RoutedSummarizer:
             if tried.error is None:
                 self._observe(decision, outcome=True)
                 return tried.text
-            decision = self._router.choose_router_target(decision, tried.error)
+            with self._lock:
+                other = self._router.choose_router_target(decision, tried.error)
+            if other is None or not left:
+                break
+            decision = other
         if tried.text:
             return tried.text  # writeback says what is wrong with it
-        assert tried.error is not None
         raise tried.error
 
     def _observe(self, decision: Decision, *, outcome: bool) -> None:
-        with suppress(StoreError):  # what nobody learns costs less than the summary
+        with suppress(StoreError), self._lock:  # what nobody learns costs less than the summary
             self._router.observe(decision, outcome)
+
+
+def _taken(decision: Decision, left: dict[str, Summarizer]) -> Summarizer:
+    """The summarizer that a router chose, which is then no longer left."""
+    choice = getattr(decision, "choice", None)  # a router may be anybody's
+    if choice not in left:
+        raise InvalidInput("router", expected=f"a choice among {', '.join(left)}", got=f"{choice!r:.60}")
+    return left.pop(choice)
 
 
 class _Tried(NamedTuple):
