@@ -271,3 +271,13 @@ def test_another_library_cannot_take_the_name_of_a_way_of_ours(tmp_path, name):
     wrong = run("replay", *SMALL, "--peers", peers)
     assert wrong.returncode == 1
     assert f"expected names that no way of ours has, got '{name}'" in wrong.stderr
+
+
+def test_whoever_kills_a_replay_leaves_none_of_its_processes(tmp_path):
+    out = tmp_path / "results.jsonl"
+    command = [PAGETURN, "replay", "--generated", "60", "--turns", "12", "--policy", "paged", "--jobs", "2", "--out"]
+    with subprocess.Popen([*command, str(out)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as replaying:
+        while not out.exists():
+            assert replaying.poll() is None
+        replaying.kill()
+        replaying.communicate(timeout=60)  # until nobody is left who could write

@@ -1,9 +1,12 @@
 """Replays on the command line: recorded sessions under many policies, and what came of it."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from multiprocessing import parent_process
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import msgspec
@@ -91,7 +94,7 @@ def replay(console: Console, selection: Selection, setup: Setup, *, jobs: int, o
     done = list(_resumed(out)) if out is not None else []
     known = frozenset(result.key for result in done)
     results = [result for result in done if setup.has(result.key)]
-    with _bar(console) as progress, ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as executor:
+    with _bar(console) as progress, _executor(jobs) as executor:
         task = progress.add_task("replaying", total=None)
         for lines in sweep(traces(selection), setup, executor, workers=jobs, known=known):
             if out is not None and lines:
@@ -100,6 +103,22 @@ def replay(console: Console, selection: Selection, setup: Setup, *, jobs: int, o
             results += map(_without_turns, lines)
             progress.update(task, advance=1)
     return results
+
+
+def _executor(jobs: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
+    return ProcessPoolExecutor(jobs, initializer=_end_with_parent) if jobs > 1 else nullcontext()
+
+
+def _end_with_parent() -> None:
+    """A replay that was killed leaves nobody behind who waits for its work."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
 
 
 def _resumed(out: Path) -> Iterator[Result]:
