@@ -264,6 +264,18 @@ def test_results_that_are_none_are_said_to_be(tmp_path):
     assert "expected at least one result of a replay, got none" in wrong.stderr
 
 
+def test_two_results_of_one_thing_that_differ_are_refused(results, tmp_path):
+    out, shown = results
+    assert run("flip", out, out).stdout == shown
+    changed = tmp_path / "changed.jsonl"
+    first = json.loads(out.read_text().splitlines()[0])
+    first["score"]["billed"] += 1
+    changed.write_text(json.dumps(first) + "\n")
+    wrong = run("flip", out, changed)
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert f"expected one result of {first['trace']} under paged at 1,500 tokens, got two that differ" in wrong.stderr
+
+
 @pytest.mark.parametrize("name", ["paged", "paged:low=0.3", "keep-last"])
 def test_another_library_cannot_take_the_name_of_a_way_of_ours(tmp_path, name):
     peers = tmp_path / "peers.json"

@@ -22,6 +22,7 @@ from pageturn.imports.source import Source
 from pageturn.lab.coding import coding_session
 from pageturn.lab.compactions import Kept, compactions
 from pageturn.lab.pareto import LEGACY, Point, Points, Versus, flip, front
+from pageturn.lab.report.chapters import chapters
 from pageturn.lab.results import Result, read_results
 from pageturn.lab.stored import stored_traces
 from pageturn.lab.sweep import Setup, sweep
@@ -283,7 +284,5 @@ def show_compactions(console: Console, selection: Selection) -> None:
 
 def show_flip(console: Console, paths: Sequence[Path]) -> None:
     """The tables and the flip rule of results that were written down."""
-    results = [_bare(result) for path in paths for result in read_results(path)]
-    if not results:
-        raise InvalidInput("results", expected="at least one result of a replay", got="none")
-    show_results(console, results)
+    told = chapters(_bare(result) for path in paths for result in read_results(path))
+    show_results(console, (result for chapter in told for result in chapter.results))
