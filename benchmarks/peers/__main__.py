@@ -115,8 +115,9 @@ def main() -> None:
     for other in OTHERS:
         if other not in here:
             console.print(f"skipped: {other.name}: {ENVIRONMENTS[other.environment].missing}")
-    write_commands(COMMANDS, {other.name: other.command for other in here})
-    console.print(f"{COMMANDS.name} has their commands, for: pageturn replay ... --peers {COMMANDS.name}")
+    if here:
+        write_commands(COMMANDS, {other.name: other.command for other in here})
+        console.print(f"{COMMANDS.name} has their commands, for: pageturn replay ... --peers {COMMANDS.name}")
     systems: dict[str, System] = {other.name: other.system for other in here} | dict(SKETCHES) | dict(OURS)
     chosen = {name: system for name, system in systems.items() if options.only is None or options.only in name}
     if not options.recorded:

@@ -202,3 +202,94 @@ def test_a_file_that_is_no_recording_is_named(tmp_path):
     wrong = run("replay", file)
     assert wrong.returncode == 1
     assert "notes.txt" in wrong.stderr
+
+
+def test_an_out_file_of_another_vendor_is_kept_apart(results, tmp_path):
+    out = tmp_path / "two.jsonl"
+    out.write_bytes(results[0].read_bytes())
+    ours = ("replay", "--generated", 1, "--turns", 12, "--budget", 1_500, "--policy", "paged", "--policy", "legacy")
+    alone = run(*ours, "--vendor", "openai")
+    beside = run(*ours, "--vendor", "openai", "--out", out)
+    assert beside.stdout == alone.stdout
+    both = run("flip", out).stdout
+    assert both.startswith(alone.stdout)
+    assert both.removeprefix(alone.stdout) == results[1]
+
+
+def test_rows_that_share_no_session_are_not_compared(results, tmp_path):
+    halves = [tmp_path / "one.jsonl", tmp_path / "other.jsonl"]
+    lines = results[0].read_bytes().splitlines(keepends=True)
+    first, *_, last = (json.loads(line)["trace"] for line in lines)
+    chosen = ((first, "paged"), (last, "legacy"))
+    for half, (trace, policy) in zip(halves, chosen, strict=True):
+        told = [line for line in lines if (json.loads(line)["trace"], json.loads(line)["policy"]) == (trace, policy)]
+        half.write_bytes(b"".join(told))
+    shown = run("flip", *halves)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "budget 1,500: no session is in every row" in shown.stdout
+    assert "the flip rule has nothing to compare" in shown.stdout
+    assert "elects" not in shown.stdout
+
+
+@pytest.mark.parametrize("policies", [("paged", "reset"), ("legacy",)])
+def test_the_flip_rule_says_when_it_has_nothing_to_compare(policies):
+    shown = run("replay", *SMALL, *(word for policy in policies for word in ("--policy", policy))).stdout
+    assert "the flip rule has nothing to compare" in shown
+    assert "elects" not in shown
+
+
+@pytest.mark.parametrize(
+    "content", ["one line of mine", "two\nof them", '{"id": "a session", "messages": []}', "line\n"]
+)
+def test_a_file_that_holds_something_else_is_not_written_to(tmp_path, content):
+    out = tmp_path / "mine.jsonl"
+    out.write_text(content)
+    refused = run("replay", *SMALL, "--out", out)
+    assert refused.returncode == 1
+    assert "expected a result of a replay" in refused.stderr
+    assert out.read_text() == content
+
+
+def test_the_folder_of_an_out_file_is_made(tmp_path):
+    out = tmp_path / "not" / "yet" / "results.jsonl"
+    assert run("replay", *SMALL, "--policy", "paged", "--out", out).returncode == 0
+    assert len(out.read_text().splitlines()) == 4
+
+
+def test_results_that_are_none_are_said_to_be(tmp_path):
+    empty = tmp_path / "empty.jsonl"
+    empty.touch()
+    wrong = run("flip", empty)
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert "expected at least one result of a replay, got none" in wrong.stderr
+
+
+def test_two_results_of_one_thing_that_differ_are_refused(results, tmp_path):
+    out, shown = results
+    assert run("flip", out, out).stdout == shown
+    changed = tmp_path / "changed.jsonl"
+    first = json.loads(out.read_text().splitlines()[0])
+    first["score"]["billed"] += 1
+    changed.write_text(json.dumps(first) + "\n")
+    wrong = run("flip", out, changed)
+    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert f"expected one result of {first['trace']} under paged at 1,500 tokens, got two that differ" in wrong.stderr
+
+
+@pytest.mark.parametrize("name", ["paged", "paged:low=0.3", "keep-last"])
+def test_another_library_cannot_take_the_name_of_a_way_of_ours(tmp_path, name):
+    peers = tmp_path / "peers.json"
+    peers.write_text(json.dumps({name: ["cat"]}))
+    wrong = run("replay", *SMALL, "--peers", peers)
+    assert wrong.returncode == 1
+    assert f"expected names that no way of ours has, got '{name}'" in wrong.stderr
+
+
+def test_whoever_kills_a_replay_leaves_none_of_its_processes(tmp_path):
+    out = tmp_path / "results.jsonl"
+    command = [PAGETURN, "replay", "--generated", "60", "--turns", "12", "--policy", "paged", "--jobs", "2", "--out"]
+    with subprocess.Popen([*command, str(out)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as replaying:
+        while not out.exists():
+            assert replaying.poll() is None
+        replaying.kill()
+        replaying.communicate(timeout=60)  # until nobody is left who could write

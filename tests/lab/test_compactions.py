@@ -74,6 +74,15 @@ def test_what_is_fetched_again_is_a_fault_where_it_does_not_stand_there():
     assert blind.turns[1].faults == {"duplicate_tool": 1}
 
 
+def test_what_two_calls_of_one_turn_bring_is_nobodys_fault():
+    long = "a result that says a lot about nothing at all\n" * 9
+    calls = pt.assistant(call("1", path="a"), call("2", path="a"), call("3", path="b"))
+    results = (pt.tool_result(number, long) for number in "123")
+    trace = Trace("t", "s", (pt.user("go"), calls, *results, pt.assistant("done")))
+    assert repeated(trace) == {}
+    assert Recording(trace).replay(everything).faults == {}
+
+
 def test_what_a_session_counts_as_fetched_again_came_again_in_the_recording():
     trace = coding_session(11, 60)
     again = repeated(trace)

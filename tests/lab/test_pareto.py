@@ -3,14 +3,14 @@
 import pytest
 
 from pageturn.lab.pareto import Points, flip, front
-from pageturn.lab.results import Result, Score
+from pageturn.lab.results import OracleGap, Result, Score
 
 
-def result(policy, cost, coverage, faults=0, *, again=0, budget=8_000, trace="t", own=True, refused=0):
+def result(policy, cost, coverage, faults=0, *, again=0, budget=8_000, trace="t", own=True, refused=0, oracle=None):
     score = Score(billed=cost, whole=1.0, demanded=100, covered=round(coverage * 100), turns=9, refused=refused)
     settings = {"policy": policy.split(":")[0]} if own else {}
     counts = {"pinned_invariant_miss": faults, "refetch": again}
-    return Result(trace, "s", policy, budget, "study", "study", score, settings, counts)
+    return Result(trace, "s", policy, budget, "study", "study", score, settings, counts, (), oracle)
 
 
 def pooled(*results):
@@ -32,6 +32,32 @@ def test_a_point_pools_the_sessions_that_all_ways_have():
         ("paged", 2, 0.5, 0.8, 3),
         ("legacy", 2, 0.5, 0.5, 0),
     ]
+
+
+def test_sessions_that_not_all_ways_have_tell_nothing_about_any_two():
+    points = Points()
+    for trace in "tuv":
+        points.add(result("paged", 0.4, 0.9, trace=trace))
+        points.add(result("legacy", 0.4 if trace == "t" else 0.9, 0.9, trace=trace))
+    points.add(result("reset", 0.4, 0.9))
+    assert [point.sessions for point in points.pooled()] == [1, 1, 1]
+    assert points.versus("paged", "legacy", 8_000).cost.value == 0
+    points.add(result("incremental", 0.4, 0.9, trace="w"))
+    assert points.pooled() == []
+    assert points.versus("paged", "legacy", 8_000) is None
+
+
+def test_a_gap_is_pooled_where_every_session_has_one_to_the_same_oracle():
+    one, other = OracleGap(1, 5, 3, 2), OracleGap(1, 7, 1, 0)
+    rows = [result("paged", 0.4, 0.9, oracle=one), result("legacy", 0.4, 0.9, oracle=one)]
+    found = pooled(
+        *rows,
+        result("paged", 0.4, 0.9, trace="u", oracle=other),
+        result("legacy", 0.4, 0.9, trace="u"),
+        result("paged", 0.4, 0.9, trace="only here", oracle=other),
+    )
+    assert [point.gap for point in found] == [OracleGap(1, 12, 4, 2), None]
+    assert pooled(rows[0], result("paged", 0.4, 0.9, trace="u", oracle=OracleGap(3, 7, 1, 0)))[0].gap is None
 
 
 def test_the_front_keeps_what_nothing_beats_and_ties_beat_nobody():

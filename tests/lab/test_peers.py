@@ -134,7 +134,9 @@ def test_a_file_of_commands_reads_back_as_it_was_written(tmp_path):
     }
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"one": "python runner.py"}', '{"one": []}', '{"": ["python"]}', "\xff"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"one": "python runner.py"}', '{"one": []}', '{"": ["python"]}', "\xff"]
+)
 def test_a_file_that_names_no_commands_is_refused_with_its_name(tmp_path, text):
     path = tmp_path / "peers.json"
     path.write_bytes(text.encode("latin-1"))

@@ -1,6 +1,7 @@
 """What others published has the same shape here: the order of the rows, and on which side of sending everything they are."""
 
 from itertools import pairwise
+from statistics import median
 
 import pytest
 
@@ -40,6 +41,14 @@ def test_without_a_cache_masks_and_summaries_cost_about_as_much_and_half_of_ever
     assert max(mask, summary) < 0.6
     assert rows["hybrid"].uncached_cost < min(mask, summary)
     assert all(row.uncached_cost < 1 for row in rows.values() if row.name != "everything")
+
+
+def test_published_dollars_are_those_of_the_model_in_the_middle(rows):
+    whole = (0.415, 0.556, 1.288, 1.117, 0.513)
+    dollars = {"masking": (0.177, 0.242, 0.610, 0.554, 0.462), "summary": (0.242, 0.252, 0.637, 0.500, 0.510)}
+    for name, spent in dollars.items():
+        shares = (part / all_ for part, all_ in zip(spent, whole, strict=True))
+        assert rows[name].published.trap == round(median(shares), 2)
 
 
 def test_masks_cover_as_much_as_summaries(rows):

@@ -1,9 +1,12 @@
 """Replays on the command line: recorded sessions under many policies, and what came of it."""
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import closing, nullcontext, suppress
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from multiprocessing import parent_process
 from pathlib import Path
+from threading import Thread
 from typing import NamedTuple
 
 import msgspec
@@ -19,7 +22,8 @@ from pageturn.imports.source import Source
 from pageturn.lab.coding import coding_session
 from pageturn.lab.compactions import Kept, compactions
 from pageturn.lab.pareto import LEGACY, Point, Points, Versus, flip, front
-from pageturn.lab.results import OracleGap, Result, read_results
+from pageturn.lab.report.chapters import chapters
+from pageturn.lab.results import Result, read_results
 from pageturn.lab.stored import stored_traces
 from pageturn.lab.sweep import Setup, sweep
 from pageturn.lab.traces import Trace, read_traces
@@ -29,6 +33,7 @@ from pageturn.wire import from_json
 _SQLITE = b"SQLite format 3\0"
 _TRACE = {"id", "source", "messages"}
 _WIDEST = 400  # columns
+_RESULT = b'{"trace":'  # how a line of results begins
 
 
 class Selection(NamedTuple):
@@ -88,10 +93,9 @@ def _is_trace(file: Path) -> bool:
 def replay(console: Console, selection: Selection, setup: Setup, *, jobs: int, out: Path | None) -> list[Result]:
     """Replay what is not in the out file yet; gives the results without their turns, old ones too."""
     done = list(_resumed(out)) if out is not None else []
-    labels, budgets = set(setup.labels), set(setup.budgets)
     known = frozenset(result.key for result in done)
-    results = [result for result in done if result.policy in labels and result.budget_tokens in budgets]
-    with _bar(console) as progress, ProcessPoolExecutor(jobs) if jobs > 1 else nullcontext() as executor:
+    results = [result for result in done if setup.has(result.key)]
+    with _bar(console) as progress, _executor(jobs) as executor:
         task = progress.add_task("replaying", total=None)
         for lines in sweep(traces(selection), setup, executor, workers=jobs, known=known):
             if out is not None and lines:
@@ -102,15 +106,33 @@ def replay(console: Console, selection: Selection, setup: Setup, *, jobs: int, o
     return results
 
 
+def _executor(jobs: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
+    return ProcessPoolExecutor(jobs, initializer=_end_with_parent) if jobs > 1 else nullcontext()
+
+
+def _end_with_parent() -> None:
+    """A replay that was killed leaves nobody behind who waits for its work."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
 def _resumed(out: Path) -> Iterator[Result]:
-    """The results of an earlier run, without their turns; a line that was cut off in the middle is taken back."""
+    """The results of an earlier run, without their turns; a line that was cut off in the middle is taken back, if it is a result's."""
+    out.parent.mkdir(parents=True, exist_ok=True)
     if not out.exists():
         return
-    whole = 0
+    whole, rest = 0, b""
     with out.open("r+b") as file:
         for line in file:
-            whole += len(line) if line.endswith(b"\n") else 0
-        file.truncate(whole)
+            whole, rest = (whole + len(line), b"") if line.endswith(b"\n") else (whole, line)
+        if rest[: len(_RESULT)] == _RESULT[: len(rest)]:  # else it is not ours, and whoever reads it complains
+            file.truncate(whole)
     yield from map(_bare, read_results(out))
 
 
@@ -128,36 +150,38 @@ def _bar(console: Console) -> Progress:
 
 
 def show_results(console: Console, results: Iterable[Result]) -> None:
-    """A table for each budget, and the flip rule."""
-    points, gaps = Points(), dict[tuple[int, str], list[OracleGap]]()
-    units = set()
+    """A table for each budget, and the flip rule; what was counted or billed in another way stands apart."""
+    pools: dict[tuple[str, str], Points] = {}
     for result in results:
-        points.add(result)
-        units.add((result.counter, result.vendor))
-        if result.oracle is not None:
-            gaps.setdefault((result.budget_tokens, result.policy), []).append(result.oracle)
-    pooled = points.pooled()
-    if not pooled:
+        pools.setdefault((result.counter, result.vendor), Points()).add(result)
+    if not pools:
         console.print("no session to replay")
-        return
+    for (counter, vendor), points in sorted(pools.items()):
+        _show_points(console, points, f"tokens of the {counter} counter, billed as {vendor}")
+
+
+def _show_points(console: Console, points: Points, told: str) -> None:
+    pooled = points.pooled()
     best = set(map(id, front(pooled)))
-    for budget in sorted({point.budget_tokens for point in pooled}):
+    for budget in points.budgets:
         rows = [point for point in pooled if point.budget_tokens == budget]
-        told = "; ".join(f"tokens of the {counter} counter, billed as {vendor}" for counter, vendor in sorted(units))
+        if not rows:
+            console.print(f"\nbudget {budget:,}: no session is in every row, so that nothing can be compared, {told}")
+            continue
         console.print(
             f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {told}"
         )
-        show_whole(console, _table(rows, best, gaps))
-        if refused := [plain(point.policy) for point in rows if point.is_refused and not point.is_oracle]:
+        show_whole(console, _table(rows, best))
+        if refused := [plain(point.policy) for point in rows if point.score.is_refused and not point.is_oracle]:
             console.print(f"nothing was sent under {', '.join(refused)}: what must stand does not fit into {budget:,}")
-    console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
-    if any(point.policy == LEGACY for point in pooled):
-        _show_flip(console, points, pooled)
+    if best:
+        console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
+    _show_flip(console, points, pooled)
 
 
-def _table(rows: Sequence[Point], best: set[int], gaps: dict[tuple[int, str], list[OracleGap]]) -> Table:
+def _table(rows: Sequence[Point], best: set[int]) -> Table:
     table = Table(box=None, pad_edge=False)
-    has_gaps = any((point.budget_tokens, point.policy) in gaps for point in rows)
+    has_gaps = any(point.gap is not None for point in rows)
     names = (
         "cost",
         "with re-fetches",
@@ -186,8 +210,8 @@ def _table(rows: Sequence[Point], best: set[int], gaps: dict[tuple[int, str], li
             f"{score.refused:,}",
             f"{score.largest:,}",
         ]
-        for gap in [gaps[point.budget_tokens, point.policy]] if (point.budget_tokens, point.policy) in gaps else ():
-            cells += [f"{sum(getattr(one, name) for one in gap):,}" for name in ("missed", "oracle_missed", "bound")]
+        if point.gap is not None:
+            cells += [f"{count:,}" for count in (point.gap.missed, point.gap.oracle_missed, point.gap.bound)]
         table.add_row(f"{plain(point.policy)}{' *' if id(point) in best else ''}", *cells)
     return table
 
@@ -204,7 +228,7 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
     for name in ("beside legacy", "budget", *differing, "dominates"):
         table.add_column(name, justify="left" if name == "beside legacy" else "right", no_wrap=True)
     versus: dict[tuple[str, int], Versus] = {}
-    legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY and not point.is_refused}
+    legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY and not point.score.is_refused}
     for point in pooled:
         budget = point.budget_tokens
         found = points.versus(point.policy, LEGACY, budget) if point.is_own and point.policy != LEGACY else None
@@ -213,6 +237,11 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
         versus[point.policy, budget] = found
         said = "yes" if point.dominates(legacy[budget]) else "as far as can be told" if found.dominates else "no"
         table.add_row(plain(point.policy), f"{budget:,}", *map(str, found), said)
+    if not versus:
+        console.print(
+            "the flip rule has nothing to compare: it asks for rows of legacy and of another policy that sent something"
+        )
+        return
     console.print()
     show_whole(console, table)
     surely = flip(pooled, lambda point, _: versus[point.policy, point.budget_tokens].dominates)
@@ -255,4 +284,5 @@ def show_compactions(console: Console, selection: Selection) -> None:
 
 def show_flip(console: Console, paths: Sequence[Path]) -> None:
     """The tables and the flip rule of results that were written down."""
-    show_results(console, (_bare(result) for path in paths for result in read_results(path)))
+    told = chapters(_bare(result) for path in paths for result in read_results(path))
+    show_results(console, (result for chapter in told for result in chapter.results))

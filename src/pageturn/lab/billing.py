@@ -36,9 +36,8 @@ class Vendor(NamedTuple):
 
 
 STUDY = Vendor("study")  # as policies are compared: any prefix, for ever
-_ANTHROPIC = Vendor(
-    "", output=5.0, breakpoints=4, lookback_blocks=20, least_tokens=1_024
-)  # 512 to 4,096 for some models
+# The least is 512 to 4,096 for some models.
+_ANTHROPIC = Vendor("", output=5.0, breakpoints=4, lookback_blocks=20, least_tokens=1_024)
 VENDORS = {
     vendor.name: vendor
     for vendor in (

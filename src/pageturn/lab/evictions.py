@@ -22,9 +22,7 @@ class Evictions(NamedTuple):
     unique: int = 0
     requests: int = 0  # that lack a result, one for each result that they lack
     faults: int = 0
-    in_need: int = (
-        0  # of the faults, those where the newest result of the file did not stand whole in the request either
-    )
+    in_need: int = 0  # of the faults: the newest result of the file did not stand whole in the request either
 
     @property
     def rate(self) -> float:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pageturn.lab.resampling import Difference, paired
-from pageturn.lab.results import Result, Score
+from pageturn.lab.results import OracleGap, Result, Score
 
 LEGACY = "legacy"
 _ORACLE = "oracle_replay"
@@ -31,11 +31,7 @@ class Point(NamedTuple):
     is_own: bool  # whether a session can follow it, so that it may be the default
     is_oracle: bool
     score: Score
-
-    @property
-    def is_refused(self) -> bool:
-        """Whether not a single turn had a request."""
-        return 0 < self.score.turns == self.score.refused
+    gap: OracleGap | None = None  # to an oracle, where all sessions were compared with the same one
 
     def dominates(self, other: "Point") -> bool:
         """As good in everything, and better in something."""
@@ -71,6 +67,7 @@ class _Scored(NamedTuple):
     score: Score
     faults: int
     fetched_again: int
+    oracle: OracleGap | None
 
 
 class Points:
@@ -83,19 +80,23 @@ class Points:
 
     def add(self, result: Result) -> None:
         """Take in one result."""
-        scored = _Scored(result.score, result.policy_faults, result.fetched_again)
+        scored = _Scored(result.score, result.policy_faults, result.fetched_again, result.oracle)
         self._scores[result.budget_tokens, result.policy][result.source, result.trace] = scored
         self._labels.setdefault(result.policy)
         self._kinds[result.policy] = str(result.settings.get("policy", ""))
 
-    def pooled(self, of: Callable[[str, str], bool] = lambda source, trace: True) -> list[Point]:  # noqa: ARG005
-        """A point for each way and budget, over the sessions that all ways have at that budget, if they are chosen."""
+    @property
+    def budgets(self) -> list[int]:
+        """The budgets, the smallest first."""
+        return sorted({budget for budget, _ in self._scores})
+
+    def pooled(self) -> list[Point]:
+        """A point for each way and budget, over the sessions that all ways have at that budget; none where there is no such session."""
         points = []
-        for budget in sorted({budget for budget, _ in self._scores}):
+        for budget in self.budgets:
             rows = {label: scores for label in self._labels if (scores := self._scores.get((budget, label)))}
-            shared = set.intersection(*(set(scores) for scores in rows.values()))
-            common = sorted(session for session in shared if of(*session))
-            for label, scores in rows.items():
+            common = self._common(budget)
+            for label, scores in rows.items() if common else ():
                 pooled = [scores[session] for session in common]
                 score = sum((each.score for each in pooled), Score())
                 kind = self._kinds[label]
@@ -111,15 +112,16 @@ class Points:
                         is_own=kind in _OWN,
                         is_oracle=kind == _ORACLE,
                         score=score,
+                        gap=_pooled_gap([each.oracle for each in pooled]),
                     )
                 )
         return points
 
     def versus(self, policy: str, other: str, budget_tokens: int) -> Versus | None:
-        """How a way compares with another, and how sure that is; None where they share no session."""
-        ours, theirs = (self._scores.get((budget_tokens, label), {}) for label in (policy, other))
-        common = sorted(ours.keys() & theirs.keys())
-        if not common:
+        """How a way compares with another over the sessions that are pooled, and how sure that is; None where there are none."""
+        ours, theirs = (self._scores.get((budget_tokens, label)) for label in (policy, other))
+        common = self._common(budget_tokens)
+        if ours is None or theirs is None or not common:
             return None
 
         def difference(part: Callable[[_Scored], tuple[float, float]]) -> Difference:
@@ -133,6 +135,20 @@ class Points:
             fetched_again=difference(lambda each: (each.fetched_again, 1)),
         )
 
+    def _common(self, budget_tokens: int) -> list[tuple[str, str]]:
+        """The sessions that every way of a budget has."""
+        rows = [set(scores) for (budget, _), scores in self._scores.items() if budget == budget_tokens]
+        return sorted(set.intersection(*rows)) if rows else []
+
+
+def _pooled_gap(gaps: Sequence[OracleGap | None]) -> OracleGap | None:
+    """The sum of the gaps; None where a session has none, or one to another oracle."""
+    known = [gap for gap in gaps if gap is not None]
+    if len(known) < len(gaps) or len({gap.lookahead for gap in known}) != 1:
+        return None
+    sums = (sum(getattr(gap, name) for gap in known) for name in ("missed", "oracle_missed", "bound"))
+    return OracleGap(known[0].lookahead, *sums)
+
 
 def _pooled_share(parts: Sequence[tuple[float, float]]) -> float:
     whole = sum(whole for _, whole in parts)
@@ -141,7 +157,7 @@ def _pooled_share(parts: Sequence[tuple[float, float]]) -> float:
 
 def front(points: Sequence[Point]) -> list[Point]:
     """Those that none at the same budget dominates, in the order in which they came; an oracle takes no part, nor who sent nothing."""
-    online = [point for point in points if not point.is_oracle and not point.is_refused]
+    online = [point for point in points if not point.is_oracle and not point.score.is_refused]
     return [
         point
         for point in online
@@ -160,7 +176,7 @@ class Flip(NamedTuple):
 def flip(points: Iterable[Point], dominates: Callable[[Point, Point], bool] = Point.dominates) -> Flip:
     """The cheapest policy of ours that dominates legacy at every budget; legacy where there is none, or nothing to compare with."""
     own = [point for point in points if point.is_own]
-    legacy = {point.budget_tokens: point for point in own if point.policy == LEGACY and not point.is_refused}
+    legacy = {point.budget_tokens: point for point in own if point.policy == LEGACY and not point.score.is_refused}
     dominating: dict[str, list[int]] = {}
     spent: dict[str, float] = defaultdict(float)
     for point in own:

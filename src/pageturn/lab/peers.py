@@ -45,6 +45,8 @@ def read_commands(path: Path) -> dict[str, list[str]]:
         commands = _COMMANDS.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError, UnicodeError) as error:
         raise InvalidInput(str(path), expected="JSON: a command for each name, as words", got=str(error)) from error
+    if not commands:
+        raise InvalidInput(str(path), expected="a command for each name, as words", got="no name at all")
     for name, command in commands.items():
         if not name or not command:
             raise InvalidInput(str(path), expected="a name and the words of its command", got=f"{name!r}: {command}")

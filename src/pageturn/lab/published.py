@@ -15,16 +15,8 @@ from pageturn.lab.traces import Trace, study_tokens
 from pageturn.messages import Message, ToolCall, ToolResult, user
 from pageturn.renditions.content import file_of
 
-_NO_READ = {
-    "old_string",
-    "old_str",
-    "oldText",
-    "new_string",
-    "content",
-    "edits",
-    "patch",
-    "pattern",
-}  # but edits and searches
+# What a call says that edits a file or searches it, and so is no reading.
+_NO_READ = {"old_string", "old_str", "oldText", "new_string", "content", "edits", "patch", "pattern"}
 
 
 class SummingUp:
@@ -78,9 +70,8 @@ def stubs(age: int = 4, least_bytes: int = 500) -> Shows:
     def shows(trace: Trace) -> Iterator[list[Message]]:
         files = files_read(trace)
         shown: list[Message] = []
-        waiting: list[
-            tuple[int, int, ToolResult]
-        ] = []  # the request that showed a result first, its place, and the result
+        # The request that showed a result first, its place, and the result.
+        waiting: list[tuple[int, int, ToolResult]] = []
         evicted: dict[str, ToolResult] = {}  # by file
         pinned: dict[str, ToolResult] = {}
         for number, messages in enumerate(rounds_of(trace)[:-1]):

@@ -1,7 +1,7 @@
 """Repeated results: what a session fetched again, by what the recording says; for those who keep no account of their faults.
 
 As a session counts them: the same call with the same result is a duplicate tool, another way to the same bytes a refetch, and
-neither is a fault as long as the result from before stands in the request.
+neither is a fault as long as the result from before stands in the request. What calls of one turn bring twice nobody could have shown.
 """
 
 from typing import NamedTuple
@@ -37,10 +37,13 @@ def repeated(trace: Trace) -> dict[int, list[Again]]:
             turn, call = calls[result.tool_call_id]
             asked, content = _canonical(call), to_json(result.content)
             last, same = by_call.get(asked), by_content.get(content)
+            again = None
             if last is not None and last[1] == content:
-                found.setdefault(turn, []).append(Again(DuplicateTool().code, last[0]))
+                again = Again(DuplicateTool().code, last[0])
             elif same is not None and same[1] != asked and study_tokens(message) >= _TRIVIAL:
-                found.setdefault(turn, []).append(Again(Refetch().code, same[0]))
+                again = Again(Refetch().code, same[0])
+            if again is not None and again.before < turn:
+                found.setdefault(turn, []).append(again)
             by_call[asked] = (place, content)
             by_content[content] = (place, asked)
     return found

@@ -66,6 +66,11 @@ class Score(Closed):
         return _share(self.billed, self.floor)
 
     @property
+    def is_refused(self) -> bool:
+        """Whether not a single turn had a request."""
+        return 0 < self.turns == self.refused
+
+    @property
     def missed(self) -> int:
         """The demanded identifiers that did not stand in the request."""
         return self.demanded - self.covered

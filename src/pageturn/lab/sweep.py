@@ -69,7 +69,11 @@ class Way(NamedTuple):
     @classmethod
     def peers(cls, path: Path) -> tuple["Way", ...]:
         """The other libraries whose runners a file names."""
-        return tuple(cls(name, _PEER, command=command) for name, command in read_commands(path).items())
+        commands = read_commands(path)
+        taken = next((name for name in commands if name.partition(":")[0] in WAYS), None)
+        if taken is not None:
+            raise InvalidInput(str(path), expected="names that no way of ours has", got=repr(taken))
+        return tuple(cls(name, _PEER, command=command) for name, command in commands.items())
 
     def policy(self, budget_tokens: int) -> AnyPolicy | None:
         """The policy for a budget; None where it is only a sketch."""
@@ -120,6 +124,11 @@ class Setup(NamedTuple):
             for budget in self.budgets
             for label in self.labels
         ]
+
+    def has(self, key: ResultKey) -> bool:
+        """Whether a result is one of those that the sweep gives."""
+        counted = (key.counter, key.vendor) == (self.counting().name, self.vendor)
+        return counted and key.policy in self.labels and key.budget_tokens in self.budgets
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -222,6 +222,13 @@ def test_the_gap_to_the_oracle_is_in_points_of_what_was_demanded():
     assert "no gap to the oracle" in without.html
 
 
+def test_who_sent_nothing_is_not_on_the_front():
+    nothing = result(policy="legacy", score=score(billed=0.0, covered=0, refused=2))
+    assert [row.policy for row in chapters([nothing, result()])[0].front] == ["paged"]
+    assert [row.policy for row in chapters([nothing])[0].front] == []
+    assert_is_sound(report_of([nothing]).pictures["cost-coverage"])
+
+
 def test_who_knows_the_future_is_drawn_and_never_on_the_front():
     foreseen = result(policy="oracle", score=score(billed=1.0, covered=10), settings={"policy": "oracle_replay"})
     gap = OracleGap(lookahead=3, missed=2, oracle_missed=0, bound=0)

@@ -83,10 +83,10 @@ class Chapter:
 
     @cached_property
     def front(self) -> tuple[Row, ...]:
-        """The rows that no other beats in cost and coverage both, the cheapest first. Who knows the future is not asked."""
+        """The rows that no other beats in cost and coverage both, the cheapest first; without who knows the future or sent nothing."""
         best: list[Row] = []
         for row in sorted(self.rows, key=lambda row: (row.cost.value, -row.coverage.value)):
-            if row.is_foreseen:
+            if row.is_foreseen or row.score.is_refused:
                 continue
             if not best or row.coverage.value > best[-1].coverage.value:
                 best.append(row)

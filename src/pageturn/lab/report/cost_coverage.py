@@ -23,7 +23,8 @@ def cost_against_coverage(chapter: Chapter, width: float) -> Node:
     add(drawing, label("demanded names that stood in the request", 0, 14, class_="faint"))
     if not is_narrow:
         add(drawing, label("↖ cheaper and more complete", width - 14, 14, anchor="end", class_="faint"))
-    add(drawing, _front(chapter, frame))
+    if chapter.front:
+        add(drawing, _front(chapter, frame))
     add(drawing, *frame.grid(percent, ticks=6))
     add(drawing, *frame.bottom(times, "bill, relative to sending everything", ticks=4 if is_narrow else 9))
     add(drawing, *_everything(frame))
@@ -55,7 +56,7 @@ def told(chapter: Chapter) -> str:
         f"{row.policy} at {compact(row.budget_tokens)} tokens ({times(row.cost.value)}, {percent(row.coverage.value)})"
         for row in chapter.front
     )
-    return f"Bill against coverage. On the front: {named}"
+    return f"Bill against coverage. On the front: {named or 'nobody'}"
 
 
 def details(row: Row) -> str:
