@@ -7,7 +7,7 @@ are at their defaults, as the scripts beside this one say. Whoever does not inst
 """
 
 from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from pageturn.lab.conformance.cases import PREFERENCE, RULE, SYSTEM, TASK, loop,
 from pageturn.lab.conformance.laws import NAMES, unpaired
 from pageturn.lab.deriving import Deriving
 from pageturn.lab.peers import Peer, Request, write_commands
-from pageturn.lab.replay import Recording, Score, Shows
+from pageturn.lab.replay import Recording, Score, Seen, Shown, Shows
 from pageturn.lab.sketches import keep_last, sketch
 from pageturn.lab.traces import Trace, read_traces, study_tokens
 
@@ -255,9 +255,10 @@ class Counted:
         self._shows = shows
         self._budget_tokens = budget_tokens
 
-    def __call__(self, trace: Trace):  # noqa: ANN204
+    def __call__(self, trace: Trace) -> Iterator[Seen]:
         for seen in self._shows(trace):
-            self.over += sum(map(study_tokens, seen or ())) > self._budget_tokens
+            messages = seen.messages if isinstance(seen, Shown) else seen or ()
+            self.over += sum(map(study_tokens, messages)) > self._budget_tokens
             yield seen
 
 
