@@ -124,8 +124,10 @@ WAYS = {
 
 
 def check(trace, shows):
-    requests = [list(seen.messages if isinstance(seen, Shown) else seen) for seen in shows(trace)]
-    score = Recording(trace).score(shows)
+    recording = Recording(trace)
+    # Whoever bills without forgetting tells nobody of pauses, so what is shown has none either.
+    requests = [list(seen.messages if isinstance(seen, Shown) else seen) for seen in shows(recording.trace)]
+    score = recording.score(shows)
     messages, turns = trace.messages, trace.turns
     wanted = {turn: demanded(messages, turn) for turn in turns}
     assert score.demanded == sum(map(len, wanted.values()))
