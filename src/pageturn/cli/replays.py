@@ -175,7 +175,9 @@ def _show_points(console: Console, points: Points, told: str) -> None:
         if refused := [plain(point.policy) for point in rows if point.score.is_refused and not point.is_oracle]:
             console.print(f"nothing was sent under {', '.join(refused)}: what must stand does not fit into {budget:,}")
     if best:
-        console.print("* no other way is as good in cost with re-fetches, coverage and faults, and better in one")
+        console.print(
+            "* no other way is as good in cost with re-fetches, coverage and faults, and better in one", soft_wrap=True
+        )
     _show_flip(console, points, pooled)
 
 
