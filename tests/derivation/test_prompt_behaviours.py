@@ -5,7 +5,7 @@ import pytest
 import pageturn as pt
 from pageturn.derivation.pairing import PENDING
 from tests.derivation.checks import check_all, check_notes
-from tests.derivation.test_notes import answered, begun, grow, outcomes, said, until_fold
+from tests.derivation.notes import answered, begun, grow, outcomes, said, until_fold
 from tests.sessions import call, open_session, reopened
 
 Note = pt.ContextMessage
