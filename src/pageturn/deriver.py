@@ -1,8 +1,10 @@
 """The deriver: a session's side of derivation. What a context is asked for, and what is written when it is answered."""
 
 from bisect import bisect_left
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+
+import msgspec
 
 from pageturn.bodies import digest_of
 from pageturn.calibration import Calibration
@@ -10,14 +12,16 @@ from pageturn.checks import require_instance, require_text, require_whole
 from pageturn.derivation.context import Context
 from pageturn.derivation.folding import Terms
 from pageturn.derivation.working_set import ContextRequest, Derived, WorkingSet
-from pageturn.entries import BoundaryCrossed, BoundaryKind, OverflowForgotten, UsageReported
-from pageturn.errors import BudgetTooSmall, InvalidInput, ModelTooSmall
-from pageturn.faults import Refetch
+from pageturn.entries import BoundaryCrossed, BoundaryKind, OverflowForgotten, PageErased, Shown, UsageReported
+from pageturn.errors import BudgetTooSmall, InvalidInput, ModelTooSmall, RuleUnreadable
+from pageturn.faults import AnyFault, Refetch
+from pageturn.injection import ContextMessageTarget
 from pageturn.journal import Fresh
 from pageturn.messages import Message
 from pageturn.overflows import read_overflow
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import AnyPolicy, require_online
+from pageturn.reasoning import ReasoningRule, reasoning_rule
 from pageturn.recall import page_of
 from pageturn.recall_tool import RecallTool
 from pageturn.recorder import Recorder
@@ -29,6 +33,7 @@ from pageturn.windows import window_of
 from pageturn.wire import to_json
 
 _CACHE_MICROS = 300 * 1_000_000  # how long a provider remembers a prompt
+_MOST_COUNTERS = 2  # whose working sets are kept at hand: the session's own, and that of a call for another model
 _LEAST_CALIBRATED = 4  # whatever a provider reports, this part of the budget is left
 
 
@@ -36,15 +41,34 @@ class Deriver:
     """Derives the contexts of one session."""
 
     def __init__(
-        self, recorder: Recorder, counter: TokenCounter, recall_tool: RecallTool | None, renderers: Renderers
+        self,
+        recorder: Recorder,
+        counter_of: Callable[[str], TokenCounter],
+        recall_tool: RecallTool | None,
+        renderers: Renderers,
     ) -> None:
         self._recorder = recorder
         self._state = recorder.journal.state
-        self._counter = counter
+        self._counter_of = counter_of
         self._recall_tool = recall_tool
-        self._working_set = WorkingSet(recorder.journal, counter, renderers)
+        self._renderers = renderers
+        self._working_sets: dict[
+            str, WorkingSet
+        ] = {}  # by the name of the counter, the one that was used last at the end
         self._repeats = Repeats(self._state)
-        self._counted: tuple[bytes, int] = (b"", 0)  # the definitions of tools that were counted last, and their tokens
+        self._counted: dict[
+            str, tuple[bytes, int]
+        ] = {}  # by counter: the tools that were counted last, and their tokens
+        self._asked: tuple[Sequence[Mapping[str, Any]], int | None] = (
+            (),
+            None,
+        )  # the tools and the budget of the last call
+        self._needed = (
+            -1,
+            0,
+        )  # what a context took at least when a rule was last let in, and the entry up to which that holds
+        self._erasures = 0  # of the store, when somebody last looked which pages they took
+        self._noticed: list[PageErased] = []  # pages that others erased, and that nobody has written down here yet
         self._derived: Derived | None = None  # the context that nobody has answered yet
         self._reported: set[int] = set()  # pages whose damage was written down
 
@@ -59,7 +83,11 @@ class Deriver:
         if not isinstance(tools, Iterable):
             raise InvalidInput("tools", expected="tool definitions", got=repr(tools))
         tools = tuple(tools)
-        digest, fixed_tokens = self._count(tools)
+        counter = self._counter_of(model)
+        working_set = self._working_set(counter)
+        self._notice_erased()
+        digest, fixed_tokens = self._count(tools, counter)
+        self._asked = (tools, budget_tokens)
         limit = self._limit(policy, model, budget_tokens)
         bound = self._state.bounds.get(model)
         most = limit if bound is None else min(limit, bound.most)
@@ -68,32 +96,61 @@ class Deriver:
             Terms(policy, most, fixed_tokens, self._recall_tool is not None), model, (*tools, *own), digest
         )
         try:
-            self._derived = self._working_set.derive(asked)
+            self._derived = working_set.derive(asked)
         except BudgetTooSmall as error:
             room = min(limit, self._room_for(model, limit, error))
             asked = asked._replace(terms=asked.terms._replace(budget_tokens=room))
-            self._derived = self._working_set.derive(asked)
+            self._derived = working_set.derive(asked)
+        except RuleUnreadable as error:
+            self._keep_damage(error.page, error.fault)
+            raise
         return self._derived.context
 
+    def _keep_damage(self, page: int, fault: AnyFault) -> None:
+        """Remember, once, what the store could not give; it is written with whatever comes next."""
+        if page not in self._reported:
+            self._reported.add(page)
+            self._recorder.keep(fault, page=page)
+
     def answered(self) -> Derived | None:
-        """What an answer is the answer to: the last context, unless what it was made of no longer holds."""
-        is_stale = self._derived is not None and not self._working_set.is_made_of(self._derived)
-        return None if is_stale else self._derived
+        """What an answer is the answer to: the last context, whatever was said since, unless somebody else took a turn.
+
+        A fold that does not know of everything that changed since, say of a page that was erased, is not kept: the next context folds anew.
+        """
+        derived = self._derived
+        if derived is None or derived.turn != self._state.turn:
+            return None
+        if derived.folded is None or derived.folded.fold.changes == self._state.changes:
+            return derived
+        return derived._replace(folded=None, shown=msgspec.structs.replace(derived.shown, fold=None))
 
     def take_in(self, pages: Sequence[Page], messages: Sequence[Message], derived: Derived | None) -> None:
         """Keep what was just written at hand, and write down what of it had to be fetched again."""
-        for page, message in zip(pages, messages, strict=True):
-            self._working_set.add(page, message)
-        if derived is not None:
-            self._working_set.acknowledge(derived)
+        working_set = next(reversed(self._working_sets.values()), None)
+        if working_set is not None:
+            for page, message in zip(pages, messages, strict=True):
+                working_set.add(page, message)
+        if derived is not None and working_set is not None:
+            working_set.acknowledge(derived)
             self._derived = None
-            for page_, fault in self._working_set.faults():
+            for page_, fault in working_set.faults():
                 if page_ not in self._reported:
                     self._reported.add(page_)
                     self._recorder.fault(fault, page=page_)
         if self._state.shown is not None:
             for page in pages:
                 self._note_repeats(page)
+
+    def is_overtaken(self, shown: Shown, *, by: int) -> bool:
+        """Whether the reasoning of a reply cannot be sent back, because what it was made on will not stand before it again.
+
+        Something came while the model answered, `by` so many messages together with the reply, or a note stood behind the history
+        in that one context only.
+        """
+        if reasoning_rule(shown.model) is not ReasoningRule.NONE_BEHIND_A_CHANGE:
+            return False
+        had_suffix = any(note.band is ContextMessageTarget.SUFFIX_SYSTEM for note in shown.notes)
+        return had_suffix or by > 0 or len(self._state.pages) > self._state.after(shown.upto)
 
     def overflow(self, error: object) -> bool:
         """Write down that the last context was too long; False where the error says something else."""
@@ -112,13 +169,54 @@ class Deriver:
         if model in self._state.bounds:
             self._recorder.append(OverflowForgotten(model=model))
 
-    def silence(self, now: int) -> list[Fresh]:
-        """The boundary that a long silence is: a provider has forgotten the prompt by then."""
+    def before_messages(self, now: int) -> list[Fresh]:
+        """What has to be written before anything else is: pages that others erased, and the boundary that a long silence is."""
         state = self._state
+        noticed, self._noticed = [Fresh(entry) for entry in self._noticed], []
         last = state.page(state.turns[-1]) if state.turns and state.shown is not None else None
         if last is None or state.is_cold or now - last.at < _CACHE_MICROS:
-            return []
-        return [Fresh(BoundaryCrossed(kind=BoundaryKind.COLD_CACHE))]
+            return noticed
+        return [
+            *noticed,
+            Fresh(BoundaryCrossed(kind=BoundaryKind.COLD_CACHE)),
+        ]  # a provider has forgotten the prompt by then
+
+    def require_room(self, policy: AnyPolicy, model: str, rule: Sequence[Fresh], name: str) -> None:
+        """Refuse a rule with which no context could be derived any more, with the tools, notes, task and budget of the last one."""
+        counter = self._counter_of(model)
+        tools, budget_tokens = self._asked
+        _, fixed_tokens = self._count(tools, counter)
+        limit = self._limit(policy, model, budget_tokens)
+        terms = Terms(policy, limit, fixed_tokens, self._recall_tool is not None)
+        working_set, journal = self._working_set(counter), self._recorder.journal
+        more = sum(counter.message(each.message) for each in rule if each.message is not None)
+        if more and self._needed[:1] == (journal.head,) and self._needed[1] + more <= limit:
+            self._needed = (journal.head + len(rule), self._needed[1] + more)  # a new text takes what it takes
+            return
+        needed = working_set.needed_with(rule, terms)
+        if needed > limit:
+            at_least = self._budget_for(model, needed)
+            raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name,))
+        self._needed = (journal.head + len(rule), needed)
+
+    def _working_set(self, counter: TokenCounter) -> WorkingSet:
+        """The working set of a counter: a call for another model counts everything anew, and mixes nothing."""
+        made = self._working_sets.pop(counter.name, None)
+        if made is None:
+            journal, can_point = self._recorder.journal, self._recall_tool is not None
+            made = WorkingSet(journal, counter, self._renderers, shows_handles=can_point)
+        self._working_sets[counter.name] = made
+        while len(self._working_sets) > _MOST_COUNTERS:
+            del self._working_sets[next(iter(self._working_sets))]
+        return made
+
+    def _notice_erased(self) -> None:
+        """Look whether anybody, in this process or another, erased something that this session shares."""
+        journal = self._recorder.journal
+        erasures = getattr(journal.store, "erasures", lambda: 0)()
+        if erasures != self._erasures:
+            self._noticed += journal.notice_erased(after=self._erasures)
+            self._erasures = erasures
 
     def note_fetched(self, handles: Iterable[str]) -> None:
         """Write down that a model had to ask for pages that it did not see whole."""
@@ -138,17 +236,19 @@ class Deriver:
             if not is_ours and self._state.level_of(repeat.page) < ResidencyLevel.COMPRESSED:
                 self._recorder.fault(repeat.fault, page=repeat.page.seq, detail=repeat.tool)
 
-    def _count(self, tools: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
+    def _count(self, tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> tuple[str, int]:
         """The digest and the tokens of the tools, ours among them."""
         own = [self._recall_tool.definition] if self._recall_tool is not None else []
         data = to_json([*tools, *own])
-        if self._counted[0] != data:
+        known, tokens = self._counted.get(counter.name, (b"", 0))
+        if known != data:
             for index, tool in enumerate(tools):
                 require_instance(f"tools[{index}]", tool, Mapping)
             if self._recall_tool is not None:
                 self._recall_tool.require_own_name(tools)
-            self._counted = (data, self._counter.tools([*tools, *own]))
-        return digest_of(data), self._counted[1]
+            tokens = counter.tools([*tools, *own])
+            self._counted[counter.name] = (data, tokens)
+        return digest_of(data), tokens
 
     def _limit(self, policy: AnyPolicy, model: str, budget_tokens: int | None) -> int:
         """The tokens of our count that a context may have, by what the caller, the policy and the model's window say."""

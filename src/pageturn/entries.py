@@ -27,6 +27,18 @@ class MessageAdded(Entry, tag="message"):
     page: Page
 
 
+class ModelChosen(Entry, tag="model"):
+    """The session talks to this model, unless a call says otherwise."""
+
+    model: str
+
+
+class SystemReplaced(Entry, tag="system"):
+    """The prompt that opens the session is now the one on this page; those before it stay in the journal."""
+
+    page: int
+
+
 class FoldReason(StrEnum):
     """Why the layout of old pages changed."""
 
@@ -54,6 +66,9 @@ class Fold(Closed, omit_defaults=True):
     gone: tuple[int, ...] = ()  # units that no longer stand by themselves
     lines: tuple[IndexLine, ...] = ()
     left_out: Mapping[str, str] = {}  # notes that it had no room for: the digest of each, by key
+    has_handles: bool = True  # whether its texts name pages, which a model without the recall tool could not ask for
+    unreasoned: tuple[int, int] | None = None  # behind the first page, up to the second, it took out all reasoning
+    changes: int | None = None  # how many changes of what was shown it knew of; None in old journals: of all
 
 
 class NoteShown(Closed, omit_defaults=True):
@@ -84,6 +99,7 @@ class TurnTaken(Entry, tag="turn"):
     page: int
     usage: Usage | None = None
     shown: Shown | None = None
+    unreasoned: bool = False  # its reasoning is not sent back: what it was made on will not stand before it again
 
 
 class UsageReported(Entry, tag="usage"):
@@ -156,6 +172,7 @@ class RenditionAdmitted(Entry, tag="rendition"):
     digest: str
     tokens: int
     txn: int
+    approved: bool = False  # by a person, without whom no text of a model stands for a rule
 
 
 class Staged(Entry, tag="staged"):

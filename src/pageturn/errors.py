@@ -10,7 +10,8 @@ PageturnError
 ├── SummaryFailed    a summarizer could not write its text
 ├── NotScrubbed      what was erased is gone from the session, but its bytes linger in the file
 └── StoreError       the store could not do it, and nothing has happened
-    └── Conflict     ... because somebody else appended first
+    ├── Conflict     ... because somebody else appended first
+    └── RuleUnreadable ... because the words of a rule are damaged or missing
 """
 
 from collections.abc import Iterable
@@ -80,6 +81,15 @@ class NotScrubbed(PageturnError, OSError):
 
 class StoreError(PageturnError, OSError):
     """The store could not do it; nothing of what was asked has happened."""
+
+
+class RuleUnreadable(StoreError):
+    """A rule cannot be read from the store, so no context is made without it; `fault` is what is wrong."""
+
+    def __init__(self, message: str, *, page: int, fault: Any) -> None:
+        super().__init__(message)
+        self.page = page
+        self.fault = fault
 
 
 class Conflict(StoreError):

@@ -7,6 +7,7 @@ and from then on with every append. A fork begins with the entries of its parent
 import gc
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -30,7 +31,7 @@ from pageturn.handles import parse
 from pageturn.messages import Message
 from pageturn.pages import Page
 from pageturn.proposals import Proposal
-from pageturn.state import SessionState, apply
+from pageturn.state import SessionState, apply, forget_page
 from pageturn.stores import LAST, Batch, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
 from pageturn.wire import from_json, to_json
 
@@ -52,6 +53,7 @@ class Journal:
     def __init__(self, store: Store, row: SessionRow) -> None:
         self.store = store
         self.row = row
+        self._supposed: dict[str, bytes] = {}
         self.state, self._snapshot_seq = _load_snapshot(store, row)
         with _without_garbage_collection():
             self._apply_stored(self.state)
@@ -100,6 +102,18 @@ class Journal:
         apply(self.state, record.seq, entry)
         return freed
 
+    def notice_erased(self, after: int) -> list[PageErased]:
+        """Take into account the pages that another session erased which shares them, since the store had counted so many erasures.
+
+        Gives the entries that say so, for whoever writes next.
+        """
+        found = (self.state.page(seq) for seq in sorted(self.store.erased(lineage(self.store, self.row), after)))
+        pages = [page for page in found if page is not None and not page.erased]
+        entries = [PageErased(page=page.seq, digest=page.digest) for page in pages]
+        for entry in entries:
+            forget_page(self.state, entry)
+        return entries
+
     def catch_up(self) -> int:
         """Apply what others have appended meanwhile; says how many entries that were."""
         before = self.head
@@ -143,6 +157,20 @@ class Journal:
         self._snapshot_seq = self.head
 
     @contextmanager
+    def supposing(self, fresh: Sequence[Fresh]) -> Iterator[None]:
+        """As if these entries were written, to find out what would come of them; afterwards everything is as it was."""
+        before = {name: copy(getattr(self.state, name)) for name in self.state.__struct_fields__}
+        try:
+            for seq, (entry, brought, *_) in enumerate(fresh, start=self.head + 1):
+                self._supposed.update(brought)
+                apply(self.state, seq, entry)
+            yield
+        finally:
+            self._supposed.clear()
+            for name, value in before.items():
+                setattr(self.state, name, value)
+
+    @contextmanager
     def _conflicts_told(self) -> Iterator[None]:
         """A conflict with the entries that were missed, instead of the store's records."""
         try:
@@ -177,7 +205,7 @@ class Journal:
 
     def _verified(self, digest: str) -> bytes | None:
         """The bytes of a blob; None where they were erased. Damage and loss are errors."""
-        data = self.store.blob(digest)
+        data = self._supposed.get(digest) or self.store.blob(digest)
         if data is None and not self.store.is_erased(digest):
             raise StoreError(f"session {self.row.id!r}: blob {digest} is missing")
         if data is not None and digest_of(data) != digest:
@@ -252,7 +280,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 6  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 7  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
 
 

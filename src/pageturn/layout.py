@@ -20,6 +20,7 @@ class Why(StrEnum):
     PLAN = "plan"
     TASK = "task"
     UNSEEN = "unseen"
+    PERSON = "person"
     OPEN = "open"
     WORTH = "worth"
     ROOM = "room"
@@ -72,6 +73,8 @@ class Candidate(NamedTuple):
     floor: ResidencyLevel
     why: Why = Why.ROOM  # the promise that holds for it, beside its floor
     is_bound: bool = False  # it never joins an index line
+    is_unseen: bool = False  # the model has not seen all of it yet
+    is_human: bool = False  # a person said it
     about: About = About.OTHER
     is_error: bool = False
     is_superseded: bool = False  # a newer unit shows the same
@@ -138,7 +141,9 @@ class Frame(NamedTuple):
     needed_tokens: int  # with every unit as low as it may go
     line_tokens: Callable[[IndexLine], int]
     handle: Callable[[int], str]
-    can_point: bool  # whether the model can get back what a pointer names
+    can_point: (
+        bool  # whether the model can get back what a pointer names; if not, only how much is missing is told, once
+    )
     is_pressed: bool  # whether the fold must make room, and is not only there because something changed
     groups: Mapping[int, tuple[int, ...]]  # units that lie between each other's pages: a line that spans one spans all
     is_running: bool  # whether a model has been shown a context before
@@ -151,6 +156,7 @@ class Frame(NamedTuple):
     )
     merged: Callable[[tuple[IndexLine, ...]], Sequence[IndexLine]] = lambda lines: lines  # those that are alike as one
     relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page
+    counted_tokens: int = 0  # what it takes to tell how much is missing, where nothing can be pointed at
 
     @property
     def candidates(self) -> Iterator[Candidate]:
@@ -184,7 +190,17 @@ def lay_out(frame: Frame, levels: Levels, told: Told = Told()) -> tuple[Placemen
         level = item.at_least(levels.get(first, item.floor))
         placements.append(Placement(first, item.last, level, item.sizes[level], item.why))
     placements += _gap(frame, gap, told)
+    if not frame.can_point:
+        _count_in(placements, frame.counted_tokens)
     return tuple(placements)
+
+
+def _count_in(placements: list[Placement], tokens: int) -> None:
+    """Let the first line that is no summary tell how much all of them leave out."""
+    for at, placement in enumerate(placements):
+        if placement.line is not None and placement.line.summary is None:
+            placements[at] = placement._replace(tokens=placement.tokens + tokens)
+            return
 
 
 def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iterator[Placement]:

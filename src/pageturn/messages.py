@@ -38,9 +38,10 @@ class _Part(Open, tag_field="type"):
 
 
 class Text(_Part, tag="text"):
-    """Words."""
+    """Words. `synthetic` says that a harness wrote them, though a person may have written the rest of the message."""
 
     text: str
+    synthetic: bool = False
 
 
 class Image(_Part, tag="image"):
@@ -153,6 +154,18 @@ class Message(Open, kw_only=True):
     def text(self) -> str:
         """The text parts, one below the other."""
         return "\n".join(part.text for part in self.content if isinstance(part, Text))
+
+    @property
+    def own_words(self) -> str:
+        """The text parts that the speaker wrote, one below the other: without what a harness put in."""
+        texts = (part for part in self.content if isinstance(part, Text))
+        return "" if self.synthetic else "\n".join(part.text for part in texts if not part.synthetic)
+
+    @property
+    def is_synthetic(self) -> bool:
+        """Whether a harness wrote all of it: it says so as a whole, or of every part that has words."""
+        texts = [part for part in self.content if isinstance(part, Text)]
+        return self.synthetic or (bool(texts) and len(texts) == len(self.content) and all(t.synthetic for t in texts))
 
     @property
     def tool_calls(self) -> tuple[ToolCall, ...]:

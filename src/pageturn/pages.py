@@ -139,7 +139,8 @@ class Page(Open, kw_only=True):
     kind: PageKind
     digest: str
     size: int
-    tokens: int
+    tokens: int  # as it was counted when it came
+    counter: str = ""  # the name of the counter; what another one would count is worked out anew
     at: int = 0  # when it came, in microseconds; 0 where nobody knows
     visibility: Visibility = Visibility.ALL
     synthetic: bool = False
@@ -147,11 +148,17 @@ class Page(Open, kw_only=True):
     results: tuple[ResultReference, ...] = ()
     undone: bool = False
     erased: bool = False
+    replaced: bool = False  # an opening prompt that another one took the place of
 
     @property
     def counts(self) -> bool:
-        """Whether the page is neither undone nor erased."""
-        return not self.undone and not self.erased
+        """Whether the page is neither undone, nor erased, nor replaced."""
+        return not self.undone and not self.erased and not self.replaced
+
+    @property
+    def is_human(self) -> bool:
+        """Whether a person wrote it, at least in part."""
+        return self.role is Role.USER and not self.synthetic and not self.results
 
     @property
     def handle(self) -> str:

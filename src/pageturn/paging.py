@@ -1,5 +1,6 @@
 """Paging: messages become pages, and promises become entries, on their way into the journal."""
 
+import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -7,7 +8,7 @@ import msgspec
 
 from pageturn.bodies import digest_of, pack, search_text
 from pageturn.checks import require_text
-from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, TextReference
+from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, SystemReplaced, TextReference
 from pageturn.handles import check_of
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
@@ -41,9 +42,10 @@ class Pager(NamedTuple):
             digest=digest,
             size=size,
             tokens=self.counter.message(message),
+            counter=sys.intern(self.counter.name),
             at=self.now(),
             visibility=message.visibility,
-            synthetic=message.synthetic,
+            synthetic=message.is_synthetic,
             calls=tuple(CallReference(call.id, call.name, _canonical(call)) for call in message.tool_calls),
             results=tuple(
                 ResultReference(result.tool_call_id, _content_digest(result), result.is_error)
@@ -62,6 +64,11 @@ class Pager(NamedTuple):
         require_text("text", text)
         page = self.page(system(text), PageKind.CONSTRAINT)
         return [page, self.pin(self.journal.head + 1, structured)]
+
+    def opening(self, text: str) -> list[Fresh]:
+        """A text as the prompt that opens the session, in place of the one before."""
+        require_text("text", text)
+        return [self.page(system(text), PageKind.BOOTSTRAP), Fresh(SystemReplaced(page=self.journal.head + 1))]
 
     def pin(self, page: int, structured: str | None) -> Fresh:
         """A page as a constraint."""

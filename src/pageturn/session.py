@@ -23,17 +23,17 @@ from pageturn.deriver import Deriver
 from pageturn.entries import BoundaryKind, Committed, Rejected
 from pageturn.errors import Conflict, InvalidInput, StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
-from pageturn.floors import require_room
 from pageturn.handles import parse
 from pageturn.ids import micros, require_session_id, uuid7
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, Role, Visibility, tool_result, user
+from pageturn.messages import Message, Role, ToolCall, Visibility, system, tool_result, user
 from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
 from pageturn.policies import AnyPolicy, DerivePolicy, Paged, require_online
 from pageturn.proposals import MEMORY, Proposal
+from pageturn.reasoning import has_reasoning
 from pageturn.recall import Recalled, Reranker, Resolved
 from pageturn.recall_tool import RecallRequest, RecallTool, answer
 from pageturn.recorder import Recorder
@@ -46,7 +46,6 @@ from pageturn.tasks import TaskLog, read_task_log
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.units import unanswered
 from pageturn.usage import Usage
-from pageturn.windows import window_of
 from pageturn.wire import from_json, to_json
 
 DEFAULT_MODEL = "gpt-5"
@@ -61,7 +60,7 @@ class Session:
         journal: Journal,
         *,
         policy: AnyPolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
-        model: str = DEFAULT_MODEL,
+        model: str | None = None,  # likewise
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
         reranker: Reranker | None = None,
@@ -80,10 +79,11 @@ class Session:
         self._reranker = reranker
         self._recall_tool = recall
         self._renderers = renderers
-        self._counter = counter or counter_for(model)
+        self._given_counter = counter
+        self._counter = self._counter_of(self.model)
         self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
         self._recorder = Recorder(self._pager, clock)
-        self._deriver = Deriver(self._recorder, self._counter, recall, renderers)
+        self._deriver = Deriver(self._recorder, self._counter_of, recall, renderers)
         self._summarizer = summarizer
         self._summaries = (
             Summaries(self._recorder, self._counter.text, self.write_back, summarizer)
@@ -131,7 +131,7 @@ class Session:
             )
         session = cls(
             journal,
-            model=model or DEFAULT_MODEL,
+            model=model,
             clock=clock,
             entropy=entropy,
             reranker=reranker,
@@ -142,7 +142,7 @@ class Session:
             owns_store=owns_store,
         )
         session._recorder.insist(session._recorder.settle_all)
-        session._recorder.insist(lambda: session._begin_with(policy))
+        session._recorder.insist(lambda: session._begin_with(policy, model))
         return session
 
     # -- what it is
@@ -161,6 +161,11 @@ class Session:
     def policy(self) -> AnyPolicy:
         """How the session chooses what is in the context."""
         return self._policy if self._policy is not None else self._journal.state.policy
+
+    @property
+    def model(self) -> str:
+        """The model that the session talks to, unless a call says otherwise."""
+        return self._model or self._journal.state.model or DEFAULT_MODEL
 
     @property
     def usage(self) -> Usage | None:
@@ -227,7 +232,7 @@ class Session:
             raise InvalidInput("messages", expected="at least one message", got="none")
         for index, message in enumerate(messages):
             require_instance(f"messages[{index}]", message, Message)
-        fresh = self._deriver.silence(micros(self._clock()))
+        fresh = self._deriver.before_messages(micros(self._clock()))
         is_opening = self._journal.state.is_opening
         turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
         derived = self._deriver.answered() if turns else None
@@ -238,7 +243,9 @@ class Session:
             if index in turns:
                 reported = usage if usage is not None and index == turns[-1] else message.usage
                 shown = derived.shown if derived is not None and index == turns[0] else None
-                turn = e.TurnTaken(page=self._journal.head + len(fresh), usage=reported, shown=shown)
+                page = self._journal.head + len(fresh)
+                is_stale = shown is not None and has_reasoning(message) and self._deriver.is_overtaken(shown, by=index)
+                turn = e.TurnTaken(page=page, usage=reported, shown=shown, unreasoned=is_stale)
                 fresh.append(Fresh(turn, derived.blobs if derived is not None and shown is not None else {}))
             elif message.usage is not None:
                 fresh.append(Fresh(e.UsageReported(usage=message.usage)))
@@ -256,7 +263,7 @@ class Session:
     ) -> Context:
         """What the next call gets, within the least of this budget, the policy's and what the model takes. Writes nothing."""
         self._recorder.require_open()
-        context = self._deriver.derive(self.policy, tools, self._model if model is None else model, budget_tokens)
+        context = self._deriver.derive(self.policy, tools, self.model if model is None else model, budget_tokens)
         if self._summaries is not None:
             self._summaries.wish(context.wanted)
         return context
@@ -286,7 +293,7 @@ class Session:
 
     def forget_overflow(self, model: str | None = None) -> None:
         """Forget what `overflow` said of a model: it takes more now, or the error was about something else."""
-        self._deriver.forget_overflow(self._model if model is None else model)
+        self._deriver.forget_overflow(self.model if model is None else model)
 
     def report(self, usage: Usage) -> None:
         """Write down usage that belongs to no turn."""
@@ -319,7 +326,7 @@ class Session:
             reranker=self._reranker,
             recall=self._recall_tool,
             renderers=self._renderers,
-            counter=self._counter,
+            counter=self._given_counter,
             summarizer=self._summarizer,
         )
 
@@ -352,20 +359,34 @@ class Session:
         if page is None:
             require_text("what", what)
             fresh = self._pager.constraint(str(what), structured)
-            more = _added(fresh[0]).tokens
         else:
-            if page.undone or self._journal.message(page) is None:
+            if not page.counts or self._journal.message(page) is None:
                 raise InvalidInput("handle", expected="the handle of a page that counts", got=repr(page.handle))
-            fresh, more = [self._pager.pin(page.seq, structured)], page.tokens
-        form = next(each.entry.structured for each in fresh if isinstance(each.entry, e.Pinned))
-        require_room(
-            self._journal.state,
-            budget_tokens=self.policy.limit_tokens(window_of(self._model)),
-            more_tokens=min(more, form.tokens) if form else more,
-            instead_of=page,
-        )
+            fresh = [self._pager.pin(page.seq, structured)]
+        self._deriver.require_room(self.policy, self.model, fresh, page.handle if page is not None else "the new pin")
         self._recorder.write(fresh)
         return page or _added(fresh[0])
+
+    def set_system(self, text: str) -> Page:
+        """Replace the prompt that opens the session. The one before stays in the journal, and the next context is folded anew."""
+        state = self._journal.state
+        now = state.page(state.system) if state.system is not None else None
+        message = self._journal.message(now) if now is not None and now.counts else None
+        if now is not None and message is not None and message.content == system(text).content:
+            return now
+        self._recorder.write(self._pager.opening(text))
+        return self._journal.state.pages[-1]
+
+    def pending(self) -> tuple[ToolCall, ...]:
+        """The calls of the model that have no result yet and that the host has to run, the oldest first; after a crash, those to run again."""
+        calls = []
+        for page, reference in self._journal.state.open_calls():
+            if self._recall_tool is not None and reference.name == self._recall_tool.name:
+                continue
+            message = self._journal.message(page)
+            found = (call for call in (message.tool_calls if message is not None else ()) if call.id == reference.id)
+            calls.append(next(found, ToolCall(id=reference.id, name=reference.name, arguments="")))
+        return tuple(calls)
 
     def unpin(self, what: str | Page) -> None:
         """Make a pinned page what it was before."""
@@ -545,7 +566,13 @@ class Session:
         rows = self._journal.store.sessions(scope=scope)
         return [Journal(self._journal.store, row) for row in rows if row.id != self.id]
 
-    def _begin_with(self, policy: AnyPolicy | None) -> None:
+    def _counter_of(self, model: str) -> TokenCounter:
+        """Who counts the tokens of a call: the host's own counter, or the one that fits the model."""
+        return self._given_counter or counter_for(model)
+
+    def _begin_with(self, policy: AnyPolicy | None, model: str | None) -> None:
+        if model is not None and model != self._journal.state.model:
+            self._recorder.append(e.ModelChosen(model=model))
         wanted = policy if policy is not None else None if self._journal.head else Paged()
         if wanted is not None and (wanted != self.policy or not self._journal.head):
             self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean

@@ -3,7 +3,7 @@
 `apply` is the only thing that changes it, and the same entries always give the same state.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,12 +17,15 @@ from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
 from pageturn.noteboard import NoteBoard
 from pageturn.overflows import Bound
-from pageturn.pages import Page, PageKind, ResidencyLevel
+from pageturn.pages import CallReference, Page, PageKind, ResidencyLevel
 from pageturn.policies import STORED_DEFAULT, AnyPolicy
 from pageturn.proposals import Op
 from pageturn.units import Unit
 from pageturn.usage import Usage
 from pageturn.wire import Closed
+
+
+ABANDONED = 32  # turns after which nobody waits for a result any more
 
 
 class FaultRecord(Closed):
@@ -55,6 +58,10 @@ class SessionState(msgspec.Struct):
     turns: list[int] = []  # the page of each turn that was not undone
     turn: int = 0  # how many turns there were, the undone ones too
     is_opening: bool = True  # whether only instructions have been given so far
+    system: int | None = None  # the page that took the place of the opening prompt
+    rules: dict[str, list[int]] = {}  # by digest: the pages that are or were rules and say just that
+    model: str | None = None  # the one that the session talks to
+    people: list[int] = []  # the pages that a person wrote
     pins: dict[int, e.TextReference | None] = {}  # page -> the structured form that its author gave
     plan: e.PlanSet | None = None
     spared: set[int] = set()  # pages of undone turns that only their pin keeps
@@ -72,6 +79,8 @@ class SessionState(msgspec.Struct):
     folded: int = 0  # the last page that the last fold placed
     folds: list[int] = []  # the turn of each fold
     forms_folded: int = 0  # how many admitted forms the last fold knew of
+    has_handles: bool = True  # whether the texts of the last fold name pages
+    unreasoned: list[tuple[int, int]] = []  # behind the first page and up to the second, folds took out the reasoning
     promises: int = 0  # how often something was pinned or unpinned
     changes: int = 0  # how often something that was shown no longer held
     changes_folded: int = 0  # how many of those the last fold knew of
@@ -113,12 +122,41 @@ class SessionState(msgspec.Struct):
         return PageKind.CONVERSATION if page.kind is PageKind.CONSTRAINT else page.kind
 
     def path(self, unit: Unit) -> tuple[ResidencyLevel, ...]:
-        """The levels that a unit may visit. A call whose result is a rule stays what it is."""
+        """The levels that a unit may visit. A call whose result is a rule stays what it is, unless somebody gave a shorter form of it."""
         if len(unit) > 1:
-            has_rule = any(page.seq in self.pins for page in unit)
-            return (ResidencyLevel.FULL,) if has_rule else PageKind.EVIDENCE.degradation_path
+            rules = [page for page in unit if self.kind(page).is_rule]
+            if not rules:
+                return PageKind.EVIDENCE.degradation_path
+            have_forms = all(self.pins.get(page.seq) is not None for page in rules)
+            return PageKind.CONSTRAINT.degradation_path if have_forms else (ResidencyLevel.FULL,)
         path = self.kind(unit[0]).degradation_path
         return path[:-1] if self.is_in_force(unit[0]) else path
+
+    def repeats_rule(self, page: Page) -> bool:
+        """Whether an earlier rule says the same byte for byte, so that this one is not shown again."""
+        same = self.rules.get(page.digest, ())
+        if len(same) < 2 or not self.kind(page).is_rule:
+            return False
+        earlier = (self.page(seq) for seq in same if seq < page.seq)
+        return any(other is not None and other.counts and self.kind(other).is_rule for other in earlier)
+
+    def is_unreasoned(self, page: Page) -> bool:
+        """Whether a fold took out the reasoning of a page."""
+        return any(first < page.seq <= last for first, last in self.unreasoned)
+
+    def open_calls(self) -> list[tuple[Page, CallReference]]:
+        """The calls that somebody still waits for, with their pages, the oldest first; after so many turns a call is abandoned."""
+        start = self.after(self.turns[-ABANDONED] - 1) if len(self.turns) >= ABANDONED else 0
+        waiting: list[tuple[Page, CallReference]] = []
+        for page in self.pages[start:]:
+            if page.undone:
+                continue
+            for result in page.results:
+                answered = [at for at, (_, call) in enumerate(waiting) if call.id == result.call]
+                if answered:
+                    del waiting[answered[-1]]
+            waiting += [(page, call) for call in page.calls] if page.counts else []
+        return waiting
 
     def is_in_force(self, page: Page) -> bool:
         """Whether a page holds the present plan."""
@@ -132,9 +170,9 @@ class SessionState(msgspec.Struct):
         """The pages that count, from one number to another."""
         return [page for page in self.pages[self.after(first - 1) : self.after(last)] if page.counts]
 
-    def tokens_between(self, first: int, last: int) -> int:
-        """The tokens of those."""
-        return sum(page.tokens for page in self.between(first, last))
+    def size_between(self, first: int, last: int) -> int:
+        """The bytes of those."""
+        return sum(page.size for page in self.between(first, last))
 
     def turn_of(self, page: Page) -> int:
         """The turn, counted from 1, that a page belongs to: the one that it led to, or that produced it."""
@@ -203,6 +241,28 @@ def _message(state: SessionState, _: int, entry: e.MessageAdded) -> None:
     state.pages.append(entry.page)
     if entry.page.kind in (PageKind.EVIDENCE, PageKind.CONVERSATION):
         state.is_opening = False
+    if entry.page.kind.is_rule:
+        state.rules.setdefault(entry.page.digest, []).append(entry.page.seq)
+    if entry.page.is_human:
+        state.people.append(entry.page.seq)
+
+
+def _model(state: SessionState, _: int, entry: e.ModelChosen) -> None:
+    state.model = entry.model
+
+
+def _system(state: SessionState, _: int, entry: e.SystemReplaced) -> None:
+    for at, page in enumerate(state.pages):
+        is_opening = page.kind is PageKind.BOOTSTRAP and page.seq not in state.pins
+        if is_opening and page.seq < entry.page:
+            state.pages[at] = msgspec.structs.replace(page, replaced=True)
+        if not page.kind.is_rule:
+            break
+    before = state.index(state.system) if state.system is not None and state.system not in state.pins else None
+    if before is not None:
+        state.pages[before] = msgspec.structs.replace(state.pages[before], replaced=True)
+    state.system = entry.page
+    state.changes += 1
 
 
 def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
@@ -214,6 +274,8 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     if entry.shown is None:
         state.seen = entry.page if state.shown is None else state.seen
         return
+    if entry.unreasoned:
+        _take_out_reasoning(state, (entry.page - 1, entry.page))
     state.seen = entry.shown.upto
     state.shown = entry.shown
     if state.pages[state.after(entry.shown.upto)].seq < entry.page:
@@ -242,8 +304,17 @@ def _fold(state: SessionState, fold: e.Fold) -> None:
     state.folds.append(state.turn)
     state.fetched_since_fold.clear()
     state.overtaken.clear()
-    state.changes_folded = state.changes
+    state.changes_folded = fold.changes if fold.changes is not None else state.changes
     state.forms_folded = fold.forms
+    state.has_handles = fold.has_handles
+    if fold.unreasoned is not None:
+        _take_out_reasoning(state, fold.unreasoned)
+
+
+def _take_out_reasoning(state: SessionState, span: tuple[int, int]) -> None:
+    apart = [each for each in state.unreasoned if each[1] < span[0] or each[0] > span[1]]
+    together = [each for each in state.unreasoned if each not in apart] + [span]
+    state.unreasoned = sorted([*apart, (min(first for first, _ in together), max(last for _, last in together))])
 
 
 def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
@@ -259,6 +330,9 @@ def _forgotten(state: SessionState, _: int, entry: e.OverflowForgotten) -> None:
 
 def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
     state.pins[entry.page] = entry.structured
+    page = state.page(entry.page)
+    if page is not None and page.seq not in (same := state.rules.setdefault(page.digest, [])):
+        insort(same, page.seq)
     _promise_changed(state, entry.page)
 
 
@@ -275,7 +349,11 @@ def _promise_changed(state: SessionState, page: int) -> None:
     """A page that stands in words of ours, or in a line, cannot wait for its new promise until the next fold."""
     state.promises += 1
     placed = state.placed.get(page)
-    if page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL):
+    is_short = page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL)
+    own = state.page(page)
+    if is_short or (
+        own is not None and len(state.rules.get(own.digest, ())) > 1
+    ):  # one of them now stands for the other
         state.changes += 1
 
 
@@ -362,8 +440,15 @@ def _undo(state: SessionState, at: int) -> None:
 
 
 def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
+    forget_page(state, entry)
+
+
+def forget_page(state: SessionState, entry: e.PageErased) -> None:
+    """Take into account that the words of a page are gone, be it before that is written down here."""
     at = state.index(entry.page)
     if at is not None:
+        if state.pages[at].erased:
+            return  # it was noticed before it was written down
         state.pages[at] = msgspec.structs.replace(state.pages[at], erased=True)
     state.changes += 1
     state.lines = [
@@ -384,6 +469,8 @@ def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
 
 _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.MessageAdded: _message,
+    e.ModelChosen: _model,
+    e.SystemReplaced: _system,
     e.TurnTaken: _turn,
     e.UsageReported: _usage,
     e.OverflowForgotten: _forgotten,

@@ -3,7 +3,6 @@
 import re
 
 import pageturn as pt
-from pageturn.derivation.continuations import is_continuation
 from pageturn.derivation.pairing import PENDING
 from pageturn.journal import lineage
 
@@ -56,7 +55,8 @@ def check_once(session, context):
 
 
 def said(message):
-    return pt.to_json(message.content)
+    """The words of a message, without reasoning, which goes where what it was made on has changed."""
+    return pt.to_json([part for part in message.content if not isinstance(part, pt.Thinking)])
 
 
 def check_rules(session, context):
@@ -71,22 +71,31 @@ def check_rules(session, context):
             assert words in standing or short in standing, f"the rule {page.handle} is missing"
 
 
-def task_of(session):
-    people = [
+def people_of(session):
+    return [
         (page, session._journal.message(page))
         for page in session.pages()
         if page.role == "user" and not page.synthetic and not page.results
     ]
-    asked = [pair for pair in people if not is_continuation(pair[1])]
-    return (asked or people or [None])[-1]
+
+
+def tasks_of(session):
+    """The last that a person said; and where that is surely mere talk, the last that is surely more."""
+    people = people_of(session)
+    if not people:
+        return []
+    more = [pair for pair in people if not re.fullmatch(r"[a-z !]{0,60}", pair[1].text)]
+    is_long = bool(more) and (len(more[-1][1].text.strip()) >= 80 or len(more[-1][1].content) > 1)
+    return [people[-1], *(more[-1:] if is_long else [])]
 
 
 def check_task(session, context):
     """The task stands verbatim where it takes a third of the budget at most and fits beside the floors; else the context says so."""
-    task = task_of(session)
-    if task is None:
-        return
-    page, message = task
+    for page, message in tasks_of(session):
+        check_one_task(session, context, page, message)
+
+
+def check_one_task(session, context, page, message):
     if session._journal.state.kind(page).is_rule:
         return
     is_whole = any(said(message) == said(each) for each in context.messages)

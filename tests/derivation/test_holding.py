@@ -1,6 +1,7 @@
 """What was shown holds, whatever is written between a context and its answer, and however the session is opened again."""
 
 import json
+import re
 
 import pytest
 
@@ -32,7 +33,7 @@ def folding(session, page):
 def sinking():
     session = open_session(policy=pt.Paged(budget_tokens=4_000))
     session.append(pt.user("Fix it."))
-    early = session.append(pt.user("The deploy key is in the vault. " * 30))
+    early = session.append(pt.user("The deploy key is in the vault. " * 30, synthetic=True))
     session.append(pt.user("Now fix the other thing."))
     folding(session, early)
     return session, early
@@ -113,17 +114,19 @@ def test_a_late_result_does_not_raise_what_is_needed():
     assert refused.value.needed_tokens < 700
 
 
-def test_thinking_stays_with_the_calls_that_it_led_to():
-    session = open_session(policy=pt.Paged(budget_tokens=6_000))
-    session.append(pt.user("Fix it."))
+@pytest.mark.parametrize(("model", "stays"), [("claude-sonnet-4", True), ("claude-opus-5-5", False)])
+def test_thinking_stays_with_the_calls_of_an_open_loop_where_the_model_asks_for_it(model, stays):
+    session = open_session(policy=pt.Paged(budget_tokens=7_000), model=model)
+    session.append(pt.user("Fix it. " * 100))
     session.derive()
     read = pt.ToolCall(id="c0", name="read", arguments='{"path":"a.py"}')
     session.append(pt.assistant(pt.Thinking(text="hm", signature="SIG"), read))
     session.append(pt.tool_result(read, "\n".join(f"row {n}: name_0_{n}" for n in range(400))))
-    context = session.derive()
+    context = session.derive([{"name": "another", "description": "tool", "input_schema": {"type": "object"}}])
     assert context.fold is not None
     (asked,) = (message for message in anthropic.dump(context)["messages"] if message["role"] == "assistant")
-    assert [block["type"] for block in asked["content"]] == ["thinking", "tool_use"]
+    assert [block["type"] for block in asked["content"]] == (["thinking", "tool_use"] if stays else ["tool_use"])
+    assert same(session)
 
 
 def test_without_the_recall_tool_nothing_that_was_pointed_at_before_stays_so():
@@ -132,7 +135,8 @@ def test_without_the_recall_tool_nothing_that_was_pointed_at_before_stays_so():
     work(session, 60, lines=20)
     context = reopened(session, recall=None).derive(budget_tokens=0)
     assert context.fold is not None
-    assert all(each.line is None and each.level > pt.ResidencyLevel.POINTER for each in context.layout.placements)
+    assert all(each.line or each.level > pt.ResidencyLevel.POINTER for each in context.layout.placements)
+    assert not re.search(r"p\d+-[a-z2-7]{4}", words(context))
     check_pairs(context.messages)
 
 

@@ -71,9 +71,9 @@ class Play:
             case "n":
                 session.plan(f"goal {number}", ["one", "two"], number % 3)
             case "p":
-                session.pin(f"Never do {number}.", structured=f"no {number}" if number % 2 else None)
+                self.pin(f"Never do {number}.", structured=f"no {number}" if number % 2 else None)
             case "P" if session.pages():
-                session.pin(session.pages()[number % len(session.pages())])
+                self.pin(session.pages()[number % len(session.pages())])
             case "q" if session._journal.state.pins:
                 pins = list(session._journal.state.pins)
                 session.unpin(session._journal.state.page(pins[number % len(pins)]))
@@ -88,6 +88,14 @@ class Play:
                 self.sum_up(*self.runs[number % len(self.runs)], number)
             case "k":
                 session.choose(POLICIES[number % len(POLICIES)])
+
+    def pin(self, what, structured=None):
+        """Pin something; it is refused where the last budget would no longer hold all rules, and then nothing has changed."""
+        head = self.session._journal.head
+        try:
+            self.session.pin(what, structured=structured)
+        except pt.BudgetTooSmall:
+            assert self.session._journal.head == head
 
     def sum_up(self, first, last, number):
         """Write the summary of a run that stood as a line; it is refused where its pages no longer count, or where it is none."""

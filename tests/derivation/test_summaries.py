@@ -71,7 +71,7 @@ def test_a_run_without_a_summary_is_wished_for_by_its_range(policy):
     session = begin(policy)
     wish, _ = until_a_wish(session)
     assert wish.level is pt.ResidencyLevel.STRUCTURED
-    assert "tokens" in wish.reason
+    assert "bytes" in wish.reason
     pages = session.resolve_range(wish.handle)
     assert len(pages) >= 4
     assert all("Never push" not in page.text for page in pages)

@@ -7,6 +7,7 @@ import msgspec
 
 from pageturn.derivation.folding import Standing
 from pageturn.derivation.forms import FormMaker
+from pageturn.derivation.sealing import has_place, units_within
 from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import Fold
 from pageturn.errors import InvalidInput
@@ -18,7 +19,7 @@ from pageturn.pages import Page, ResidencyLevel
 from pageturn.recall import page_of
 from pageturn.recall_tool import RecallTool
 from pageturn.state import SessionState
-from pageturn.units import Unit, units_of
+from pageturn.units import Unit
 
 
 class Wish(msgspec.Struct, frozen=True):
@@ -56,6 +57,7 @@ _REASONS = {
     Why.TASK: "it is the task",
     Why.UNSEEN: "the model had not seen it yet",
     Why.OPEN: "its call waits for a result",
+    Why.PERSON: "a person said it",
     Why.WORTH: "it is worth its tokens",
     Why.ROOM: "others were worth the room more",
     Why.NEW: "it came after the last fold",
@@ -76,7 +78,7 @@ class View(NamedTuple):
     def placement(self, page: Page) -> Placement:
         """Where a page stands."""
         if page.seq > self.folded:
-            return Placement(page.seq, page.seq, ResidencyLevel.FULL, page.tokens, Why.NEW)
+            return Placement(page.seq, page.seq, ResidencyLevel.FULL, self.forms.sizes.of(page), Why.NEW)
         return placement_of(self.journal.state, self.standing.placements, page)
 
     def layout(self, tokens: int, budget_tokens: int) -> Layout:
@@ -169,7 +171,8 @@ def placement_of(state: SessionState, placements: Sequence[Placement], page: Pag
     if summary is None:
         raise InvalidInput("handle", expected="a page of a context that still holds", got=page.handle)
     # Without pointers, only the summary stands for what it covers.
-    return placement_of(state, placements, summary)._replace(level=ResidencyLevel.POINTER, why=Why.COVERED)
+    covering = placement_of(state, placements, summary)
+    return covering._replace(level=ResidencyLevel.POINTER, why=Why.COVERED, line=None)
 
 
 def range_of(state: SessionState, line: IndexLine) -> str:
@@ -180,7 +183,8 @@ def range_of(state: SessionState, line: IndexLine) -> str:
 
 def unit_of(state: SessionState, placement: Placement) -> Unit:
     """The unit that a placement is for."""
-    units = units_of(state.between(placement.first, placement.last))
+    inside = state.pages[state.after(placement.first - 1) : state.after(placement.last)]
+    units = units_within(filter(has_place, inside))
     unit = next((unit for unit in units if unit[0].seq == placement.first), None)
     if unit is None:
         raise InvalidInput(

@@ -6,7 +6,7 @@ history, except where there is no recall tool and nothing may be sealed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import takewhile
@@ -14,11 +14,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from pageturn.derivation.candidates import candidates_of, near
-from pageturn.derivation.forms import FormMaker, Forms
+from pageturn.derivation.candidates import Wanted, candidates_of, near, people_of
+from pageturn.derivation.forms import Form, FormMaker, Forms
 from pageturn.derivation.index_lines import IndexLines
-from pageturn.derivation.laws import enforce, lowest_levels, promised, room_above_laws
-from pageturn.derivation.sealing import outside, still_sealed
+from pageturn.derivation.laws import enforce, lowest_levels, most_of_people, promised, room_above_laws
+from pageturn.derivation.sealing import outside, still_sealed, units_within
 from pageturn.derivation.telling import AdmittedSummaries, changes
 from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, fold_in
 from pageturn.entries import Fold, FoldReason, Placed
@@ -28,10 +28,11 @@ from pageturn.layout import Candidate, Frame, IndexLine, Layout, Placement, Why,
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import AnyPolicy
-from pageturn.renditions import Renderers, folder_of
+from pageturn.reasoning import has_reasoning
+from pageturn.renditions import Renderers, folder_of, missing
 from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
-from pageturn.units import entangled, units_of
+from pageturn.units import entangled
 
 _SEALED_FROM = 8  # units that stand in a line for the second time
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
@@ -53,12 +54,27 @@ class Standing(NamedTuple):
     tokens: int = 0
     placements: tuple[Placement, ...] = ()
     opening: int = 0  # how many of the messages are the base prompt
+    ends: tuple[int, ...] = ()  # where the messages of each placement end
+    notices: tuple[str, ...] = ()  # what must be said of it in every context
 
     @property
     def digest(self) -> str:
         """A name for what stands where."""
         told = "".join(f"{each.first}-{each.last}:{each.level}{_told(each.line)};" for each in self.placements)
         return blake2b(told.encode(), digest_size=16).hexdigest()
+
+
+class Sent(NamedTuple):
+    """What a model would be sent if nothing were folded, by which a fold knows what it changes."""
+
+    messages: Sequence[Message] = ()
+    head_holds: bool = False  # whether tools and model are those of the last call
+    loop: int | None = (
+        None  # the first page of the open tool loop, where the model asks for its reasoning whatever changes
+    )
+
+
+NOTHING_SENT = Sent()
 
 
 class Folded(NamedTuple):
@@ -74,10 +90,13 @@ class Folded(NamedTuple):
 class FoldMaker:
     """Makes the folds of one journal."""
 
-    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers) -> None:
+    def __init__(
+        self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool = True
+    ) -> None:
         self._journal = journal
-        self.forms = FormMaker(journal, counter, renderers)
-        self._lines = IndexLines(journal, counter)
+        self._shows_handles = shows_handles
+        self.forms = FormMaker(journal, counter, renderers, shows_handles=shows_handles)
+        self._lines = IndexLines(journal, counter, shows_handles=shows_handles)
         self._summaries = AdmittedSummaries(journal.state)
         self._stood: dict[Hashable, IndexLine] = {}  # the lines of the last fold, by what they tell
 
@@ -92,29 +111,66 @@ class FoldMaker:
         self._lines.forget()
 
     def standing(self) -> Standing:
-        """What the last fold that was acknowledged left standing."""
+        """What the last fold that was acknowledged left standing; raises `LevelGone` where that can no longer be shown."""
         state = self._journal.state
-        self.forms.among = state.forms_folded
+        self.forms.given.among = state.forms_folded
         pages = (page for page in outside(state, state.lines) if page.seq <= state.folded)
-        units = units_of(pages)
         placements = [_of_line(line) for line in state.lines]
         forms: dict[int, Forms] = {}
-        for unit in sorted(units, key=lambda unit: unit[-1].seq):
+        for unit in sorted(units_within(pages), key=lambda unit: unit[-1].seq):
             if (placed := state.placed.get(unit[0].seq)) is not None:  # else only a summary stands for it
                 placement = Placement(unit[0].seq, unit[-1].seq, placed.level, 0, placed.why, turn=placed.turn)
                 placements.append(placement)
                 forms[unit[0].seq] = self.forms.of(unit)
         return self._stand(placements, forms)
 
-    def fold(self, terms: Terms, task: int | None, reason: FoldReason, notes: Weave = NO_NOTES) -> Folded:
+    def needed(self, terms: Terms, tasks: frozenset[int]) -> int:
+        """The tokens that a context takes at least, tools and all, with the task verbatim where it may stand so."""
+        frame = self._ground(terms, Wanted(tasks), FoldReason.FULL).frame
+        return frame.budget_tokens - room_above_laws(frame)
+
+    def fold(
+        self,
+        terms: Terms,
+        tasks: frozenset[int],
+        reason: FoldReason,
+        notes: Weave = NO_NOTES,
+        sent: Sent = NOTHING_SENT,
+    ) -> Folded:
         """A new layout of everything that there is. Writes nothing."""
+        ground = self._ground(terms, Wanted(tasks), reason)
+        hidden = self._people_behind_lines(terms)
+        if hidden and ground.frame.needed_tokens <= terms.budget_tokens:
+            opened = self._ground(terms, Wanted(tasks, hidden), reason)
+            if opened.frame.needed_tokens + sum(map(self._size, hidden)) <= terms.budget_tokens:
+                ground = opened
+        frame, forms, folders = ground.frame, ground.forms, ground.folders
+        woven = fold_in(notes, room_above_laws(frame)) if notes is not NO_NOTES else NOTHING_WOVEN
+        terms = terms._replace(fixed_tokens=terms.fixed_tokens + woven.tokens)
+        frame = frame._replace(fixed_tokens=terms.fixed_tokens, needed_tokens=frame.needed_tokens + woven.tokens)
+        layout, standing = self._planned(terms, self._thrifty(frame, forms), forms, folders)
+        if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
+            layout, standing = self._planned(terms, frame, forms, folders)
+        placed = {
+            each.first: self._placed(each.first, each.level, each.why) for each in layout.placements if not each.line
+        }
+        dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
+        layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
+        fold = self._recorded(reason, layout, placed, [*frame.candidates])
+        left_out = {wanted.note.key: wanted.digest for wanted in woven.left_out}
+        fold = msgspec.structs.replace(fold, left_out=left_out, has_handles=terms.can_point)
+        folded = Folded(fold, layout, standing, self._blobs(layout), woven)
+        return self._without_stale_reasoning(folded, forms, sent)
+
+    def _ground(self, terms: Terms, wanted: Wanted, reason: FoldReason) -> "_Ground":
+        """The units of the session in a frame for the policy, with what they take at least."""
         state = self._journal.state
-        self.forms.among = len(state.renditions)
+        self.forms.given.among = len(state.renditions)
         self._stood = {_told_of(line): line for line in state.lines}
-        sealed = [self._lines.narrowed(line) for line in still_sealed(state, task)] if terms.can_point else []
-        units = units_of(outside(state, sealed))
-        forms = {unit[0].seq: self.forms.of(unit) for unit in near(state, units, task, can_point=terms.can_point)}
-        candidates = list(candidates_of(state, units, forms, task, can_point=terms.can_point))
+        sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | wanted.people)]
+        units = units_within(outside(state, sealed))
+        forms = {unit[0].seq: self.forms.of(unit) for unit in near(state, units, wanted)}
+        candidates = list(candidates_of(state, units, forms, wanted, self.forms.sizes, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
         frame = Frame(
             items=sorted([*candidates, *sealed], key=lambda item: item.first),
@@ -132,25 +188,46 @@ class FoldMaker:
             ledger=changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None,
             merged=cache(lambda lines: self._lines.merged([*lines])),
             relevance=lambda first: self.forms.relevance(forms[first]),
+            counted_tokens=self._lines.counted_tokens,
         )
         lowest = self._stand(
             self._with_lines(lay_out(frame, lowest_levels(frame)), candidates, folders, seal=False), forms
         )
-        frame = frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens)
-        woven = fold_in(notes, room_above_laws(frame)) if notes is not NO_NOTES else NOTHING_WOVEN
-        terms = terms._replace(fixed_tokens=terms.fixed_tokens + woven.tokens)
-        frame = frame._replace(fixed_tokens=terms.fixed_tokens, needed_tokens=frame.needed_tokens + woven.tokens)
-        layout, standing = self._planned(terms, self._thrifty(frame, forms), forms, folders)
-        if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
-            layout, standing = self._planned(terms, frame, forms, folders)
-        placed = {
-            each.first: self._placed(each.first, each.level, each.why) for each in layout.placements if not each.line
-        }
-        dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
-        layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
-        fold = self._recorded(reason, layout, placed, candidates)
-        left_out = {wanted.note.key: wanted.digest for wanted in woven.left_out}
-        return Folded(msgspec.structs.replace(fold, left_out=left_out), layout, standing, self._blobs(layout), woven)
+        return _Ground(frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens), forms, folders)
+
+    def _people_behind_lines(self, terms: Terms) -> frozenset[int]:
+        """What people said that may stand verbatim, and that a sealed line covers."""
+        state = self._journal.state
+        sealed = [line for line in state.lines if line.sealed]
+        if not sealed or not state.people or state.people[0] > sealed[-1].last:
+            return frozenset()
+        people = people_of(state, self.forms.sizes, most_of_people(terms.budget_tokens))
+        return frozenset(seq for seq in people if any(line.first <= seq <= line.last for line in sealed))
+
+    def _size(self, seq: int) -> int:
+        return self.forms.sizes.of(_page(self._journal.state, seq))
+
+    def _without_stale_reasoning(self, folded: Folded, forms: Mapping[int, Forms], sent: Sent) -> Folded:
+        """The same fold without the reasoning that was made on something else than what now stands before it."""
+        standing = folded.standing
+        if not any(map(has_reasoning, standing.messages)):
+            return folded
+        shown = folded.woven.into(standing.messages, standing.opening)
+        same = _common(shown, sent.messages) if sent.head_holds else 0
+        if same > standing.opening:
+            same = max(standing.opening, same - len(folded.woven.front))
+        held = takewhile(lambda at: standing.ends[at] <= same, range(len(standing.placements)))
+        behind = max((standing.placements[at].last for at in held), default=0)
+        span = (behind, sent.loop - 1 if sent.loop is not None else folded.fold.upto)
+        stripped = self._stand(standing.placements, forms, span)
+        if stripped.messages == standing.messages:
+            return folded
+        tokens = folded.layout.tokens - standing.tokens + stripped.tokens
+        return folded._replace(
+            fold=msgspec.structs.replace(folded.fold, unreasoned=span),
+            layout=folded.layout._replace(placements=stripped.placements, tokens=tokens),
+            standing=stripped,
+        )
 
     def _recorded(
         self, reason: FoldReason, layout: Layout, alone: Mapping[int, Placed], candidates: Sequence[Candidate]
@@ -170,6 +247,7 @@ class FoldMaker:
             forms=len(state.renditions),
             gone=tuple(first for first in state.placed if first not in placed),
             lines=lines,
+            changes=state.changes,
         )
 
     def _blobs(self, layout: Layout) -> dict[str, bytes]:
@@ -214,7 +292,7 @@ class FoldMaker:
     def adopt(self, folded: Folded) -> None:
         """Keep what the next fold will need of one that was acknowledged."""
         sealed = [line for line in folded.fold.lines if line.sealed]
-        self.forms.let_go(units_of(outside(self._journal.state, sealed)), folded.fold.upto)
+        self.forms.let_go(units_within(outside(self._journal.state, sealed)), folded.fold.upto)
         self._lines.keep(frozenset(folded.fold.lines))
 
     # -- lines
@@ -275,23 +353,76 @@ class FoldMaker:
         placed = self._journal.state.placed
         return all(not unit.sizes or (unit.first in placed and placed[unit.first].level is _POINTER) for unit in group)
 
-    def _stand(self, placements: Iterable[Placement], forms: Mapping[int, Forms]) -> Standing:
-        """What stands at these places, in order, each name told once."""
+    def _stand(
+        self, placements: Iterable[Placement], forms: Mapping[int, Forms], unreasoned: tuple[int, int] = (0, 0)
+    ) -> Standing:
+        """What stands at these places, in order, each name told once; without the reasoning of pages in a span."""
+        state = self._journal.state
         messages: list[Message] = []
         stood: list[Placement] = []
+        ends: list[int] = []
         known: set[str] = set()
         opening, is_opening = 0, True
-        for placement in sorted(placements, key=lambda placement: placement.first):
+        # A prompt that took the place of the first stands where that stood.
+        ordered = sorted(placements, key=lambda each: 0 if each.first == state.system else each.first)
+        steps = self._missing_steps(ordered)
+        for placement in ordered:
             if placement.line is not None:
-                messages.append(self._lines.message(placement.line))
-                stood.append(placement._replace(tokens=self._lines.tokens(placement.line)))
+                message = self._lines.message(placement.line, steps if placement.line.summary is None else 0)
+                form = Form((message,), self._lines.tokens(placement.line)) if message is not None else Form((), 0)
+                if steps and placement.line.summary is None:
+                    form, steps = self.forms.formed(form.messages), 0
             else:
                 form = self.forms.at(forms[placement.first], placement.level, known)
-                messages += form.messages
-                stood.append(placement._replace(tokens=form.tokens))
-            is_opening = is_opening and not placement.line and _page(self._journal.state, placement.first).kind.is_rule
+                if unreasoned[0] < placement.first <= unreasoned[1]:
+                    form = self.forms.without_reasoning(form)
+            messages += form.messages
+            stood.append(placement._replace(tokens=form.tokens))
+            ends.append(len(messages))
+            is_opening = is_opening and not placement.line and _page(state, placement.first).kind.is_rule
             opening = len(messages) if is_opening else opening
-        return Standing(tuple(messages), sum(placement.tokens for placement in stood), tuple(stood), opening)
+        tokens = sum(placement.tokens for placement in stood)
+        return Standing(tuple(messages), tokens, tuple(stood), opening, tuple(ends), tuple(self._notices(stood, forms)))
+
+    def _notices(self, placements: Sequence[Placement], forms: Mapping[int, Forms]) -> Iterator[str]:
+        """What a user must know: that the task, or what people said, is not shown verbatim, or that steps are missing for good."""
+        state = self._journal.state
+        for placement in placements:
+            if placement.why is Why.TASK and placement.level is not _FULL:
+                whole = forms[placement.first].sizes[_FULL]
+                yield f"the task is shown {placement.level}: whole it takes {whole:,} tokens"
+        whole_ones = {each.first for each in placements if each.level is _FULL or each.why is Why.TASK}
+        last = max((each.last for each in placements), default=0)
+        pages = (state.page(seq) for seq in state.people if seq <= last and seq not in whole_ones)
+        short = sum(1 for page in pages if page is not None and page.counts)
+        if short:
+            yield (
+                "1 human message is not shown verbatim"
+                if short == 1
+                else f"{short:,} human messages are not shown verbatim"
+            )
+        if steps := self._missing_steps(placements):
+            yield missing(steps)
+
+    def _missing_steps(self, placements: Sequence[Placement]) -> int:
+        """How many steps are told of by their number alone, to a model that cannot ask for them."""
+        if self._shows_handles:
+            return 0
+        lines = (each.line for each in placements if each.line is not None and each.line.summary is None)
+        return sum(map(self._lines.steps, lines))
+
+
+class _Ground(NamedTuple):
+    """What a fold has to lay out."""
+
+    frame: Frame
+    forms: Mapping[int, Forms]
+    folders: "_Folders"
+
+
+def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
+    """How many messages both begin with."""
+    return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _shrunk(sizes: Mapping[ResidencyLevel, int], structured: int) -> dict[ResidencyLevel, int]:

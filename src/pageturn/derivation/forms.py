@@ -5,21 +5,23 @@ again gives the same texts.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
 import msgspec
 
 from pageturn.bodies import search_text
+from pageturn.derivation.given import Given, GivenForms
 from pageturn.derivation.pairing import Pairing
-from pageturn.entries import RenditionAdmitted
+from pageturn.derivation.sizes import PageSizes
 from pageturn.errors import StoreError
 from pageturn.identifiers import Heard, Vocabulary, names_in
 from pageturn.journal import Journal
-from pageturn.messages import Message, Role, ToolCall, system, user
+from pageturn.messages import Message, Role, Text, ToolCall, ToolResult, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.paging import plan_on
+from pageturn.reasoning import has_reasoning, without_reasoning
 from pageturn.relevance import RelevanceMeta, extract, merge
 from pageturn.renditions import BUILT_IN, Effect, Fields, Renderers, Voiced, effects_of, pointer, render, structured
 from pageturn.renditions.content import file_of
@@ -28,7 +30,7 @@ from pageturn.tokens import TokenCounter
 from pageturn.units import Unit
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
-_COMPRESSED_FROM = 400  # tokens; outlines of smaller units save too little to be made
+_COMPRESSED_FROM = 1_600  # bytes; outlines of smaller units save too little to be made
 _BLOCK = 64  # pages; a form knows the names of the block before its own, and of its own up to itself
 
 
@@ -39,13 +41,20 @@ class Form(NamedTuple):
     tokens: int
 
 
+class LevelGone(LookupError):
+    """A unit was shown at a level that cannot be made any more: its words were erased, or the store cannot give them."""
+
+
 class Forms:
-    """What a unit offers, and what a policy may want to know about it."""
+    """What a unit offers, and what a policy may want to know about it.
+
+    The texts do not depend on who counts, so that they are the same for every model; which of them are worth offering does.
+    """
 
     def __init__(self, unit: Unit, full_tokens: int) -> None:
         self.unit = unit
-        self.sizes: dict[ResidencyLevel, int] = {_FULL: full_tokens}
-        self.below_full: dict[ResidencyLevel, tuple[Message, ...]] = {}
+        self.sizes: dict[ResidencyLevel, int] = {_FULL: full_tokens}  # of the levels that are offered
+        self._made: dict[ResidencyLevel, Form] = {}
         self.fields: Fields | None = None  # of the structured form, where we made it
         self.told: frozenset[str] = frozenset()  # the names in it
         self.path: str | None = None  # the file that the unit is about
@@ -56,17 +65,21 @@ class Forms:
         self.relevance: RelevanceMeta | None = None  # and what it is about
         self._shorter: tuple[frozenset[str], Form] | None = None
 
-    def offer(self, level: ResidencyLevel, form: Form) -> bool:
-        """Offer a level, if it is shorter than those above."""
-        is_shorter = form.tokens < min(self.sizes.values())
-        if is_shorter:
+    def offer(self, level: ResidencyLevel, form: Form) -> None:
+        """Keep the form of a level, and offer it if it is shorter than those above."""
+        self._made[level] = form
+        if form.tokens < min(self.sizes.values()):
             self.sizes[level] = form.tokens
-            self.below_full[level] = form.messages
-        return is_shorter
+
+    def has(self, level: ResidencyLevel) -> bool:
+        """Whether there is a form of a level below full, offered or not."""
+        return level in self._made
 
     def below(self, level: ResidencyLevel) -> Form:
         """The form of a level below full."""
-        return Form(self.below_full[level], self.sizes[level])
+        if level not in self._made:
+            raise LevelGone(f"{self.unit[0].handle} has no {level} form")
+        return self._made[level]
 
     def structured_without(self, known: AbstractSet[str], count: Callable[[Message], int]) -> Form:
         """The structured form without names that stand elsewhere."""
@@ -75,40 +88,51 @@ class Forms:
             return self.below(_STRUCTURED)
         if self._shorter is None or self._shorter[0] != left_out:
             message = user(fenced(self.fields.text(left_out)), synthetic=True)
-            form = Form((message,), count(message))
-            self._shorter = (left_out, min(form, self.below(_STRUCTURED), key=lambda form: form.tokens))
+            self._shorter = (left_out, Form((message,), count(message)))
         return self._shorter[1]
 
 
 class FormMaker:
     """Makes the forms of units, and keeps those of the units that may still move."""
 
-    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers = BUILT_IN) -> None:
+    def __init__(
+        self, journal: Journal, counter: TokenCounter, renderers: Renderers = BUILT_IN, *, shows_handles: bool = True
+    ) -> None:
         self._journal = journal
         self._counter = counter
         self._renderers = renderers
+        self._shows_handles = shows_handles  # only a model that has the recall tool can do something with them
+        self.sizes = PageSizes(counter, self.message)
         self._made: dict[Hashable, Forms] = {}
         self._all_names: dict[int, frozenset[str]] = {}  # by page
         self._names = _Names(journal, self.message)
         self._held: dict[int, Message] = {}  # messages that the next fold will ask for
-        self.among = 0  # how many of the forms that writeback admitted count
-        self._admitted_forms = _AdmittedForms()
+        self.given = GivenForms(journal)
         self.damaged: dict[int, StoreError] = {}  # pages whose words the store could not give
 
     def hold(self, page: Page, message: Message) -> None:
         """Keep a message at hand until the next fold."""
         self._held[page.seq] = msgspec.structs.replace(message, id=page.id, usage=None)
 
+    def handle(self, page: Page) -> str:
+        """The name by which a model may ask for a page; none where it cannot ask."""
+        return page.handle if self._shows_handles else ""
+
     def message(self, page: Page) -> Message | None:
-        """The message of a page; None where it was erased or damaged."""
+        """The message of a page; None where it was erased or damaged. A result keeps its place all the same."""
+        if page.erased:
+            return _stand_in(page, "[this result was erased]")
         held = self._held.get(page.seq)
-        if held is not None or page.seq in self.damaged:
+        if held is not None:
             return held
-        try:
-            return self._journal.message(page)
-        except StoreError as error:
-            self.damaged[page.seq] = error
-            return None
+        if page.seq not in self.damaged:
+            try:
+                message = self._journal.message(page)
+            except StoreError as error:
+                self.damaged[page.seq] = error
+            else:
+                return message if message is not None else _stand_in(page, "[this result was erased]")
+        return _stand_in(page, "[this result cannot be read: the store is damaged]")
 
     def let_go(self, units: Iterable[Unit], after: int) -> None:
         """Forget all forms but those of these units, and the messages up to a page."""
@@ -118,11 +142,17 @@ class FormMaker:
         self._all_names = {page: names for page, names in self._all_names.items() if page in pages}
         self._held = {seq: message for seq, message in self._held.items() if seq > after}
 
+    def forget_after(self, seq: int) -> None:
+        """Forget pages that were only supposed."""
+        self._made = {key: forms for key, forms in self._made.items() if forms.unit[-1].seq <= seq}
+        self._held = {page: message for page, message in self._held.items() if page <= seq}
+
     def forget(self) -> None:
         """Forget everything: the past is not what it was."""
         self._made.clear()
         self._all_names.clear()
         self._held.clear()
+        self.sizes.forget()
         self.damaged.clear()
         self._names = _Names(self._journal, self.message)
 
@@ -134,8 +164,17 @@ class FormMaker:
         return self._made[key]
 
     def full(self, unit: Unit) -> Form:
-        """The unit as its own messages."""
-        return self._paired([(page, message, page.tokens) for page, message in self._messages(unit)])
+        """The unit as its own messages; a rule that was said before is not said again."""
+        if self._journal.state.repeats_rule(unit[0]):
+            return Form((), 0)
+        form = self._paired([(page, message, self.sizes.of(page)) for page, message in self._messages(unit)])
+        return self._reasoned(unit, form)
+
+    def without_reasoning(self, form: Form) -> Form:
+        """A form without the reasoning in it, since what that was made on has changed."""
+        if not any(map(has_reasoning, form.messages)):
+            return form
+        return self.formed([left for left in map(without_reasoning, form.messages) if left is not None])
 
     def at(self, forms: Forms, level: ResidencyLevel, known: set[str]) -> Form:
         """A unit at a level that it offers, without names that stand before it; those that it tells are known from then on."""
@@ -151,7 +190,7 @@ class FormMaker:
     def effects(self, forms: Forms) -> tuple[Effect, ...]:
         """What a unit changed."""
         if forms.effects is None:
-            voiced = [(page.seq, Voiced(page.handle, message)) for page, message in self._messages(forms.unit)]
+            voiced = [(page.seq, Voiced(self.handle(page), message)) for page, message in self._messages(forms.unit)]
             forms.effects = tuple(effects_of(voiced))
         return forms.effects
 
@@ -172,18 +211,14 @@ class FormMaker:
 
     def _key(self, unit: Unit) -> Hashable:
         state = self._journal.state
-        first = unit[0].seq
-        given = [self._admitted(first, level) for level in (_COMPRESSED, _STRUCTURED)] if state.renditions else ()
         return (
             tuple([page.seq for page in unit]),
             state.path(unit),
             state.kind(unit[0]),
-            state.pins.get(first),
-            *given,
+            state.repeats_rule(unit[0]),
+            bool(state.unreasoned) and state.is_unreasoned(unit[0]),
+            self.given.key(unit) if state.pins or state.renditions else None,
         )
-
-    def _admitted(self, page: int, level: ResidencyLevel) -> RenditionAdmitted | None:
-        return self._admitted_forms.newest(self._journal.state.renditions, page, level, self.among)
 
     def _messages(self, unit: Unit) -> list[tuple[Page, Message]]:
         return [(page, message) for page in unit if (message := self.message(page)) is not None]
@@ -191,17 +226,17 @@ class FormMaker:
     def _paired(self, messages: Iterable[tuple[Page, Message, int]]) -> Form:
         pairing = Pairing(self._counter.message)
         for page, message, tokens in messages:
-            pairing.add(message, tokens, page.handle)
+            pairing.add(message, tokens, self.handle(page))
         return Form(pairing.messages, pairing.tokens)
 
     def _make(self, unit: Unit) -> Forms:
         messages = self._messages(unit)
         forms = Forms(unit, self.full(unit).tokens)
-        for level in self._journal.state.path(unit)[1:]:
-            given = self._given(unit[0], level) if len(unit) == 1 else None
+        for level in self._journal.state.path(unit)[1:] if not self._journal.state.repeats_rule(unit[0]) else ():
+            given = self._given(unit, messages, level)
             if given is not None:
-                forms.offer(level, Form((given,), self._counter.message(given)))
-            elif messages and not self._journal.state.kind(unit[0]).is_rule:
+                forms.offer(level, given)
+            elif messages and not self._has_rule(unit):
                 self._render(forms, messages, level)
         calls = [call for _, message in messages for call in message.tool_calls]
         forms.path = next(filter(None, map(file_of, calls)), None)
@@ -210,54 +245,63 @@ class FormMaker:
 
     def _render(self, forms: Forms, messages: Sequence[tuple[Page, Message]], level: ResidencyLevel) -> None:
         """Offer a level that a renderer makes."""
-        voiced = [Voiced(page.handle, message) for page, message in messages]
+        voiced = [Voiced(self.handle(page), message) for page, message in messages]
         vocabulary = self._names.before(forms.unit[-1])
         if level is _COMPRESSED:
-            if forms.sizes[_FULL] >= _COMPRESSED_FROM:
+            if sum(page.size for page, _ in messages) >= _COMPRESSED_FROM:
                 shown = render(voiced, level, vocabulary, self._renderers)
                 counted = zip((page for page, _ in messages), shown, map(self._counter.message, shown), strict=True)
-                forms.offer(level, self._paired(counted))
+                forms.offer(level, self._reasoned(forms.unit, self._paired(counted)))
             return
         fields = structured(voiced, vocabulary) if level is _STRUCTURED else None
         text = fields.text() if fields is not None else pointer(voiced)
         message = user(fenced(text), synthetic=True)
-        if forms.offer(level, Form((message,), self._counter.message(message))) and fields is not None:
+        forms.offer(level, Form((message,), self._counter.message(message)))
+        if fields is not None:
             forms.fields = fields
             forms.told = frozenset(fields.names)
 
-    def _given(self, page: Page, level: ResidencyLevel) -> Message | None:
-        """The words that somebody gave for a page at a level."""
-        state = self._journal.state
-        own, admitted = state.pins.get(page.seq), self._admitted(page.seq, level)
-        if level is _STRUCTURED and own is not None:
-            return _spoken(page, self._journal.text(own.digest))
-        if admitted is not None:
-            return _spoken(page, self._journal.text(admitted.digest))
-        if level is _STRUCTURED and state.kind(page) is PageKind.PLAN and (message := self.message(page)) is not None:
-            return system(plan_on(message).structured, synthetic=True)
-        return None
+    def _has_rule(self, unit: Unit) -> bool:
+        return any(self._journal.state.kind(page).is_rule for page in unit)
 
+    def _given(self, unit: Unit, messages: Sequence[tuple[Page, Message]], level: ResidencyLevel) -> Form | None:
+        """The unit in words that somebody gave for some of its pages, and the others as a renderer puts them."""
+        words = {page.seq: given for page in unit if (given := self.given.of(page, level)) is not None}
+        if not words:
+            return self._plan(unit[0]) if level is _STRUCTURED else None
+        if any(self._journal.state.kind(page).is_rule and page.seq not in words for page in unit):
+            return None
+        if len(unit) == 1:
+            return self.formed([words[unit[0].seq].message(unit[0], self.handle(unit[0]))])
+        vocabulary = self._names.before(unit[-1])
+        voiced = [Voiced(self.handle(page), message) for page, message in messages]
+        if level is _COMPRESSED:
+            shown = render(voiced, level, vocabulary, self._renderers)
+            placed = zip((page for page, _ in messages), shown, strict=True)
+            shown = tuple(_put_shorter(message, words.get(page.seq), self.handle(page)) for page, message in placed)
+            counted = zip((page for page, _ in messages), shown, map(self._counter.message, shown), strict=True)
+            return self._reasoned(unit, self._paired(counted))
+        told = [
+            words[page.seq].quoted(each.handle) if page.seq in words else structured([each], vocabulary).text()
+            for (page, _), each in zip(messages, voiced, strict=True)
+        ]
+        return self.formed([user(fenced("\n".join(filter(None, told))), synthetic=True)])
 
-class _AdmittedForms:
-    """The forms of single pages that writeback admitted, by page: most pages have none, and every fold asks of each."""
+    def _plan(self, page: Page) -> Form | None:
+        """The plan in short, which needs nobody to write it."""
+        message = self.message(page) if self._journal.state.kind(page) is PageKind.PLAN else None
+        if message is None:
+            return None
+        short = plan_on(message).structured
+        return self.formed([msgspec.structs.replace(message, content=(Text(text=short),), synthetic=True)])
 
-    def __init__(self) -> None:
-        self._renditions: Sequence[RenditionAdmitted] = ()
-        self._taken = 0
-        self._by_page: dict[int, list[tuple[int, RenditionAdmitted]]] = {}
+    def formed(self, messages: Sequence[Message]) -> Form:
+        """Messages with their tokens."""
+        return Form(tuple(messages), sum(map(self._counter.message, messages)))
 
-    def newest(
-        self, renditions: Sequence[RenditionAdmitted], page: int, level: ResidencyLevel, among: int
-    ) -> RenditionAdmitted | None:
-        """The newest form of a page for a level among the first that were admitted."""
-        if renditions is not self._renditions:  # some are gone with their pages
-            self._renditions, self._taken, self._by_page = renditions, 0, {}
-        for at in range(self._taken, len(renditions)):
-            if renditions[at].first == renditions[at].last:
-                self._by_page.setdefault(renditions[at].first, []).append((at, renditions[at]))
-        self._taken = len(renditions)
-        ours = (each for at, each in self._by_page.get(page, ()) if at < among and each.level is level)
-        return max(ours, key=lambda each: each.txn, default=None)
+    def _reasoned(self, unit: Unit, form: Form) -> Form:
+        """The form of a unit, without its reasoning if a fold took that out."""
+        return self.without_reasoning(form) if self._journal.state.is_unreasoned(unit[0]) else form
 
 
 class _Names:
@@ -291,11 +335,20 @@ class _Names:
         return self._heard[place]
 
 
-def _spoken(page: Page, text: str | None) -> Message | None:
-    """Words that stand for a page, in its own voice if it is a rule's."""
-    if text is None:
+def _stand_in(page: Page, text: str) -> Message | None:
+    """What stands in the place of results whose words are gone, so that their calls are not taken for open; nothing for other pages."""
+    if not page.results:
         return None
-    return system(text, synthetic=True) if page.role in (Role.SYSTEM, Role.DEVELOPER) else user(text, synthetic=True)
+    results = tuple(ToolResult(tool_call_id=each.call, content=text, is_error=True) for each in page.results)
+    return Message(id=page.id, role=Role.TOOL, content=results, synthetic=True)
+
+
+def _put_shorter(message: Message, given: Given | None, handle: str) -> Message:
+    """A message of a unit with the words that were given for it in the place of its result."""
+    if given is None or len(message.tool_results) != 1:
+        return message
+    result = msgspec.structs.replace(message.tool_results[0], content=given.in_place(handle))
+    return msgspec.structs.replace(message, content=(result,))
 
 
 def _edited(call: ToolCall) -> Iterator[str]:

@@ -4,8 +4,9 @@ A sealed line stays as it is. Lines that lie beside each other are merged when t
 store, so that their number grows with the logarithm of the history, and the old ones, at the head of the prompt, rarely change.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 import msgspec
@@ -15,21 +16,25 @@ from pageturn.errors import StoreError
 from pageturn.journal import Journal
 from pageturn.layout import IndexLine
 from pageturn.messages import Message, user
-from pageturn.renditions import Effect, Run, index, ledger, summed_up
+from pageturn.renditions import Effect, Run, index, ledger, missing, summed_up, summed_up_only
 from pageturn.renditions.fencing import fenced
 from pageturn.tokens import TokenCounter
+from pageturn.units import units_of
 
 _MOST_FOLDERS = 24
 _MOST_EFFECTS = 100  # what a ledger keeps, though it shows fewer
+_MOST_STEPS = 8_888_888  # that anybody counts
+_HANDLE = re.compile(r"^p[1-9][0-9]{0,14}-[a-z2-7]{4} ")
 _ALIKE = 2  # a line takes in the one before it, if that has at most so many times its pages
 
 
 class IndexLines:
     """The lines of one journal, as text."""
 
-    def __init__(self, journal: Journal, counter: TokenCounter) -> None:
+    def __init__(self, journal: Journal, counter: TokenCounter, *, shows_handles: bool = True) -> None:
         self._journal = journal
         self._counter = counter
+        self._shows_handles = shows_handles
         self._runs: dict[IndexLine, Run] = {}
         self._tokens: dict[IndexLine, int] = {}
         self._unwritten: dict[str, bytes] = {}  # folders of lines that nobody has acknowledged yet
@@ -37,19 +42,42 @@ class IndexLines:
             int, StoreError
         ] = {}  # the first pages of lines of which the store could not tell everything
 
-    def message(self, line: IndexLine) -> Message:
-        """What stands in the context for the run: its counts or its summary, and what was changed in it."""
-        run = self._run(line)
+    def message(self, line: IndexLine, missing_steps: int = 0) -> Message | None:
+        """What stands in the context for the run: its counts or its summary, and what was changed in it.
+
+        A model that cannot ask for pages is told of one number for all runs, `missing_steps`; a run that tells nothing else is None.
+        """
         summary = self._told(line, line.summary)
-        told = summed_up(run, summary) if summary is not None else index(run)
-        changed = ledger(self.effects(line)) if line.tells_changes else ""
-        return user(fenced(f"{told}\n{changed}".rstrip()), synthetic=True)
+        if self._shows_handles:
+            told = summed_up(self._run(line), summary) if summary is not None else index(self._run(line))
+        else:
+            told = summed_up_only(summary) if summary is not None else missing(missing_steps) if missing_steps else ""
+        changed = ledger(self._effects_told(line)) if line.tells_changes else ""
+        text = f"{told}\n{changed}".strip()
+        return user(fenced(text), synthetic=True) if text else None
 
     def tokens(self, line: IndexLine) -> int:
-        """What that takes."""
+        """What that takes, beside the number of steps."""
         if line not in self._tokens:
-            self._tokens[line] = self._counter.message(self.message(line))
+            message = self.message(line)
+            self._tokens[line] = self._counter.message(message) if message is not None else 0
         return self._tokens[line]
+
+    @property
+    def counted_tokens(self) -> int:
+        """What the number of missing steps takes at most, where that is all that is told."""
+        if self._shows_handles:
+            return 0
+        return self._counter.message(user(fenced(missing(_MOST_STEPS)), synthetic=True))
+
+    def steps(self, line: IndexLine) -> int:
+        """The calls with their results, and the lone messages, that a line stands for."""
+        return self._run(line).steps
+
+    def _effects_told(self, line: IndexLine) -> Iterator[Effect]:
+        """What was changed, without the handles that were written with it where the model cannot use them."""
+        for effect in self.effects(line):
+            yield effect if self._shows_handles else effect._replace(told=_HANDLE.sub("", effect.told))
 
     def with_folders(self, line: IndexLine, folders: Mapping[str, int]) -> IndexLine:
         """The line with the folders that its calls were about."""
@@ -130,7 +158,8 @@ class IndexLines:
             first=pages[0].handle,
             last=pages[-1].handle,
             pages=len(pages),
-            tokens=sum(page.tokens for page in pages),
+            size=sum(page.size for page in pages),
+            steps=len(units_of(pages)),
             tools=Counter(call.name for page in pages for call in page.calls),
             folders=self._folders(line),
             began=pages[0].at,

@@ -6,7 +6,7 @@ The other laws hold elsewhere: the journal's by its store, the order of calls an
 """
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from pageturn.errors import BudgetTooSmall
@@ -18,7 +18,16 @@ _TASK_SHARE = 3  # the task turn stands verbatim if it takes at most this part o
 _TOLD_SHARE = (
     3  # what lines tell beyond their counts takes at most this part of what is free, so that no fold is due at once
 )
+_PROMISED = frozenset((Why.RULE, Why.PLAN, Why.TASK))  # which have a law of their own
 _UNSEEN_SHARE = 2  # and what the model has not seen yet, if it takes at most this part of the room
+_PEOPLE_SHARE, _PEOPLE_TOKENS = (
+    4,
+    4_000,
+)  # what people said stands verbatim up to this part of the budget, and so many tokens
+_STEPS_SHARE = (
+    2  # without the recall tool, steps in short form take this part of what is then free, and the rest is for new ones
+)
+_PASTED = 64  # tokens; what people type is often shorter, and there is nothing to win by putting it shorter still
 
 
 class Draft:
@@ -62,8 +71,7 @@ class Draft:
 
 def lowest_levels(frame: Frame) -> dict[int, ResidencyLevel]:
     """Every unit as low as it may go: what is bound keeps the cheapest form of its own, others share index lines."""
-    alone = (unit for unit in frame.candidates if unit.is_bound or not frame.can_point)
-    return {unit.first: unit.cheapest for unit in alone}
+    return {unit.first: unit.cheapest for unit in frame.candidates if unit.is_bound}
 
 
 class Law(NamedTuple):
@@ -93,36 +101,49 @@ def room_above_laws(frame: Frame) -> int:
     return frame.budget_tokens - frame.needed_tokens - task
 
 
+def most_of_people(budget_tokens: int) -> int:
+    """The tokens up to which all that people said stands verbatim."""
+    return min(budget_tokens // _PEOPLE_SHARE, _PEOPLE_TOKENS)
+
+
 def _may_stand(task: Candidate, frame: Frame) -> bool:
     return task.sizes[_FULL] * _TASK_SHARE <= frame.budget_tokens
 
 
 def _task(draft: Draft) -> None:
-    for unit in draft.frame.candidates:
-        if unit.why is not Why.TASK:
-            continue
+    tasks = [unit for unit in draft.frame.candidates if unit.why is Why.TASK]
+    for unit in sorted(tasks, key=lambda unit: unit.sizes[_FULL]):
         may_stand = _may_stand(unit, draft.frame)
         wanted = sorted((level for level in unit.sizes if may_stand or level < _FULL), reverse=True)
         any(draft.raised(unit, level, Why.TASK) for level in wanted)
-        level = unit.at_least(draft.levels[unit.first])
-        if level is not _FULL:
-            draft.notices.append(f"the task, {unit.sizes[_FULL]:,} tokens, stands as {level}")
 
 
 def _unseen(draft: Draft) -> None:
-    units = [unit for unit in draft.frame.candidates if unit.why is Why.UNSEEN and unit.sizes]
+    units = [unit for unit in draft.frame.candidates if unit.is_unseen and unit.sizes and unit.why not in _PROMISED]
+    if not units:
+        return
     before = dict(draft.levels)
     room = draft.frame.budget_tokens - draft.frame.needed_tokens
-    most = min(room // _UNSEEN_SHARE, draft.frame.budget_tokens - draft.tokens())
-    draft.levels = before | _largest_first(units, most)
+    most = min(room // _UNSEEN_SHARE, draft.frame.budget_tokens - draft.tokens() + _own_tokens(draft, units))
+    draft.levels = before | _highest(before, _largest_first(units, most))
     while most >= 0 and (excess := draft.tokens() - draft.frame.budget_tokens) > 0:  # where a line was cut in two
         most -= excess
-        draft.levels = before | _largest_first(units, most)
+        draft.levels = before | _highest(before, _largest_first(units, most))
     draft.whys |= {unit.first: Why.UNSEEN for unit in units if draft.levels.get(unit.first) != before.get(unit.first)}
     shortened = sum(1 for unit in units if draft.levels.get(unit.first) is not _FULL)
     if shortened:
         what = "a new page is" if shortened == 1 else f"{shortened} new pages are"
         draft.notices.append(f"{what} too large to be shown whole")
+
+
+def _own_tokens(draft: Draft, units: Sequence[Candidate]) -> int:
+    """What units take already that have a level of their own."""
+    return sum(unit.sizes[unit.at_least(draft.levels[unit.first])] for unit in units if unit.first in draft.levels)
+
+
+def _highest(before: Levels, after: Levels) -> dict[int, ResidencyLevel]:
+    """The levels after, but none lower than before."""
+    return {first: max(level, before.get(first, level)) for first, level in after.items()}
 
 
 def _largest_first(units: Sequence[Candidate], most: int) -> dict[int, ResidencyLevel]:
@@ -144,17 +165,74 @@ def _largest_first(units: Sequence[Candidate], most: int) -> dict[int, Residency
     return levels
 
 
+def _people(draft: Draft) -> None:
+    """What people said, the newest first where not all of it has room."""
+    said = [unit for unit in draft.frame.candidates if unit.is_human and unit.why is not Why.TASK and unit.sizes]
+    if not said:
+        return
+    least = dict(draft.levels)
+    wanted = {
+        first: level
+        for first, level in _longest_shortened(said, most_of_people(draft.frame.budget_tokens)).items()
+        if first not in least or least[first] < level
+    }
+    newest_first = sorted(wanted, reverse=True)
+
+    def keep(count: int) -> bool:
+        draft.levels = least | {first: wanted[first] for first in newest_first[:count]}
+        return draft.tokens() <= draft.frame.budget_tokens
+
+    kept = _most(len(newest_first), keep)
+    draft.whys |= {first: Why.PERSON for first in newest_first[:kept]}
+
+
+def _longest_shortened(said: Sequence[Candidate], most: int) -> dict[int, ResidencyLevel]:
+    """All verbatim; then the longest one level lower, and at last the oldest left to index lines, until so many tokens hold them."""
+    levels = {unit.first: _FULL for unit in said}
+    total = sum(unit.sizes[_FULL] for unit in said)
+    for unit in sorted(said, key=lambda unit: -unit.sizes[_FULL]):
+        lower = [level for level in unit.sizes if level < _FULL]
+        if total <= most or unit.sizes[_FULL] < _PASTED:
+            break
+        if lower:
+            levels[unit.first] = max(lower)
+            total += unit.sizes[levels[unit.first]] - unit.sizes[_FULL]
+    for unit in sorted(said):
+        if total <= most:
+            break
+        total -= unit.sizes[levels.pop(unit.first)]
+    return levels
+
+
 def _open(draft: Draft) -> None:
     for unit in draft.frame.candidates:
         if unit.why is Why.OPEN:
             draft.raised(unit, _FULL, Why.OPEN)
 
 
+def _without_recall(draft: Draft) -> None:
+    """Nobody can ask for what a model without the recall tool no longer sees, so it leaves as late as it may."""
+    if draft.frame.can_point:
+        return
+    least = dict(draft.levels)
+    newest_first = [unit for unit in draft.frame.candidates if unit.sizes and unit.first not in least][::-1]
+    most = draft.tokens() + (draft.frame.budget_tokens - draft.tokens()) // _STEPS_SHARE
+
+    def keep(count: int) -> bool:
+        draft.levels = least | {unit.first: unit.cheapest for unit in newest_first[:count]}
+        return draft.tokens() <= most
+
+    _most(len(newest_first), keep)
+
+
+# In the order in which the budget is given out.
 LAWS = (
-    Law("L2", "Rules never sink below their floor, and the plan in force not below structured.", _room_for_floors),
-    Law("L5", "The task turn is in every context: verbatim if it takes at most a third of the budget.", _task),
-    Law("L12", "What is new is shown whole once, unless it alone takes more than half of the room.", _unseen),
-    Law("L3", "A call that is still open stays a call, as long as there is room.", _open),
+    Law("floors", "Rules never sink below their floor, and the plan in force not below structured.", _room_for_floors),
+    Law("task", "The task is in every context: verbatim if it takes at most a third of the budget.", _task),
+    Law("seen once", "What is new is shown whole once, unless it alone takes more than half of the room.", _unseen),
+    Law("people", "What people said stands verbatim, up to a quarter of the budget and 4,000 tokens.", _people),
+    Law("open calls", "A call that is still open stays a call, as long as there is room.", _open),
+    Law("without recall", "What nobody can ask for again leaves last, the oldest first.", _without_recall),
 )
 
 
@@ -162,16 +240,14 @@ def promised(frame: Frame) -> Draft:
     """The least that every policy must show: all floors, and then law after law as far as there is room."""
     draft = Draft(frame)
     for law in LAWS:
-        said = len(draft.notices)
         law.keep(draft)
-        draft.notices[said:] = [f"{law.code}: {notice}" for notice in draft.notices[said:]]
     return draft
 
 
 def enforce(draft: Draft, wanted: Levels) -> Layout:
     """The layout that a policy wants, with what the laws demand, within the budget. What it wants most comes first."""
     frame = draft.frame
-    least = dict(draft.levels)
+    least, whys = dict(draft.levels), dict(draft.whys)
     units = {unit.first: unit for unit in frame.candidates}
     above: list[Candidate] = []
     for first, level in wanted.items():
@@ -180,7 +256,7 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
             draft.levels[first] = unit.at_least(max(level, unit.floor))
             draft.whys[first] = Why.WORTH if draft.levels[first] > unit.cheapest else Why.ROOM
             above.append(unit)
-    _fit(draft, above, least)
+    _fit(draft, above, least, whys)
     _tell(draft)
     placements = draft.placements()
     return Layout(
@@ -192,23 +268,29 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
     )
 
 
-def _fit(draft: Draft, above: Sequence[Candidate], least: Levels) -> None:
+def _fit(draft: Draft, above: Sequence[Candidate], least: Levels, whys: Mapping[int, Why]) -> None:
     """Take back what the policy wanted beyond the laws, the last first, until the budget holds."""
-    low, high = 0, len(above)
     wanted = {unit.first: draft.levels[unit.first] for unit in above}
 
-    def keep(count: int) -> int:
+    def keep(count: int) -> bool:
         draft.levels = dict(least) | {unit.first: wanted[unit.first] for unit in above[:count]}
-        return draft.tokens()
+        return draft.tokens() <= draft.frame.budget_tokens
 
-    if keep(high) <= draft.frame.budget_tokens:
-        return
+    for unit in above[_most(len(above), keep) :]:
+        draft.whys.pop(unit.first, None)
+        draft.whys |= {unit.first: whys[unit.first]} if unit.first in whys else {}
+
+
+def _most(count: int, keep: Callable[[int], bool]) -> int:
+    """The most of a row, from its beginning, that can be kept; they are kept when this returns."""
+    if keep(count):
+        return count
+    low, high = 0, count - 1
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if keep(middle) <= draft.frame.budget_tokens else (low, middle - 1)
+        low, high = (middle, high) if keep(middle) else (low, middle - 1)
     keep(low)
-    for unit in above[low:]:
-        draft.whys.pop(unit.first, None)
+    return low
 
 
 def _tell(draft: Draft) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from pageturn.messages import Message, Part, Role, Text, ToolResult, tool_result, user
-from pageturn.renditions.fencing import escaped, fenced
+from pageturn.renditions.fencing import escaped, fenced, labelled
 
 PENDING = "[pending: this call has no result yet]"
 
@@ -114,4 +114,5 @@ def note(message: Message, handle: str) -> Message:
     parts = [inner for part in message.content for inner in (part.parts if isinstance(part, ToolResult) else (part,))]
     texts = [part.text for part in parts if isinstance(part, Text)]
     others = [part for part in parts if not isinstance(part, Text)]
-    return user(fenced("\n".join([f"{handle} result that came late:", *map(escaped, texts)])), *others, synthetic=True)
+    told = [labelled(handle, "result that came late:"), *map(escaped, texts)]
+    return user(fenced("\n".join(told)), *others, synthetic=True)

@@ -1,6 +1,7 @@
 """Sealing: which pages a fold need not look at again, and when it must after all."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
 from pageturn.layout import IndexLine
 from pageturn.pages import Page
@@ -9,25 +10,31 @@ from pageturn.units import Unit, entangled, units_of
 
 
 def outside(state: SessionState, lines: Iterable[IndexLine]) -> Iterator[Page]:
-    """The pages that count and that none of these lines covers."""
+    """The pages that stand somewhere and that none of these lines covers."""
     start = 0
     for line in lines:
-        yield from _counting(state.pages[start : state.after(line.first - 1)])
+        yield from filter(has_place, state.pages[start : state.after(line.first - 1)])
         start = state.after(line.last)
-    yield from _counting(state.pages[start:])
+    yield from filter(has_place, state.pages[start:])
 
 
-def _counting(pages: Iterable[Page]) -> Iterator[Page]:
-    return (page for page in pages if page.counts)
+def has_place(page: Page) -> bool:
+    """Whether a page stands somewhere: it counts, or it is an erased result, whose call must not seem to wait for one."""
+    return page.counts or (page.erased and bool(page.results) and not page.undone)
 
 
-def still_sealed(state: SessionState, task: int | None) -> Iterator[IndexLine]:
-    """The sealed lines, opened around pages that were fetched or pinned since, and around what is the task again."""
-    wanted = state.fetched_since_fold | state.pins.keys() | {task}
+def units_within(pages: Iterable[Page]) -> list[Unit]:
+    """The units of pages that have a place, but those of which everything was erased."""
+    return [unit for unit in units_of(pages) if any(page.counts for page in unit)]
+
+
+def still_sealed(state: SessionState, wanted: AbstractSet[int]) -> Iterator[IndexLine]:
+    """The sealed lines, opened around pages that were fetched or pinned since, and around those that are wanted."""
+    wanted = wanted | state.fetched_since_fold | state.pins.keys()
     for line in state.lines:
         if not line.sealed:
             continue
-        inside = {page for page in wanted if page is not None and line.first <= page <= line.last}
+        inside = {page for page in wanted if line.first <= page <= line.last}
         if inside:
             yield from _opened(state, line, inside)
         elif _has_pages(state, line):

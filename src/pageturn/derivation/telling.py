@@ -13,6 +13,7 @@ from pageturn.renditions import Effect
 from pageturn.state import SessionState
 
 _WORTH = 2  # a summary takes at most this part of what it stands for
+_BYTES_A_TOKEN = 4  # about; pages of one session may have been counted by several counters
 
 
 class AdmittedSummaries:
@@ -33,7 +34,8 @@ class AdmittedSummaries:
         if state.renditions is not self._renditions:  # some are gone with their pages
             self._renditions, self._taken, self._by_first = state.renditions, 0, {}
         for each in state.renditions[self._taken :]:
-            if each.first < each.last and each.tokens * _WORTH <= state.tokens_between(each.first, each.last):
+            size = state.size_between(each.first, each.last) if each.first < each.last else 0
+            if each.tokens * _WORTH * _BYTES_A_TOKEN <= size:
                 line = IndexLine(each.first, each.last, summary=each.digest)
                 others = [other for other in self._by_first.get(each.first, ()) if other.last != each.last]
                 self._by_first[each.first] = tuple(sorted([*others, line], key=lambda line: -line.last))

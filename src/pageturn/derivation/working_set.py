@@ -4,29 +4,34 @@ It is kept up to date with every message, so that a context between folds costs 
 from the journal alone, and is then the same.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, NamedTuple
 
 from pageturn.derivation.context import Bands, Context, View, Wish, range_of
-from pageturn.derivation.continuations import is_continuation
-from pageturn.derivation.folding import Folded, FoldMaker, Standing, Terms
+from pageturn.derivation.folding import Folded, FoldMaker, Sent, Standing, Terms
+from pageturn.derivation.forms import LevelGone
 from pageturn.derivation.pairing import Pairing
+from pageturn.derivation.sealing import has_place
+from pageturn.derivation.task import tasks_of
 from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Weaver, Woven, add, base_of, put_into
-from pageturn.entries import FoldReason, Shown
-from pageturn.errors import BudgetTooSmall
+from pageturn.entries import FoldReason, MessageAdded, Shown
+from pageturn.errors import BudgetTooSmall, RuleUnreadable
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.injection import ContextMessageTarget
-from pageturn.journal import Journal, lineage
+from pageturn.journal import Fresh, Journal, lineage
 from pageturn.layout import Growth, IndexLine, Layout, Placement, Why
 from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
+from pageturn.reasoning import ReasoningRule, has_reasoning, reasoning_rule, without_reasoning
 from pageturn.recall_tool import RecallTool
 from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.tokens import TokenCounter
 
 _LARGE_RULE = 400  # tokens
-_LARGE_RUN = 1_000
+_LARGE_RUN = 4_000  # bytes
+_LOOKED_AT = 256  # messages of people among which the task is looked for
 _STARVED = 0.1  # of the room that a fold should leave free
 
 
@@ -45,7 +50,7 @@ class Derived(NamedTuple):
     context: Context
     shown: Shown
     folded: Folded | None
-    made_of: tuple[int, ...]  # the turns, folds, changes and promises of the journal
+    turn: int  # how many there had been
 
     @property
     def blobs(self) -> Mapping[str, bytes]:
@@ -56,10 +61,12 @@ class Derived(NamedTuple):
 class WorkingSet:
     """The present context of one journal."""
 
-    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers = BUILT_IN) -> None:
+    def __init__(
+        self, journal: Journal, counter: TokenCounter, renderers: Renderers = BUILT_IN, *, shows_handles: bool = True
+    ) -> None:
         self._journal = journal
         self._count = counter.message
-        self._folder = FoldMaker(journal, counter, renderers)
+        self._folder = FoldMaker(journal, counter, renderers, shows_handles=shows_handles)
         self._weaver = Weaver(lineage(journal.store, journal.row)[0].session, counter.message)
         self._made_of: tuple[int, int] | None = None  # the folds and the changes of the journal
         self._standing = Standing()
@@ -72,8 +79,12 @@ class WorkingSet:
         self._taken = 0  # how many pages of the journal stand here
         self._closed = 0  # and how many contexts that were overtaken
         self._digest = b""
-        self._task: int | None = None  # the last thing that a person asked for
-        self._said: int | None = None  # the last that a person said at all
+        self._tasks: tuple[int, frozenset[int]] = (
+            0,
+            frozenset(),
+        )  # what was asked for, and when that was looked for last
+        self._is_broken = False  # what stood cannot be shown any more: its words are gone
+        self._has_reasoning = False
         self._planned: tuple[object, Folded] | None = None
 
     def add(self, page: Page, message: Message) -> None:
@@ -88,7 +99,8 @@ class WorkingSet:
         tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.tokens
         weave = self._weaver.weave(state)
         reason = self._reason_to_fold(asked, tokens + weave.tokens if weave is not NO_NOTES else tokens)
-        folded = self._fold(terms, reason, tokens, weave) if reason is not None else None
+        folded = self._fold(asked, reason, tokens, weave) if reason is not None else None
+        self._require_rules()
         upto = state.pages[-1].seq if state.pages else 0
         if folded is not None:
             standing, woven, front = folded.standing, folded.woven, 0
@@ -129,13 +141,13 @@ class WorkingSet:
             fold=fold,
             faults=tuple(fault for _, fault in self.faults()),
             wanted=tuple(self._wishes(terms, standing.placements)) if folded is not None else (),
-            notices=(*(_notices(folded.layout) if folded is not None else ()), *woven.notices),
+            notices=(*standing.notices, *(_notices(folded.layout) if folded is not None else ()), *woven.notices),
             frozen=frozen,
             notes=() if weave is NO_NOTES else weave.outcomes(woven, is_folded=folded is not None),
             bands=Bands(opening, opening + front + len(woven.front), len(messages) - len(woven.suffix)),
             view=view,
         )
-        return Derived(context, shown, folded, self._past())
+        return Derived(context, shown, folded, state.turn)
 
     def _added(self, weave: Weave, room: int) -> Woven:
         """The notes that come beside what stands."""
@@ -143,10 +155,6 @@ class WorkingSet:
             return NOTHING_WOVEN
         state = self._journal.state
         return add(weave, room, state.noteboard.left_out, is_first=state.shown is None)
-
-    def is_made_of(self, derived: Derived) -> bool:
-        """Whether the journal's past is still what a context was made of."""
-        return derived.made_of == self._past()
 
     def _wishes(self, terms: Terms, placements: Iterable[Placement]) -> Iterator[Wish]:
         """The forms that would have made room, or told more: of large rules, which only their author or writeback may put into other
@@ -168,14 +176,14 @@ class WorkingSet:
     def _wish_for(self, line: IndexLine) -> Iterator[Wish]:
         """A summary of a large run that no reset covers."""
         state = self._journal.state
-        tokens = state.tokens_between(line.first, line.last)
-        if tokens >= _LARGE_RUN and line.last > max(state.resets, default=0):
-            reason = f"a run of {tokens:,} tokens stands as its counts alone"
+        size = state.size_between(line.first, line.last)
+        if size >= _LARGE_RUN and line.last > max(state.resets, default=0):
+            reason = f"a run of {size:,} bytes stands as its counts alone"
             yield Wish(range_of(state, line), ResidencyLevel.STRUCTURED, reason)
 
     def acknowledge(self, derived: Derived) -> None:
-        """The context was answered, and that was written down: its fold holds from now on."""
-        if derived.folded is None:
+        """The context was answered, and that was written down: its fold, if it was written too, holds from now on."""
+        if derived.folded is None or self._journal.state.shown is not derived.shown:
             return
         state = self._journal.state
         self._folder.adopt(derived.folded)
@@ -190,8 +198,8 @@ class WorkingSet:
             if self._made_of is None or self._made_of[1] != now[1]:
                 self._folder.forget()
             self._made_of = now
-            self._find_task()
-            self._begin_after(self._folder.standing() if state.folded and self._is_settled() else Standing())
+            self._tasks = (0, frozenset())
+            self._begin_after(self._stood_last())
         notes = state.noteboard.standing
         if self._stood < len(notes) and self._taken and notes[self._stood].after < state.pages[self._taken - 1].seq:
             self._begin_after(self._standing)  # they were sent before something that was taken already
@@ -203,6 +211,17 @@ class WorkingSet:
                 self._closed += 1
             self._take(page)
         self._taken = len(state.pages)
+
+    def _stood_last(self) -> Standing:
+        """What the last fold left; nothing where that holds no longer, and the next context folds anew."""
+        self._is_broken = False
+        if not self._journal.state.folded or not self._is_settled():
+            return Standing()
+        try:
+            return self._folder.standing()
+        except LevelGone:
+            self._is_broken = True
+            return Standing()
 
     def _begin_after(self, standing: Standing) -> None:
         state = self._journal.state
@@ -217,6 +236,7 @@ class WorkingSet:
         # What is not settled is folded before anybody sees it, and that puts the notes in their place.
         self._stood = len(behind) if is_settled else len(notes)
         self._front = len(behind)
+        self._has_reasoning = any(map(has_reasoning, standing.messages))
         self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
         self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
         self._digest = _named(bytes.fromhex(standing.digest), [each.digest for each in behind])
@@ -232,30 +252,62 @@ class WorkingSet:
             self._stood += 1
 
     def _take(self, page: Page) -> None:
-        if not page.counts or (message := self._folder.forms.message(page)) is None:
+        state, forms = self._journal.state, self._folder.forms
+        if not has_place(page) or state.repeats_rule(page) or (message := forms.message(page)) is None:
             return
+        tokens = forms.sizes.of(page)
+        if has_reasoning(message):
+            if state.is_unreasoned(page):
+                message = without_reasoning(message)
+                if message is None:
+                    return
+                tokens = self._count(message)
+            else:
+                self._has_reasoning = True
         if self._is_opening:
             self._is_opening = page.kind.is_rule
             self._opening += self._is_opening
-        self._tail.add(message, page.tokens, page.handle)
+        self._tail.add(message, tokens, forms.handle(page))
         self._digest = blake2b(self._digest + page.digest.encode(), digest_size=16).digest()
-        if _is_human(page):
-            self._said = page.seq
-            self._task = page.seq if not is_continuation(message) else self._task
 
-    def _find_task(self) -> None:
-        said = [page for page in self._journal.state.live_pages() if _is_human(page)]
-        self._said = said[-1].seq if said else None
-        self._task = None
-        for page in reversed(said):
-            message = self._folder.forms.message(page)
-            if message is not None and not is_continuation(message):
-                self._task = page.seq
-                return
-
-    def _past(self) -> tuple[int, ...]:
+    def tasks(self) -> frozenset[int]:
+        """The pages that hold what the agent was last asked to do."""
         state = self._journal.state
-        return state.turn, len(state.folds), state.changes, state.promises
+        if self._tasks[0] != len(state.people):
+            people = (state.page(seq) for seq in islice(reversed(state.people), _LOOKED_AT))
+            said = ((page, self._folder.forms.message(page)) for page in people if page is not None and page.counts)
+            self._tasks = (
+                len(state.people),
+                tasks_of((page, message) for page, message in said if message is not None),
+            )
+        return self._tasks[1]
+
+    def needed_with(self, rule: Sequence[Fresh], terms: Terms) -> int:
+        """The tokens that a context would take at least with one more rule: floors, the task where it may stand verbatim, and notes."""
+        self._take_in()
+        tasks, weave = self.tasks(), self._weaver.weave(self._journal.state)
+        notes = sum(wanted.tokens for wanted in (*weave.lasting, *weave.passing))
+        head = self._journal.head
+        try:
+            with self._journal.supposing(rule):
+                for each in rule:
+                    if isinstance(each.entry, MessageAdded) and each.message is not None:
+                        self._folder.forms.hold(each.entry.page, each.message)
+                return self._folder.needed(terms, tasks) + notes
+        finally:
+            self._folder.forms.forget_after(head)
+
+    def _require_rules(self) -> None:
+        """Refuse to go on without a rule that the store cannot give: a model that does not see it may well break it."""
+        state = self._journal.state
+        for seq, fault in self.faults():
+            if isinstance(fault, PinnedInvariantMiss | PostCompactionBootstrap):
+                page = state.page(seq)
+                handle = page.handle if page is not None else f"page {seq}"
+                self._made_of = None  # the store may have been mended when somebody tries again
+                raise RuleUnreadable(
+                    f"{handle} is a rule, and the store cannot give its words: {fault}", page=seq, fault=fault
+                )
 
     def _is_settled(self) -> bool:
         return self._journal.state.changes == self._journal.state.changes_folded
@@ -275,13 +327,14 @@ class WorkingSet:
 
     def _reason_to_fold(self, asked: ContextRequest, tokens: int) -> FoldReason | None:
         state, terms = self._journal.state, asked.terms
-        points = any(placement.level is ResidencyLevel.POINTER for placement in self._standing.placements)
-        if not self._is_settled() or (points and not terms.can_point):
+        speaks_otherwise = bool(state.folded) and state.has_handles is not terms.can_point
+        if not self._is_settled() or self._is_broken or speaks_otherwise:
             return FoldReason.CHANGED
         if tokens > terms.budget_tokens:
             return FoldReason.FULL
-        before = state.shown
-        switched = before is not None and (before.model, before.tools) != (asked.model, asked.tools_digest)
+        switched = not self._head_holds(asked)
+        if switched and self._has_reasoning:
+            return FoldReason.CHANGED  # reasoning is only sent to whom it came from, behind what it was made on
         turns = state.turn - (state.folds[-1] if state.folds else 0)
         growth = Growth(tokens, self._frozen_tokens, self._tail.tokens, turns, is_cold=state.is_cold or switched)
         if terms.policy.is_full(growth, terms.budget_tokens):
@@ -290,12 +343,41 @@ class WorkingSet:
             return None
         return FoldReason.COLD if growth.is_cold else FoldReason.PAYS
 
-    def _fold(self, terms: Terms, reason: FoldReason, tokens: int, notes: Weave) -> Folded | None:
+    def _head_holds(self, asked: ContextRequest) -> bool:
+        """Whether the call has the model and the tools of the one before."""
+        before = self._journal.state.shown
+        return before is None or (before.model, before.tools) == (asked.model, asked.tools_digest)
+
+    def _sent(self, asked: ContextRequest) -> Sent:
+        """What would be sent if nothing were folded."""
+        keeps_loop = reasoning_rule(asked.model) is ReasoningRule.OPEN_LOOP_STAYS
+        return Sent(
+            self._frozen + self._tail.messages,
+            head_holds=self._head_holds(asked),
+            loop=self._open_loop() if keeps_loop and self._same_model(asked) else None,
+        )
+
+    def _same_model(self, asked: ContextRequest) -> bool:
+        before = self._journal.state.shown
+        return before is None or before.model == asked.model
+
+    def _open_loop(self) -> int | None:
+        """The first page of the tool loop that the model is in: what came since something else than a result was said to it."""
+        first: int | None = None
+        for page in reversed(self._journal.state.pages):
+            if page.counts and not page.results and page.role is not Role.ASSISTANT:
+                break
+            first = page.seq if page.counts else first
+        return first
+
+    def _fold(self, asked: ContextRequest, reason: FoldReason, tokens: int, notes: Weave) -> Folded | None:
         """A fold for these terms; None where what stands fits as it is and could only grow."""
-        key = (self._journal.head, terms, reason)
+        terms = asked.terms
+        key = (self._journal.head, asked.model, asked.tools_digest, terms, reason)
         if self._planned is None or self._planned[0] != key:
             try:
-                self._planned = (key, self._folder.fold(terms, self._task or self._said, reason, notes))
+                made = self._folder.fold(terms, self.tasks(), reason, notes, self._sent(asked))
+                self._planned = (key, made)
             except BudgetTooSmall as error:
                 if reason is FoldReason.CHANGED or tokens >= error.needed_tokens:
                     raise
@@ -310,10 +392,6 @@ def _named(digest: bytes, notes: Iterable[str]) -> bytes:
     for note in notes:
         digest = blake2b(digest + note.encode(), digest_size=16).digest()
     return digest
-
-
-def _is_human(page: Page) -> bool:
-    return page.role is Role.USER and not page.synthetic and not page.results
 
 
 def _notices(layout: Layout) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ turn first, then at the next ones as far as it looks ahead. Beside it stands a b
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from pageturn.derivation.continuations import is_continuation
+from pageturn.derivation.task import tasks_of
 from pageturn.derivation.folding import FoldMaker, Terms
 from pageturn.derivation.forms import Forms
 from pageturn.entries import FoldReason
@@ -19,8 +19,8 @@ from pageturn.lab.replay import Shown
 from pageturn.lab.results import Form
 from pageturn.lab.traces import Trace, text_of
 from pageturn.layout import Candidate, Frame, Growth, IndexLine, Levels, lay_out
-from pageturn.messages import Message, Role
-from pageturn.pages import ResidencyLevel
+from pageturn.messages import Message
+from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import OracleReplay, Paged
 from pageturn.recall_tool import RecallTool
 from pageturn.renditions import BUILT_IN, folder_of
@@ -101,7 +101,7 @@ class _Sight:
         self._fixed_tokens = counter.tools([recall.definition]) if recall is not None else 0
         self._can_point = recall is not None
         self._taken = 0
-        self._task: int | None = None
+        self._said: list[tuple[Page, Message]] = []
         self._units: dict[int, Unit] = {}
         self._tokens = 0  # of everything, whole
         self._texts: dict[tuple[_Key, ResidencyLevel], str] = {}
@@ -113,8 +113,8 @@ class _Sight:
             self._session.append(message)
             page = self._journal.state.pages[-1]
             self._tokens += page.tokens
-            is_human = message.role is Role.USER and not message.synthetic and not message.tool_results
-            self._task = page.seq if is_human and not is_continuation(message) else self._task
+            if page.is_human:
+                self._said.append((page, message))
         self._taken = max(self._taken, turn)
         self._units = {unit[0].seq: unit for unit in units_of(self._journal.state.live_pages())}
 
@@ -130,7 +130,7 @@ class _Sight:
         policy = _Foreseen(lookahead, sight=self, wanted=tuple(wanted))
         terms = Terms(policy, self._budget_tokens, self._fixed_tokens, self._can_point)
         try:
-            folded = self._folds.fold(terms, self._task, FoldReason.FULL)
+            folded = self._folds.fold(terms, tasks_of(reversed(self._said)), FoldReason.FULL)
         except BudgetTooSmall:
             return None
         forms: dict[Form, int] = {}

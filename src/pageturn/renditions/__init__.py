@@ -15,7 +15,7 @@ from pageturn.renditions.compressed import BUILT_IN, Compressor
 from pageturn.renditions.contract import ContentType, Line, Material, Renderer, Renderers
 from pageturn.renditions.fencing import fenced
 from pageturn.renditions.ledger import Effect, effects_of, ledger
-from pageturn.renditions.pointers import Run, folder_of, index, pointer, summed_up
+from pageturn.renditions.pointers import Run, folder_of, index, missing, pointer, summed_up, summed_up_only
 from pageturn.renditions.structured import Fields, Voiced, structured
 from pageturn.tokens import TokenCounter
 
@@ -36,12 +36,14 @@ __all__ = [
     "index",
     "ledger",
     "lowest",
+    "missing",
     "offers",
     "pointer",
     "render",
     "sizes",
     "structured",
     "summed_up",
+    "summed_up_only",
 ]
 
 

@@ -14,6 +14,11 @@ def escaped(text: str, genuine: AbstractSet[str] = frozenset()) -> str:
     return _TAG.sub(r"<\\\1\2", text) if "<" in text else text
 
 
+def labelled(handle: str, text: str) -> str:
+    """A line of ours about a page, behind its handle; a model without the recall tool gets none."""
+    return f"{handle} {text}" if handle else text
+
+
 def fenced(text: str) -> str:
     """A text of ours, so that nobody takes it for something that a person said; its quotations are escaped already."""
     return f"<page>\n{text}\n</page>"

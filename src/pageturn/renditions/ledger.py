@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from pageturn.messages import Text, ToolCall, ToolResult
 from pageturn.renditions.content import material_of
-from pageturn.renditions.fencing import escaped
+from pageturn.renditions.fencing import escaped, labelled
 from pageturn.renditions.structured import Voiced, effects, outcome, subject
 
 _MOST = 12  # lines of one ledger
@@ -47,7 +47,7 @@ def effects_of(unit: Sequence[tuple[int, Voiced]]) -> Iterator[Effect]:
         for call in voiced.message.tool_calls:
             came = _came(results.get(call.id))
             for target, did in _changes(call):
-                yield Effect(page, target, f"{voiced.handle} {escaped(did[:_LONGEST])}{came}")
+                yield Effect(page, target, labelled(voiced.handle, f"{escaped(did[:_LONGEST])}{came}"))
 
 
 def ledger(told: Iterable[Effect]) -> str:

@@ -30,7 +30,8 @@ class Run(NamedTuple):
     first: str  # handles
     last: str
     pages: int
-    tokens: int
+    size: int  # in bytes
+    steps: int  # calls with their results, and lone messages
     tools: Mapping[str, int]
     folders: Mapping[str, int]
     began: int = 0  # in microseconds; 0 where nobody knows
@@ -39,7 +40,7 @@ class Run(NamedTuple):
 
 def index(run: Run) -> str:
     """A run of units as one entry: the first and the last handle, how often each tool was called, on what, and when."""
-    told = f"{run.first}..{run.last} {run.pages:,} pages, {run.tokens:,} tokens"
+    told = f"{run.first}..{run.last} {run.pages:,} pages, {run.size:,} bytes"
     if run.began and run.ended:
         told += f", {_time(run.began)} to {_time(run.ended)}"
     tools, folders = _counted(run.tools, _MOST_TOOLS), _counted(run.folders, _MOST_FOLDERS)
@@ -48,7 +49,17 @@ def index(run: Run) -> str:
 
 def summed_up(run: Run, summary: str) -> str:
     """A run of units as the summary that somebody wrote of it; what in it looks like ours was escaped when it was admitted."""
-    return f"{run.first}..{run.last} {run.pages:,} pages, {run.tokens:,} tokens, summed up:\n{summary.strip()}"
+    return f"{run.first}..{run.last} {run.pages:,} pages, {run.size:,} bytes, summed up:\n{summary.strip()}"
+
+
+def missing(steps: int) -> str:
+    """What is told of steps that are not shown to a model which cannot ask for them."""
+    return "1 earlier step is not shown" if steps == 1 else f"{steps:,} earlier steps are not shown"
+
+
+def summed_up_only(summary: str) -> str:
+    """A summary for a model that cannot ask for more."""
+    return f"earlier steps, summed up:\n{summary.strip()}"
 
 
 def folder_of(path: str | None) -> str | None:

@@ -14,7 +14,7 @@ from pageturn.identifiers import Vocabulary
 from pageturn.messages import Message, Text, ToolCall, ToolResult
 from pageturn.renditions.content import material_of
 from pageturn.renditions.contract import ContentType
-from pageturn.renditions.fencing import escaped
+from pageturn.renditions.fencing import escaped, labelled
 from pageturn.renditions.names import choose_names
 from pageturn.renditions.scanning import without_middle
 from pageturn.renditions.troubles import troubles
@@ -80,8 +80,8 @@ def _page(
         yield from _said(voiced, vocabulary)
     for call in message.tool_calls:
         if call.id not in answered:
-            yield f"{voiced.handle} {asked(call)}"
-        yield from (f"{voiced.handle} {effect}" for effect in effects(call))
+            yield labelled(voiced.handle, asked(call))
+        yield from (labelled(voiced.handle, effect) for effect in effects(call))
         if len(call.arguments) > _LONG:
             yield from _names(call.arguments, vocabulary, told=asked(call))
 
@@ -91,7 +91,7 @@ def _result(
 ) -> Iterator[str | tuple[str, ...]]:
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
     told = asked(call) if call is not None else "result"
-    yield f"{handle} {told}: {_outcome(result, text)}"
+    yield labelled(handle, f"{told}: {_outcome(result, text)}")
     if result.is_error or material_of(text, call).type is ContentType.LOG:
         yield from _errors(without_middle(text))
     if len(text) > _HUGE:
@@ -105,7 +105,7 @@ def _said(voiced: Voiced, vocabulary: Vocabulary) -> Iterator[str | tuple[str, .
     message = voiced.message
     others = [f"[{type(part).__name__.lower()}]" for part in message.content if not isinstance(part, Text)]
     words = escaped(" ".join(message.text[:400].split())[:_ASKED])
-    yield f"{voiced.handle} {message.role}: {words or ' '.join(dict.fromkeys(others)) or 'nothing'}"
+    yield labelled(voiced.handle, f"{message.role}: {words or ' '.join(dict.fromkeys(others)) or 'nothing'}")
     if len(message.text) > _LONG_TALK:
         yield f"ends: {_words(message.text[-_END:])}"
     yield from _names(message.text, vocabulary, told=words)

@@ -76,7 +76,8 @@ class Compressor(NamedTuple):
     def _shorter(self, text: str, handle: str, call: ToolCall | None = None) -> str:
         if len(text) < _SHORT:
             return text
-        told = f"{self.outline(material_of(text, call))}\n[in short; {handle} is the whole]"
+        whole = f"; {handle} is the whole" if handle else ""
+        told = f"{self.outline(material_of(text, call))}\n[in short{whole}]"
         return told if len(told) < len(text) else text
 
 
