@@ -81,8 +81,7 @@ class Reading:
         yield from self.tools
         yield from self.system
         for block in self.blocks:
-            for path, inner in objects(block.raw.get("content"), f"{block.path}.content"):
-                yield path, inner
+            yield from objects(block.raw.get("content"), f"{block.path}.content")
             yield block.path, block.raw
 
 

@@ -1,5 +1,7 @@
 """Who speaks when, and that every message says something."""
 
+from itertools import pairwise
+
 from tests.strict.anthropic.models import takes_prefill, takes_system_messages
 from tests.strict.anthropic.reading import Reading
 from tests.strict.findings import Finds, Found
@@ -47,7 +49,7 @@ def roles(reading: Reading) -> Finds:
             yield Found("role_unknown", f"{turn.path}.role")
     if turns and turns[0].role != "user":
         yield Found("first_not_user", f"{turns[0].path}.role")
-    for before, turn in zip(turns, turns[1:], strict=False):
+    for before, turn in pairwise(turns):
         if turn.role == before.role:
             yield Found("roles_repeat", f"{turn.path}.role")
 

@@ -31,7 +31,7 @@ _SCHEMA = frozenset(
 _TYPES = ("STRING", "NUMBER", "INTEGER", "BOOLEAN", "ARRAY", "OBJECT", "NULL", "TYPE_UNSPECIFIED")
 
 
-def declarations(reading: Reading) -> Finds:
+def tools(reading: Reading) -> Finds:
     for index, tool in enumerate(listed(reading.raw.get("tools"))):
         if not isinstance(tool, dict):
             yield Found("tool_not_object", f"$.tools[{index}]")
@@ -41,6 +41,9 @@ def declarations(reading: Reading) -> Finds:
             yield Found("tool_empty", path)
         if tool.get("functionDeclarations") == []:
             yield Found("declarations_empty", f"{path}.functionDeclarations")
+
+
+def declarations(reading: Reading) -> Finds:
     names: set[str] = set()
     for path, declared in reading.declarations:
         yield from _DECLARATION.faults(declared, path, "declaration_")
@@ -85,11 +88,12 @@ def _schema(schema: dict[str, Any], path: str) -> Finds:
         yield Found("schema_items_missing", f"{path}.items")
     if "enum" in schema and type_ != "STRING":
         yield Found("schema_enum_type", f"{path}.enum")
-    for name, inner in properties.items():
-        if isinstance(inner, dict):
-            yield from _schema(inner, f"{path}.properties.{name}")
-    if isinstance(items := schema.get("items"), dict):
-        yield from _schema(items, f"{path}.items")
+    inner = {f"{path}.properties.{name}": each for name, each in properties.items()} | {
+        f"{path}.items": schema.get("items")
+    }
+    for place, each in inner.items():
+        if isinstance(each, dict):
+            yield from _schema(each, place)
 
 
 def choice(reading: Reading) -> Finds:
@@ -109,4 +113,4 @@ def choice(reading: Reading) -> Finds:
             yield Found("allowed_unknown", f"{path}.allowedFunctionNames[{index}]")
 
 
-RULES = (declarations, choice)
+RULES = (tools, declarations, choice)

@@ -1,5 +1,7 @@
 """Who speaks when, the instructions, and what a request has beside them."""
 
+from itertools import pairwise
+
 from tests.strict.findings import Finds, Found
 from tests.strict.gemini.reading import Reading
 from tests.strict.shapes import ANY, TEXT, Shape, listed, objects
@@ -60,7 +62,7 @@ def roles(reading: Reading) -> Finds:
         yield Found("first_not_user", f"{contents[0].path}.role")
     if contents[-1].role == "model":
         yield Found("last_not_user", f"{contents[-1].path}.role")
-    for before, content in zip(contents, contents[1:], strict=False):
+    for before, content in pairwise(contents):
         if content.role == before.role:
             yield Found("roles_repeat", f"{content.path}.role")
 

@@ -56,7 +56,7 @@ def parts(reading: Reading) -> Finds:
 
 
 def _role(message: Message, type_: str, path: str) -> Finds:
-    if type_ == "text" or message.role == "user" and type_ != "refusal":
+    if type_ == "text" or (message.role == "user" and type_ != "refusal"):
         return
     if message.role == "tool":
         yield Found("tool_content_part", path)

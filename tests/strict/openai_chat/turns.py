@@ -1,5 +1,6 @@
 """Who speaks when, and what fields a message of each role has."""
 
+from itertools import pairwise
 from typing import Any
 
 from tests.strict.findings import Finds, Found
@@ -73,7 +74,7 @@ def _speaker(name: Any, path: str) -> Finds:
 
 def alternation(reading: Reading) -> Finds:
     """Instructions may stand anywhere, tool messages follow each other; what the others say is one message a turn."""
-    for before, message in zip(reading.messages, reading.messages[1:], strict=False):
+    for before, message in pairwise(reading.messages):
         if message.role == before.role and message.role in ("user", "assistant"):
             yield Found("roles_repeat", f"{message.path}.role")
 

@@ -1,5 +1,6 @@
 """Messages: who speaks, in parts of which types, and what pictures and files they show."""
 
+from itertools import pairwise
 from typing import Any
 
 from tests.strict.findings import Finds, Found
@@ -44,7 +45,7 @@ def messages(reading: Reading) -> Finds:
 
 def alternation(reading: Reading) -> Finds:
     """A reply may have several messages, and instructions stand anywhere; what the user says in a turn is one message."""
-    for before, item in zip(reading.items, reading.items[1:], strict=False):
+    for before, item in pairwise(reading.items):
         if before.type == item.type == "message" and before.role == item.role == "user":
             yield Found("roles_repeat", f"{item.path}.role")
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from tests.strict.findings import Finds, Found
 from tests.strict.history import Unit, modified, prefix_faults
@@ -62,7 +63,7 @@ def leaders(reading: Reading) -> Finds:
 
 def _led(reading: Reading) -> Iterator[tuple[str, str]]:
     """The ids of items that stand directly behind reasoning, with that reasoning's mark."""
-    for before, item in zip(reading.items, reading.items[1:], strict=False):
+    for before, item in pairwise(reading.items):
         if before.type == "reasoning" and isinstance(item.raw.get("id"), str):
             yield item.raw["id"], _mark(before)
 

@@ -65,12 +65,11 @@ def _tool(tool: dict[str, Any], path: str, names: set[str]) -> Finds:
 
 def choice(reading: Reading) -> Finds:
     chosen = reading.raw.get("tool_choice")
-    if not isinstance(chosen, dict) and chosen != "required":
-        return
-    if not reading.tools:
-        yield Found("tool_choice_without_tools", "$.tool_choice")
-    elif isinstance(chosen, dict) and chosen.get("type") in ("function", "custom"):
-        if chosen.get("name") not in [tool.get("name") for _, tool in reading.tools]:
+    names = [tool.get("name") for _, tool in reading.tools]
+    match chosen:
+        case dict() | "required" if not reading.tools:
+            yield Found("tool_choice_without_tools", "$.tool_choice")
+        case {"type": "function" | "custom", **rest} if rest.get("name") not in names:
             yield Found("tool_choice_unknown", "$.tool_choice.name")
 
 
