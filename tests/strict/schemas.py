@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.strict.findings import Finds, Found
+from tests.strict.shapes import listed
 
 
 def openai(schema: Any, path: str, *, is_strict: bool) -> Finds:
@@ -23,18 +24,22 @@ def openai(schema: Any, path: str, *, is_strict: bool) -> Finds:
         if is_strict and "object" in types:
             if each.get("additionalProperties") is not False:
                 yield Found("tool_strict_additional", place)
-            if set(each.get("properties") or {}) != set(each.get("required") or []):
+            if set(_named(each.get("properties"))) != set(map(str, listed(each.get("required")))):
                 yield Found("tool_strict_required", place)
 
 
 def _schemas(schema: dict[str, Any], path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     yield path, schema
     for group in ("properties", "$defs", "definitions"):
-        for name, inner in (schema.get(group) or {}).items():
+        for name, inner in _named(schema.get(group)).items():
             if isinstance(inner, dict):
                 yield from _schemas(inner, f"{path}.{group}.{name}")
     if isinstance(items := schema.get("items"), dict):
         yield from _schemas(items, f"{path}.items")
-    for index, inner in enumerate(schema.get("anyOf") or []):
+    for index, inner in enumerate(listed(schema.get("anyOf"))):
         if isinstance(inner, dict):
             yield from _schemas(inner, f"{path}.anyOf[{index}]")
+
+
+def _named(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}

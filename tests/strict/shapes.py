@@ -41,6 +41,11 @@ def listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def word(value: Any) -> str | None:
+    """The string, or nothing where there is none: what is looked up must be one."""
+    return value if isinstance(value, str) else None
+
+
 def objects(value: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
     """The objects of a list with their paths; what is no object is another rule's business."""
     for index, each in enumerate(listed(value)):

@@ -76,7 +76,7 @@ def _all_blocks(reading: Reading):
 
 def shapes(reading: Reading) -> Finds:
     for block in _all_blocks(reading):
-        shape = SHAPES.get(block.type) if isinstance(block.type, str) else None
+        shape = SHAPES.get(block.type or "")
         if shape is not None:
             yield from shape.faults(block.raw, block.path, "block_")
         elif block.type not in _OPEN + _OPEN_TOO:
@@ -93,8 +93,8 @@ def roles(reading: Reading) -> Finds:
             yield Found("block_role", block.path)
 
 
-def _is_server_result(type_: object) -> bool:
-    return isinstance(type_, str) and type_.endswith("_tool_result")
+def _is_server_result(type_: str | None) -> bool:
+    return (type_ or "").endswith("_tool_result")
 
 
 def texts(reading: Reading) -> Finds:

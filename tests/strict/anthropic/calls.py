@@ -76,7 +76,7 @@ def server_tools(reading: Reading) -> Finds:
 
 
 def _is_server_result(block: Block) -> bool:
-    return isinstance(block.type, str) and block.type.endswith("_tool_result") and block.type != "mcp_tool_result"
+    return (block.type or "").endswith("_tool_result") and block.type != "mcp_tool_result"
 
 
 def _of(turn: Turn, type_: str) -> list[Block]:

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from tests.strict.findings import Requests
-from tests.strict.shapes import listed, objects
+from tests.strict.shapes import listed, objects, word
 
 
 @dataclass(frozen=True)
@@ -15,11 +15,11 @@ class Block:
 
     path: str
     raw: dict[str, Any]
-    role: str
+    role: str | None
 
     @property
-    def type(self) -> Any:
-        return self.raw.get("type")
+    def type(self) -> str | None:
+        return word(self.raw.get("type"))
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Turn:
     raw: dict[str, Any]
 
     @property
-    def role(self) -> Any:
-        return self.raw.get("role")
+    def role(self) -> str | None:
+        return word(self.raw.get("role"))
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:

@@ -24,7 +24,7 @@ def problems(
     conversation, oldest first: with them a signature that has changed is found. `whole`: the request must also have what
     stands beside the conversation.
     """
-    read = Reading.of(request, model or request.get("model") or NEWEST, previous or (), is_whole=whole)
+    read = Reading.of(request, str(model or request.get("model") or NEWEST), previous or (), is_whole=whole)
     return told((found for rule in RULES for found in rule(read)), CODES)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from tests.strict.findings import Finds, Found
 from tests.strict.gemini.parts import inline
 from tests.strict.gemini.reading import Content, Part, Reading, is_third
-from tests.strict.shapes import FLAG, LIST, TEXT, Shape, fits, objects
+from tests.strict.shapes import FLAG, LIST, TEXT, Shape, fits, objects, word
 
 NAME = r"[a-zA-Z_][a-zA-Z0-9_.:-]*"
 LONGEST_NAME = 128
@@ -27,7 +27,7 @@ def calls(reading: Reading) -> Finds:
         if part.role == "user":
             yield Found("call_role", part.path)
         yield from _CALL.faults(call, path, "call_")
-        name, id_ = call.get("name"), call.get("id")
+        name, id_ = call.get("name"), word(call.get("id"))
         if isinstance(name, str) and not fits(NAME, name):
             yield Found("call_name_pattern", f"{path}.name")
         if isinstance(name, str) and len(name) > LONGEST_NAME:
@@ -38,7 +38,7 @@ def calls(reading: Reading) -> Finds:
             yield Found("call_id_empty", f"{path}.id")
         if id_ and id_ in seen:
             yield Found("call_id_repeated", f"{path}.id")
-        seen.add(str(id_))
+        seen.add(id_ or "")
 
 
 def responses(reading: Reading) -> Finds:
@@ -86,11 +86,13 @@ def _matched(answered: Sequence[Part], before: Content | None) -> Finds:
         return
     if len(asked) != len(answered):
         yield Found("response_count", answered[0].path, f"There are {len(asked)} calls and {len(answered)} responses.")
-    names = {call["id"]: call.get("name") for part in asked if (call := part.get("functionCall")) and call.get("id")}
+    names = {
+        id_: call.get("name") for part in asked if (call := part.get("functionCall")) and (id_ := word(call.get("id")))
+    }
     seen: set[str] = set()
     for at, part in enumerate(answered):
         response = part.get("functionResponse") or {}
-        id_, name = response.get("id"), response.get("name")
+        id_, name = word(response.get("id")), response.get("name")
         if id_ is None:
             call = (asked[at].get("functionCall") or {}) if at < len(asked) else {}
             if call.get("id"):

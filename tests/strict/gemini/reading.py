@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any
 
 from tests.strict.findings import Finds, Found, Requests
-from tests.strict.shapes import listed, objects
+from tests.strict.shapes import listed, objects, word
 
 NEWEST = "gemini-4-argon"
 SENTINELS = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
@@ -32,7 +32,7 @@ def is_third(model: str) -> bool:
 class Part:
     path: str
     raw: dict[str, Any]
-    role: str
+    role: str | None
 
     def get(self, name: str) -> dict[str, Any] | None:
         value = self.raw.get(name)
@@ -45,8 +45,8 @@ class Content:
     raw: dict[str, Any]
 
     @property
-    def role(self) -> Any:
-        return self.raw.get("role")
+    def role(self) -> str | None:
+        return word(self.raw.get("role"))
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:

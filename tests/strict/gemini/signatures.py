@@ -4,7 +4,7 @@ import base64
 
 from tests.strict.findings import Finds, Found
 from tests.strict.gemini.reading import SENTINELS, Content, Reading, is_third
-from tests.strict.shapes import decoded
+from tests.strict.shapes import decoded, word
 
 _SENTINELS = {*SENTINELS, *(base64.b64encode(word.encode()).decode() for word in SENTINELS)}
 
@@ -29,12 +29,12 @@ def _since_the_user_spoke(reading: Reading) -> tuple[Content, ...]:
 
 def encoding(reading: Reading) -> Finds:
     for part in reading.parts:
-        signature = part.raw.get("thoughtSignature")
+        signature = word(part.raw.get("thoughtSignature"))
         if signature is None:
             continue
         if part.role == "user":
             yield Found("signature_role", f"{part.path}.thoughtSignature")
-        if signature not in _SENTINELS and decoded(str(signature).replace("-", "+").replace("_", "/")) is None:
+        if signature not in _SENTINELS and decoded(signature.replace("-", "+").replace("_", "/")) is None:
             yield Found("signature_encoding", f"{part.path}.thoughtSignature")
 
 
@@ -51,9 +51,9 @@ def unmodified(reading: Reading) -> Finds:
 
 def _signed(reading: Reading):
     for part in reading.parts:
-        call, signature = part.get("functionCall"), part.raw.get("thoughtSignature")
-        if call is not None and call.get("id") and signature:
-            yield call["id"], signature, f"{part.path}.thoughtSignature"
+        call, signature = part.get("functionCall"), word(part.raw.get("thoughtSignature"))
+        if call is not None and (id_ := word(call.get("id"))) and signature:
+            yield id_, signature, f"{part.path}.thoughtSignature"
 
 
 RULES = (current_turn, encoding, unmodified)

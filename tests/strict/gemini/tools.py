@@ -82,7 +82,7 @@ def _schema(schema: dict[str, Any], path: str) -> Finds:
     if type_ == "OBJECT" and not properties:
         yield Found("schema_properties_empty", f"{path}.properties")
     for index, name in enumerate(listed(schema.get("required"))):
-        if name not in properties:
+        if str(name) not in properties:
             yield Found("schema_required_unknown", f"{path}.required[{index}]")
     if type_ == "ARRAY" and not isinstance(schema.get("items"), dict):
         yield Found("schema_items_missing", f"{path}.items")

@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.strict.findings import Finds, Found
 from tests.strict.openai_chat.reading import Message, Reading
-from tests.strict.shapes import ANY, OBJECT, TEXT, Shape, decoded, fits, listed
+from tests.strict.shapes import ANY, OBJECT, TEXT, Shape, decoded, fits, listed, word
 
 _CACHED = {"prompt_cache_breakpoint": OBJECT}
 _SHAPES = {
@@ -45,8 +45,8 @@ def parts(reading: Reading) -> Finds:
             if not isinstance(part, dict):
                 yield Found("part_not_object", f"{message.path}.content[{index}]")
         for path, part in message.parts:
-            type_ = part.get("type")
-            shape = _SHAPES.get(type_) if isinstance(type_, str) else None
+            type_ = word(part.get("type")) or ""
+            shape = _SHAPES.get(type_)
             if shape is None:
                 yield Found("part_type_unknown", f"{path}.type")
                 continue

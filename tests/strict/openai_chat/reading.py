@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from tests.strict.shapes import objects
+from tests.strict.shapes import objects, word
 
 
 @dataclass(frozen=True)
@@ -14,8 +14,8 @@ class Message:
     raw: dict[str, Any]
 
     @property
-    def role(self) -> Any:
-        return self.raw.get("role")
+    def role(self) -> str | None:
+        return word(self.raw.get("role"))
 
     @property
     def parts(self) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -57,7 +57,9 @@ def choice(reading: Reading) -> Finds:
     if chosen is not None and not reading.tools:
         yield Found("tool_choice_without_tools", "$.tool_choice")
     elif isinstance(chosen, dict) and (type_ := chosen.get("type")) in ("function", "custom"):
-        names = [body.get("name") for _, tool in reading.tools if isinstance(body := tool.get(tool.get("type")), dict)]
+        names = [
+            body.get("name") for _, tool in reading.tools if isinstance(body := tool.get(str(tool.get("type"))), dict)
+        ]
         if isinstance(body := chosen.get(type_), dict) and body.get("name") not in names:
             yield Found("tool_choice_unknown", f"$.tool_choice.{type_}.name")
     if "parallel_tool_calls" in reading.raw and not reading.tools:

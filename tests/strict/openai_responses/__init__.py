@@ -24,7 +24,7 @@ def problems(
     conversation, oldest first: only with them can be said whether reasoning still stands behind what it was made on.
     `whole`: the request must also have what stands beside the conversation.
     """
-    reading = Reading(request, model or request.get("model") or reasoning.NEWEST, previous or (), whole)
+    reading = Reading(request, str(model or request.get("model") or reasoning.NEWEST), previous or (), whole)
     return told((found for rule in RULES for found in rule(reading)), CODES)
 
 

@@ -3,7 +3,7 @@
 from tests.strict.findings import Finds, Found
 from tests.strict.openai_responses.messages import part_faults
 from tests.strict.openai_responses.reading import Item, Reading
-from tests.strict.shapes import fits, is_json_object, listed, objects
+from tests.strict.shapes import fits, is_json_object, listed, objects, word
 
 _LONGEST_ID = 64
 _CALLS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
@@ -15,16 +15,16 @@ def calls(reading: Reading) -> Finds:
     for item in reading.items:
         if item.type not in _CALLS and item.type not in _CALLS.values():
             continue
-        id_, path = item.raw.get("call_id"), f"{item.path}.call_id"
+        id_, path = word(item.raw.get("call_id")), f"{item.path}.call_id"
         if id_ == "":
             yield Found("call_id_empty", path)
-        if isinstance(id_, str) and len(id_) > _LONGEST_ID:
+        if id_ and len(id_) > _LONGEST_ID:
             yield Found("call_id_length", path)
         if item.type not in _CALLS:
             continue
-        if id_ in seen:
+        if id_ is not None and id_ in seen:
             yield Found("call_id_repeated", path)
-        seen.add(str(id_))
+        seen.add(id_ or "")
         yield from _called(item)
 
 

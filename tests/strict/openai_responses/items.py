@@ -81,7 +81,7 @@ def shapes(reading: Reading) -> Finds:
         if not isinstance(item, dict):
             yield Found("item_not_object", f"$.input[{index}]")
     for item in reading.items:
-        shape = SHAPES.get(item.type) if isinstance(item.type, str) else None
+        shape = SHAPES.get(item.type or "")
         if shape is not None:
             yield from shape.faults(item.raw, item.path, "item_")
             if item.raw.get("status") not in (None, "in_progress", "completed", "incomplete"):
@@ -98,7 +98,7 @@ def ids(reading: Reading) -> Finds:
             continue
         if not fits(r"[a-zA-Z0-9_-]+", id_):
             yield Found("item_id_pattern", path)
-        elif not id_.startswith(_PREFIXES.get(item.type, "")):
+        elif not id_.startswith(_PREFIXES.get(item.type or "", "")):
             yield Found("item_id_prefix", path)
         if len(id_) > _LONGEST_ID:
             yield Found("item_id_length", path)

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from tests.strict.findings import Requests
-from tests.strict.shapes import objects
+from tests.strict.shapes import objects, word
 
 
 @dataclass(frozen=True)
@@ -15,17 +15,17 @@ class Item:
     raw: dict[str, Any]
 
     @property
-    def type(self) -> Any:
+    def type(self) -> str | None:
         """An item without a type that has a role is a message, one that has only an id refers to a stored item."""
         if self.raw.get("type") is not None:
-            return self.raw["type"]
+            return word(self.raw["type"])
         if "role" in self.raw:
             return "message"
         return "item_reference" if "id" in self.raw else None
 
     @property
-    def role(self) -> Any:
-        return self.raw.get("role")
+    def role(self) -> str | None:
+        return word(self.raw.get("role"))
 
     @property
     def parts(self) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from tests.strict.findings import Finds, Found
 from tests.strict.history import Unit, modified, prefix_faults
 from tests.strict.openai_responses.reading import Item, Reading
-from tests.strict.shapes import canonical, objects
+from tests.strict.shapes import canonical, objects, word
 
 NEWEST = "gpt-6.1-sol"
 _BY_THE_HOST = ("function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output")
@@ -56,7 +56,7 @@ def leaders(reading: Reading) -> Finds:
     led = {id_: mark for raw in reading.previous for id_, mark in _led(Reading(raw, reading.model))}
     now = dict(_led(reading))
     for item in reading.items:
-        id_ = item.raw.get("id")
+        id_ = word(item.raw.get("id"))
         if id_ in led and item.type != "reasoning" and now.get(id_) != led[id_]:
             yield Found("reasoning_missing", item.path)
 

@@ -5,7 +5,7 @@ from typing import Any
 from tests.strict import schemas
 from tests.strict.findings import Finds, Found
 from tests.strict.openai_responses.reading import Reading
-from tests.strict.shapes import ANY, FLAG, LIST, OBJECT, TEXT, Shape, fits, listed
+from tests.strict.shapes import ANY, FLAG, LIST, OBJECT, TEXT, Shape, fits, listed, word
 
 _SHAPES = {
     "function": Shape(
@@ -42,8 +42,8 @@ def definitions(reading: Reading) -> Finds:
 
 
 def _tool(tool: dict[str, Any], path: str, names: set[str]) -> Finds:
-    type_ = tool.get("type")
-    shape = _SHAPES.get(type_) if isinstance(type_, str) else None
+    type_ = word(tool.get("type")) or ""
+    shape = _SHAPES.get(type_)
     if shape is None:
         if type_ not in _OPEN:
             yield Found("tool_type_unknown", f"{path}.type")
