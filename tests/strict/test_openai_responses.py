@@ -172,6 +172,12 @@ def test_every_code_is_tried():
     assert len(CODES) >= 40
 
 
+SEARCHED = {
+    "type": "web_search_call",
+    "id": "ws_1",
+    "status": "completed",
+    "action": {"type": "search", "query": "x"},
+}
 COMPACTION = {"type": "compaction", "id": "cmp_1", "encrypted_content": "g"}
 PLAIN = put("input", 8, {"role": "assistant", "content": "One number."})  # the published types want an id beside parts
 NAMELESS = both(PLAIN, *(drop("input", at, "id") for at in (2, 3, 4, 7)))
@@ -199,7 +205,7 @@ TAKEN = {
         {},
     ),
     "items of the vendor's own tools": (
-        edited(GOOD, insert("input", 8, {"type": "web_search_call", "id": "ws_1", "status": "completed"})),
+        edited(GOOD, insert("input", 8, SEARCHED)),
         {},
     ),
     "a compaction": (
