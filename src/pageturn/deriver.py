@@ -196,7 +196,9 @@ class Deriver:
         needed = working_set.needed_with(rule, terms)
         if needed > limit:
             at_least = self._budget_for(model, needed)
-            raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name,))
+            rules = [page for page in self._state.live_pages() if self._state.kind(page).is_rule]
+            largest = [page.handle for page in sorted(rules, key=lambda page: -page.tokens)]
+            raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name, *largest))
         self._needed = (journal.head + len(rule), needed)
 
     def _working_set(self, counter: TokenCounter) -> WorkingSet:

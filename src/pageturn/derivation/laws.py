@@ -183,7 +183,7 @@ def _people(draft: Draft) -> None:
         return draft.tokens() <= draft.frame.budget_tokens
 
     kept = _most(len(newest_first), keep)
-    draft.whys |= {first: Why.PERSON for first in newest_first[:kept]}
+    draft.whys |= dict.fromkeys(newest_first[:kept], Why.PERSON)
 
 
 def _longest_shortened(said: Sequence[Candidate], most: int) -> dict[int, ResidencyLevel]:
