@@ -107,11 +107,15 @@ class TextReference(Closed):
     tokens: int
 
 
+TASK_LOG = "task_log"  # the source of what was taken over from a task log, and may be taken back by it
+
+
 class Pinned(Entry, tag="pin"):
     """A page became a constraint; its author may have given its structured form."""
 
     page: int
     structured: TextReference | None = None
+    source: str | None = None  # None: the host itself
 
 
 class Unpinned(Entry, tag="unpin"):
@@ -121,10 +125,11 @@ class Unpinned(Entry, tag="unpin"):
 
 
 class PlanSet(Entry, tag="plan"):
-    """The plan is now the one on this page."""
+    """The plan is now the one on this page; page 0: there is none any more."""
 
     page: int
     version: int
+    source: str | None = None  # None: the host itself, or a model
 
 
 class Preferred(Entry, tag="preference"):
@@ -156,6 +161,7 @@ class RenditionAdmitted(Entry, tag="rendition"):
     digest: str
     tokens: int
     txn: int
+    approved: bool = False  # by a person: only then may it stand for what the host said
 
 
 class Staged(Entry, tag="staged"):
@@ -166,14 +172,25 @@ class Staged(Entry, tag="staged"):
     value: str
 
 
+class Waiting(Entry, tag="waiting"):
+    """A staged proposal passed every check, and waits for a person; nothing has changed yet."""
+
+    txn: int
+
+    @property
+    def id(self) -> int:
+        """What `Session.approve` and `Session.reject` take."""
+        return self.txn
+
+
 class Committed(Entry, tag="committed"):
-    """A staged proposal took effect."""
+    """A proposal took effect."""
 
     txn: int
 
 
 class Rejected(Entry, tag="rejected"):
-    """A staged proposal was refused, and why."""
+    """A proposal was refused, and why."""
 
     txn: int
     reason: AnyRejection

@@ -15,6 +15,7 @@ from pageturn.faults import DuplicateTool, Refetch
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
+from pageturn.messages import Role
 from pageturn.noteboard import NoteBoard
 from pageturn.overflows import Bound
 from pageturn.pages import Page, PageKind, ResidencyLevel
@@ -23,6 +24,8 @@ from pageturn.proposals import Op
 from pageturn.units import Unit
 from pageturn.usage import Usage
 from pageturn.wire import Closed
+
+_AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
 
 
 class FaultRecord(Closed):
@@ -56,6 +59,7 @@ class SessionState(msgspec.Struct):
     turn: int = 0  # how many turns there were, the undone ones too
     is_opening: bool = True  # whether only instructions have been given so far
     pins: dict[int, e.TextReference | None] = {}  # page -> the structured form that its author gave
+    from_task_log: set[int] = set()  # pages that a task log pinned, and nobody else
     plan: e.PlanSet | None = None
     spared: set[int] = set()  # pages of undone turns that only their pin keeps
     preferences: dict[int, str | None] = {}  # page -> scope
@@ -85,6 +89,7 @@ class SessionState(msgspec.Struct):
     bounds: dict[str, Bound] = {}  # by model: what a provider that refused a prompt left us
     next_txn: int = 0
     staged: dict[int, e.Staged] = {}
+    waiting: dict[int, e.Staged] = {}  # for a person
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
 
     @property
@@ -123,6 +128,10 @@ class SessionState(msgspec.Struct):
     def is_in_force(self, page: Page) -> bool:
         """Whether a page holds the present plan."""
         return self.plan is not None and self.plan.page == page.seq and self.kind(page) is PageKind.PLAN
+
+    def is_authoritative(self, page: Page) -> bool:
+        """Whether a page is a rule or speaks in the host's own voice: only with a person's approval may a model put it into other words."""
+        return self.kind(page).is_rule or page.role in (Role.SYSTEM, Role.DEVELOPER)
 
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
@@ -244,6 +253,17 @@ def _fold(state: SessionState, fold: e.Fold) -> None:
     state.overtaken.clear()
     state.changes_folded = state.changes
     state.forms_folded = fold.forms
+    if any(_stands_unapproved(state, first, placed.level) for first, placed in fold.placed.items()):
+        state.changes += 1
+
+
+def _stands_unapproved(state: SessionState, page: int, level: ResidencyLevel) -> bool:
+    """Whether a rule stands in words that nobody approved, as earlier versions allowed: it must come back at once."""
+    at = state.index(page)
+    if level is ResidencyLevel.FULL or at is None or not state.kind(state.pages[at]).is_rule:
+        return False
+    approved = any(each.approved and each.first == each.last == page for each in state.renditions)
+    return state.pins.get(page) is None and not approved
 
 
 def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
@@ -259,11 +279,13 @@ def _forgotten(state: SessionState, _: int, entry: e.OverflowForgotten) -> None:
 
 def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
     state.pins[entry.page] = entry.structured
+    (state.from_task_log.add if entry.source == e.TASK_LOG else state.from_task_log.discard)(entry.page)
     _promise_changed(state, entry.page)
 
 
 def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
     state.pins.pop(entry.page, None)
+    state.from_task_log.discard(entry.page)
     _promise_changed(state, entry.page)
     if entry.page in state.spared:
         state.changes += 1
@@ -304,8 +326,12 @@ def _staged(state: SessionState, _: int, entry: e.Staged) -> None:
     state.next_txn = entry.txn + 1
 
 
+def _waiting(state: SessionState, _: int, entry: e.Waiting) -> None:
+    state.waiting[entry.txn] = state.staged.pop(entry.txn)
+
+
 def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> None:
-    staged = state.staged.pop(entry.txn)
+    staged = state.waiting.pop(entry.txn) if entry.txn in state.waiting else state.staged.pop(entry.txn)
     if staged.proposal.key is not None:
         state.settled[staged.proposal.key] = entry
     if isinstance(entry, e.Committed) and staged.proposal.is_memory:
@@ -315,6 +341,18 @@ def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> No
         evidence = frozenset(page[0] for page in pages if page is not None)
         writes = (*before, Write(staged.proposal.op, staged.value, evidence))
         state.fields[staged.proposal.field] = Field(writes, field.version + 1)
+    elif isinstance(entry, e.Committed):
+        _name_author(state, staged.proposal.field)
+
+
+def _name_author(state: SessionState, field: str) -> None:
+    """A plan or wish that an earlier version let a model state with the role system: from now on it stands as the model's own."""
+    written = {"plan": [state.plan.page] if state.plan else [], "preference": [*state.preferences][-1:]}.get(field, [])
+    for at in map(state.index, written):
+        if at is not None and state.pages[at].role is Role.SYSTEM:
+            page = state.pages[at]
+            tokens = page.tokens + _AUTHOR_TOKENS
+            state.pages[at] = msgspec.structs.replace(page, role=Role.USER, synthetic=True, tokens=tokens)
 
 
 def _fault(state: SessionState, seq: int, entry: e.Faulted) -> None:
@@ -373,6 +411,7 @@ def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
         for line in state.lines
     ]
     state.pins.pop(entry.page, None)
+    state.from_task_log.discard(entry.page)
     state.preferences.pop(entry.page, None)
     state.resets = [page for page in state.resets if page != entry.page]
     state.renditions = [each for each in state.renditions if not each.first <= entry.page <= each.last]
@@ -395,6 +434,7 @@ _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.NoteRetracted: _retraction,
     e.RenditionAdmitted: _rendition,
     e.Staged: _staged,
+    e.Waiting: _waiting,
     e.Committed: _settled,
     e.Rejected: _settled,
     e.Faulted: _fault,

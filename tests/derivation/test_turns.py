@@ -103,7 +103,7 @@ def test_rules_survive_every_fold_reset_fork_and_reload():
     session.pin("Never push to main.")
     session.pin("A long rule about releases. " * 20, structured="Release notes before every release.")
     work(session, 30)
-    session.reset("We have read thirty files.")
+    session.reset("We have read thirty files.", force=True)
     work(session, 20, start=30)
     fork = session.fork("other")
     session.undo(2)
@@ -128,7 +128,7 @@ def test_a_reset_leaves_the_summary_the_task_and_a_line_that_leads_back():
     session.append(pt.system("You are careful."), pt.user("Find the bug."))
     work(session, 10)
     early = session.pages()[4]
-    session.reset("Ten files were read; the bug is in part_7.")
+    session.reset("Ten files were read; the bug is in part_7.", force=True)
     session.append(pt.user("continue"))
     context = session.derive()
     texts = [message.text for message in context.messages]
@@ -146,7 +146,7 @@ def test_a_reset_whose_summary_is_gone_covers_nothing_any_more(gone):
     session = open_session(policy=pt.Paged(budget_tokens=8_000))
     session.append(pt.system("You are careful."), pt.user("Find the bug."))
     work(session, 4)
-    summary = session.reset("Four files were read.")
+    summary = session.reset("Four files were read.", force=True)
     session.derive()
     session.append(pt.assistant("I go on."))
     if gone == "erase":

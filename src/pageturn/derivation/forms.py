@@ -19,7 +19,7 @@ from pageturn.identifiers import Heard, Vocabulary, names_in
 from pageturn.journal import Journal
 from pageturn.messages import Message, Role, ToolCall, system, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
-from pageturn.paging import plan_on
+from pageturn.paging import plan_in_short
 from pageturn.relevance import RelevanceMeta, extract, merge
 from pageturn.renditions import BUILT_IN, Effect, Fields, Renderers, Voiced, effects_of, pointer, render, structured
 from pageturn.renditions.content import file_of
@@ -173,7 +173,7 @@ class FormMaker:
     def _key(self, unit: Unit) -> Hashable:
         state = self._journal.state
         first = unit[0].seq
-        given = [self._admitted(first, level) for level in (_COMPRESSED, _STRUCTURED)] if state.renditions else ()
+        given = [self._admitted(unit[0], level) for level in (_COMPRESSED, _STRUCTURED)] if state.renditions else ()
         return (
             tuple([page.seq for page in unit]),
             state.path(unit),
@@ -182,8 +182,10 @@ class FormMaker:
             *given,
         )
 
-    def _admitted(self, page: int, level: ResidencyLevel) -> RenditionAdmitted | None:
-        return self._admitted_forms.newest(self._journal.state.renditions, page, level, self.among)
+    def _admitted(self, page: Page, level: ResidencyLevel) -> RenditionAdmitted | None:
+        state = self._journal.state
+        needs_approval = state.is_authoritative(page)
+        return self._admitted_forms.newest(state.renditions, page.seq, level, self.among, needs_approval=needs_approval)
 
     def _messages(self, unit: Unit) -> list[tuple[Page, Message]]:
         return [(page, message) for page in unit if (message := self.message(page)) is not None]
@@ -228,13 +230,14 @@ class FormMaker:
     def _given(self, page: Page, level: ResidencyLevel) -> Message | None:
         """The words that somebody gave for a page at a level."""
         state = self._journal.state
-        own, admitted = state.pins.get(page.seq), self._admitted(page.seq, level)
+        own, admitted = state.pins.get(page.seq), self._admitted(page, level)
         if level is _STRUCTURED and own is not None:
             return _spoken(page, self._journal.text(own.digest))
         if admitted is not None:
-            return _spoken(page, self._journal.text(admitted.digest))
+            text = self._journal.text(admitted.digest)
+            return _spoken(page, text) if admitted.approved else _by_model(page, text)
         if level is _STRUCTURED and state.kind(page) is PageKind.PLAN and (message := self.message(page)) is not None:
-            return system(plan_on(message).structured, synthetic=True)
+            return plan_in_short(message)
         return None
 
 
@@ -247,7 +250,13 @@ class _AdmittedForms:
         self._by_page: dict[int, list[tuple[int, RenditionAdmitted]]] = {}
 
     def newest(
-        self, renditions: Sequence[RenditionAdmitted], page: int, level: ResidencyLevel, among: int
+        self,
+        renditions: Sequence[RenditionAdmitted],
+        page: int,
+        level: ResidencyLevel,
+        among: int,
+        *,
+        needs_approval: bool,
     ) -> RenditionAdmitted | None:
         """The newest form of a page for a level among the first that were admitted."""
         if renditions is not self._renditions:  # some are gone with their pages
@@ -256,7 +265,8 @@ class _AdmittedForms:
             if renditions[at].first == renditions[at].last:
                 self._by_page.setdefault(renditions[at].first, []).append((at, renditions[at]))
         self._taken = len(renditions)
-        ours = (each for at, each in self._by_page.get(page, ()) if at < among and each.level is level)
+        first = (each for at, each in self._by_page.get(page, ()) if at < among and each.level is level)
+        ours = (each for each in first if each.approved or not needs_approval)
         return max(ours, key=lambda each: each.txn, default=None)
 
 
@@ -296,6 +306,13 @@ def _spoken(page: Page, text: str | None) -> Message | None:
     if text is None:
         return None
     return system(text, synthetic=True) if page.role in (Role.SYSTEM, Role.DEVELOPER) else user(text, synthetic=True)
+
+
+def _by_model(page: Page, text: str | None) -> Message | None:
+    """Words that a model put in the place of a page, named as its own; what looks like ours in them was escaped when they were admitted."""
+    if text is None:
+        return None
+    return user(fenced(f"A model's short form of a message by the {page.role}:\n{text}"), synthetic=True)
 
 
 def _edited(call: ToolCall) -> Iterator[str]:
