@@ -12,7 +12,16 @@ from pageturn.proposals import Op
 from tests.sessions import call, open_session, reopened
 from tests.summaries.scripted import PLAIN
 
-FIELDS = ("summary", "compressed", "structured", "preference", "plan", "plan as an object", "memory.note", "memory.list")
+FIELDS = (
+    "summary",
+    "compressed",
+    "structured",
+    "preference",
+    "plan",
+    "plan as an object",
+    "memory.note",
+    "memory.list",
+)
 POLICIES = {
     "legacy": pt.Legacy(),
     "reset": pt.Reset(2_000),
@@ -38,9 +47,7 @@ def propose(session, field, text, **fields):
             value = text if field == "plan" else {"goal": "mend it", "steps": ["look", text]}
             return session.write_back(pt.Proposal(field="plan", value=value, evidence=evidence, **fields))
         case "memory.list":
-            return session.write_back(
-                pt.Proposal(field=field, value=["x", {"y": [text]}], evidence=evidence, **fields)
-            )
+            return session.write_back(pt.Proposal(field=field, value=["x", {"y": [text]}], evidence=evidence, **fields))
     return session.write_back(pt.Proposal(field=field, value=text, evidence=evidence, **fields))
 
 

@@ -119,13 +119,14 @@ class Pinned(Entry, tag="pin"):
 
 
 class Unpinned(Entry, tag="unpin"):
-    """A page is what it was before it was pinned."""
+    """A page is what it was before it was pinned; or it is withdrawn, and no longer counts at all."""
 
     page: int
+    withdrawn: bool = False
 
 
 class PlanSet(Entry, tag="plan"):
-    """The plan is now the one on this page; page 0: there is none any more."""
+    """The plan is now the one on this page; page 0: there is none any more, and those that there were no longer count."""
 
     page: int
     version: int

@@ -74,7 +74,7 @@ class Pager(NamedTuple):
         return Fresh(Pinned(page=page, structured=form, source=source), {form.digest: data})
 
     def plan(self, plan: Plan | None, *, by_model: bool = False, source: str | None = None) -> list[Fresh]:
-        """A plan as a page, which counts as the next version; None clears the one in force, and a page says so."""
+        """A plan as a page, which counts as the next version; None clears the one in force, and a page after that says so."""
         now = self.journal.state.plan
         shown = plan if plan is not None else _NO_PLAN
         metadata = {"plan": msgspec.json.decode(to_json(shown))}
@@ -83,9 +83,12 @@ class Pager(NamedTuple):
             if by_model
             else system(shown.text, metadata=metadata)
         )
-        page = self.journal.head + 1 if plan is not None else 0
-        entry = PlanSet(page=page, version=now.version + 1 if now else 1, source=source)
-        return [self.page(message, PageKind.PLAN), Fresh(entry)]
+        version = now.version + 1 if now else 1
+        if plan is None:
+            cleared = Fresh(PlanSet(page=0, version=version, source=source))
+            return [cleared, self.page(message, PageKind.PLAN, ahead=1)]
+        set_ = PlanSet(page=self.journal.head + 1, version=version, source=source)
+        return [self.page(message, PageKind.PLAN), Fresh(set_)]
 
     def preference(self, text: str, scope: str | None, *, by_model: bool = False) -> list[Fresh]:
         """A wish as a page."""

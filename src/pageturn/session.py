@@ -390,7 +390,7 @@ class Session:
         self._recorder.append(e.Unpinned(page=page.seq))
 
     def plan(self, goal: str | Plan | None, steps: Sequence[str] = (), current: int = 0) -> Page:
-        """Set the plan; the one before stays in the journal. None clears it, and the page that is given back says so."""
+        """Set the plan; the one before stays in the journal. None clears it: plans leave the context, and the page that is given back says so."""
         if isinstance(steps, str) or not isinstance(steps, Sequence):
             raise InvalidInput("steps", expected="a list of texts", got=repr(steps))
         if goal is None:
@@ -429,7 +429,7 @@ class Session:
         for page, text in rules.items():
             is_over = page.seq in state.from_task_log and text not in log.prohibitions
             if is_over or (text in bare and page.kind is PageKind.CONSTRAINT):
-                self._recorder.append(e.Unpinned(page=page.seq))
+                self._recorder.append(e.Unpinned(page=page.seq, withdrawn=True))
         for rule in log.prohibitions:
             if rule not in rules.values():
                 self._pin(rule, source=e.TASK_LOG)

@@ -291,6 +291,16 @@ def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
         state.changes += 1
         state.spared.discard(entry.page)
         _undo(state, state.after(entry.page) - 1)
+    if entry.withdrawn:
+        _withdraw(state, lambda page: page.seq == entry.page)
+
+
+def _withdraw(state: SessionState, is_over: Callable[[Page], bool]) -> None:
+    """Pages that somebody took back leave the context at once, so that nobody goes by them."""
+    for at, page in enumerate(state.pages):
+        if page.counts and is_over(page):
+            _undo(state, at)
+            state.changes += 1
 
 
 def _promise_changed(state: SessionState, page: int) -> None:
@@ -303,6 +313,8 @@ def _promise_changed(state: SessionState, page: int) -> None:
 
 def _plan(state: SessionState, _: int, entry: e.PlanSet) -> None:
     state.plan = entry
+    if not entry.page:
+        _withdraw(state, lambda page: state.kind(page) is PageKind.PLAN)
 
 
 def _preference(state: SessionState, _: int, entry: e.Preferred) -> None:

@@ -341,7 +341,7 @@ def test_a_large_rule_without_a_shorter_form_is_wished_for_until_somebody_writes
     folds = [context for context in work(session, 30) if context.fold]
     assert [(wish.handle, wish.level) for wish in folds[-1].wanted] == [(rule.handle, pt.ResidencyLevel.STRUCTURED)]
     form = pt.Proposal(field="structured", op="append", value="Release notes first.", evidence=(rule.handle,))
-    assert isinstance(session.write_back(form), pt.Committed)
+    assert isinstance(session.approve(session.write_back(form).id), pt.Committed)
     session.choose(pt.Paged(budget_tokens=1_500))
     context = session.derive()
     assert "Release notes first." in words(context)
