@@ -7,6 +7,8 @@ import pytest
 
 import pageturn as pt
 from pageturn.delegation import Logged, Pruned
+from pageturn.entries import Entry
+from pageturn.proposals import Rejection
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -16,12 +18,14 @@ TYPES: dict[str, Any] = {
     "context_message": pt.ContextMessage,
     "delegation_config": pt.DelegationConfig,
     "delegation_state": pt.DelegationState,
+    "entry": Entry,
     "fault": pt.Fault,
     "logged": Logged,
     "message": pt.Message,
     "page_kinds": list[pt.PageKind],
     "policy": pt.DerivePolicy,
     "pruned": Pruned,
+    "rejection": Rejection,
     "relevance_meta": pt.RelevanceMeta,
     "residency_levels": list[pt.ResidencyLevel],
 }

@@ -4,7 +4,7 @@ from pageturn.calibration import Calibration
 from pageturn.delegation import Beliefs, BetaPosterior, Decision, DelegationConfig, DelegationState, Price
 from pageturn.derivation.context import Context, Explanation, Wish
 from pageturn.derivation.weaving import NoteOutcome
-from pageturn.entries import Committed, Rejected
+from pageturn.entries import Committed, Rejected, Waiting
 from pageturn.errors import (
     BelowFloor,
     BudgetTooSmall,
@@ -160,6 +160,7 @@ __all__ = [
     "ToolUse",
     "Usage",
     "Visibility",
+    "Waiting",
     "Wish",
     "assistant",
     "classify",

@@ -126,6 +126,7 @@ class Deriver:
 
     def take_in(self, pages: Sequence[Page], messages: Sequence[Message], derived: Derived | None) -> None:
         """Keep what was just written at hand, and write down what of it had to be fetched again."""
+        self._noticed.clear()  # they are written by now
         working_set = next(reversed(self._working_sets.values()), None)
         if working_set is not None:
             for page, message in zip(pages, messages, strict=True):
@@ -172,7 +173,7 @@ class Deriver:
     def before_messages(self, now: int) -> list[Fresh]:
         """What has to be written before anything else is: pages that others erased, and the boundary that a long silence is."""
         state = self._state
-        noticed, self._noticed = [Fresh(entry) for entry in self._noticed], []
+        noticed = [Fresh(entry) for entry in self._noticed]
         last = state.page(state.turns[-1]) if state.turns and state.shown is not None else None
         if last is None or state.is_cold or now - last.at < _CACHE_MICROS:
             return noticed

@@ -123,24 +123,30 @@ class TextReference(Closed):
     tokens: int
 
 
+TASK_LOG = "task_log"  # the source of what was taken over from a task log, and may be taken back by it
+
+
 class Pinned(Entry, tag="pin"):
     """A page became a constraint; its author may have given its structured form."""
 
     page: int
     structured: TextReference | None = None
+    source: str | None = None  # None: the host itself
 
 
 class Unpinned(Entry, tag="unpin"):
-    """A page is what it was before it was pinned."""
+    """A page is what it was before it was pinned; or it is withdrawn, and no longer counts at all."""
 
     page: int
+    withdrawn: bool = False
 
 
 class PlanSet(Entry, tag="plan"):
-    """The plan is now the one on this page."""
+    """The plan is now the one on this page; page 0: there is none any more, and those that there were no longer count."""
 
     page: int
     version: int
+    source: str | None = None  # None: the host itself, or a model
 
 
 class Preferred(Entry, tag="preference"):
@@ -172,7 +178,7 @@ class RenditionAdmitted(Entry, tag="rendition"):
     digest: str
     tokens: int
     txn: int
-    approved: bool = False  # by a person, without whom no text of a model stands for a rule
+    approved: bool = False  # by a person: only then may it stand for what the host said
 
 
 class Staged(Entry, tag="staged"):
@@ -183,14 +189,25 @@ class Staged(Entry, tag="staged"):
     value: str
 
 
+class Waiting(Entry, tag="waiting"):
+    """A staged proposal passed every check, and waits for a person; nothing has changed yet."""
+
+    txn: int
+
+    @property
+    def id(self) -> int:
+        """What `Session.approve` and `Session.reject` take."""
+        return self.txn
+
+
 class Committed(Entry, tag="committed"):
-    """A staged proposal took effect."""
+    """A proposal took effect."""
 
     txn: int
 
 
 class Rejected(Entry, tag="rejected"):
-    """A staged proposal was refused, and why."""
+    """A proposal was refused, and why."""
 
     txn: int
     reason: AnyRejection

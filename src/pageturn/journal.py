@@ -28,9 +28,10 @@ from pageturn.entries import (
 )
 from pageturn.errors import Conflict, StoreError
 from pageturn.handles import parse
-from pageturn.messages import Message
+from pageturn.messages import Message, Role, Text
 from pageturn.pages import Page
 from pageturn.proposals import Proposal
+from pageturn.renditions.fencing import noted
 from pageturn.state import SessionState, apply, forget_page
 from pageturn.stores import LAST, Batch, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
 from pageturn.wire import from_json, to_json
@@ -138,6 +139,9 @@ class Journal:
         if body is None:
             return None
         message = unpack(body, self._text)
+        if message.role is Role.SYSTEM and page.role is Role.USER:  # a model stated it, under an earlier version
+            words = Text(noted(str(page.kind), message.text))
+            message = msgspec.structs.replace(message, role=Role.USER, synthetic=True, content=(words,))
         return msgspec.structs.replace(message, id=page.id)
 
     def text(self, digest: str) -> str | None:
@@ -280,7 +284,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 7  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 8  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
 
 

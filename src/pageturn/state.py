@@ -15,6 +15,7 @@ from pageturn.faults import DuplicateTool, Refetch
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
+from pageturn.messages import Role
 from pageturn.noteboard import NoteBoard
 from pageturn.overflows import Bound
 from pageturn.pages import CallReference, Page, PageKind, ResidencyLevel
@@ -23,6 +24,8 @@ from pageturn.proposals import Op
 from pageturn.units import Unit
 from pageturn.usage import Usage
 from pageturn.wire import Closed
+
+_AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
 
 
 ABANDONED = 32  # turns after which nobody waits for a result any more
@@ -63,6 +66,7 @@ class SessionState(msgspec.Struct):
     model: str | None = None  # the one that the session talks to
     people: list[int] = []  # the pages that a person wrote
     pins: dict[int, e.TextReference | None] = {}  # page -> the structured form that its author gave
+    from_task_log: set[int] = set()  # pages that a task log pinned, and nobody else
     plan: e.PlanSet | None = None
     spared: set[int] = set()  # pages of undone turns that only their pin keeps
     preferences: dict[int, str | None] = {}  # page -> scope
@@ -94,6 +98,7 @@ class SessionState(msgspec.Struct):
     bounds: dict[str, Bound] = {}  # by model: what a provider that refused a prompt left us
     next_txn: int = 0
     staged: dict[int, e.Staged] = {}
+    waiting: dict[int, e.Staged] = {}  # for a person
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
 
     @property
@@ -127,10 +132,14 @@ class SessionState(msgspec.Struct):
             rules = [page for page in unit if self.kind(page).is_rule]
             if not rules:
                 return PageKind.EVIDENCE.degradation_path
-            have_forms = all(self.pins.get(page.seq) is not None for page in rules)
+            have_forms = all(self.pins.get(page.seq) is not None or self._has_approved_form(page) for page in rules)
             return PageKind.CONSTRAINT.degradation_path if have_forms else (ResidencyLevel.FULL,)
         path = self.kind(unit[0]).degradation_path
         return path[:-1] if self.is_in_force(unit[0]) else path
+
+    def _has_approved_form(self, page: Page) -> bool:
+        forms = (each for each in self.renditions if each.approved and each.first == each.last == page.seq)
+        return any(each.level is ResidencyLevel.STRUCTURED for each in forms)
 
     def repeats_rule(self, page: Page) -> bool:
         """Whether an earlier rule says the same byte for byte, so that this one is not shown again."""
@@ -161,6 +170,10 @@ class SessionState(msgspec.Struct):
     def is_in_force(self, page: Page) -> bool:
         """Whether a page holds the present plan."""
         return self.plan is not None and self.plan.page == page.seq and self.kind(page) is PageKind.PLAN
+
+    def is_authoritative(self, page: Page) -> bool:
+        """Whether a page is a rule or speaks in the host's own voice: only with a person's approval may a model put it into other words."""
+        return self.kind(page).is_rule or page.role in (Role.SYSTEM, Role.DEVELOPER)
 
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
@@ -333,16 +346,28 @@ def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
     page = state.page(entry.page)
     if page is not None and page.seq not in (same := state.rules.setdefault(page.digest, [])):
         insort(same, page.seq)
+    (state.from_task_log.add if entry.source == e.TASK_LOG else state.from_task_log.discard)(entry.page)
     _promise_changed(state, entry.page)
 
 
 def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
     state.pins.pop(entry.page, None)
+    state.from_task_log.discard(entry.page)
     _promise_changed(state, entry.page)
     if entry.page in state.spared:
         state.changes += 1
         state.spared.discard(entry.page)
         _undo(state, state.after(entry.page) - 1)
+    if entry.withdrawn:
+        _withdraw(state, lambda page: page.seq == entry.page)
+
+
+def _withdraw(state: SessionState, is_over: Callable[[Page], bool]) -> None:
+    """Pages that somebody took back leave the context at once, so that nobody goes by them."""
+    for at, page in enumerate(state.pages):
+        if page.counts and is_over(page):
+            _undo(state, at)
+            state.changes += 1
 
 
 def _promise_changed(state: SessionState, page: int) -> None:
@@ -359,6 +384,8 @@ def _promise_changed(state: SessionState, page: int) -> None:
 
 def _plan(state: SessionState, _: int, entry: e.PlanSet) -> None:
     state.plan = entry
+    if not entry.page:
+        _withdraw(state, lambda page: state.kind(page) is PageKind.PLAN)
 
 
 def _preference(state: SessionState, _: int, entry: e.Preferred) -> None:
@@ -382,8 +409,12 @@ def _staged(state: SessionState, _: int, entry: e.Staged) -> None:
     state.next_txn = entry.txn + 1
 
 
+def _waiting(state: SessionState, _: int, entry: e.Waiting) -> None:
+    state.waiting[entry.txn] = state.staged.pop(entry.txn)
+
+
 def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> None:
-    staged = state.staged.pop(entry.txn)
+    staged = state.waiting.pop(entry.txn) if entry.txn in state.waiting else state.staged.pop(entry.txn)
     if staged.proposal.key is not None:
         state.settled[staged.proposal.key] = entry
     if isinstance(entry, e.Committed) and staged.proposal.is_memory:
@@ -393,6 +424,18 @@ def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> No
         evidence = frozenset(page[0] for page in pages if page is not None)
         writes = (*before, Write(staged.proposal.op, staged.value, evidence))
         state.fields[staged.proposal.field] = Field(writes, field.version + 1)
+    elif isinstance(entry, e.Committed):
+        _name_author(state, staged.proposal.field)
+
+
+def _name_author(state: SessionState, field: str) -> None:
+    """A plan or wish that an earlier version let a model state with the role system: from now on it stands as the model's own."""
+    written = {"plan": [state.plan.page] if state.plan else [], "preference": [*state.preferences][-1:]}.get(field, [])
+    for at in map(state.index, written):
+        if at is not None and state.pages[at].role is Role.SYSTEM:
+            page = state.pages[at]
+            tokens = page.tokens + _AUTHOR_TOKENS
+            state.pages[at] = msgspec.structs.replace(page, role=Role.USER, synthetic=True, tokens=tokens)
 
 
 def _fault(state: SessionState, seq: int, entry: e.Faulted) -> None:
@@ -458,6 +501,7 @@ def forget_page(state: SessionState, entry: e.PageErased) -> None:
         for line in state.lines
     ]
     state.pins.pop(entry.page, None)
+    state.from_task_log.discard(entry.page)
     state.preferences.pop(entry.page, None)
     state.resets = [page for page in state.resets if page != entry.page]
     state.renditions = [each for each in state.renditions if not each.first <= entry.page <= each.last]
@@ -482,6 +526,7 @@ _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.NoteRetracted: _retraction,
     e.RenditionAdmitted: _rendition,
     e.Staged: _staged,
+    e.Waiting: _waiting,
     e.Committed: _settled,
     e.Rejected: _settled,
     e.Faulted: _fault,

@@ -18,9 +18,9 @@ from pageturn.derivation.sizes import PageSizes
 from pageturn.errors import StoreError
 from pageturn.identifiers import Heard, Vocabulary, names_in
 from pageturn.journal import Journal
-from pageturn.messages import Message, Role, Text, ToolCall, ToolResult, user
+from pageturn.messages import Message, Role, ToolCall, ToolResult, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
-from pageturn.paging import plan_on
+from pageturn.paging import plan_in_short
 from pageturn.reasoning import has_reasoning, without_reasoning
 from pageturn.relevance import RelevanceMeta, extract, merge
 from pageturn.renditions import BUILT_IN, Effect, Fields, Renderers, Voiced, effects_of, pointer, render, structured
@@ -290,10 +290,7 @@ class FormMaker:
     def _plan(self, page: Page) -> Form | None:
         """The plan in short, which needs nobody to write it."""
         message = self.message(page) if self._journal.state.kind(page) is PageKind.PLAN else None
-        if message is None:
-            return None
-        short = plan_on(message).structured
-        return self.formed([msgspec.structs.replace(message, content=(Text(text=short),), synthetic=True)])
+        return self.formed([plan_in_short(message)]) if message is not None else None
 
     def formed(self, messages: Sequence[Message]) -> Form:
         """Messages with their tokens."""

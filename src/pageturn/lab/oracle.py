@@ -7,9 +7,9 @@ turn first, then at the next ones as far as it looks ahead. Beside it stands a b
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from pageturn.derivation.task import tasks_of
 from pageturn.derivation.folding import FoldMaker, Terms
 from pageturn.derivation.forms import Forms
+from pageturn.derivation.task import tasks_of
 from pageturn.entries import FoldReason
 from pageturn.errors import BudgetTooSmall
 from pageturn.lab.covering import Choice, Taken, cover, most_covered
