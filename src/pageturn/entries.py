@@ -48,12 +48,13 @@ class FoldReason(StrEnum):
     CHANGED = "changed"  # something that was shown no longer holds: undone, erased, reset, another policy
 
 
-class Placed(Closed):
+class Placed(Closed, omit_defaults=True):
     """The level of a unit, why, and since the fold of which turn."""
 
     level: ResidencyLevel
     why: Why
     turn: int
+    whole_from: int = 0  # in a compressed unit, pages from this one on stand whole, since they were new
 
 
 class Fold(Closed, omit_defaults=True):

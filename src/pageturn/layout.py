@@ -73,7 +73,8 @@ class Candidate(NamedTuple):
     floor: ResidencyLevel
     why: Why = Why.ROOM  # the promise that holds for it, beside its floor
     is_bound: bool = False  # it never joins an index line
-    is_unseen: bool = False  # the model has not seen all of it yet
+    unseen_tokens: int = 0  # of its pages that the model has not seen yet, which stand whole in the compressed form too
+    is_seen_in_part: bool = False  # the model has seen some of its pages, and others not
     is_human: bool = False  # a person said it
     about: About = About.OTHER
     is_error: bool = False

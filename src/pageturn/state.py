@@ -240,6 +240,8 @@ class SessionState(msgspec.Struct):
             return ResidencyLevel.POINTER
         caller = self.caller(page) if page.results else None
         placed = self.placed.get(caller.seq if caller is not None else page.seq)
+        if placed is not None and 0 < placed.whole_from <= page.seq:
+            return ResidencyLevel.FULL
         return placed.level if placed is not None else ResidencyLevel.POINTER
 
 

@@ -79,8 +79,7 @@ def test_a_small_model_for_one_turn_and_back_again():
 
 @pytest.mark.parametrize("models", [("gpt-5", "claude-sonnet-4"), ("claude-sonnet-4", "gpt-5")])
 def test_between_folds_a_change_of_model_leaves_every_byte(models):
-    first, second = models
-    session = open_session(policy=pt.Paged(12_000, thrift=0), model=first)
+    session = open_session(policy=pt.Paged(12_000, thrift=0), model=models[0])
     session.append(pt.system("You are careful."), pt.user("Fix it."))
     for number in range(60):
         context = session.derive(model=models[number % 2])

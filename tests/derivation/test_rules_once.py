@@ -100,9 +100,7 @@ def test_set_system_replaces_the_opening_prompt_and_records_a_fold(policy):
     assert not shown(again, "You are an engineer.")
     assert pt.to_json(list(reopened(session).derive().messages)) == pt.to_json(list(again.messages))
     assert session.fork("other").derive().messages[0].text == "You are a reviewer."
-    assert anthropic.dump(again)["system"] in ("You are a reviewer.",) or "reviewer" in str(
-        anthropic.dump(again)["system"]
-    )
+    assert "reviewer" in str(anthropic.dump(again)["system"])
     assert "reviewer" in str(openai_chat.dump(again)["messages"][0])
     assert "reviewer" in str(openai_responses.dump(again))
     assert "reviewer" in str(gemini.dump(again)["config"]["system_instruction"])

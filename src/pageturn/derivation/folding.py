@@ -32,7 +32,7 @@ from pageturn.reasoning import has_reasoning
 from pageturn.renditions import Renderers, folder_of, missing
 from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
-from pageturn.units import entangled
+from pageturn.units import Unit, entangled
 
 _SEALED_FROM = 8  # units that stand in a line for the second time
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
@@ -121,7 +121,7 @@ class FoldMaker:
             if (placed := state.placed.get(unit[0].seq)) is not None:  # else only a summary stands for it
                 placement = Placement(unit[0].seq, unit[-1].seq, placed.level, 0, placed.why, turn=placed.turn)
                 placements.append(placement)
-                forms[unit[0].seq] = self.forms.of(unit)
+                forms[unit[0].seq] = self.forms.of(unit, placed.whole_from)
         return self._stand(placements, forms)
 
     def needed(self, terms: Terms, tasks: frozenset[int]) -> int:
@@ -152,7 +152,9 @@ class FoldMaker:
         if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
             layout, standing = self._planned(terms, frame, forms, folders)
         placed = {
-            each.first: self._placed(each.first, each.level, each.why) for each in layout.placements if not each.line
+            each.first: self._placed(each.first, each.level, each.why, forms[each.first].whole_from)
+            for each in layout.placements
+            if not each.line
         }
         dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
         layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
@@ -169,7 +171,7 @@ class FoldMaker:
         self._stood = {_told_of(line): line for line in state.lines}
         sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | wanted.people)]
         units = units_within(outside(state, sealed))
-        forms = {unit[0].seq: self.forms.of(unit) for unit in near(state, units, wanted)}
+        forms = {unit[0].seq: self.forms.of(unit, _new_part(state, unit)) for unit in near(state, units, wanted)}
         candidates = list(candidates_of(state, units, forms, wanted, self.forms.sizes, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
         frame = Frame(
@@ -268,12 +270,13 @@ class FoldMaker:
                 break
         return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
 
-    def _placed(self, first: int, level: ResidencyLevel, why: Why) -> Placed:
+    def _placed(self, first: int, level: ResidencyLevel, why: Why, whole_from: int = 0) -> Placed:
         """The place of a unit, with the turn since which it is so."""
         state = self._journal.state
         before = state.placed.get(first)
         is_same = before is not None and (before.level, before.why) == (level, why)
-        return Placed(level, why, before.turn if before is not None and is_same else state.turn + 1)
+        turn = before.turn if before is not None and is_same else state.turn + 1
+        return Placed(level, why, turn, whole_from if level is _COMPRESSED else 0)
 
     def _thrifty(self, frame: Frame, forms: Mapping[int, Forms]) -> Frame:
         """The same units with structured forms that leave out what units before them tell, if all of those tell it."""
@@ -410,6 +413,11 @@ class FoldMaker:
             return 0
         lines = (each.line for each in placements if each.line is not None and each.line.summary is None)
         return sum(map(self._lines.steps, lines))
+
+
+def _new_part(state: SessionState, unit: Unit) -> int:
+    """Of a unit that was seen in part, the number from which on its pages are new; 0 of any other."""
+    return state.seen + 1 if unit[0].seq <= state.seen < unit[-1].seq else 0
 
 
 class _Ground(NamedTuple):

@@ -13,7 +13,7 @@ from pageturn.errors import BudgetTooSmall
 from pageturn.layout import Candidate, Frame, Layout, Levels, Placement, Told, Why, lay_out
 from pageturn.pages import ResidencyLevel
 
-_FULL = ResidencyLevel.FULL
+_FULL, _COMPRESSED = ResidencyLevel.FULL, ResidencyLevel.COMPRESSED
 _TASK_SHARE = 3  # the task turn stands verbatim if it takes at most this part of the budget
 _TOLD_SHARE = (
     3  # what lines tell beyond their counts takes at most this part of what is free, so that no fold is due at once
@@ -119,7 +119,7 @@ def _task(draft: Draft) -> None:
 
 
 def _unseen(draft: Draft) -> None:
-    units = [unit for unit in draft.frame.candidates if unit.is_unseen and unit.sizes and unit.why not in _PROMISED]
+    units = [unit for unit in draft.frame.candidates if unit.unseen_tokens and unit.sizes and unit.why not in _PROMISED]
     if not units:
         return
     before = dict(draft.levels)
@@ -130,7 +130,7 @@ def _unseen(draft: Draft) -> None:
         most -= excess
         draft.levels = before | _highest(before, _largest_first(units, most))
     draft.whys |= {unit.first: Why.UNSEEN for unit in units if draft.levels.get(unit.first) != before.get(unit.first)}
-    shortened = sum(1 for unit in units if draft.levels.get(unit.first) is not _FULL)
+    shortened = sum(1 for unit in units if not _shows_new(unit, draft.levels.get(unit.first)))
     if shortened:
         what = "a new page is" if shortened == 1 else f"{shortened} new pages are"
         draft.notices.append(f"{what} too large to be shown whole")
@@ -158,11 +158,23 @@ def _largest_first(units: Sequence[Candidate], most: int) -> dict[int, Residency
         total += size
         if lower:
             levels[first] = max(lower)
-            total += unit.sizes[levels[first]]
-            heapq.heappush(heap, (-unit.sizes[levels[first]], first, unit))
+            size = _charged(unit, levels[first])
+            total += size
+            heapq.heappush(heap, (-size, first, unit))
         else:
             del levels[first]
     return levels
+
+
+def _shows_new(unit: Candidate, level: ResidencyLevel | None) -> bool:
+    """Whether all that is new of a unit stands whole."""
+    return level is _FULL or (level is _COMPRESSED and unit.is_seen_in_part)
+
+
+def _charged(unit: Candidate, level: ResidencyLevel) -> int:
+    """What a unit takes of the room for what is new: where its new part stands whole beside an outline of the rest, that part alone."""
+    is_in_part = level is _COMPRESSED and unit.unseen_tokens < unit.sizes[level]
+    return unit.unseen_tokens if is_in_part and unit.is_seen_in_part else unit.sizes[level]
 
 
 def _people(draft: Draft) -> None:
