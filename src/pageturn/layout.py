@@ -156,6 +156,7 @@ class Frame(NamedTuple):
         None  # what the calls of a run changed, where the policy keeps account
     )
     merged: Callable[[tuple[IndexLine, ...]], Sequence[IndexLine]] = lambda lines: lines  # those that are alike as one
+    spanned: Callable[[tuple[IndexLine, ...]], IndexLine] | None = None  # all of a row of runs as one
     relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page
     counted_tokens: int = 0  # what it takes to tell how much is missing, where nothing can be pointed at
 
@@ -206,6 +207,7 @@ def _count_in(placements: list[Placement], tokens: int) -> None:
 
 def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iterator[Placement]:
     """What stands between units that have a level of their own: summaries, the earliest and then the longest, and lines."""
+    gap = _closed(frame, gap)
     run: list[Candidate] = []
     resting: list[IndexLine] = []
     at = reach = 0
@@ -229,6 +231,26 @@ def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iter
         at = after
     yield from _side_by_side(frame, resting, told)
     yield from _run(frame, run, told)
+
+
+def _closed(frame: Frame, gap: Sequence[Candidate | IndexLine]) -> Sequence[Candidate | IndexLine]:
+    """The gap with sealed lines made one that only units divide which no longer stand by themselves: else every one would cost a line."""
+    places = [at for at, item in enumerate(gap) if isinstance(item, IndexLine)]
+    if frame.spanned is None or not places or places[-1] - places[0] == len(places) - 1:
+        return gap
+    closed: list[Candidate | IndexLine] = list(gap[: places[0]])
+    row: list[IndexLine] = []
+    for at, after in zip(places, [*places[1:], None], strict=True):
+        line = gap[at]
+        assert isinstance(line, IndexLine)
+        row.append(line.plain)
+        between = gap[at + 1 : after] if after is not None else ()
+        if between:
+            row.append(IndexLine(between[0].first, max(item.last for item in between), sealed=True))
+        else:
+            closed.append(frame.spanned(tuple(row)) if len(row) > 1 else line)
+            row = []
+    return [*closed, *gap[places[-1] + 1 :]]
 
 
 def _side_by_side(frame: Frame, lines: Sequence[IndexLine], told: Told) -> Iterator[Placement]:

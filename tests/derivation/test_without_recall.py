@@ -58,7 +58,9 @@ def test_the_number_of_missing_steps_is_true():
     (told,) = re.findall(r"([\d,]+) earlier steps are not shown", words(context))
     shown = {each.first for each in context.layout.placements if each.line is None}
     steps = [page for page in session.pages() if page.calls]
-    assert int(told.replace(",", "")) == len([page for page in steps if page.seq not in shown and page.seq <= context.view.folded])
+    assert int(told.replace(",", "")) == len(
+        [page for page in steps if page.seq not in shown and page.seq <= context.view.folded]
+    )
 
 
 def test_late_results_ledgers_and_short_forms_have_no_handles_either():

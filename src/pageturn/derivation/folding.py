@@ -24,7 +24,7 @@ from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, f
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.errors import StoreError
 from pageturn.journal import Journal
-from pageturn.layout import Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
+from pageturn.layout import NEVER, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import AnyPolicy
@@ -126,7 +126,7 @@ class FoldMaker:
 
     def needed(self, terms: Terms, tasks: frozenset[int]) -> int:
         """The tokens that a context takes at least, tools and all, with the task verbatim where it may stand so."""
-        frame = self._ground(terms, Wanted(tasks), FoldReason.FULL).frame
+        frame = self._ground(terms, self._wanted(tasks), FoldReason.FULL).frame
         return frame.budget_tokens - room_above_laws(frame)
 
     def fold(
@@ -138,10 +138,11 @@ class FoldMaker:
         sent: Sent = NOTHING_SENT,
     ) -> Folded:
         """A new layout of everything that there is. Writes nothing."""
-        ground = self._ground(terms, Wanted(tasks), reason)
-        hidden = self._people_behind_lines(terms)
+        wanted = self._wanted(tasks)
+        ground = self._ground(terms, wanted, reason)
+        hidden = self._behind_lines(self._people(terms.budget_tokens))
         if hidden and ground.frame.needed_tokens <= terms.budget_tokens:
-            opened = self._ground(terms, Wanted(tasks, hidden), reason)
+            opened = self._ground(terms, wanted, reason, opened=hidden)
             if opened.frame.needed_tokens + sum(map(self._size, hidden)) <= terms.budget_tokens:
                 ground = opened
         frame, forms, folders = ground.frame, ground.forms, ground.folders
@@ -164,12 +165,24 @@ class FoldMaker:
         folded = Folded(fold, layout, standing, self._blobs(layout), woven)
         return self._without_stale_reasoning(folded, forms, sent)
 
-    def _ground(self, terms: Terms, wanted: Wanted, reason: FoldReason) -> "_Ground":
-        """The units of the session in a frame for the policy, with what they take at least."""
+    def _wanted(self, tasks: frozenset[int]) -> Wanted:
+        """The pages that no distance and no reset keeps out of sight: the task, and what people said that may stand verbatim.
+
+        For any budget, so that what is needed does not depend on what is there.
+        """
+        return Wanted(tasks, self._people(NEVER))
+
+    def _people(self, budget_tokens: int) -> frozenset[int]:
+        return people_of(self._journal.state, self.forms.sizes, most_of_people(budget_tokens))
+
+    def _ground(
+        self, terms: Terms, wanted: Wanted, reason: FoldReason, opened: frozenset[int] = frozenset()
+    ) -> "_Ground":
+        """The units of the session in a frame for the policy, with what they take at least; sealed lines opened around some pages."""
         state = self._journal.state
         self.forms.given.among = len(state.renditions)
         self._stood = {_told_of(line): line for line in state.lines}
-        sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | wanted.people)]
+        sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | opened)]
         units = units_within(outside(state, sealed))
         forms = {unit[0].seq: self.forms.of(unit, _new_part(state, unit)) for unit in near(state, units, wanted)}
         candidates = list(candidates_of(state, units, forms, wanted, self.forms.sizes, can_point=terms.can_point))
@@ -189,6 +202,7 @@ class FoldMaker:
             summaries=self._summaries.by_first(),
             ledger=changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None,
             merged=cache(lambda lines: self._lines.merged([*lines])),
+            spanned=cache(lambda lines: self._lines.spanning(self._with_folders(line, folders) for line in lines)),
             relevance=lambda first: self.forms.relevance(forms[first]),
             counted_tokens=self._lines.counted_tokens,
         )
@@ -197,13 +211,9 @@ class FoldMaker:
         )
         return _Ground(frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens), forms, folders)
 
-    def _people_behind_lines(self, terms: Terms) -> frozenset[int]:
-        """What people said that may stand verbatim, and that a sealed line covers."""
-        state = self._journal.state
-        sealed = [line for line in state.lines if line.sealed]
-        if not sealed or not state.people or state.people[0] > sealed[-1].last:
-            return frozenset()
-        people = people_of(state, self.forms.sizes, most_of_people(terms.budget_tokens))
+    def _behind_lines(self, people: frozenset[int]) -> frozenset[int]:
+        """Those of these pages that sealed lines cover."""
+        sealed = [line for line in self._journal.state.lines if line.sealed]
         return frozenset(seq for seq in people if any(line.first <= seq <= line.last for line in sealed))
 
     def _size(self, seq: int) -> int:

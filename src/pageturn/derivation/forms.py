@@ -273,7 +273,9 @@ class FormMaker:
         voiced = [Voiced(self.handle(page), message) for page, message in messages]
         shown = render(voiced, _COMPRESSED, self._names.before(forms.unit[-1]), self._renderers)
         mixed = [
-            (page, message, self.sizes.of(page)) if page.seq >= forms.whole_from else (page, short, self._counter.message(short))
+            (page, message, self.sizes.of(page))
+            if page.seq >= forms.whole_from
+            else (page, short, self._counter.message(short))
             for (page, message), short in zip(messages, shown, strict=True)
         ]
         forms.offer(_COMPRESSED, self._reasoned(forms.unit, self._paired(mixed)))

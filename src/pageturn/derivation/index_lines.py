@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from functools import reduce
 
 import msgspec
 
@@ -129,6 +130,10 @@ class IndexLines:
                 after, before = result.pop(), result.pop()
                 result.append(self._one(before, after))
         return result
+
+    def spanning(self, lines: Iterable[IndexLine]) -> IndexLine:
+        """One sealed line for a row of runs."""
+        return reduce(self._one, lines)
 
     def _are_alike(self, before: IndexLine, after: IndexLine) -> bool:
         if not (before.sealed and after.sealed) or before.summary is not None or after.summary is not None:
