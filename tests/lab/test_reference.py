@@ -64,18 +64,31 @@ def same(one, other):
     return (one.role, one.content) == (other.role, other.content)
 
 
+def blocks(request):
+    """The parts of all messages, each with who says it."""
+    return [(message.role, part) for message in request for part in message.content]
+
+
 def shared(request, before):
-    """The messages that both requests begin with."""
-    count = 0
-    while count < min(len(request), len(before)) and same(request[count], before[count]):
-        count += 1
-    return count
+    """The blocks that both requests begin with."""
+    ours, theirs = blocks(request), blocks(before)
+    return next((at for at in range(len(ours)) if ours[: at + 1] != theirs[: at + 1]), len(ours))
+
+
+def first(request, count):
+    """The tokens of the first so many blocks: of messages, the last of which may be cut off between two parts."""
+    total = 0
+    for message in request:
+        kept = message.content[:count]
+        total += tokens(pt.Message(role=message.role, content=kept))
+        count -= len(kept)
+    return total
 
 
 def bill(requests, read=0.1, write=1.25):
     cost, before = 0.0, []
     for request in requests:
-        hit = sum(tokens(message) for message in request[: shared(request, before)])
+        hit = first(request, shared(request, before))
         cost += read * hit + write * (sum(map(tokens, request)) - hit)
         before = request
     return cost
@@ -90,12 +103,31 @@ def refetched(messages, turn, request):
     return sum(1.25 * tokens(messages[page]) + 0.1 * sum(map(tokens, request)) for page in pages)
 
 
+def missed(messages, turn, request):
+    """The latest page of everything that a turn names or quotes, that was said before, and that does not stand in its request."""
+    pages = set()
+    for name in demanded(messages, turn):
+        if not stands_in(name, request):
+            pages.add(max(place for place in range(turn) if name in words(messages[place])))
+    for line in old_lines(messages[turn]):
+        places = [place for place in range(turn) if line in lines(messages[place])]
+        if places and not any(line in lines(message) for message in request):
+            pages.add(max(places))
+    return pages
+
+
+def fetched(messages, pages, request):
+    """One more call that brings pages back: 1.25 x 8,000 tokens of each at most + .1 x the request + 5 x 60 tokens of output."""
+    brought = sum(min(tokens(messages[page]), 8_000) for page in pages)
+    return 1.25 * brought + 0.1 * sum(map(tokens, request)) + 5 * 60 if pages else 0
+
+
 def old_lines(message):
     found = set()
     for part in message.content:
         if isinstance(part, pt.ToolCall):
             arguments = json.loads(part.arguments)
-            for text in (value for name, value in arguments.items() if name == "old_string"):
+            for text in (value for name, value in arguments.items() if name in ("old_string", "old_str", "search")):
                 found |= {line.strip() for line in text.splitlines() if len(line.strip()) >= 12}
     return found
 
@@ -109,8 +141,25 @@ def lines(message):
             texts += [value for value in json.loads(part.arguments).values() if isinstance(value, str)]
         for text in texts:
             for line in text.splitlines():
-                found |= {line.strip(), re.sub(r"^\s*\d+→", "", line).strip()}
+                found |= {line.strip(), re.sub(r"^\s*\d+[→\t|:]", "", line).strip()}
     return found
+
+
+def joined(shows):
+    """The same, with neighbours of one role as blocks of one message."""
+
+    def shown(trace):
+        for seen in shows(trace):
+            request = []
+            for message in seen.messages if isinstance(seen, Shown) else seen:
+                if request and request[-1].role == message.role:
+                    content = (*request.pop().content, *message.content)
+                    request.append(pt.Message(role=message.role, content=content))
+                else:
+                    request.append(message)
+            yield request
+
+    return shown
 
 
 WAYS = {
@@ -120,6 +169,7 @@ WAYS = {
     "paged": Deriving(pt.Paged(budget_tokens=3_000)),
     "legacy": Deriving(pt.Legacy(), budget_tokens=3_000),
     "reset": Deriving(pt.Reset(3_000)),
+    "paged, joined": joined(Deriving(pt.Paged(budget_tokens=3_000))),
 }
 
 
@@ -139,6 +189,12 @@ def check(trace, shows):
     assert score.refetched == pytest.approx(
         sum(refetched(messages, turn, request) for turn, request in zip(turns, requests, strict=True)), abs=0.01
     )
+    gone = [missed(messages, turn, request) for turn, request in zip(turns, requests, strict=True)]
+    extra = sum(fetched(messages, pages, request) for pages, request in zip(gone, requests, strict=True))
+    assert (score.fetching, score.missing) == (pytest.approx(extra, abs=0.01), sum(map(bool, gone)))
+    for price in (0, 2_000, 20_000):
+        expected = (bill(requests) + extra + price * sum(map(bool, gone))) / score.whole
+        assert score.priced(price) == pytest.approx(expected, abs=0.0001)
     opening = sum(tokens(message) for message in messages[:1] if message.role == "system")
     sent = sum(map(tokens, messages[: turns[-1]]))
     assert score.floor == pytest.approx(1.25 * sent + 0.1 * opening * (len(turns) - 1), abs=0.01)
@@ -171,9 +227,9 @@ def test_and_on_recorded_sessions(source):
 # -- time
 
 
-def is_near(request, end, mark):
-    """The end of an earlier request is looked for at most 20 blocks before a mark."""
-    return mark >= end and sum(max(1, len(message.content)) for message in request[end + 1 : mark + 1]) <= 20
+def ends(request, marks):
+    """How many blocks there are up to the end of each marked message."""
+    return [len(blocks(request[: mark + 1])) for mark in marks]
 
 
 def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
@@ -185,9 +241,10 @@ def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
     for turn, seen in zip(trace.turns, shows(trace), strict=True):
         request, now = list(seen.messages), trace.times[turn - 1]
         common = shared(request, before)
-        own = sorted(set(seen.breakpoints))[-4:]
-        found = [end for end in marks if end < common and any(is_near(request, end, mark) for mark in own)]
-        hit = sum(map(tokens, request[: max(found) + 1])) if found else 0
+        own = ends(request, sorted(set(seen.breakpoints))[-4:])
+        # The end of an earlier request is looked for at most 20 blocks before a mark.
+        found = [end for end in marks if end <= common and any(0 <= mark - end <= 20 for mark in own)]
+        hit = first(request, max(found, default=0))
         if (asked is not None and now - asked > 300) or hit < 1_024:
             hit = 0
         cost += 0.1 * hit + 1.25 * (sum(map(tokens, request)) - hit)

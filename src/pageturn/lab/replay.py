@@ -2,14 +2,15 @@
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
-from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, floor, refetches
+from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, blocks_of, cached, fetching, floor, refetches, shared
 from pageturn.lab.demand import Wanted, demand, lines_of
-from pageturn.lab.repeated import repeated
-from pageturn.lab.results import Form, ReplayedTurn, Score, rounded
+from pageturn.lab.repeated import content_of, repeated
+from pageturn.lab.results import FETCHED_AGAIN, Form, ReplayedTurn, Score, rounded
 from pageturn.lab.traces import Trace, study_tokens, text_of
 from pageturn.messages import Message, Role
 from pageturn.wire import to_json
@@ -22,7 +23,9 @@ class Shown(NamedTuple):
 
     messages: Sequence[Message]
     forms: Mapping[Form, int] | None = None  # tokens by what they stand as; what is not told is full
-    faults: Mapping[str, int] | None = None  # what was recorded at this turn, by code; counted where nobody did
+    faults: Mapping[str, int] | None = (
+        None  # recorded at this turn, by code; what was fetched again is counted for all alike
+    )
     breakpoints: Sequence[int] = ()  # the messages after which the cache should keep the prompt
 
 
@@ -51,16 +54,12 @@ class Replay(NamedTuple):
 class _Read:
     """A message as it is measured; what is asked often is worked out once."""
 
-    def __init__(self, message: Message, sent: Sent, *, is_recorded: bool) -> None:
+    def __init__(self, message: Message, blocks: Sequence[Sent], *, is_recorded: bool) -> None:
         self.message = message
         self.text = text_of(message)
-        self.sent = sent
+        self.blocks = blocks
+        self.tokens = sum(block.tokens for block in blocks)
         self.is_recorded = is_recorded
-
-    @property
-    def blocks(self) -> int:
-        """As a vendor counts them: the parts of a message."""
-        return max(1, len(self.message.content))
 
     @cached_property
     def lines(self) -> set[str]:
@@ -89,9 +88,11 @@ class Recording:
         self._again = repeated(trace)
         self._count = tokens
         self._read: dict[Hashable, _Read] = {}
+        self._blocks: dict[Hashable, int] = {}  # equal blocks have one number, so that it says which one it is
         self._known: dict[int, tuple[Message, _Read]] = {}  # by identity, since requests share most of their messages
         self._pages = self._reads(trace.messages, are_recorded=True)
         self._holders: dict[tuple[str, int], int] = {}
+        self._line_holders: dict[tuple[str, int], int] = {}
         self._cold = cold_turns(trace, self.vendor.ttl_seconds)
 
     def score(self, shows: Shows) -> Score:
@@ -103,9 +104,10 @@ class Recording:
         turns: list[ReplayedTurn] = []
         self._known.clear()
         largest = 0
-        before = _Request([], (), [0])
+        before = _Request([], ())
+        fetched: set[int] = set()  # pages that were brought back since the last fold
         for at, seen in zip(self.trace.turns, shows(self.trace), strict=True):
-            turn, before = self._turn(at, seen, before, number=len(turns))
+            turn, before = self._turn(at, seen, before, fetched, number=len(turns))
             turns.append(turn)
             largest = max(largest, turn.tokens)
         score = Score(
@@ -122,22 +124,31 @@ class Recording:
             rewritten=sum(turn.folded for turn in turns),
             largest=largest,
             output=self._output,
+            fetching=rounded(sum(turn.fetching for turn in turns)),
+            fetching_once=rounded(sum(turn.fetching_once for turn in turns)),
+            missing=sum(turn.misses for turn in turns),
+            judged=len(turns),
         )
         return Replay(score, tuple(turns))
 
-    def _turn(self, at: int, seen: Seen, before: "_Request", *, number: int) -> tuple[ReplayedTurn, "_Request"]:
+    def _turn(
+        self, at: int, seen: Seen, before: "_Request", fetched: set[int], *, number: int
+    ) -> tuple[ReplayedTurn, "_Request"]:
         """One request, and the request whose prompt is remembered after it."""
         shown = seen if isinstance(seen, Shown) or seen is None else Shown(seen)
         reads = self._reads(shown.messages) if shown is not None else []
-        request = _Request(
-            [read.sent for read in reads], self._marks(shown, reads), [0, *accumulate(read.blocks for read in reads)]
-        )
-        tokens = sum(sent.tokens for sent in request.sent)
+        request = _Request([block for read in reads for block in read.blocks], self._marks(shown, reads))
+        tokens = sum(read.tokens for read in reads)
         is_cold = number in self._cold
+        is_folded = shown is not None and shared(request.sent, before.sent) < len(before.sent)
         hit = 0 if is_cold else self._cached(request, before)
         _, names, lines = self._wanted.get(at, _NOTHING)
         missed = _missed(names, reads)
         pages = {self._holder(name, at) for name in missed}
+        lost = [line for line in lines if not any(line in read.lines for read in reversed(reads))]
+        gone = pages | {self._line_holder(line, at) for line in lost}
+        if is_folded:
+            fetched.clear()
         turn = ReplayedTurn(
             tokens=tokens,
             billed=rounded(self._prices.read * hit + self._prices.write * (tokens - hit)),
@@ -146,23 +157,33 @@ class Recording:
             demanded=len(names),
             missed=tuple(sorted(missed)),
             lines_wanted=len(lines),
-            lines_shown=sum(any(line in read.lines for read in reversed(reads)) for line in lines),
-            refetched=rounded(refetches([self._pages[page].sent.tokens for page in pages], tokens, self._prices)),
-            folded=shown is not None and request.sent[: len(before.sent)] != before.sent,
+            lines_shown=len(lines) - len(lost),
+            refetched=rounded(refetches([self._pages[page].tokens for page in pages], tokens, self._prices)),
+            folded=is_folded,
             refused=shown is None,
             cold=is_cold,
             forms=_forms(shown, reads, tokens),
-            faults=self._faults(at, shown, request),
+            faults=self._faults(at, shown),
+            fetching=self._fetching(gone, tokens),
+            fetching_once=self._fetching(gone - fetched, tokens),
         )
+        fetched |= gone
         return turn, request if shown is not None else before
 
-    def _faults(self, at: int, shown: Shown | None, request: "_Request") -> dict[str, int]:
-        """The faults of a turn, as its maker counts them, or else results that it brought again and that did not stand there."""
-        if shown is not None and shown.faults is not None:
-            return dict(sorted(shown.faults.items()))
-        again = self._again.get(at, ()) if shown is not None else ()
-        lost = Counter(one.code for one in again if self._pages[one.before].sent not in request.sent)
-        return dict(sorted(lost.items()))
+    def _fetching(self, pages: AbstractSet[int], request_tokens: int) -> float:
+        """The bill of the call that brings pages back; none where there are none."""
+        sizes = [self._pages[page].tokens for page in pages]
+        return rounded(fetching(sizes, request_tokens, self.vendor)) if sizes else 0.0
+
+    def _faults(self, at: int, shown: Shown | None) -> dict[str, int]:
+        """The faults of a turn: as its maker tells them, and the results that it brought again and that did not stand there whole."""
+        if shown is None:
+            return {}
+        told = {code: count for code, count in (shown.faults or {}).items() if code not in FETCHED_AGAIN}
+        again = self._again.get(at, ())
+        stand = {content_of(result) for message in shown.messages for result in message.tool_results} if again else ()
+        lost = Counter(one.code for one in again if one.content not in stand)
+        return dict(sorted({**told, **lost}.items()))
 
     def _marks(self, shown: Shown | None, reads: Sequence[_Read]) -> tuple[int, ...]:
         """Where the cache keeps the prompt: as its maker says, or else after the opening and at the end."""
@@ -171,19 +192,20 @@ class Recording:
             return ()
         opening = sum(1 for _ in takewhile(lambda read: read.message.role in _OPENING, reads))
         marks = shown.breakpoints or [mark for mark in (opening - 1, len(reads) - 1) if mark >= 0]
-        return tuple(sorted(set(marks))[-most:])
+        ends = list(accumulate(len(read.blocks) for read in reads))
+        return tuple(ends[mark] - 1 for mark in sorted(set(marks))[-most:])
 
     def _cached(self, request: "_Request", before: "_Request") -> int:
         """The tokens of a request that are read from the cache."""
         if self.vendor.breakpoints is None:
             return self.vendor.kept(cached(request.sent, before.sent))
-        found = (end for end in before.marks if any(self._finds(request.blocks, end, mark) for mark in request.marks))
+        found = (end for end in before.marks if any(self._finds(end, mark) for mark in request.marks))
         return self.vendor.kept(cached(request.sent, before.sent, found))
 
-    def _finds(self, blocks: Sequence[int], end: int, mark: int) -> bool:
-        """Whether the end of an earlier request is found from a mark at or behind it."""
+    def _finds(self, end: int, mark: int) -> bool:
+        """Whether the end of an earlier request is found from a mark at or behind it; both are numbers of blocks."""
         most = self.vendor.lookback_blocks
-        return end <= mark and (most is None or blocks[mark + 1] - blocks[end + 1] <= most)
+        return end <= mark and (most is None or mark - end <= most)
 
     def _holder(self, name: str, turn: int) -> int:
         """The latest page before a turn that held a name."""
@@ -191,6 +213,13 @@ class Recording:
             before = range(turn - 1, -1, -1)
             self._holders[name, turn] = next(page for page in before if name in self._pages[page].text)
         return self._holders[name, turn]
+
+    def _line_holder(self, line: str, turn: int) -> int:
+        """The latest page before a turn in which a line stood."""
+        if (line, turn) not in self._line_holders:
+            before = range(turn - 1, -1, -1)
+            self._line_holders[line, turn] = next(page for page in before if line in self._pages[page].lines)
+        return self._line_holders[line, turn]
 
     def _reads(self, messages: Iterable[Message], *, are_recorded: bool = False) -> list[_Read]:
         known = self._known
@@ -200,24 +229,26 @@ class Recording:
         ]
 
     def _new(self, message: Message, *, is_recorded: bool) -> _Read:
-        value = _value(message)
+        value = _hashable((message.role, message.content))
         read = self._read.get(value)
         if read is None:
-            # Equal messages are read once, so a number says which one it is.
-            sent = Sent(len(self._read), self._count(message))
-            read = self._read[value] = _Read(message, sent, is_recorded=is_recorded)
+            blocks = [
+                Sent(self._blocks.setdefault(_hashable(block), len(self._blocks)), tokens)
+                for block, tokens in blocks_of(message, self._count)
+            ]
+            read = self._read[value] = _Read(message, blocks, is_recorded=is_recorded)
         self._known[id(message)] = (message, read)  # the message is kept, so that nothing else can have its identity
         return read
 
     @cached_property
     def _wholes(self) -> list[float]:
         """The bill of sending everything, turn by turn."""
-        sizes = [0, *accumulate(page.sent.tokens for page in self._pages)]
-        blocks = [0, *accumulate(page.blocks for page in self._pages)]
+        sizes = [0, *accumulate(page.tokens for page in self._pages)]
+        blocks = [0, *accumulate(len(page.blocks) for page in self._pages)]
         bills = []
         before = 0
         for number, turn in enumerate(self.trace.turns):
-            is_found = self.vendor.breakpoints is None or (before and self._finds(blocks, before - 1, turn - 1))
+            is_found = self.vendor.breakpoints is None or (before and self._finds(blocks[before] - 1, blocks[turn] - 1))
             hit = self.vendor.kept(sizes[before] if is_found else min(self._opening_tokens, sizes[before]))
             hit = 0 if number in self._cold else hit
             bills.append(self._prices.read * hit + self._prices.write * (sizes[turn] - hit))
@@ -227,7 +258,7 @@ class Recording:
     @cached_property
     def _floor(self) -> float:
         turns = self.trace.turns
-        sizes = [page.sent.tokens for page in self._pages[: max(turns, default=0)]]  # what comes later is never sent
+        sizes = [page.tokens for page in self._pages[: max(turns, default=0)]]  # what comes later is never sent
         return rounded(floor(sum(sizes), self._opening_tokens, len(turns), self._prices))
 
     @cached_property
@@ -236,7 +267,7 @@ class Recording:
         read = self._prices.read * self._opening_tokens
         starts = [0, *self.trace.turns]
         fresh = [
-            sum(page.sent.tokens for page in self._pages[start:end])
+            sum(page.tokens for page in self._pages[start:end])
             for start, end in zip(starts, self.trace.turns, strict=False)
         ]
         return [self._prices.write * tokens + (read if at else 0) for at, tokens in enumerate(fresh)]
@@ -244,18 +275,17 @@ class Recording:
     @cached_property
     def _opening_tokens(self) -> int:
         opening = takewhile(lambda page: page.message.role in _OPENING, self._pages[: max(self.trace.turns, default=0)])
-        return sum(page.sent.tokens for page in opening)
+        return sum(page.tokens for page in opening)
 
     @cached_property
     def _output(self) -> float:
-        written = sum(self._pages[turn].sent.tokens for turn in self.trace.turns)
+        written = sum(self._pages[turn].tokens for turn in self.trace.turns)
         return rounded(self.vendor.output * written)
 
 
 class _Request(NamedTuple):
-    sent: list[Sent]
-    marks: tuple[int, ...]
-    blocks: list[int]  # how many there are before each message, and in all
+    sent: list[Sent]  # block by block
+    marks: tuple[int, ...]  # the blocks after which the cache keeps the prompt
 
 
 def cold_turns(trace: Trace, ttl_seconds: float | None) -> frozenset[int]:
@@ -279,7 +309,7 @@ def _forms(shown: Shown | None, reads: Iterable[_Read], tokens: int) -> dict[For
     if shown is None:
         return {}
     if shown.forms is None:
-        full = sum(read.sent.tokens for read in reads if read.is_recorded)
+        full = sum(read.tokens for read in reads if read.is_recorded)
         told = {Form.FULL: full, Form.OTHER: tokens - full}
     else:
         rest = tokens - sum(shown.forms.values())
@@ -287,10 +317,9 @@ def _forms(shown: Shown | None, reads: Iterable[_Read], tokens: int) -> dict[For
     return {form: told[form] for form in Form if told.get(form)}
 
 
-def _value(message: Message) -> Hashable:
-    value = (message.role, message.content)
+def _hashable(value: tuple[object, ...]) -> Hashable:
     try:
         hash(value)
     except TypeError:  # a part that holds a vendor's own item
-        return to_json(message)
+        return to_json(value)
     return value
