@@ -14,6 +14,11 @@ from pageturn.errors import InvalidInput
 from pageturn.wire import Closed, from_json, to_json
 
 FETCHED_AGAIN = ("duplicate_tool", "refetch")
+MISS_TOKENS = (
+    0,
+    2_000,
+    20_000,
+)  # what a turn that misses is priced at, beside its bill; the first is the one that tables lead with
 _DIGITS = 4  # of a cost; prices have two, so that nothing but noise is cut off
 
 
