@@ -85,22 +85,23 @@ def first(request, count):
     return total
 
 
-def bill(requests, read=0.1, write=1.25):
-    cost, before = 0.0, []
+def bill(requests, tools=0, read=0.1, write=1.25):
+    """By the longest common prefix; tools of its own stand before everything and never change."""
+    cost, before = 0.0, None
     for request in requests:
-        hit = first(request, shared(request, before))
-        cost += read * hit + write * (sum(map(tokens, request)) - hit)
+        hit = first(request, shared(request, before)) + tools if before is not None else 0
+        cost += read * hit + write * (tools + sum(map(tokens, request)) - hit)
         before = request
     return cost
 
 
-def refetched(messages, turn, request):
+def refetched(messages, turn, request, tools):
     """1.25 x the page + .1 x the request, for each page that was the latest to hold a name that is missed."""
     pages = set()
     for name in demanded(messages, turn):
         if not stands_in(name, request):
             pages.add(max(place for place in range(turn) if name in words(messages[place])))
-    return sum(1.25 * tokens(messages[page]) + 0.1 * sum(map(tokens, request)) for page in pages)
+    return sum(1.25 * tokens(messages[page]) + 0.1 * (tools + sum(map(tokens, request))) for page in pages)
 
 
 def missed(messages, turn, request):
@@ -116,10 +117,10 @@ def missed(messages, turn, request):
     return pages
 
 
-def fetched(messages, pages, request):
+def fetched(messages, pages, request, tools):
     """One more call that brings pages back: 1.25 x 8,000 tokens of each at most + .1 x the request + 5 x 60 tokens of output."""
     brought = sum(min(tokens(messages[page]), 8_000) for page in pages)
-    return 1.25 * brought + 0.1 * sum(map(tokens, request)) + 5 * 60 if pages else 0
+    return 1.25 * brought + 0.1 * (tools + sum(map(tokens, request))) + 5 * 60 if pages else 0
 
 
 def old_lines(message):
@@ -176,7 +177,12 @@ WAYS = {
 def check(trace, shows):
     recording = Recording(trace)
     # Whoever bills without forgetting tells nobody of pauses, so what is shown has none either.
-    requests = [list(seen.messages if isinstance(seen, Shown) else seen) for seen in shows(recording.trace)]
+    seen = list(shows(recording.trace))
+    requests = [list(one.messages if isinstance(one, Shown) else one) for one in seen]
+    # Ours adds the tool that brings pages back, and pays for it as for everything else.
+    tools = (
+        len(json.dumps([pt.RecallTool().definition], separators=(",", ":"))) // 4 if isinstance(shows, Deriving) else 0
+    )
     score = recording.score(shows)
     messages, turns = trace.messages, trace.turns
     wanted = {turn: demanded(messages, turn) for turn in turns}
@@ -184,21 +190,21 @@ def check(trace, shows):
     assert score.covered == sum(
         stands_in(name, request) for turn, request in zip(turns, requests, strict=True) for name in wanted[turn]
     )
-    assert score.billed == pytest.approx(bill(requests), abs=0.01)
+    assert score.billed == pytest.approx(bill(requests, tools), abs=0.01)
     assert score.whole == pytest.approx(bill([list(messages[:turn]) for turn in turns]), abs=0.01)
     assert score.refetched == pytest.approx(
-        sum(refetched(messages, turn, request) for turn, request in zip(turns, requests, strict=True)), abs=0.01
+        sum(refetched(messages, turn, request, tools) for turn, request in zip(turns, requests, strict=True)), abs=0.01
     )
     gone = [missed(messages, turn, request) for turn, request in zip(turns, requests, strict=True)]
-    extra = sum(fetched(messages, pages, request) for pages, request in zip(gone, requests, strict=True))
+    extra = sum(fetched(messages, pages, request, tools) for pages, request in zip(gone, requests, strict=True))
     assert (score.fetching, score.missing) == (pytest.approx(extra, abs=0.01), sum(map(bool, gone)))
     for price in (0, 2_000, 20_000):
-        expected = (bill(requests) + extra + price * sum(map(bool, gone))) / score.whole
+        expected = (bill(requests, tools) + extra + price * sum(map(bool, gone))) / score.whole
         assert score.priced(price) == pytest.approx(expected, abs=0.0001)
     opening = sum(tokens(message) for message in messages[:1] if message.role == "system")
     sent = sum(map(tokens, messages[: turns[-1]]))
     assert score.floor == pytest.approx(1.25 * sent + 0.1 * opening * (len(turns) - 1), abs=0.01)
-    assert score.largest == max(sum(map(tokens, request)) for request in requests)
+    assert score.largest == tools + max(sum(map(tokens, request)) for request in requests)
     return score, requests
 
 
@@ -244,10 +250,11 @@ def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
         own = ends(request, sorted(set(seen.breakpoints))[-4:])
         # The end of an earlier request is looked for at most 20 blocks before a mark.
         found = [end for end in marks if end <= common and any(0 <= mark - end <= 20 for mark in own)]
-        hit = first(request, max(found, default=0))
+        tools = seen.tools_tokens
+        hit = first(request, max(found)) + tools if found else 0
         if (asked is not None and now - asked > 300) or hit < 1_024:
             hit = 0
-        cost += 0.1 * hit + 1.25 * (sum(map(tokens, request)) - hit)
+        cost += 0.1 * hit + 1.25 * (tools + sum(map(tokens, request)) - hit)
         before, marks, asked = request, own, now
     assert replay.score.billed == pytest.approx(cost, abs=0.01)
     assert any(turn.cold for turn in replay.turns)

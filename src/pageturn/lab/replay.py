@@ -27,6 +27,9 @@ class Shown(NamedTuple):
         None  # recorded at this turn, by code; what was fetched again is counted for all alike
     )
     breakpoints: Sequence[int] = ()  # the messages after which the cache should keep the prompt
+    tools_tokens: int = (
+        0  # of tools that this way adds to those of the session, such as one that brings back what was put away
+    )
 
 
 Seen = Shown | Sequence[Message] | None
@@ -137,8 +140,10 @@ class Recording:
         """One request, and the request whose prompt is remembered after it."""
         shown = seen if isinstance(seen, Shown) or seen is None else Shown(seen)
         reads = self._reads(shown.messages) if shown is not None else []
-        request = _Request([block for read in reads for block in read.blocks], self._marks(shown, reads))
-        tokens = sum(read.tokens for read in reads)
+        tools = [Sent(("tools", shown.tools_tokens), shown.tools_tokens)] if shown and shown.tools_tokens else []
+        marks = tuple(len(tools) + mark for mark in self._marks(shown, reads))
+        request = _Request([*tools, *(block for read in reads for block in read.blocks)], marks)
+        tokens = sum(sent.tokens for sent in request.sent)
         is_cold = number in self._cold
         is_folded = shown is not None and shared(request.sent, before.sent) < len(before.sent)
         hit = 0 if is_cold else self._cached(request, before)
@@ -173,7 +178,7 @@ class Recording:
     def _fetching(self, pages: AbstractSet[int], request_tokens: int) -> float:
         """The bill of the call that brings pages back; none where there are none."""
         sizes = [self._pages[page].tokens for page in pages]
-        return rounded(fetching(sizes, request_tokens, self.vendor)) if sizes else 0.0
+        return rounded(fetching(sizes, request_tokens, self.vendor)) if sizes else 0
 
     def _faults(self, at: int, shown: Shown | None) -> dict[str, int]:
         """The faults of a turn: as its maker tells them, and the results that it brought again and that did not stand there whole."""
@@ -312,8 +317,9 @@ def _forms(shown: Shown | None, reads: Iterable[_Read], tokens: int) -> dict[For
         full = sum(read.tokens for read in reads if read.is_recorded)
         told = {Form.FULL: full, Form.OTHER: tokens - full}
     else:
-        rest = tokens - sum(shown.forms.values())
+        rest = tokens - shown.tools_tokens - sum(shown.forms.values())
         told = {**shown.forms, Form.FULL: shown.forms.get(Form.FULL, 0) + rest}
+        told[Form.OTHER] = told.get(Form.OTHER, 0) + shown.tools_tokens
     return {form: told[form] for form in Form if told.get(form)}
 
 

@@ -136,8 +136,8 @@ class ReplayedTurn(Closed, omit_defaults=True):
     forms: Mapping[Form, int] = {}  # tokens by what they stand as
     faults: Mapping[str, int] = {}  # by code, of this turn until the next one
     whole: float = 0.0  # the bill of sending everything at this turn; lines from before it was told have none
-    fetching: float = 0.0  # the bill of the call that brings back what was missed
-    fetching_once: float = 0.0  # the same, without what another such call has brought back since the last fold
+    fetching: float = 0  # the bill of the call that brings back what was missed
+    fetching_once: float = 0  # the same, without what another such call has brought back since the last fold
 
     @property
     def misses(self) -> bool:
