@@ -1,19 +1,19 @@
 """Replay: a recorded session, once more, with something else that says what the model sees; and what came of it."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
-from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, blocks_of, cached, fetching, floor, refetches, shared
-from pageturn.lab.demand import Wanted, demand, lines_of
+from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, fetching, floor, refetches, shared
+from pageturn.lab.demand import Wanted, demand
+from pageturn.lab.reading import Read, Reader
 from pageturn.lab.repeated import content_of, repeated
 from pageturn.lab.results import FETCHED_AGAIN, Form, ReplayedTurn, Score, rounded
-from pageturn.lab.traces import Trace, study_tokens, text_of
+from pageturn.lab.traces import Trace, study_tokens
 from pageturn.messages import Message, Role
-from pageturn.wire import to_json
 
 __all__ = ["Recording", "Replay", "Score", "Seen", "Shown", "Shows"]
 
@@ -54,21 +54,6 @@ class Replay(NamedTuple):
         return dict(sorted(sum((Counter(turn.faults) for turn in self.turns), Counter()).items()))
 
 
-class _Read:
-    """A message as it is measured; what is asked often is worked out once."""
-
-    def __init__(self, message: Message, blocks: Sequence[Sent], *, is_recorded: bool) -> None:
-        self.message = message
-        self.text = text_of(message)
-        self.blocks = blocks
-        self.tokens = sum(block.tokens for block in blocks)
-        self.is_recorded = is_recorded
-
-    @cached_property
-    def lines(self) -> set[str]:
-        return lines_of(self.message)
-
-
 class Recording:
     """A recorded session with all that does not depend on what is shown: make one, and score many ways with it.
 
@@ -89,11 +74,8 @@ class Recording:
         self._prices = self.vendor.prices
         self._wanted = {wanted.turn: wanted for wanted in demand(trace)}
         self._again = repeated(trace)
-        self._count = tokens
-        self._read: dict[Hashable, _Read] = {}
-        self._blocks: dict[Hashable, int] = {}  # equal blocks have one number, so that it says which one it is
-        self._known: dict[int, tuple[Message, _Read]] = {}  # by identity, since requests share most of their messages
-        self._pages = self._reads(trace.messages, are_recorded=True)
+        self._reader = Reader(tokens)
+        self._pages = self._reader.read(trace.messages, are_recorded=True)
         self._holders: dict[tuple[str, int], int] = {}
         self._line_holders: dict[tuple[str, int], int] = {}
         self._cold = cold_turns(trace, self.vendor.ttl_seconds)
@@ -105,7 +87,7 @@ class Recording:
     def replay(self, shows: Shows) -> Replay:
         """What this way of showing the session comes to, turn by turn."""
         turns: list[ReplayedTurn] = []
-        self._known.clear()
+        self._reader.forget()
         largest = 0
         before = _Request([], ())
         fetched: set[int] = set()  # pages that were brought back since the last fold
@@ -139,7 +121,7 @@ class Recording:
     ) -> tuple[ReplayedTurn, "_Request"]:
         """One request, and the request whose prompt is remembered after it."""
         shown = seen if isinstance(seen, Shown) or seen is None else Shown(seen)
-        reads = self._reads(shown.messages) if shown is not None else []
+        reads = self._reader.read(shown.messages) if shown is not None else []
         tools = [Sent(("tools", shown.tools_tokens), shown.tools_tokens)] if shown and shown.tools_tokens else []
         marks = tuple(len(tools) + mark for mark in self._marks(shown, reads))
         request = _Request([*tools, *(block for read in reads for block in read.blocks)], marks)
@@ -190,7 +172,7 @@ class Recording:
         lost = Counter(one.code for one in again if one.content not in stand)
         return dict(sorted({**told, **lost}.items()))
 
-    def _marks(self, shown: Shown | None, reads: Sequence[_Read]) -> tuple[int, ...]:
+    def _marks(self, shown: Shown | None, reads: Sequence[Read]) -> tuple[int, ...]:
         """Where the cache keeps the prompt: as its maker says, or else after the opening and at the end."""
         most = self.vendor.breakpoints
         if shown is None or most is None:
@@ -225,25 +207,6 @@ class Recording:
             before = range(turn - 1, -1, -1)
             self._line_holders[line, turn] = next(page for page in before if line in self._pages[page].lines)
         return self._line_holders[line, turn]
-
-    def _reads(self, messages: Iterable[Message], *, are_recorded: bool = False) -> list[_Read]:
-        known = self._known
-        return [
-            known[id(message)][1] if id(message) in known else self._new(message, is_recorded=are_recorded)
-            for message in messages
-        ]
-
-    def _new(self, message: Message, *, is_recorded: bool) -> _Read:
-        value = _hashable((message.role, message.content))
-        read = self._read.get(value)
-        if read is None:
-            blocks = [
-                Sent(self._blocks.setdefault(_hashable(block), len(self._blocks)), tokens)
-                for block, tokens in blocks_of(message, self._count)
-            ]
-            read = self._read[value] = _Read(message, blocks, is_recorded=is_recorded)
-        self._known[id(message)] = (message, read)  # the message is kept, so that nothing else can have its identity
-        return read
 
     @cached_property
     def _wholes(self) -> list[float]:
@@ -302,14 +265,14 @@ def cold_turns(trace: Trace, ttl_seconds: float | None) -> frozenset[int]:
     return frozenset(number for number, gap in gaps if gap > ttl_seconds)
 
 
-def _missed(names: frozenset[str], reads: Sequence[_Read]) -> list[str]:
+def _missed(names: frozenset[str], reads: Sequence[Read]) -> list[str]:
     if not names:
         return []
     context = "\n".join([read.text for read in reads])
     return [name for name in names if name not in context]
 
 
-def _forms(shown: Shown | None, reads: Iterable[_Read], tokens: int) -> dict[Form, int]:
+def _forms(shown: Shown | None, reads: Iterable[Read], tokens: int) -> dict[Form, int]:
     """What the tokens stand as; where nobody says so, recorded messages are full and everything else is not a page."""
     if shown is None:
         return {}
@@ -321,11 +284,3 @@ def _forms(shown: Shown | None, reads: Iterable[_Read], tokens: int) -> dict[For
         told = {**shown.forms, Form.FULL: shown.forms.get(Form.FULL, 0) + rest}
         told[Form.OTHER] = told.get(Form.OTHER, 0) + shown.tools_tokens
     return {form: told[form] for form in Form if told.get(form)}
-
-
-def _hashable(value: tuple[object, ...]) -> Hashable:
-    try:
-        hash(value)
-    except TypeError:  # a part that holds a vendor's own item
-        return to_json(value)
-    return value
