@@ -126,7 +126,7 @@ class _Sight:
     def shown(self, wanted: Sequence[frozenset[str]], lookahead: int) -> Shown | None:
         """What to show; None where the floors do not fit."""
         if self._fits:
-            return Shown(self._trace.messages[: self._taken])
+            return Shown(self._trace.messages[: self._taken], tools_tokens=self._fixed_tokens)
         policy = _Foreseen(lookahead, sight=self, wanted=tuple(wanted))
         terms = Terms(policy, self._budget_tokens, self._fixed_tokens, self._can_point)
         try:
@@ -137,7 +137,7 @@ class _Sight:
         for placement in folded.standing.placements:
             form = Form.LINE if placement.line is not None else Form(placement.level.value)
             forms[form] = forms.get(form, 0) + placement.tokens
-        return Shown(folded.standing.messages, forms)
+        return Shown(folded.standing.messages, forms, tools_tokens=self._fixed_tokens)
 
     def plan(
         self, frame: Frame, least: Levels, tokens: int, wanted: Sequence[frozenset[str]]
