@@ -17,7 +17,8 @@ from pageturn.journal import Fresh
 from pageturn.messages import Message
 from pageturn.overflows import read_overflow
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.policies import AnyPolicy, require_online
+from pageturn.policies import DerivePolicy, require_online
+from pageturn.policies.guarding import Guarded
 from pageturn.recall import page_of
 from pageturn.recall_tool import RecallTool
 from pageturn.recorder import Recorder
@@ -49,7 +50,7 @@ class Deriver:
         self._reported: set[int] = set()  # pages whose damage was written down
 
     def derive(
-        self, policy: AnyPolicy, tools: Iterable[Mapping[str, Any]], model: str, budget_tokens: int | None
+        self, policy: DerivePolicy, tools: Iterable[Mapping[str, Any]], model: str, budget_tokens: int | None
     ) -> Context:
         """The context for the next call. Writes nothing."""
         if budget_tokens is not None:
@@ -65,7 +66,7 @@ class Deriver:
         most = limit if bound is None else min(limit, bound.most)
         own = (self._recall_tool,) if self._recall_tool is not None else ()
         asked = ContextRequest(
-            Terms(policy, most, fixed_tokens, self._recall_tool is not None), model, (*tools, *own), digest
+            Terms(Guarded(policy), most, fixed_tokens, self._recall_tool is not None), model, (*tools, *own), digest
         )
         try:
             self._derived = self._working_set.derive(asked)
@@ -150,9 +151,9 @@ class Deriver:
             self._counted = (data, self._counter.tools([*tools, *own]))
         return digest_of(data), self._counted[1]
 
-    def _limit(self, policy: AnyPolicy, model: str, budget_tokens: int | None) -> int:
+    def _limit(self, policy: DerivePolicy, model: str, budget_tokens: int | None) -> int:
         """The tokens of our count that a context may have, by what the caller, the policy and the model's window say."""
-        limit = policy.limit_tokens(window_of(model))
+        limit = Guarded(policy).limit_tokens(window_of(model))
         return self._calibrated(model, min(limit, budget_tokens) if budget_tokens else limit)
 
     def _room_for(self, model: str, limit: int, error: BudgetTooSmall) -> int:

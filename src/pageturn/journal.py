@@ -252,8 +252,8 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 6  # grows with every change of SessionState or of anything in it
-_SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
+_SNAPSHOT_FORMAT = 7  # grows with every change of SessionState or of anything in it
+_SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState, dec_hook=lambda type_, raw: type_.from_builtins(raw))
 
 
 @contextmanager

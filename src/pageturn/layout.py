@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from pageturn.pages import ResidencyLevel
+from pageturn.pages import PageKind, ResidencyLevel
 from pageturn.relevance import RelevanceMeta
 from pageturn.wire import Closed
 
@@ -79,6 +79,8 @@ class Candidate(NamedTuple):
     tokens_after: int = 0  # of the session, since it was said
     fetched: int = 0  # how often somebody had to get it back
     stands: ResidencyLevel | None = None  # as it was shown last; None in an index line
+    kind: PageKind = PageKind.CONVERSATION  # of its page; a call with its results is evidence
+    turn: int = 0  # that it belongs to
 
     def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
         """The lowest level that is offered at `level` or above."""

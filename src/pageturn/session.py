@@ -32,7 +32,9 @@ from pageturn.messages import Message, Role, Visibility, tool_result, user
 from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
-from pageturn.policies import AnyPolicy, DerivePolicy, Paged, require_online
+from pageturn.policies import DerivePolicy, Paged, as_chosen, require_online, require_registered, restored
+from pageturn.policies.chosen import ChosenPolicy
+from pageturn.policies.guarding import Guarded
 from pageturn.proposals import MEMORY, Proposal
 from pageturn.recall import Recalled, Reranker, Resolved
 from pageturn.recall_tool import RecallRequest, RecallTool, answer
@@ -60,7 +62,7 @@ class Session:
         self,
         journal: Journal,
         *,
-        policy: AnyPolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
+        policy: DerivePolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
         model: str = DEFAULT_MODEL,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
@@ -73,6 +75,7 @@ class Session:
     ) -> None:
         self._journal = journal
         self._policy = policy
+        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = None  # what the journal says, and what that is here
         self._owns_store = owns_store
         self._model = model
         self._clock = clock
@@ -97,7 +100,7 @@ class Session:
         url: str | os.PathLike[str] | Store = ":memory:",
         *,
         id: str | None = None,  # noqa: A002
-        policy: AnyPolicy | None = None,
+        policy: DerivePolicy | None = None,
         model: str | None = None,
         recall: RecallTool | None = RecallTool(),  # noqa: B008
         scope: str | None = None,
@@ -114,6 +117,7 @@ class Session:
                 require_text(path, text)
         if policy is not None:
             require_instance("policy", policy, DerivePolicy)
+            require_registered(policy)
             require_online(policy)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
@@ -158,9 +162,14 @@ class Session:
         return self._journal.row.scope
 
     @property
-    def policy(self) -> AnyPolicy:
-        """How the session chooses what is in the context."""
-        return self._policy if self._policy is not None else self._journal.state.policy
+    def policy(self) -> DerivePolicy:
+        """How the session chooses what is in the context; `UnknownPolicy` where it is a user's own and not registered here."""
+        if self._policy is not None:
+            return self._policy
+        chosen = self._journal.state.policy
+        if self._chosen is None or self._chosen[0] is not chosen:
+            self._chosen = (chosen, restored(chosen))
+        return self._chosen[1]
 
     @property
     def usage(self) -> Usage | None:
@@ -334,11 +343,11 @@ class Session:
         self._recorder.write([Fresh(e.BoundaryCrossed(kind=BoundaryKind.RESET)), page, Fresh(covering)])
         return self._journal.state.pages[-1]
 
-    def choose(self, policy: AnyPolicy) -> None:
+    def choose(self, policy: DerivePolicy) -> None:
         """Derive by another policy from here on."""
         require_instance("policy", policy, DerivePolicy)
         require_online(policy)
-        self._recorder.append(e.PolicyChosen(policy=policy))
+        self._recorder.append(e.PolicyChosen(policy=as_chosen(policy)))
 
     def grant(self, scope: str, *, allowed: bool = True) -> None:
         """Let recall and writeback reach into a scope, or no longer."""
@@ -360,7 +369,7 @@ class Session:
         form = next(each.entry.structured for each in fresh if isinstance(each.entry, e.Pinned))
         require_room(
             self._journal.state,
-            budget_tokens=self.policy.limit_tokens(window_of(self._model)),
+            budget_tokens=Guarded(self.policy).limit_tokens(window_of(self._model)),
             more_tokens=min(more, form.tokens) if form else more,
             instead_of=page,
         )
@@ -545,9 +554,9 @@ class Session:
         rows = self._journal.store.sessions(scope=scope)
         return [Journal(self._journal.store, row) for row in rows if row.id != self.id]
 
-    def _begin_with(self, policy: AnyPolicy | None) -> None:
+    def _begin_with(self, policy: DerivePolicy | None) -> None:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
-        if wanted is not None and (wanted != self.policy or not self._journal.head):
+        if wanted is not None and (as_chosen(wanted) != self._journal.state.policy or not self._journal.head):
             self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean
 
 

@@ -18,7 +18,8 @@ from pageturn.layout import IndexLine
 from pageturn.noteboard import NoteBoard
 from pageturn.overflows import Bound
 from pageturn.pages import Page, PageKind, ResidencyLevel
-from pageturn.policies import STORED_DEFAULT, AnyPolicy
+from pageturn.policies import STORED_DEFAULT
+from pageturn.policies.chosen import ChosenPolicy
 from pageturn.proposals import Op
 from pageturn.units import Unit
 from pageturn.usage import Usage
@@ -62,7 +63,7 @@ class SessionState(msgspec.Struct):
     noteboard: NoteBoard = msgspec.field(default_factory=NoteBoard)
     renditions: list[e.RenditionAdmitted] = []
     fields: dict[str, Field] = {}
-    policy: AnyPolicy = STORED_DEFAULT
+    policy: ChosenPolicy = STORED_DEFAULT
     grants: set[str] = set()
     faults: list[FaultRecord] = []
     usage: Usage | None = None

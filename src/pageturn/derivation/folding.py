@@ -27,7 +27,7 @@ from pageturn.journal import Journal
 from pageturn.layout import Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.policies import AnyPolicy
+from pageturn.policies.guarding import Guarded
 from pageturn.renditions import Renderers, folder_of
 from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
@@ -40,7 +40,7 @@ _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 class Terms(NamedTuple):
     """What a fold must fit into."""
 
-    policy: AnyPolicy
+    policy: Guarded
     budget_tokens: int
     fixed_tokens: int
     can_point: bool

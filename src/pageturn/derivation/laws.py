@@ -177,7 +177,7 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
     for first, level in wanted.items():
         unit = units[first]
         if unit.sizes and (first not in least or level > least[first]):
-            draft.levels[first] = unit.at_least(max(level, unit.floor))
+            draft.levels[first] = level
             draft.whys[first] = Why.WORTH if draft.levels[first] > unit.cheapest else Why.ROOM
             above.append(unit)
     _fit(draft, above, least)
