@@ -136,7 +136,7 @@ class Deriver:
     def _note_repeats(self, page: Page) -> None:
         for repeat in self._repeats.found_in(page) if page.results else ():
             is_ours = self._recall_tool is not None and repeat.tool == self._recall_tool.name
-            if not is_ours and self._state.level_of(repeat.page) < ResidencyLevel.COMPRESSED:
+            if not is_ours and self._state.level_of(repeat.page) < ResidencyLevel.FULL:
                 self._recorder.fault(repeat.fault, page=repeat.page.seq, detail=repeat.tool)
 
     def _count(self, tools: Sequence[Mapping[str, Any]]) -> tuple[str, int]:
