@@ -125,7 +125,8 @@ class Deriver:
         """Write down that a model had to ask for pages that it did not see whole."""
         for handle in handles:
             page = page_of(self._state, handle)
-            if page is not None and page.counts and self._state.level_of(page) < ResidencyLevel.FULL:
+            is_meant = page is not None and page.counts and not self._recorder.journal.is_out_of_scope(page)
+            if page is not None and is_meant and self._state.level_of(page) < ResidencyLevel.FULL:
                 self._recorder.fault(Refetch(), page=page.seq, detail=handle)
 
     @property

@@ -25,6 +25,7 @@ class Why(StrEnum):
     ROOM = "room"
     NEW = "new"
     COVERED = "covered"
+    SCOPE = "scope"
 
 
 class About(StrEnum):

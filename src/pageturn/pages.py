@@ -151,6 +151,7 @@ class Page(Open, kw_only=True):
     synthetic: bool = False
     calls: tuple[CallReference, ...] = ()
     results: tuple[ResultReference, ...] = ()
+    relevance: str | None = None  # the blob that says what it is about; empty where that is nothing
     undone: bool = False
     erased: bool = False
 

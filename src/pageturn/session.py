@@ -392,7 +392,12 @@ class Session:
         return self._journal.state.pages[-1]
 
     def prefer(self, text: str, scope: str | None = None) -> Page:
-        """Write down a wish of the user or of the project."""
+        """Write down a wish of the user or of the project.
+
+        With a scope it is shown only in sessions of that scope, or to which that scope is granted; others keep it and recall it.
+        """
+        if scope is not None:
+            require_text("scope", scope)
         self._recorder.write(self._pager.preference(text, scope))
         return self._journal.state.pages[-1]
 

@@ -125,6 +125,11 @@ class SessionState(msgspec.Struct):
         """Whether a page holds the present plan."""
         return self.plan is not None and self.plan.page == page.seq and self.kind(page) is PageKind.PLAN
 
+    def is_out_of_scope(self, page: Page, scope: str | None) -> bool:
+        """Whether a page is a preference for a scope that is neither this one, the session's, nor granted. A pin is for any."""
+        wanted = self.preferences.get(page.seq)
+        return wanted is not None and wanted != scope and wanted not in self.grants and page.seq not in self.pins
+
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
         return (page for page in self.pages if page.counts)
@@ -276,7 +281,8 @@ def _promise_changed(state: SessionState, page: int) -> None:
     """A page that stands in words of ours, or in a line, cannot wait for its new promise until the next fold."""
     state.promises += 1
     placed = state.placed.get(page)
-    if page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL):
+    is_scoped = state.preferences.get(page) is not None  # and may not have been shown at all
+    if is_scoped or (page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL)):
         state.changes += 1
 
 
@@ -341,6 +347,8 @@ def _policy(state: SessionState, _: int, entry: e.PolicyChosen) -> None:
 
 
 def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
+    if (entry.scope in state.grants) is not entry.allowed and entry.scope in state.preferences.values():
+        state.changes += 1  # preferences for that scope come into the context, or leave it
     (state.grants.add if entry.allowed else state.grants.discard)(entry.scope)
 
 

@@ -112,7 +112,7 @@ class FoldMaker:
         self.forms.among = len(state.renditions)
         self._stood = {_told_of(line): line for line in state.lines}
         sealed = [self._lines.narrowed(line) for line in still_sealed(state, task)] if terms.can_point else []
-        units = units_of(outside(state, sealed))
+        units = units_of(page for page in outside(state, sealed) if not self._journal.is_out_of_scope(page))
         forms = {unit[0].seq: self.forms.of(unit) for unit in near(state, units, task, can_point=terms.can_point)}
         candidates = list(candidates_of(state, units, forms, task, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})

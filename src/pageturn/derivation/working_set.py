@@ -232,7 +232,9 @@ class WorkingSet:
             self._stood += 1
 
     def _take(self, page: Page) -> None:
-        if not page.counts or (message := self._folder.forms.message(page)) is None:
+        if not page.counts or self._journal.is_out_of_scope(page):
+            return
+        if (message := self._folder.forms.message(page)) is None:
             return
         if self._is_opening:
             self._is_opening = page.kind.is_rule
