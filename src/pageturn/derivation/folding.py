@@ -6,7 +6,7 @@ history, except where there is no recall tool and nothing may be sealed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import takewhile
@@ -24,7 +24,7 @@ from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, f
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.errors import StoreError
 from pageturn.journal import Journal
-from pageturn.layout import Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
+from pageturn.layout import Candidate, Changes, Frame, IndexLine, Layout, Placement, Why, lay_out
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies.guarding import Guarded
@@ -79,6 +79,7 @@ class FoldMaker:
         self.forms = FormMaker(journal, counter, renderers)
         self._lines = IndexLines(journal, counter)
         self._summaries = AdmittedSummaries(journal.state)
+        self._changed: Callable[[int, int], Changes | None] | None = None  # what runs of the fold at hand changed
         self._stood: dict[Hashable, IndexLine] = {}  # the lines of the last fold, by what they tell
 
     @property
@@ -116,6 +117,7 @@ class FoldMaker:
         forms = {unit[0].seq: self.forms.of(unit) for unit in near(state, units, task, can_point=terms.can_point)}
         candidates = list(candidates_of(state, units, forms, task, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
+        self._changed = changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None
         frame = Frame(
             items=sorted([*candidates, *sealed], key=lambda item: item.first),
             budget_tokens=terms.budget_tokens,
@@ -129,7 +131,7 @@ class FoldMaker:
             is_running=state.shown is not None,
             is_warm=state.shown is not None and reason is not FoldReason.COLD,
             summaries=self._summaries.by_first(),
-            ledger=changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None,
+            ledger=self._changed,
             merged=cache(lambda lines: self._lines.merged([*lines])),
             relevance=lambda first: self.forms.relevance(forms[first]),
         )
@@ -266,7 +268,7 @@ class FoldMaker:
         rest = [unit.first for unit in inside if unit.first > last]
         parts = [msgspec.structs.replace(line, last=last, sealed=True)]
         parts += [msgspec.structs.replace(line, first=rest[0])] if rest else []
-        return [self._lines.narrowed(part) for part in parts]
+        return [self._lines.part_of(line, part, self._changed) for part in parts]
 
     def _is_closed_by(self, line: IndexLine, after: IndexLine) -> bool:
         return after.sealed and not self._journal.state.between(line.last + 1, after.first - 1)
@@ -355,7 +357,8 @@ def _told(line: IndexLine | None) -> str:
     """What a line tells beside its counts, by name."""
     if line is None:
         return ""
-    return ",".join(filter(None, (line.summary, line.ledger if line.tells_changes else None)))
+    changes = f"{line.ledger}:{line.changes_shown}" if line.tells_changes else None
+    return ",".join(filter(None, (line.summary, changes)))
 
 
 def _told_of(line: IndexLine) -> Hashable:

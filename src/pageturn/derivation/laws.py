@@ -9,15 +9,13 @@ import heapq
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from pageturn.derivation.telling_room import most_told
 from pageturn.errors import BudgetTooSmall
 from pageturn.layout import Candidate, Frame, Layout, Levels, Placement, Told, Why, lay_out
 from pageturn.pages import ResidencyLevel
 
 _FULL = ResidencyLevel.FULL
 _TASK_SHARE = 3  # the task turn stands verbatim if it takes at most this part of the budget
-_TOLD_SHARE = (
-    3  # what lines tell beyond their counts takes at most this part of what is free, so that no fold is due at once
-)
 _UNSEEN_SHARE = 2  # and what the model has not seen yet, if it takes at most this part of the room
 
 
@@ -181,7 +179,7 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
             draft.whys[first] = Why.WORTH if draft.levels[first] > unit.cheapest else Why.ROOM
             above.append(unit)
     _fit(draft, above, least)
-    _tell(draft)
+    draft.told = most_told(frame, draft.levels, draft.tokens())
     placements = draft.placements()
     return Layout(
         placements=placements,
@@ -209,25 +207,3 @@ def _fit(draft: Draft, above: Sequence[Candidate], least: Levels) -> None:
     keep(low)
     for unit in above[low:]:
         draft.whys.pop(unit.first, None)
-
-
-def _tell(draft: Draft) -> None:
-    """Let lines tell their summaries, and then what was changed, the newest first, as far as a part of what is free goes."""
-    frame = draft.frame
-    most = draft.tokens() - frame.fixed_tokens + (frame.budget_tokens - draft.tokens()) // _TOLD_SHARE
-    if frame.summaries:
-        draft.told = _most_told(draft, most, lambda first: draft.told._replace(summaries_from=first))
-    if frame.ledger is not None:
-        draft.told = _most_told(draft, most, lambda first: draft.told._replace(ledgers_from=first))
-
-
-def _most_told(draft: Draft, most: int, telling: Callable[[int], Told]) -> Told:
-    """The telling that begins at the oldest line for which everything takes at most so many tokens."""
-    whole = lay_out(draft.frame, draft.levels, telling(0))
-    starts = [placement.first for placement in whole if placement.line is not None]
-    low, high = 0, len(starts)
-    while low < high:
-        middle = (low + high) // 2
-        told = lay_out(draft.frame, draft.levels, telling(starts[middle]))
-        low, high = (low, middle) if sum(each.tokens for each in told) <= most else (middle + 1, high)
-    return telling(starts[low]) if low < len(starts) else draft.told
