@@ -52,5 +52,5 @@ def test_every_fault_and_policy_and_part_has_a_golden_form():
         type(part) for value in written if isinstance(value, pt.Message) for part in value.content
     }
     assert set(pt.Fault.__subclasses__()) <= kinds
-    assert set(pt.DerivePolicy.__subclasses__()) <= kinds
+    assert {kind for kind in pt.DerivePolicy.__subclasses__() if kind.__module__.startswith("pageturn.")} <= kinds
     assert set(pt.Part.__args__) <= kinds

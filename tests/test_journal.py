@@ -104,7 +104,7 @@ def test_the_form_of_a_snapshot_has_its_number():
     )  # fmt: skip
     assert Page.__struct_fields__ == (
         "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "at", "visibility", "synthetic", "calls",
-        "results", "undone", "erased",
+        "results", "relevance", "undone", "erased",
     )  # fmt: skip
     assert NoteBoard.__struct_fields__ == ("notes", "standing", "lost", "emitted", "spent", "left_out", "answered")
 

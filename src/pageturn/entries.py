@@ -11,7 +11,7 @@ from pageturn.faults import AnyFault
 from pageturn.injection import ContextMessage, ContextMessageTarget
 from pageturn.layout import IndexLine, Why
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.policies import AnyPolicy
+from pageturn.policies.chosen import ChosenPolicy
 from pageturn.proposals import AnyRejection, Proposal
 from pageturn.usage import Usage
 from pageturn.wire import Closed, Open
@@ -248,7 +248,7 @@ class SessionReset(Entry, tag="reset"):
 class PolicyChosen(Entry, tag="policy"):
     """The session derives by this policy from here on."""
 
-    policy: AnyPolicy
+    policy: ChosenPolicy
 
 
 class ScopeGranted(Entry, tag="grant"):

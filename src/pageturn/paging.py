@@ -15,6 +15,7 @@ from pageturn.journal import Fresh, Journal
 from pageturn.messages import Message, Role, ToolCall, ToolResult, system, user
 from pageturn.pages import CallReference, Page, PageKind, ResultReference
 from pageturn.plans import Plan
+from pageturn.relevance import NOTHING, extract
 from pageturn.renditions.fencing import noted
 from pageturn.tokens import TokenCounter
 from pageturn.wire import from_json, to_json
@@ -34,6 +35,7 @@ class Pager(NamedTuple):
             require_text("$.id", message.id)
         seq = self.journal.head + 1 + ahead
         digest, size, blobs, read = pack(message)
+        about, found = _relevance(message)
         page = Page(
             seq=seq,
             check=check_of(self.journal.row.key, seq, digest),
@@ -52,8 +54,9 @@ class Pager(NamedTuple):
                 ResultReference(result.tool_call_id, _content_digest(result), result.is_error)
                 for result in message.tool_results
             ),
+            relevance=about,
         )
-        return Fresh(MessageAdded(page=page), blobs, search_text(message), read)
+        return Fresh(MessageAdded(page=page), {**blobs, **found}, search_text(message), read)
 
     def conversation(self, note: ContextMessage) -> Fresh:
         """A note of the conversation as a page: mere talk, whatever its role, with an id of its own."""
@@ -105,6 +108,15 @@ class Pager(NamedTuple):
 
 
 _NO_PLAN = Plan(goal="none; the plan that stood before was cleared")
+
+
+def _relevance(message: Message) -> tuple[str, dict[str, bytes]]:
+    """The name of the blob that says what a message is about, and that blob: beside the page, so that it can be erased."""
+    meta = extract(message)
+    if meta == NOTHING:
+        return "", {}
+    data = to_json(meta)
+    return (digest := digest_of(data)), {digest: data}
 
 
 def plan_on(message: Message) -> Plan:

@@ -31,7 +31,8 @@ from pageturn.messages import Message, Role, ToolCall, Visibility, system, tool_
 from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
-from pageturn.policies import AnyPolicy, DerivePolicy, Paged, require_online
+from pageturn.policies import DerivePolicy, Paged, as_chosen, require_online, require_registered, restored
+from pageturn.policies.chosen import ChosenPolicy
 from pageturn.proposals import MEMORY, Proposal, ProposalForReview
 from pageturn.reasoning import has_reasoning
 from pageturn.recall import Recalled, Reranker, Resolved
@@ -59,7 +60,7 @@ class Session:
         self,
         journal: Journal,
         *,
-        policy: AnyPolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
+        policy: DerivePolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
         model: str | None = None,  # likewise
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
@@ -72,6 +73,7 @@ class Session:
     ) -> None:
         self._journal = journal
         self._policy = policy
+        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = None  # what the journal says, and what that is here
         self._owns_store = owns_store
         self._model = model
         self._clock = clock
@@ -97,7 +99,7 @@ class Session:
         url: str | os.PathLike[str] | Store = ":memory:",
         *,
         id: str | None = None,  # noqa: A002
-        policy: AnyPolicy | None = None,
+        policy: DerivePolicy | None = None,
         model: str | None = None,
         recall: RecallTool | None = RecallTool(),  # noqa: B008
         scope: str | None = None,
@@ -114,6 +116,7 @@ class Session:
                 require_text(path, text)
         if policy is not None:
             require_instance("policy", policy, DerivePolicy)
+            require_registered(policy)
             require_online(policy)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
@@ -158,9 +161,14 @@ class Session:
         return self._journal.row.scope
 
     @property
-    def policy(self) -> AnyPolicy:
-        """How the session chooses what is in the context."""
-        return self._policy if self._policy is not None else self._journal.state.policy
+    def policy(self) -> DerivePolicy:
+        """How the session chooses what is in the context; `UnknownPolicy` where it is a user's own and not registered here."""
+        if self._policy is not None:
+            return self._policy
+        chosen = self._journal.state.policy
+        if self._chosen is None or self._chosen[0] is not chosen:
+            self._chosen = (chosen, restored(chosen))
+        return self._chosen[1]
 
     @property
     def model(self) -> str:
@@ -353,11 +361,11 @@ class Session:
         self._recorder.write([Fresh(e.BoundaryCrossed(kind=BoundaryKind.RESET)), page, Fresh(covering)])
         return self._journal.state.pages[-1]
 
-    def choose(self, policy: AnyPolicy) -> None:
+    def choose(self, policy: DerivePolicy) -> None:
         """Derive by another policy from here on."""
         require_instance("policy", policy, DerivePolicy)
         require_online(policy)
-        self._recorder.append(e.PolicyChosen(policy=policy))
+        self._recorder.append(e.PolicyChosen(policy=as_chosen(policy)))
 
     def grant(self, scope: str, *, allowed: bool = True) -> None:
         """Let recall and writeback reach into a scope, or no longer."""
@@ -426,7 +434,12 @@ class Session:
         return self._journal.state.pages[-1]
 
     def prefer(self, text: str, scope: str | None = None) -> Page:
-        """Write down a wish of the user or of the project."""
+        """Write down a wish of the user or of the project.
+
+        With a scope it is shown only in sessions of that scope, or to which that scope is granted; others keep it and recall it.
+        """
+        if scope is not None:
+            require_text("scope", scope)
         self._recorder.write(self._pager.preference(text, scope))
         return self._journal.state.pages[-1]
 
@@ -639,11 +652,11 @@ class Session:
         """Who counts the tokens of a call: the host's own counter, or the one that fits the model."""
         return self._given_counter or counter_for(model)
 
-    def _begin_with(self, policy: AnyPolicy | None, model: str | None) -> None:
+    def _begin_with(self, policy: DerivePolicy | None, model: str | None) -> None:
         if model is not None and model != self._journal.state.model:
             self._recorder.append(e.ModelChosen(model=model))
         wanted = policy if policy is not None else None if self._journal.head else Paged()
-        if wanted is not None and (wanted != self.policy or not self._journal.head):
+        if wanted is not None and (as_chosen(wanted) != self._journal.state.policy or not self._journal.head):
             self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean
 
 

@@ -19,7 +19,8 @@ from pageturn.messages import Role
 from pageturn.noteboard import NoteBoard
 from pageturn.overflows import Bound
 from pageturn.pages import CallReference, Page, PageKind, ResidencyLevel
-from pageturn.policies import STORED_DEFAULT, AnyPolicy
+from pageturn.policies import STORED_DEFAULT
+from pageturn.policies.chosen import ChosenPolicy
 from pageturn.proposals import Op
 from pageturn.units import Unit
 from pageturn.usage import Usage
@@ -73,7 +74,7 @@ class SessionState(msgspec.Struct):
     noteboard: NoteBoard = msgspec.field(default_factory=NoteBoard)
     renditions: list[e.RenditionAdmitted] = []
     fields: dict[str, Field] = {}
-    policy: AnyPolicy = STORED_DEFAULT
+    policy: ChosenPolicy = STORED_DEFAULT
     grants: set[str] = set()
     faults: list[FaultRecord] = []
     usage: Usage | None = None
@@ -174,6 +175,11 @@ class SessionState(msgspec.Struct):
     def is_authoritative(self, page: Page) -> bool:
         """Whether a page is a rule or speaks in the host's own voice: only with a person's approval may a model put it into other words."""
         return self.kind(page).is_rule or page.role in (Role.SYSTEM, Role.DEVELOPER)
+
+    def is_out_of_scope(self, page: Page, scope: str | None) -> bool:
+        """Whether a page is a preference for a scope that is neither this one, the session's, nor granted. A pin is for any."""
+        wanted = self.preferences.get(page.seq)
+        return wanted is not None and wanted != scope and wanted not in self.grants and page.seq not in self.pins
 
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
@@ -377,10 +383,10 @@ def _promise_changed(state: SessionState, page: int) -> None:
     state.promises += 1
     placed = state.placed.get(page)
     is_short = page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL)
+    is_scoped = state.preferences.get(page) is not None  # and may not have been shown at all
     own = state.page(page)
-    if is_short or (
-        own is not None and len(state.rules.get(own.digest, ())) > 1
-    ):  # one of them now stands for the other
+    has_twin = own is not None and len(state.rules.get(own.digest, ())) > 1  # of which one stands for the other
+    if is_short or is_scoped or has_twin:
         state.changes += 1
 
 
@@ -463,6 +469,8 @@ def _policy(state: SessionState, _: int, entry: e.PolicyChosen) -> None:
 
 
 def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
+    if (entry.scope in state.grants) is not entry.allowed and entry.scope in state.preferences.values():
+        state.changes += 1  # preferences for that scope come into the context, or leave it
     (state.grants.add if entry.allowed else state.grants.discard)(entry.scope)
 
 

@@ -8,10 +8,11 @@ import pageturn as pt
 from pageturn.entries import FoldReason
 from tests.derivation.checks import check_all
 from tests.derivation.test_turns import words, work
+from tests.policies.own import ErrorsFirst
 from tests.sessions import call, open_session, reopened
 
 BUDGET = 4_000
-POLICIES = [pt.Legacy(), pt.Reset(0), pt.Incremental(0), pt.Paged()]
+POLICIES = [pt.Legacy(), pt.Reset(0), pt.Incremental(0), pt.Paged(), ErrorsFirst()]
 every = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
 TASK = "Make the session of src/auth/login.py expire after 30 minutes, and test it."
 

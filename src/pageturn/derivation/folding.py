@@ -6,7 +6,7 @@ history, except where there is no recall tool and nothing may be sealed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import takewhile
@@ -24,10 +24,10 @@ from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, f
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.errors import StoreError
 from pageturn.journal import Journal
-from pageturn.layout import NEVER, Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
+from pageturn.layout import NEVER, Candidate, Changes, Frame, IndexLine, Layout, Placement, Why, lay_out
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.policies import AnyPolicy
+from pageturn.policies.guarding import Guarded
 from pageturn.reasoning import has_reasoning
 from pageturn.renditions import Renderers, folder_of, missing
 from pageturn.state import SessionState
@@ -41,7 +41,7 @@ _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 class Terms(NamedTuple):
     """What a fold must fit into."""
 
-    policy: AnyPolicy
+    policy: Guarded
     budget_tokens: int
     fixed_tokens: int
     can_point: bool
@@ -98,6 +98,7 @@ class FoldMaker:
         self.forms = FormMaker(journal, counter, renderers, shows_handles=shows_handles)
         self._lines = IndexLines(journal, counter, shows_handles=shows_handles)
         self._summaries = AdmittedSummaries(journal.state)
+        self._changed: Callable[[int, int], Changes | None] | None = None  # what runs of the fold at hand changed
         self._stood: dict[Hashable, IndexLine] = {}  # the lines of the last fold, by what they tell
 
     @property
@@ -183,10 +184,11 @@ class FoldMaker:
         self.forms.given.among = len(state.renditions)
         self._stood = {_told_of(line): line for line in state.lines}
         sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | opened)]
-        units = units_within(outside(state, sealed))
+        units = units_within(page for page in outside(state, sealed) if not self._journal.is_out_of_scope(page))
         forms = {unit[0].seq: self.forms.of(unit, _new_part(state, unit)) for unit in near(state, units, wanted)}
         candidates = list(candidates_of(state, units, forms, wanted, self.forms.sizes, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
+        self._changed = changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None
         frame = Frame(
             items=sorted([*candidates, *sealed], key=lambda item: item.first),
             budget_tokens=terms.budget_tokens,
@@ -200,7 +202,7 @@ class FoldMaker:
             is_running=state.shown is not None,
             is_warm=state.shown is not None and reason is not FoldReason.COLD,
             summaries=self._summaries.by_first(),
-            ledger=changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None,
+            ledger=self._changed,
             merged=cache(lambda lines: self._lines.merged([*lines])),
             spanned=cache(lambda lines: self._lines.spanning(self._with_folders(line, folders) for line in lines)),
             relevance=lambda first: self.forms.relevance(forms[first]),
@@ -357,7 +359,7 @@ class FoldMaker:
         rest = [unit.first for unit in inside if unit.first > last]
         parts = [msgspec.structs.replace(line, last=last, sealed=True)]
         parts += [msgspec.structs.replace(line, first=rest[0])] if rest else []
-        return [self._lines.narrowed(part) for part in parts]
+        return [self._lines.part_of(line, part, self._changed) for part in parts]
 
     def _is_closed_by(self, line: IndexLine, after: IndexLine) -> bool:
         return after.sealed and not self._journal.state.between(line.last + 1, after.first - 1)
@@ -504,7 +506,8 @@ def _told(line: IndexLine | None) -> str:
     """What a line tells beside its counts, by name."""
     if line is None:
         return ""
-    return ",".join(filter(None, (line.summary, line.ledger if line.tells_changes else None)))
+    changes = f"{line.ledger}:{line.changes_shown}" if line.tells_changes else None
+    return ",".join(filter(None, (line.summary, changes)))
 
 
 def _told_of(line: IndexLine) -> Hashable:

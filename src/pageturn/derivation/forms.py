@@ -7,6 +7,7 @@ again gives the same texts.
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -201,8 +202,16 @@ class FormMaker:
     def relevance(self, forms: Forms) -> RelevanceMeta:
         """What a unit is about."""
         if forms.relevance is None:
-            forms.relevance = merge(extract(message) for _, message in self._messages(forms.unit))
+            forms.relevance = merge(map(self._relevance_of, forms.unit))
         return forms.relevance
+
+    def _relevance_of(self, page: Page) -> RelevanceMeta:
+        """What a page is about: as its journal says, or read off its words where that was not yet kept."""
+        if page.relevance is not None:
+            with suppress(StoreError):
+                return self._journal.relevance(page) or RelevanceMeta()
+        message = self.message(page)
+        return extract(message) if message is not None else RelevanceMeta()
 
     def _names_of(self, page: Page) -> frozenset[str]:
         """All names of a page."""

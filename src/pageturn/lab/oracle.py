@@ -22,6 +22,7 @@ from pageturn.layout import Candidate, Frame, Growth, IndexLine, Levels, lay_out
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import OracleReplay, Paged
+from pageturn.policies.guarding import Guarded
 from pageturn.recall_tool import RecallTool
 from pageturn.renditions import BUILT_IN, folder_of
 from pageturn.tokens import TokenCounter
@@ -128,7 +129,7 @@ class _Sight:
         if self._fits:
             return Shown(self._trace.messages[: self._taken], tools_tokens=self._fixed_tokens)
         policy = _Foreseen(lookahead, sight=self, wanted=tuple(wanted))
-        terms = Terms(policy, self._budget_tokens, self._fixed_tokens, self._can_point)
+        terms = Terms(Guarded(policy), self._budget_tokens, self._fixed_tokens, self._can_point)
         try:
             folded = self._folds.fold(terms, tasks_of(reversed(self._said)), FoldReason.FULL)
         except BudgetTooSmall:
