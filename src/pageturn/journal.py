@@ -252,7 +252,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 6  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 7  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
 
 

@@ -142,7 +142,7 @@ class WorkingSet:
         if weave is NO_NOTES:
             return NOTHING_WOVEN
         state = self._journal.state
-        return add(weave, room, state.noteboard.left_out, is_first=state.shown is None)
+        return add(weave, room, state.noteboard.left_out)
 
     def is_made_of(self, derived: Derived) -> bool:
         """Whether the journal's past is still what a context was made of."""
