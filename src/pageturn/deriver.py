@@ -4,6 +4,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from pageturn.bodies import digest_of
 from pageturn.calibration import Calibration
 from pageturn.checks import require_instance, require_text, require_whole
@@ -76,9 +78,16 @@ class Deriver:
         return self._derived.context
 
     def answered(self) -> Derived | None:
-        """What an answer is the answer to: the last context, unless what it was made of no longer holds."""
-        is_stale = self._derived is not None and not self._working_set.is_made_of(self._derived)
-        return None if is_stale else self._derived
+        """What an answer is the answer to: the last context. If what it was made of no longer holds, then without its fold: the model
+        was shown its notes all the same, and the next context is folded.
+        """
+        derived = self._derived
+        if derived is None or self._working_set.is_made_of(derived):
+            return derived
+        if derived.made_of[0] != self._state.turn:
+            return None  # somebody else has answered meanwhile
+        shown = msgspec.structs.replace(derived.shown, fold=None, is_outdated=True)
+        return derived._replace(shown=shown, folded=None)
 
     def take_in(self, pages: Sequence[Page], messages: Sequence[Message], derived: Derived | None) -> None:
         """Keep what was just written at hand, and write down what of it had to be fetched again."""

@@ -76,6 +76,7 @@ class Shown(Closed, omit_defaults=True):
     layout: str  # the digest of what stood where
     fold: Fold | None = None
     notes: tuple[NoteShown, ...] = ()  # those that came; after a fold, all
+    is_outdated: bool = False  # what it was made of had changed before the answer came, so its fold does not hold
 
 
 class TurnTaken(Entry, tag="turn"):

@@ -145,8 +145,9 @@ class WorkingSet:
         return add(weave, room, state.noteboard.left_out)
 
     def is_made_of(self, derived: Derived) -> bool:
-        """Whether the journal's past is still what a context was made of."""
-        return derived.made_of == self._past()
+        """Whether the journal's past is still what a context was made of. What is pinned since changes no more than a fold."""
+        now = self._past()
+        return derived.made_of == now or (derived.folded is None and derived.made_of[:-1] == now[:-1])
 
     def _wishes(self, terms: Terms, placements: Iterable[Placement]) -> Iterator[Wish]:
         """The forms that would have made room, or told more: of large rules, which only their author or writeback may put into other
