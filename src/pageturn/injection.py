@@ -60,7 +60,9 @@ class NoteFields(TypedDict, total=False):
 
 
 class ContextMessage(Open, kw_only=True, omit_defaults=False):
-    """A keyed note. `cooldown_turns` is how many turns are skipped after it was emitted; 0 means every turn."""
+    """A keyed note. `cooldown_turns` is how many turns are skipped after it was emitted; 0 means every turn. `consume_after_emit` shows
+    it in one answered context only. Neither counts for a note of the conversation.
+    """
 
     key: str
     role: Role = Role.SYSTEM

@@ -54,7 +54,9 @@ class NoteBoard(msgspec.Struct):
     spent: list[SpentNote] = []
     left_out: dict[str, str] = {}  # those that the last fold had no room for: digests by key
     answered: int = 0  # contexts: the clock of cooldowns, which a reply in several pieces moves once
-    is_leaving: bool = False  # what was shown once stood in the cached part of the last context; the next one takes it out
+    is_leaving: bool = (
+        False  # what was shown once stood in the cached part of the last context; the next one takes it out
+    )
 
     @property
     def is_empty(self) -> bool:

@@ -48,7 +48,9 @@ class Model:
     def answer(self, context):
         """What has to be in a context, and what follows from that it was answered."""
         there = set(said(context))
-        expected = {note.content for note in self.notes.values() if self.is_due(note) or self.holds_still(note, context)}
+        expected = {
+            note.content for note in self.notes.values() if self.is_due(note) or self.holds_still(note, context)
+        }
         still = self.standing if context.fold is None else set()
         texts = {f"text {number}." for number in range(1, self.texts + 1)}
         assert there & texts == expected | still

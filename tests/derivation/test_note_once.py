@@ -58,6 +58,18 @@ def test_in_the_first_context_it_stands_in_its_band_and_is_consumed_by_the_answe
     assert "once" not in {outcome.key for outcome in later.notes}
 
 
+def test_so_it_does_in_a_first_context_that_is_long_and_folded():
+    session = begun(policy=pt.Paged(9_000))
+    for number in range(40):
+        grow(session, number)
+    session.inject(once())
+    context = answered(session)
+    assert context.fold is not None
+    assert context.tokens > 4_500
+    assert said(context)[1] == "only once"
+    assert "only once" not in said(answered(session))
+
+
 @pytest.mark.parametrize("target", [SYSTEM, SESSION])
 def test_within_its_band_it_stands_as_its_key_came(target):
     session = begun()

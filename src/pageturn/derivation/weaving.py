@@ -57,7 +57,9 @@ class Wanted(NamedTuple):
 class Weave(NamedTuple):
     """What the notes of a session want of the next context, before anybody knows whether there is room."""
 
-    lasting: tuple[Wanted, ...] = ()  # every system and session note that is shown in each turn, in the order of their bands
+    lasting: tuple[
+        Wanted, ...
+    ] = ()  # every system and session note that is shown in each turn, in the order of their bands
     passing: tuple[Wanted, ...] = ()  # what stands in this context only
     sent: tuple[NoteOutcome, ...] = ()  # what stands in what was sent, while no fold is made
     gone: tuple[NoteOutcome, ...] = ()  # what a fold takes away for good
@@ -143,7 +145,11 @@ class Woven(NamedTuple):
 
 
 _ELSEWHERE = "stand at the end of the prompt, and not in their band: "
-_ONCE = "the notes {}, which are shown once, " + _ELSEWHERE + "to take them out of it again would write the cached prompt anew"
+_ONCE = (
+    "the notes {}, which are shown once, "
+    + _ELSEWHERE
+    + "to take them out of it again would write the cached prompt anew"
+)
 _COOLING = (
     "the notes {}, which have a cooldown, "
     + _ELSEWHERE
