@@ -82,7 +82,7 @@ class NoteBoard(msgspec.Struct):
         """Whether a text of this key stands in what was sent."""
         return any(each.note.key == key for each in self.standing)
 
-    def last_emission(self, key: str, standing: StandingNote | None) -> Emission | None:
+    def last_emission(self, key: str, standing: StandingNote | None = None) -> Emission | None:
         """When a key was last emitted: in the last turn, if what it said then is still the text that stands."""
         last = self.emitted.get(key)
         if last is None or standing is None or not _says(standing.note, last.emission):

@@ -189,11 +189,11 @@ class Weaver:
         board = state.noteboard
         if len(self._messages) > _MOST_KEPT + 2 * len(board.notes):
             self._messages.clear()
-        self._made = {key: self._make(note) for key, note in board.notes.items() if note.is_prompt_injected}
+        notes = [note for note in board.notes.values() if note.is_prompt_injected]
+        self._made = {note.key: self._make(note, order) for order, note in enumerate(notes)}
         # The last of each key; what was shown once is not among them, since the fold that takes it out comes before anything else.
         sent = {each.note.key: each for each in board.standing if not each.note.consume_after_emit}
-        spoken = [each for each in self._made.values() if each.note.content.strip()]
-        wanted = [_compared(each._replace(order=order), sent, board) for order, each in enumerate(spoken)]
+        wanted = [_compared(each, sent, board) for each in self._made.values() if each.note.content.strip()]
         due, held = _throttled([each for each in wanted if not each.note.is_lasting], sent, board)
         silent = (each for each in self._made.values() if not each.note.content.strip())
         return Weave(
@@ -213,12 +213,12 @@ class Weaver:
             is_leaving=board.is_leaving,
         )
 
-    def _make(self, note: ContextMessage) -> Wanted:
+    def _make(self, note: ContextMessage, order: int) -> Wanted:
         made = self._made.get(note.key)
         if made is not None and made.note is note:
-            return made
+            return made if made.order == order else made._replace(order=order)
         digest = note.digest
-        return Wanted(note, digest, *self.message(note, digest))
+        return Wanted(note, digest, *self.message(note, digest), order)
 
     def _sent(self, board: NoteBoard, last: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
         for each in board.standing:
@@ -240,9 +240,10 @@ def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], board: NoteBoard
     if last is not None and last.digest == wanted.digest:
         is_there = wanted.note.is_lasting and last.band is wanted.note.target
         return wanted._replace(decision=NoteDecision.STICKY if is_there else NoteDecision.PROMOTED, stands=True)
-    emitted = board.emitted.get(key)
-    decision = _why(wanted.note, emitted.emission if emitted is not None else None)
-    return wanted._replace(decision=decision, is_humble=key in board.left_out)
+    is_humble = key in board.left_out
+    if not wanted.note.is_lasting:
+        return wanted._replace(is_humble=is_humble) if is_humble else wanted
+    return wanted._replace(decision=_why(wanted.note, board.last_emission(key)), is_humble=is_humble)
 
 
 def _throttled(
@@ -252,19 +253,24 @@ def _throttled(
 
     One that stands in what was sent, because it had no cooldown then, is not said again behind it; the fold that takes it away asks.
     """
-    keys = [wanted.note.key for wanted in passing]  # not of all that ever came
-    last = {key: emission for key in keys if (emission := board.last_emission(key, sent.get(key))) is not None}
-    throttled = throttle([wanted.note for wanted in passing], last, board.answered)
+    keys = (wanted.note.key for wanted in passing)  # not of all that ever came
+    before = {key: last for key in keys if (last := board.last_emission(key, sent.get(key))) is not None}
+    throttled = throttle([wanted.note for wanted in passing], before, board.answered)
     held = {note.key for note in throttled.suppressed}
-    due = [wanted for wanted in passing if wanted.note.key not in held]
+    due = []
+    for wanted in passing:
+        key = wanted.note.key
+        if key not in held:
+            decision = _why(wanted.note, before.get(key), throttled.ledger[key])
+            due.append(wanted if wanted.stands else wanted._replace(decision=decision))
     return due, [wanted for wanted in passing if wanted.note.key in held]
 
 
-def _why(note: ContextMessage, last: Emission | None) -> NoteDecision:
+def _why(note: ContextMessage, last: Emission | None, now: Emission | None = None) -> NoteDecision:
     """Why a note comes that is due."""
     if last is None:
         return NoteDecision.FIRST_EMIT
-    if last != emission(note, last.turn):
+    if last.digest != (now or emission(note, last.turn)).digest:
         return NoteDecision.CONTENT_CHANGED
     return NoteDecision.COOLDOWN_ELAPSED if note.cooldown_turns else NoteDecision.ALWAYS
 
