@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.entries import FoldReason
 from tests.derivation.checks import check_notes
 from tests.derivation.notes import Note, answered, begun, grow, said
 from tests.long import examples
@@ -162,6 +163,23 @@ def test_a_pin_between_a_context_and_its_answer_moves_no_note():
     after = session.derive()
     assert (said(sent)[-1], after.fold) == ("NOTE", None)
     assert said(after) == [*said(sent), "Never push.", "two"]
+
+
+@pytest.mark.parametrize("name", ["pin", "pin a page", "pin an old page"])
+def test_a_pin_between_a_fold_for_a_cold_cache_and_its_answer_moves_nothing_without_a_fold(name):
+    session = second_context(pt.Paged(9_000))
+    for number in range(60):
+        session.derive()
+        grow(session, number, lines=40)
+    session._clock.now += timedelta(hours=1)
+    session.append(pt.user("Where were we?"))
+    sent = session.derive()
+    assert sent.fold.reason is FoldReason.COLD
+    BETWEEN[name](session)
+    session.append(pt.assistant("two"))
+    after = session.derive()
+    check_prefix(sent, after)
+    assert reopened(session).derive().messages == after.messages
 
 
 def play(begin, policy, names):
