@@ -478,7 +478,11 @@ class Session:
             self._set_plan(None, e.TASK_LOG)
 
     def inject(self, note: ContextMessage) -> Page | None:
-        """Add a durable note, in place of an earlier one of its key. A note of the conversation becomes a page, and nothing else."""
+        """Add a durable note, in place of an earlier one of its key. A note of the conversation becomes a page where it came, and nothing else.
+
+        A system or session note that comes and goes (by a cooldown, or shown once after the first context) stands at the end of the
+        prompt, which costs no cache; `context.notes` and `context.notices` say so.
+        """
         require_instance("note", note, ContextMessage)
         if note.is_prompt_injected:
             self._recorder.append(e.NoteAdded(note=note))

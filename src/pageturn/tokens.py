@@ -17,6 +17,7 @@ from pageturn.encodings import Encoding, encoding
 from pageturn.errors import InvalidInput
 from pageturn.images import ImageRule
 from pageturn.messages import File, Image, Message, Native, Part, Text, Thinking, ToolCall, ToolResult
+from pageturn.reminders import lowered
 from pageturn.wire import Closed, to_json
 
 
@@ -126,7 +127,7 @@ class ProfileCounter:
         return self._scaled(self._count(text))
 
     def message(self, message: Message) -> int:
-        cost = self._sum(message.content)
+        cost = self._sum(lowered(message).content)  # some vendors get a note in tags
         return self._scaled(cost.counted) + cost.added + self.profile.per_message
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:

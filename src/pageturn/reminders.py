@@ -1,0 +1,36 @@
+"""Reminders: a program's notes to the model, in tags that say whose words they are.
+
+Some vendors take no instructions in the middle of a conversation. There a note is the user's, so it says in tags whose words it is.
+Whether a vendor does so or not, the tags are charged: a context must fit whoever gets it.
+"""
+
+import re
+
+import msgspec
+
+from pageturn.messages import Message, Role, Text, Visibility
+
+_BEGIN, _END = "<system-reminder>", "</system-reminder>"
+_TAG = re.compile(r"<(/?system-reminder)\b", re.IGNORECASE)
+
+
+def tagged(text: str) -> str:
+    """A text in the tags, as it is."""
+    return f"{_BEGIN}{text}{_END}"
+
+
+def lowered(message: Message) -> Message:
+    """The message as the user may say it: a note in tags, which look-alikes in it cannot close, anything else as it is."""
+    if not _is_note(message) or _is_tagged(message.text):
+        return message
+    text = _TAG.sub(r"<\\\1", message.text)
+    return msgspec.structs.replace(message, content=(Text(text=tagged(text)),))
+
+
+def _is_note(message: Message) -> bool:
+    is_instruction = message.role in (Role.SYSTEM, Role.DEVELOPER)
+    return is_instruction and message.synthetic and message.visibility is Visibility.INTERNAL
+
+
+def _is_tagged(text: str) -> bool:
+    return text.startswith(_BEGIN) and text.endswith(_END) and len(_TAG.findall(text)) == 2
