@@ -20,7 +20,9 @@ class Profile(Closed):
     per_call: int = 25
     per_tool: int = 6  # these two: published constants of the package ai-tokenizer (MIT), not measured here
     tools_once: int = 24
-    arguments: Literal["text", "values", "larger"] = "text"  # what the model sees of a call: its JSON text, or its values
+    arguments: Literal["text", "values", "larger"] = (
+        "text"  # what the model sees of a call: its JSON text, or its values
+    )
     names_results: bool = False  # whether a result goes out with the name of its tool
 
 
