@@ -98,7 +98,13 @@ _NOTHING = _Cost()
 
 
 def _sum(costs: Sequence[_Cost]) -> _Cost:
-    return _Cost(*map(sum, zip(*costs, strict=True))) if costs else _NOTHING
+    counted = added = frame = framed = 0  # written out, because every appended message passes here
+    for cost in costs:
+        counted += cost[0]
+        added += cost[1]
+        frame += cost[2]
+        framed += cost[3]
+    return _Cost(counted, added, frame, framed)
 
 
 class ProfileCounter:
