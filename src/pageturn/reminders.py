@@ -14,23 +14,27 @@ _BEGIN, _END = "<system-reminder>", "</system-reminder>"
 _TAG = re.compile(r"<(/?system-reminder)\b", re.IGNORECASE)
 
 
+def is_note(message: Message) -> bool:
+    """Whether a program said it to the model alone."""
+    is_instruction = message.role in (Role.SYSTEM, Role.DEVELOPER)
+    return is_instruction and message.synthetic and message.visibility is Visibility.INTERNAL
+
+
 def tagged(text: str) -> str:
     """A text in the tags, as it is."""
     return f"{_BEGIN}{text}{_END}"
 
 
+def reminder(text: str) -> str:
+    """A text in the tags, with look-alikes inside escaped; a text that has them already stays as it is."""
+    if text.startswith(_BEGIN) and text.endswith(_END) and len(_TAG.findall(text)) == 2:
+        return text
+    return tagged(_TAG.sub(r"<\\\1", text))
+
+
 def lowered(message: Message) -> Message:
-    """The message as the user may say it: a note in tags, which look-alikes in it cannot close, anything else as it is."""
-    if not _is_note(message) or _is_tagged(message.text):
+    """The message as the user may say it: a note in tags, anything else as it is."""
+    if not is_note(message):
         return message
-    text = _TAG.sub(r"<\\\1", message.text)
-    return msgspec.structs.replace(message, content=(Text(text=tagged(text)),))
-
-
-def _is_note(message: Message) -> bool:
-    is_instruction = message.role in (Role.SYSTEM, Role.DEVELOPER)
-    return is_instruction and message.synthetic and message.visibility is Visibility.INTERNAL
-
-
-def _is_tagged(text: str) -> bool:
-    return text.startswith(_BEGIN) and text.endswith(_END) and len(_TAG.findall(text)) == 2
+    shown = reminder(message.text)
+    return message if shown == message.text else msgspec.structs.replace(message, content=(Text(text=shown),))
