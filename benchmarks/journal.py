@@ -16,7 +16,8 @@ from rich.table import Table
 import pageturn as pt
 from benchmarks.values import sample_messages
 from pageturn.stores import Batch, SqliteStore
-from pageturn.stores.sqlite import _FORMATS, _INDEX_EVERY
+from pageturn.stores.index import EVERY
+from pageturn.stores.sqlite import _FORMATS
 from pageturn.stores.words import hidden_parts
 
 APPENDS = 640
@@ -50,7 +51,7 @@ def appends(console: Console, folder: Path) -> None:
                     append_by_session(messages, files[0], durability),
                     append_by_store(recorded, files[1], durability),
                     append_raw(recorded, files[2], durability),
-                    append_raw(recorded, files[3], durability, index_every=_INDEX_EVERY),
+                    append_raw(recorded, files[3], durability, index_every=EVERY),
                 )
             )
         whole, store, raw, batched = (min(means) * 1e6 for means in zip(*rounds, strict=True))

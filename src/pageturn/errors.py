@@ -10,7 +10,9 @@ PageturnError
 ├── SummaryFailed    a summarizer could not write its text
 ├── NotScrubbed      what was erased is gone from the session, but its bytes linger in the file
 └── StoreError       the store could not do it, and nothing has happened
-    └── Conflict     ... because somebody else appended first
+    ├── Conflict     ... because somebody else appended first
+    ├── Busy         ... because another was writing for longer than it may wait
+    └── Damaged      ... because bytes are missing, or are not those that were written; others may be well
 """
 
 from collections.abc import Iterable
@@ -88,3 +90,11 @@ class Conflict(StoreError):
     def __init__(self, message: str, *, missed: Iterable[Any] = ()) -> None:
         super().__init__(message)
         self.missed = tuple(missed)
+
+
+class Busy(StoreError):
+    """Another process or thread was writing to the store for longer than `wait_seconds` allows to wait; try again."""
+
+
+class Damaged(StoreError):
+    """Bytes are missing, or are not those that were written. What does not need them can still be had."""

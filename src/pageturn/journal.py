@@ -6,6 +6,7 @@ and from then on with every append. A fork begins with the entries of its parent
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ from pageturn.entries import (
     TextReference,
     TurnTaken,
 )
-from pageturn.errors import Conflict, StoreError
+from pageturn.errors import Conflict, Damaged, StoreError
 from pageturn.handles import parse
 from pageturn.messages import Message
 from pageturn.pages import Page
@@ -52,6 +53,8 @@ class Journal:
     def __init__(self, store: Store, row: SessionRow) -> None:
         self.store = store
         self.row = row
+        self.spans = lineage(store, row)
+        self._erasures, self._erased = 0, frozenset[int]()
         self.state, self._snapshot_seq = _load_snapshot(store, row)
         with _without_garbage_collection():
             self._apply_stored(self.state)
@@ -88,7 +91,7 @@ class Journal:
         for record, entry in zip(records, applied, strict=True):
             apply(self.state, record.seq, entry)
         if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4):
-            with suppress(StoreError):  # the entries are written; a snapshot may be missing
+            with suppress(StoreError), self.store.at_once():  # the entries are written; a snapshot may be missing
                 self.keep_snapshot()
 
     def erase(self, page: Page, *, at: int) -> Freed:
@@ -118,9 +121,20 @@ class Journal:
             for record in self.store.records(span.session, after, span.upto):
                 yield record, _decoded(self.row.id, record)
 
+    def erased(self) -> AbstractSet[int]:
+        """The numbers of the entries that lost words, by this session, a fork or a parent, in whatever process, until now.
+
+        An entry can lose its words while others have the same: the store keeps the bytes for those, and this one's are erased.
+        """
+        now = self.store.erasures()
+        if now != self._erasures:
+            self._erased |= self.store.erased(self.spans, after=self._erasures)
+            self._erasures = now
+        return self._erased
+
     def message(self, page: Page) -> Message | None:
-        """The message of a page, verified against its digest; None where its words were erased."""
-        body = self._verified(page.digest)
+        """The message of a page, verified against its digest; None where its words were erased, by whatever session."""
+        body = self._verified(page.digest) if page.seq not in self.erased() else None
         if body is None:
             return None
         message = unpack(body, self._text)
@@ -173,21 +187,21 @@ class Journal:
 
     def _owner(self, seq: int) -> str:
         """The session, this one or an ancestor, whose record has that number."""
-        return next(span.session for span in lineage(self.store, self.row) if seq <= span.upto)
+        return next(span.session for span in self.spans if seq <= span.upto)
 
     def _verified(self, digest: str) -> bytes | None:
         """The bytes of a blob; None where they were erased. Damage and loss are errors."""
         data = self.store.blob(digest)
         if data is None and not self.store.is_erased(digest):
-            raise StoreError(f"session {self.row.id!r}: blob {digest} is missing")
+            raise Damaged(f"session {self.row.id!r}: blob {digest} is missing")
         if data is not None and digest_of(data) != digest:
-            raise StoreError(f"session {self.row.id!r}: blob {digest} does not have the content that its name says")
+            raise Damaged(f"session {self.row.id!r}: blob {digest} does not have the content that its name says")
         return data
 
     def _text(self, digest: str) -> bytes:
         data = self._verified(digest)
         if data is None:
-            raise StoreError(f"session {self.row.id!r}: blob {digest} was erased")
+            raise Damaged(f"session {self.row.id!r}: blob {digest} was erased")
         return data
 
 
@@ -252,7 +266,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 6  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 7  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
 
 

@@ -23,6 +23,7 @@ class Recorder:
         self._pager = pager
         self._clock = clock
         self.unwritten: list[Faulted] = []  # faults that the store has not taken yet
+        self._told: set[int] = set()  # pages whose fault is told once
         self.is_closed = False
 
     @property
@@ -57,16 +58,26 @@ class Recorder:
     # -- faults
 
     def fault(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> AnyFault:
-        """Record a fault and hand it on; what the store does not take now is written at the next boundary."""
+        """Record a fault and hand it on."""
         self.keep(fault, page=page, detail=detail)
-        with suppress(StoreError):
-            self.flush_faults()
+        self.flush_faults_at_once()
         return fault
+
+    def fault_once(self, fault: AnyFault, page: int) -> None:
+        """Record the fault of a page that whoever reads on and on meets each time."""
+        if page not in self._told:
+            self._told.add(page)
+            self.fault(fault, page=page)
 
     def keep(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> None:
         """Remember a fault until the next is written."""
         words = detail[:500].encode("utf-8", "replace").decode()
         self.unwritten.append(Faulted(fault=fault, turn=self.journal.state.turn, page=page, detail=words))
+
+    def flush_faults_at_once(self) -> None:
+        """Write the faults that are not written yet; nobody waits for that, and what the store does not take waits for the next boundary."""
+        with suppress(StoreError), self.journal.store.at_once():
+            self.flush_faults()
 
     def flush_faults(self) -> None:
         """Write the faults that are not written yet."""
