@@ -6,14 +6,19 @@ It writes again after a conflict where that is safe, and keeps faults that the s
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar, cast
 
 from pageturn.entries import BoundaryCrossed, BoundaryKind, Committed, Entry, Faulted, Rejected
 from pageturn.errors import Conflict, StoreError
-from pageturn.faults import AnyFault, FlushMiss
+from pageturn.faults import AnyFault, BackendError, Fault, FlushMiss
 from pageturn.ids import micros
 from pageturn.journal import Fresh, Journal
 from pageturn.paging import Pager
+from pageturn.recall import Damage
 from pageturn.settling import settle
+
+Outcome = TypeVar("Outcome")
+_MOST_DAMAGES = 20  # pages that one call finds damaged, and that are written down one by one
 
 
 class Recorder:
@@ -62,6 +67,22 @@ class Recorder:
         self.keep(fault, page=page, detail=detail)
         self.flush_faults_at_once()
         return fault
+
+    def with_faults(self, outcome: Outcome, damages: Sequence[Damage], detail: str) -> Outcome:
+        """Hand on an outcome. Every page that could not be read is recorded by itself; if there is none, the outcome where it is a fault."""
+        own = self.journal.row.id
+        for session, page, fault in damages[:_MOST_DAMAGES]:
+            if session == own:
+                self.keep(fault, page=page.seq if page is not None else None, detail=detail)
+            else:
+                self.keep(fault, detail=f"session {session} {page.handle if page is not None else ''}".rstrip())
+        if len(damages) > _MOST_DAMAGES:
+            left = len(damages) - _MOST_DAMAGES
+            self.keep(BackendError(f"{left:,} more pages cannot be read"), detail=detail)
+        if not damages and isinstance(outcome, Fault):
+            self.keep(cast("AnyFault", outcome), detail=detail)
+        self.flush_faults_at_once()
+        return outcome
 
     def fault_once(self, fault: AnyFault, page: int) -> None:
         """Record the fault of a page that whoever reads on and on meets each time."""

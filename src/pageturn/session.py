@@ -11,7 +11,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from pageturn import entries as e
 from pageturn import recall as recalling
@@ -51,8 +51,6 @@ from pageturn.wire import from_json, to_json
 
 DEFAULT_MODEL = "gpt-5"
 _MOST_HITS = 1_000
-_MOST_DAMAGES = 20  # pages that one call finds damaged and that are written down one by one
-Outcome = TypeVar("Outcome")
 
 
 class Session:
@@ -133,7 +131,9 @@ class Session:
         if wait_seconds is not None:
             require_finite("wait_seconds", wait_seconds, at_least=0)
             if not owns_store:
-                raise InvalidInput("wait_seconds", expected="none beside a store, which has its own", got=repr(wait_seconds))
+                raise InvalidInput(
+                    "wait_seconds", expected="none beside a store, which has its own", got=repr(wait_seconds)
+                )
         store = url if isinstance(url, Store) else open_store(os.fspath(url), wait_seconds=wait_seconds)
         journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
         if scope is not None and scope != journal.row.scope:
@@ -471,7 +471,7 @@ class Session:
             reranker=self._reranker,
             unread=unread,
         )
-        return self._with_faults(found.outcome, found.damages, name)
+        return self._recorder.with_faults(found.outcome, found.damages, name)
 
     def resolve(self, handle: str | Page, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
         """The original words of a page, or of a range of their bytes; a range without any is a fault."""
@@ -491,7 +491,7 @@ class Session:
         A page that cannot be read is left out, and is a fault of the session; it is the answer only if there is no other.
         """
         found = recalling.resolve_range(self._journal, handles)
-        return self._with_faults(found.outcome, found.damages, recalling.handle_name(self._journal, handles))
+        return self._recorder.with_faults(found.outcome, found.damages, recalling.handle_name(self._journal, handles))
 
     def erase(self, what: str | Page) -> Freed:
         """Destroy the words of a page for ever; its digest stays. Says what was freed.
@@ -559,21 +559,7 @@ class Session:
     def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault:
         """The pages of a range but for the first `start`, without their words."""
         found = recalling.pages_between(self._journal.state, handles, start)
-        return self._with_faults(found, (), recalling.handle_name(self._journal, handles))
-
-    def _with_faults(self, outcome: Outcome | AnyFault, damages: Sequence[Damage], detail: str) -> Outcome | AnyFault:
-        """An outcome; what could not be read on the way is written down, each page by itself, or else the outcome if it is a fault."""
-        for damage in damages[:_MOST_DAMAGES]:
-            is_ours = damage.page is not None and damage.session == self.id
-            place = detail if is_ours else f"session {damage.session}{f' {damage.page.handle}' if damage.page else ''}"
-            self._recorder.keep(damage.fault, page=damage.page.seq if damage.page and is_ours else None, detail=place)
-        if len(damages) > _MOST_DAMAGES:
-            left = len(damages) - _MOST_DAMAGES
-            self._recorder.keep(BackendError(f"{left:,} more pages cannot be read"), detail=detail)
-        if not damages and isinstance(outcome, Fault):
-            self._recorder.keep(outcome, detail=detail)
-        self._recorder.flush_faults_at_once()
-        return outcome
+        return self._recorder.with_faults(found, (), recalling.handle_name(self._journal, handles))
 
     def _page_named(self, what: str | Page) -> Page | None:
         """The page that a handle means; None for any other text. A handle that does not resolve is refused."""

@@ -32,7 +32,8 @@ def ask(session, number=0, **arguments):
 _FENCE = re.compile(r"<page>\n(p[1-9][0-9]*-[a-z2-7]{4}) ([a-z]+), ([^\n]*)\n(?:(.*?)\n)?</page>", re.DOTALL)
 _LINE = re.compile(r"\[[^\n<>]*\]")
 _CONTROL = re.compile(
-    r"(?<![A-Za-z0-9])p[1-9][0-9]{0,14}-[a-z2-7]{4}(?![A-Za-z0-9])|<[\s/\u200b]*(?:pages?|system-reminder)\b", re.IGNORECASE
+    r"(?<![A-Za-z0-9])p[1-9][0-9]{0,14}-[a-z2-7]{4}(?![A-Za-z0-9])|<[\s/\u200b]*(?:pages?|system-reminder)\b",
+    re.IGNORECASE,
 )
 
 
@@ -135,7 +136,10 @@ def test_a_query_is_searched(session):
 )
 def test_what_cannot_be_had_is_said(session, arguments, said):
     page = session.pages()[5]
-    given = {name: value.replace("{page}", page.handle) if isinstance(value, str) else value for name, value in arguments.items()}
+    given = {
+        name: value.replace("{page}", page.handle) if isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
     faults = len(session.faults())
     told = ask(session, **given)
     assert told.is_error

@@ -342,7 +342,9 @@ def test_a_url_says_which_store(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} >= {"a.db", "b.db", "c.db", "d.db"}
 
 
-@pytest.mark.parametrize("url", ["redis://host", "sqlite:a.db?durability=maybe", "sqlite:a.db?speed=high", "a.db?wait=1"])
+@pytest.mark.parametrize(
+    "url", ["redis://host", "sqlite:a.db?durability=maybe", "sqlite:a.db?speed=high", "a.db?wait=1"]
+)
 def test_a_url_that_means_nothing_is_refused(url):
     with pytest.raises(InvalidInput, match="url: expected"):
         open_store(url)

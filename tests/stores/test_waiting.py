@@ -227,7 +227,7 @@ def test_a_limit_that_is_no_time_is_refused(path, seconds):
 
 @pytest.mark.parametrize("text", ["", "-1", "nan", "inf", "soon"])
 def test_a_limit_in_a_url_that_is_no_time_is_refused(path, text):
-    with pytest.raises(pt.InvalidInput, match="url: expected .*wait_seconds=0 or more"):
+    with pytest.raises(pt.InvalidInput, match=r"url: expected .*wait_seconds=0 or more"):
         pt.Session.open(f"sqlite:{path}?wait_seconds={text}", id="s")
 
 
@@ -239,9 +239,7 @@ def test_a_limit_beside_a_store_is_refused(path):
 # -- what waits is ranked as it will be in the index
 
 VOCABULARY = "alpha beta gamma delta tulip src/auth/login.py UserAccount runs running".split()
-TEXTS = st.lists(
-    st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=12).map(" ".join), min_size=1, max_size=12
-)
+TEXTS = st.lists(st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=12).map(" ".join), min_size=1, max_size=12)
 
 
 def filled(path, texts, session="a"):

@@ -5,7 +5,7 @@ them in is a write. A search that would have to wait for another writer takes an
 """
 
 import sqlite3
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from heapq import nlargest
@@ -119,7 +119,7 @@ def search_with_waiting(db: sqlite3.Connection, searched: Sequence[Searched], qu
         totals = {phrase: sum(counted) for phrase, counted in counts.items()}
         found: list[Found] = []
         for each in searched:
-            scores: Counter[int] = Counter()
+            scores: dict[int, float] = defaultdict(float)
             for phrase in _rare(phrases, totals):
                 weight = _weight(sum(documents), totals[phrase])
                 for part, of, having in zip(parts, documents, counts[phrase], strict=True):

@@ -32,6 +32,7 @@ from pageturn.stores.contract import (
     Snapshot,
     Span,
 )
+
 _APPLICATION_ID = 0x50414745  # "PAGE"
 WAIT_SECONDS = 5.0
 _LONGEST_WAIT_MS = 2**31 - 1
@@ -323,7 +324,9 @@ class SqliteStore:
         for digest in loss.digests:
             named = "DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?"
             gone += db.execute(named, (digest, number, loss.seq)).rowcount
-        index.forget(db, number, loss.seq, loss.text if gone else None)  # a fork or its parent may have erased it before
+        index.forget(
+            db, number, loss.seq, loss.text if gone else None
+        )  # a fork or its parent may have erased it before
         db.execute("INSERT INTO losses(session, seq) VALUES (?,?)", (number, loss.seq))
 
     def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
