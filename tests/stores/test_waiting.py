@@ -20,7 +20,7 @@ from pageturn.stores import Batch, Document, MemoryStore, Record, SessionRow, Sp
 from tests.sessions import open_session, take_turn
 
 HOLDER = Path(__file__).with_name("holder.py")
-LONG = 60.0  # seconds; whoever waits that long has waited
+LONG = 40.0  # seconds; whoever waits that long has waited
 SHORT = 0.05
 
 
@@ -296,6 +296,19 @@ def test_the_best_match_is_the_same_in_and_outside_of_the_index(path):
         waiting = store.search([Span("a", 100)], "where does the rare tulip stand", 5)
     indexed = store.search([Span("a", 100)], "where does the rare tulip stand", 5)
     assert [each.seq for each in waiting] == [each.seq for each in indexed] == [21, 91]
+
+
+def test_a_term_weighs_by_how_rare_it_is_on_both_sides_together(path):
+    """Rare in the index and common outside of it is not rare."""
+    store = filled(path, ["alpha", *["gamma delta"] * 39])
+    store.search([Span("a", 40)], "gamma", 1)
+    for seq in range(41, 61):
+        text = "alpha beta and more words" if seq == 50 else "alpha and more words"
+        store.append("a", seq - 1, Batch([Record(seq, seq, b"{}")], {}, [Document(seq, text)]))
+    with held(path):
+        waiting = store.search([Span("a", 60)], "alpha beta", 1)
+    indexed = store.search([Span("a", 60)], "alpha beta", 1)
+    assert [each.seq for each in waiting] == [each.seq for each in indexed] == [50]
 
 
 def test_a_span_ends_where_it_ends_also_for_what_waits(path):
