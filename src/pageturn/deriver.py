@@ -63,7 +63,7 @@ class Deriver:
         self._asked: tuple[Sequence[Mapping[str, Any]], int | None] = (
             (),
             None,
-        )  # the tools and the budget of the last call
+        )  # the tools and the budget of the last context
         self._needed = (
             -1,
             0,
@@ -87,7 +87,6 @@ class Deriver:
         working_set = self._working_set(counter)
         self._noticed += self._recorder.journal.notice_erased()
         digest, fixed_tokens = self._count(tools, counter)
-        self._asked = (tools, budget_tokens)
         limit = self._limit(policy, model, budget_tokens)
         bound = self._state.bounds.get(model)
         most = limit if bound is None else min(limit, bound.most)
@@ -104,6 +103,7 @@ class Deriver:
         except RuleUnreadable as error:
             self._keep_damage(error.page, error.fault)
             raise
+        self._asked = (tools, budget_tokens)
         return self._derived.context
 
     def _keep_damage(self, page: int, fault: AnyFault) -> None:

@@ -75,7 +75,7 @@ def turns(vendor, *, count=30, budget_tokens=4_000, tools=None):
         session.append(pt.assistant(THOUGHTS[vendor], f"Step {number}.", read(number), read(number + 1)))
         session.append(pt.tool_result(f"c{number + 1}", lines(number), PICTURE))
         if number % 6 == 0:
-            session.append(pt.user(f"While it runs: what about part {number}?"))  # its call waits
+            session.append(pt.user(f"While it runs: what about part {number}?", synthetic=True))  # its call waits
         else:
             session.append(pt.tool_result(f"c{number}", "no such file", is_error=True))
         if number % 6 == 2:
