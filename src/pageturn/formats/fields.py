@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import msgspec
+
 from pageturn.complaints import show
 from pageturn.errors import InvalidInput
 from pageturn.messages import File, Image, Message, Native, Part, Text
@@ -100,6 +102,23 @@ def only_text(message: Message) -> str | None:
         return None
     part = message.content[0]
     return part.text if type(part) is Text and not part.extra else None
+
+
+def as_json(value: Any, path: str) -> str:
+    """A value that came from outside as JSON."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError as error:
+        lone = ascii(error.object[error.start : error.end])
+        raise InvalidInput(path, expected="text that is valid Unicode", got=f"the lone surrogate {lone}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(path, expected="a value that JSON can hold", got=str(error)) from error
+
+
+def inside(kept: dict[str, Any], name: str) -> dict[str, Any]:
+    """The fields of an object inside of what `load` kept, which is taken out; none where it is absent."""
+    value = kept.pop(name, None)
+    return value if isinstance(value, dict) else {}
 
 
 def plain(given: Any) -> Any:
