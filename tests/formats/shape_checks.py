@@ -175,7 +175,9 @@ def responses_problems(request, model):
         yield "begins with the model"
     pairs = zip(items, items[1:], strict=False)
     yield from (
-        f"two {a['role']}" for a, b in pairs if a["type"] == b["type"] == "message" and a["role"] == b["role"] != "assistant"
+        f"two {a['role']}"
+        for a, b in pairs
+        if a["type"] == b["type"] == "message" and a["role"] == b["role"] != "assistant"
     )
 
 

@@ -29,6 +29,7 @@ _IDS = r"[a-zA-Z0-9_-]{1,64}"
 _LONGEST_NAME = 128
 _MOST_BREAKPOINTS = 4
 _MARK = "cache_control"
+_MEDIA = ("image", "document")
 
 
 def load(given: Any) -> Message | list[Message]:
@@ -67,7 +68,8 @@ def dump(
         dumped.heard,
         dumped.answer,
         _text,
-        keeps_instruction=lambda message, behind: takes_system and behind is Role.USER and _is_in_the_middle(message),
+        keeps_instruction=lambda message, *between: takes_system and _stands_in_the_middle(message, *between),
+        is_request=is_derived,
     )
     shape.opening.pieces = [piece for piece in shape.opening.pieces if piece.block["type"] == "text"]
     for end in _ends(context, breakpoints, spent=sum(map(_is_marked, tools.get("tools", ())))):
@@ -202,8 +204,10 @@ def _message(turn: Turn) -> dict[str, Any]:
     return {"role": str(turn.role), "content": turn.blocks, **kept}
 
 
-def _is_in_the_middle(message: Message) -> bool:
-    return bool(own(message, VENDOR).get(_IN_THE_MIDDLE))
+def _stands_in_the_middle(message: Message, behind: Role, ahead: Role | None) -> bool:
+    """Whether the vendor itself had a system message, and one may stand here: behind the user's words, before the model's."""
+    is_there = behind is Role.USER and ahead in (Role.ASSISTANT, None)
+    return is_there and bool(own(message, VENDOR).get(_IN_THE_MIDDLE))
 
 
 class _Dump:
@@ -224,7 +228,7 @@ class _Dump:
         """The blocks of anybody else. Instructions are words alone, unless the vendor itself had more in them."""
         match part:
             case ToolResult() if role is Role.USER:
-                blocks = [self._result(part)]
+                blocks = self._result(part)
             case ToolCall() | ToolResult() | Thinking():
                 blocks = []
             case Image() | File() if role is Role.SYSTEM:
@@ -249,16 +253,20 @@ class _Dump:
             case _:
                 return _shown(part)
 
-    def _result(self, result: ToolResult) -> Block:
+    def _result(self, result: ToolResult) -> list[Block]:
+        """A result, and behind it what it may not hold: pictures of an error."""
         fields: Block = {"type": "tool_result", "tool_use_id": self._ids.of_result(result.tool_call_id)}
         content: Any = result.content
+        behind: list[Block] = []
         if not isinstance(content, str):
-            content = [block for part in content for block in _shown(part)]
+            shown = [block for part in content for block in _shown(part)]
+            behind = [block for block in shown if result.is_error and block["type"] in _MEDIA]
+            content = [block for block in shown if block not in behind]
         if content and (not isinstance(content, str) or content.strip()):
             fields["content"] = content
         elif result.is_error:  # which must say what went wrong; any other result may be without content
             fields["content"] = NO_OUTPUT
-        return fields | ({"is_error": True} if result.is_error else {}) | own(result, VENDOR)
+        return [fields | ({"is_error": True} if result.is_error else {}) | own(result, VENDOR), *behind]
 
     def _marked(self, blocks: list[Block]) -> list[Block]:
         return blocks if self._with_marks else [_unmarked(block) for block in blocks]

@@ -37,6 +37,7 @@ _NO_ID = "no id"
 _IDS = r"[a-zA-Z0-9_.:#/-]{1,128}"
 _LONGEST_NAME = 128
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
+_IN_RESULTS = ("image/png", "image/jpeg", "image/webp", PDF, "text/plain")
 _DOCUMENTS = (PDF, "text/", "audio/", "video/")
 _NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # whose names are the tools' and the host's
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
@@ -63,7 +64,7 @@ def load(given: Any) -> Message | list[Message]:
 def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
     """What the client's `models.generate_content` takes beside the model. `model` is for mere messages: signatures go by it."""
     dumped = _Dump(CallIds(_IDS), model_of(context, model))
-    shape = shaped(messages_of(context), dumped.heard, dumped.answer, _text)
+    shape = shaped(messages_of(context), dumped.heard, dumped.answer, _text, is_request=isinstance(context, Context))
     contents = [_content(turn) for turn in shape.turns]
     if dumped.checks_signatures:
         for content in contents:
@@ -373,10 +374,17 @@ class _Dump:
         shown_result: Block = {"name": name, "response": response}
         if not kept.pop(_NO_ID, False):
             shown_result["id"] = id_
-        if media and self.checks_signatures:  # which came with pictures in results
-            shown_result["parts"] = media
-            media = []
-        return [{"function_response": shown_result | inside(kept, "function_response"), **kept}, *media]
+        inner = [part for part in media if self.checks_signatures and _is_inside(part)]
+        if inner:
+            shown_result["parts"] = inner
+        behind = [part for part in media if part not in inner]
+        return [{"function_response": shown_result | inside(kept, "function_response"), **kept}, *behind]
+
+
+def _is_inside(part: Block) -> bool:
+    """Whether a picture or a document may stand in a result, where models take any there: since Gemini 3."""
+    data = part.get("inline_data") or part.get("file_data") or {}
+    return data.get("mime_type") in _IN_RESULTS
 
 
 def _made_by(message: Message) -> str | None:

@@ -65,7 +65,9 @@ def dump(context: Context | Sequence[Message], *, model: str | None = None) -> d
         dumped.heard,
         dumped.answer,
         _text,
-        keeps_instruction=lambda _message, _behind: profile.is_openai,
+        keeps_instruction=lambda *_: profile.is_openai,
+        user_ends=not profile.is_openai,
+        is_request=isinstance(context, Context),
     )
     return {"messages": [*_messages(shape, messages_of(context), profile)]} | tools_of(context, _declare)
 
@@ -264,7 +266,8 @@ class _Dump:
             case ToolCall():
                 return [self._call(part)]
             case Thinking(text=text):
-                return [{form: text}] if form in _REASONING and text.strip() else []
+                is_taken = form in _REASONING and not self._is_openai  # which knows no such field
+                return [{str(form): text}] if is_taken and text.strip() else []
             case Text(text=text) if form in _REFUSALS:
                 kept = own(part, VENDOR)
                 del kept[_AS]
@@ -284,8 +287,8 @@ class _Dump:
         kept = own(call, VENDOR)
         kind = kept.pop(_AS, _FUNCTION)
         written = call.arguments
-        if not self._is_openai and kind == _FUNCTION and not isinstance(call.parsed, dict):
-            written = as_json(as_object(call), "$.arguments")  # chat templates parse it
+        if kind == _FUNCTION and not isinstance(call.parsed, dict):  # which chat templates parse
+            written = as_json(as_object(call), "$.arguments")
         body = {"name": fitting_name(call.name, _LONGEST_NAME), _WRITTEN.get(kind, "arguments"): written}
         if kind == "function_call":
             return {kind: body}
@@ -315,7 +318,7 @@ def _messages(shape: Shape, given: Sequence[Message], profile: ChatProfile) -> I
         results = [piece.block for piece in turn.pieces if piece.rank is not None]
         yield from results
         rest = turn.pieces[len(results) :]
-        if rest and results and profile.answers_results:
+        if rest and results and not profile.is_openai:
             yield {"role": "assistant", "content": HEARD}
         if rest:
             role = "user" if turn.role is Role.USER else instructing

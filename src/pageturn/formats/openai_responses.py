@@ -10,9 +10,9 @@ from typing import Any
 
 from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
-from pageturn.formats.calls import CallIds, fitting_name
+from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, own, plain
+from pageturn.formats.fields import WHOLE, Fields, as_json, each_of, inside_result, own, plain
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import is_openai
@@ -80,7 +80,8 @@ def dump(context: Context | Sequence[Message], *, model: str | None = None) -> d
         dumped.heard,
         dumped.answer,
         _text,
-        keeps_instruction=lambda _message, _behind: name is None or is_openai(name),
+        keeps_instruction=lambda *_: name is None or is_openai(name),
+        user_ends=False,
     )
     request: dict[str, Any] = {"instructions": told[-1]} if told else {}
     return request | {"input": [*_items(shape)]} | tools_of(context, _declare)
@@ -279,16 +280,23 @@ class _Dump:
 
     def __init__(self, ids: CallIds) -> None:
         self._ids = ids
+        self._kinds: dict[str, str] = {}  # of the calls, by the ids that are sent
+        self._sent: set[str] = set()  # the ids of items, which stand in a request once
 
     def answer(self, message: Message) -> list[Block]:
         """The items of the model. Those that reasoning led to have their ids beside it and lose them without; reasoning that led to nothing is left out."""
         items: list[Block] = []
         for part in message.content:
             items += self._said(part, items)
+        repeated = {item["id"] for item in items if item.get("id") in self._sent}
+        items = [item for item in items if item["type"] != "reasoning" or item.get("id") not in repeated]
         while items and items[-1]["type"] == "reasoning":
             items.pop()
         reasoned = next((at for at, item in enumerate(items) if item["type"] == "reasoning"), len(items))
-        return [item if at > reasoned and "id" in item else _without_id(item) for at, item in enumerate(items)]
+        keeps = [at > reasoned and "id" in item and item["id"] not in repeated for at, item in enumerate(items)]
+        items = [item if kept else _without_id(item) for item, kept in zip(items, keeps, strict=True)]
+        self._sent |= {item["id"] for item in items if isinstance(item.get("id"), str)}
+        return items
 
     def heard(self, part: Part, role: Role, _message: Message) -> Iterable[Block]:
         """The items and contents of anybody else."""
@@ -323,7 +331,11 @@ class _Dump:
                 kind = form if form in _CALLS else "function_call"
                 name = fitting_name(part.name, _LONGEST_NAME)
                 id_ = self._ids.of_call(part.id)
-                return [{"type": kind, "call_id": id_, "name": name, _CALLS[kind]: part.arguments, **kept}]
+                self._kinds[id_] = kind
+                written = part.arguments
+                if kind == "function_call" and not isinstance(part.parsed, dict):
+                    written = as_json(as_object(part), "$.arguments")
+                return [{"type": kind, "call_id": id_, "name": name, _CALLS[kind]: written, **kept}]
             case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
                 return [dict(item)]
             case _:
@@ -332,13 +344,15 @@ class _Dump:
 
     def _result(self, result: ToolResult) -> Block:
         kept = own(result, VENDOR)
-        kind = kept.pop(_AS, "function_call_output")
+        id_ = self._ids.of_result(result.tool_call_id)
+        kind = f"{self._kinds[id_]}_output" if id_ in self._kinds else kept.get(_AS, "function_call_output")
+        kept.pop(_AS, None)
         content: Any = result.content
         if not isinstance(content, str):
             content = [shown for part in content for shown in _shown(part)]
         if not content or (isinstance(content, str) and not content.strip()):
             content = NO_OUTPUT
-        return {"type": kind, "call_id": self._ids.of_result(result.tool_call_id), "output": content, **kept}
+        return {"type": kind, "call_id": id_, "output": content, **kept}
 
 
 def _without_id(item: Block) -> Block:

@@ -16,10 +16,9 @@ _GEMINI = re.compile(r"gemini-\d[\w.-]*")
 class ChatProfile(NamedTuple):
     """What a model takes that is spoken to as OpenAI's chat models are."""
 
-    is_openai: bool  # instructions may stand anywhere, texts may be lists of parts, arguments any text
+    is_openai: bool  # or else a chat template reads the messages, which has rules of its own
     ids: str  # of calls, as a pattern
     made_ids: tuple[str, int]  # the prefix and the number of digits of an id that stands for one that does not fit
-    answers_results: bool = False  # a user may not speak directly behind results
 
 
 _PLAIN_IDS, _MADE_IDS = r"[a-zA-Z0-9_-]{1,40}", ("call_", 24)
@@ -32,7 +31,7 @@ def chat_profile(model: str | None) -> ChatProfile:
     if _OPENAI.search(name):
         return ChatProfile(is_openai=True, ids=_PLAIN_IDS, made_ids=_MADE_IDS)
     if _MISTRAL.search(name):
-        return ChatProfile(is_openai=False, ids=r"[a-zA-Z0-9]{9}", made_ids=("", 9), answers_results=True)
+        return ChatProfile(is_openai=False, ids=r"[a-zA-Z0-9]{9}", made_ids=("", 9))
     if "kimi" in name:  # which writes functions.read:0 and wants it back
         return ChatProfile(is_openai=False, ids=r"[a-zA-Z0-9_.:-]{1,40}", made_ids=_MADE_IDS)
     return ChatProfile(is_openai=False, ids=_PLAIN_IDS, made_ids=_MADE_IDS)

@@ -1,9 +1,9 @@
 """Shape: a conversation as the strictest reader of any vendor's format takes it.
 
 A format says what each part comes to in its own blocks; here the blocks become turns. Neighbours of one role are one turn, which
-grows only at its end; results stand first, in the order of their calls; the user begins; instructions open the request, and
-where they may not stand later the user says them in tags. What says nothing is left out before turns are made, so what was
-sent stays as it is when more is said.
+grows only at its end; results stand first, in the order of their calls; the user begins and, with most vendors, ends; instructions
+open the request, and where they may not stand later the user says them in tags. What says nothing is left out before turns are
+made, so what was sent stays as it is when more is said.
 """
 
 import re
@@ -20,10 +20,12 @@ Hear = Callable[
     [Part, Role, Message], Iterable[Block]
 ]  # the blocks of a part of a message of anybody else, in the role that it goes out in
 Answer = Callable[[Message], Sequence[Block]]  # the blocks of a message of the model
-KeepsInstruction = Callable[[Message, Role], bool]  # whether an instruction may stand behind a turn of that role
+KeepsInstruction = Callable[[Message, Role, Role | None], bool]  # whether an instruction may stand between these roles
 Waiting = defaultdict[str, list[int]]  # the calls of the last turn of the model, by their ids
 
-CONTINUED = "(Continue.)"  # what the user says where the model begins, or is asked to: a request needs a user message first
+CONTINUED = (
+    "(Continue.)"  # what the user says where the model begins, or is asked to: a request needs a user message first
+)
 NO_OUTPUT = "(no output)"  # what a result says that is empty, where the vendor refuses that
 
 _OURS = -1  # the place of a message that nobody sent
@@ -84,16 +86,23 @@ def shaped(
     answer: Answer,
     say: Callable[[str], Block],
     *,
-    keeps_instruction: KeepsInstruction = lambda _message, _behind: False,
+    keeps_instruction: KeepsInstruction = lambda _message, _behind, _ahead: False,
+    user_ends: bool = True,
+    is_request: bool = False,
 ) -> Shape:
-    """The messages as turns; `say` makes a block of a plain text."""
+    """The messages as turns; `say` makes a block of a plain text.
+
+    `user_ends`: a request may not end with the model's words, so where it is to go on without the user, the user says so in fixed words,
+    and these stay between its two answers. `is_request`: there is an answer to come.
+    """
     shape = Shape(Turn(Role.SYSTEM), [])
     waiting: Waiting = defaultdict(list)
     for source, given in enumerate(messages):
-        role, message = _spoken(given, shape.turns, keeps_instruction)
-        if role is Role.ASSISTANT and not shape.turns:  # also where it says nothing: it was asked to go on
-            shape.turns.append(_said(CONTINUED, say))
+        ahead = messages[source + 1].role if source + 1 < len(messages) else None
+        role, message = _spoken(given, shape.turns, ahead, keeps_instruction)
         if role is Role.ASSISTANT:
+            if _waits_for_user(shape.turns, user_ends=user_ends):  # also where it says nothing: it was asked to go on
+                shape.turns.append(_said(CONTINUED, say))
             pieces = [Piece(block, source) for block in answer(message)]
         else:
             pieces = [
@@ -105,19 +114,26 @@ def shaped(
                 _call(message, waiting, is_first=not turn.pieces)
             turn.first = turn.first or message
             turn.pieces += pieces
-    if not shape.turns:
+    if not shape.turns or (is_request and _waits_for_user(shape.turns, user_ends=user_ends)):
         shape.turns.append(_said(CONTINUED, say))
     for turn in shape.turns:
         turn.put_results_first()
     return shape
 
 
-def _spoken(message: Message, turns: Sequence[Turn], keeps_instruction: KeepsInstruction) -> tuple[Role, Message]:
+def _spoken(
+    message: Message, turns: Sequence[Turn], ahead: Role | None, keeps_instruction: KeepsInstruction
+) -> tuple[Role, Message]:
     """Who says a message, and what: behind the opening an instruction is the user's where it may not be its author's."""
     role = _ROLES[message.role]
-    if role is Role.SYSTEM and turns and not keeps_instruction(message, turns[-1].role):
+    if role is Role.SYSTEM and turns and not keeps_instruction(message, turns[-1].role, ahead):
         return Role.USER, lowered(message)
     return role, message
+
+
+def _waits_for_user(turns: Sequence[Turn], *, user_ends: bool) -> bool:
+    """Whether the user must say something before the model can answer."""
+    return not turns or (user_ends and turns[-1].role is Role.ASSISTANT)
 
 
 def _turn(shape: Shape, role: Role) -> Turn:
