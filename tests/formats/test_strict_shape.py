@@ -2,14 +2,13 @@
 
 import random
 
-import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from tests.formats import examples
-from tests.formats.shape_checks import blocks_of, is_prefix
+from tests.formats.blocks import blank_texts, blocks_of, is_prefix
 from tests.formats.test_round_trips import FORMATS
 from tests.long import examples as number_of
 from tests.sessions import open_session
@@ -156,6 +155,7 @@ class Play:
             request = vendor.dump(context)
             problems = problems_of(vendor, request, context.model)
             assert not problems, (vendor.VENDOR, list(map(str, problems)), request)
+            assert not blank_texts(request), (vendor.VENDOR, request)
         return context
 
     def compare(self, context):

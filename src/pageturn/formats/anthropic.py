@@ -13,7 +13,7 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, own, plain
+from pageturn.formats.fields import Fields, each_of, inside_result, own, plain, whole
 from pageturn.formats.placeholders import PDF, PICTURES, inline, placeholder, words_in
 from pageturn.formats.profiles import takes_system_messages
 from pageturn.formats.shape import NO_OUTPUT, Block, Turn, shaped
@@ -276,8 +276,8 @@ def _shown(part: Part) -> list[Block]:
     """The blocks of what may stand in a message of the user or in a result."""
     kept = own(part, VENDOR)
     match part:
-        case Text() if isinstance(kept.get(WHOLE), dict):
-            return [dict(kept[WHOLE])]
+        case Text() if (item := whole(kept)) is not None:
+            return [item]
         case Text(text=text):
             return [{"type": "text", "text": text, **kept}] if text.strip() else []
         case Image(url=url) if (source := _source(url, kept, PICTURES)) is not None:

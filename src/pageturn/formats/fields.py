@@ -79,7 +79,20 @@ def each_of(content: Any, path: str, read: Callable[[Any, str], T]) -> tuple[T, 
     return tuple(read(plain(raw), f"{path}[{index}]") for index, raw in enumerate(content))
 
 
+AS = "as"  # in what `load` keeps: the form that a part had, where it was not the usual one
 WHOLE = "whole"  # in what `load` keeps of a text: the item that it stands for
+
+
+def form_of(kept: dict[str, Any]) -> str | None:
+    """The form that a part had, which is taken out of what was kept of it; None for the usual one."""
+    form = kept.pop(AS, None)
+    return form if isinstance(form, str) else None
+
+
+def whole(kept: dict[str, Any]) -> dict[str, Any] | None:
+    """The item that a text stands for, if it does."""
+    item = kept.get(WHOLE)
+    return dict(item) if isinstance(item, dict) and isinstance(item.get("type"), str) else None
 
 
 def inside_result(parts: Iterable[Part]) -> tuple[Text | Image | File, ...]:

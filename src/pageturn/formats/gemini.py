@@ -19,7 +19,7 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import Fields, as_json, inside, own, plain
+from pageturn.formats.fields import AS, Fields, as_json, form_of, inside, own, plain
 from pageturn.formats.placeholders import PDF, inline, is_inline, placeholder
 from pageturn.formats.profiles import checks_signatures, may_be_same
 from pageturn.formats.shape import Block, Turn, shaped
@@ -32,7 +32,6 @@ VENDOR = "gemini"
 
 _UNSIGNED = b"skip_thought_signature_validator"  # what the vendor wants with a call that another model made
 _OF_A_RESPONSE = ("candidates", "prompt_feedback", "usage_metadata", "model_version")
-_AS = "as"  # in what `load` keeps: how a part differs from the usual form
 _NO_ID = "no id"
 _IDS = r"[a-zA-Z0-9_.:#/-]{1,128}"
 _LONGEST_NAME = 128
@@ -185,7 +184,7 @@ def _result(fields: Fields, seen: Counter[str]) -> ToolResult:
     is_error = list(response) == ["error"]
     text = response.get("error" if is_error else "output") if len(response) == 1 else None
     if not isinstance(text, str):
-        text, is_error, mark = as_json(response, f"{answer.path}.response"), False, mark | {_AS: "object"}
+        text, is_error, mark = as_json(response, f"{answer.path}.response"), False, mark | {AS: "object"}
     content: Any = text
     pictures = [_media(Fields(part, f"{answer.path}.parts")) for part in media]
     if None in pictures:  # something that we do not know; it goes back as it came
@@ -214,7 +213,7 @@ def _media(fields: Fields) -> Image | File | None:
     elif "file_data" in fields.rest:
         file = fields.inner("file_data")
         mime_type, url = file.take("mime_type", str) or "", file.text("file_uri")
-        kept = {_AS: "file_data", **({"file_data": file.rest} if file.rest else {})}
+        kept = {AS: "file_data", **({"file_data": file.rest} if file.rest else {})}
     else:
         return None
     extra = fields.kept(VENDOR, **kept)
@@ -365,7 +364,7 @@ class _Dump:
             for shown in _shown(part):
                 (words if shown.keys() == {"text"} else media).append(shown)
         text = "\n".join(block["text"] for block in words)
-        response = _object(text) if kept.pop(_AS, None) else None
+        response = _object(text) if form_of(kept) else None
         if response is None:
             response = {"error" if result.is_error else "output": text}
         told = kept.pop("name", None) or "unknown"
@@ -432,7 +431,7 @@ def _media_part(part: Image | File, kept: dict[str, Any]) -> Block | None:
         is_taken = _is_ours(part) or content.mime_type in _PICTURES or content.mime_type.startswith(_DOCUMENTS)
         data = {"mime_type": content.mime_type, "data": content.data, **inside(kept, "inline_data")}
         return {"inline_data": data, **kept} if is_taken else None
-    if kept.pop(_AS, None) != "file_data":
+    if form_of(kept) != "file_data":
         return None
     known = {"mime_type": part.mime_type} if part.mime_type else {}
     return {"file_data": {"file_uri": url, **known, **inside(kept, "file_data")}, **kept}

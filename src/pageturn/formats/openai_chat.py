@@ -15,7 +15,7 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import WHOLE, Fields, as_json, each_of, inside, inside_result, own, plain
+from pageturn.formats.fields import AS, Fields, as_json, each_of, form_of, inside, inside_result, own, plain, whole
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import ChatProfile, chat_profile
@@ -26,7 +26,6 @@ from pageturn.usage import Usage
 
 VENDOR = "openai_chat"
 
-_AS = "as"  # in what `load` keeps: the form that a part had, where it was not the usual one
 _REASONING = ("reasoning_content", "reasoning")  # texts in fields of their own
 _BESIDE_CONTENT = (*_REASONING, "refusal")
 _REFUSALS = ("refusal", "refusal part")
@@ -122,14 +121,14 @@ def _result(fields: Fields, call: str, form: str | None = None) -> Message:
     if not isinstance(content, str):
         content = inside_result(each_of(content, f"{fields.path}.content", _part))
     result = ToolResult(tool_call_id=call, content=content)
-    return Message(role=Role.TOOL, content=(result,), extra=fields.kept(VENDOR, **{_AS: form} if form else {}))
+    return Message(role=Role.TOOL, content=(result,), extra=fields.kept(VENDOR, **{AS: form} if form else {}))
 
 
 def _beside_content(fields: Fields) -> Iterator[Part]:
     for name in _BESIDE_CONTENT:
         if isinstance(fields.rest.get(name), str):
             kind = Text if name == "refusal" else Thinking
-            yield kind(text=fields.text(name), extra={VENDOR: {_AS: name}})
+            yield kind(text=fields.text(name), extra={VENDOR: {AS: name}})
 
 
 def _audio(fields: Fields) -> Iterator[Part]:
@@ -152,7 +151,7 @@ def _part(raw: Any, path: str) -> Part:
         case "text":
             return Text(text=fields.text("text"), extra=fields.kept(VENDOR))
         case "refusal":
-            return Text(text=fields.text("refusal"), extra=fields.kept(VENDOR, **{_AS: "refusal part"}))
+            return Text(text=fields.text("refusal"), extra=fields.kept(VENDOR, **{AS: "refusal part"}))
         case "image_url":
             image = fields.inner("image_url")
             return Image(url=image.text("url"), extra=fields.kept(VENDOR, **_inside("image_url", image)))
@@ -160,7 +159,7 @@ def _part(raw: Any, path: str) -> Part:
             file = fields.inner("file")
             form = "file_id" if "file_id" in file.rest else "file_data"
             path = file.text(form)
-            return File(path=path, extra=fields.kept(VENDOR, **{_AS: form}, **_inside("file", file)))
+            return File(path=path, extra=fields.kept(VENDOR, **{AS: form}, **_inside("file", file)))
         case _:
             return Native(vendor=VENDOR, item=raw)
 
@@ -171,12 +170,12 @@ def _calls(fields: Fields) -> Iterator[Part]:
         kind = call.take("type", str) or _FUNCTION
         body = call.inner(kind)
         id_, name, written = call.text("id"), body.text("name"), body.text(_WRITTEN.get(kind, "arguments"))
-        form = {} if kind == _FUNCTION else {_AS: kind}
+        form = {} if kind == _FUNCTION else {AS: kind}
         yield ToolCall(id=id_, name=name, arguments=written, extra=call.kept(VENDOR, **form, **_inside(kind, body)))
     if "function_call" in fields.rest:  # before there were several
         body = fields.inner("function_call")
         name, written = body.text("name"), body.text("arguments")
-        yield ToolCall(id=name, name=name, arguments=written, extra={VENDOR: {_AS: "function_call"}})
+        yield ToolCall(id=name, name=name, arguments=written, extra={VENDOR: {AS: "function_call"}})
 
 
 def _inside(name: str, fields: Fields) -> dict[str, Any]:
@@ -261,7 +260,8 @@ class _Dump:
                 return _shown(part)
 
     def _said(self, part: Part) -> list[Block]:
-        form = own(part, VENDOR).get(_AS)
+        kept = own(part, VENDOR)
+        form = form_of(kept)
         match part:
             case ToolCall():
                 return [self._call(part)]
@@ -269,8 +269,6 @@ class _Dump:
                 is_taken = form in _REASONING and not self._is_openai  # which knows no such field
                 return [{str(form): text}] if is_taken and text.strip() else []
             case Text(text=text) if form in _REFUSALS:
-                kept = own(part, VENDOR)
-                del kept[_AS]
                 is_part = self._is_openai and text.strip()
                 return [{"type": "refusal", "refusal": text, **kept}] if is_part else _shown(Text(text=text))
             case Native(vendor=vendor, item={"audio": dict() as audio}) if vendor == VENDOR and self._is_openai:
@@ -285,7 +283,7 @@ class _Dump:
 
     def _call(self, call: ToolCall) -> Block:
         kept = own(call, VENDOR)
-        kind = kept.pop(_AS, _FUNCTION)
+        kind = form_of(kept) or _FUNCTION
         written = call.arguments
         if kind == _FUNCTION and not isinstance(call.parsed, dict):  # which chat templates parse
             written = as_json(as_object(call), "$.arguments")
@@ -298,7 +296,7 @@ class _Dump:
     def _result(self, result: ToolResult, words: list[Block], kept: dict[str, Any], *, has_media: bool) -> Block:
         empty = "[image below]" if has_media else NO_OUTPUT
         content = _as_content(words, as_text=not self._is_openai) if words else empty
-        if kept.pop(_AS, None) == _FUNCTION:
+        if form_of(kept) == _FUNCTION:
             return {"role": _FUNCTION, "name": result.tool_call_id, "content": content, **kept}
         return {"role": "tool", "tool_call_id": self._ids.of_result(result.tool_call_id), "content": content, **kept}
 
@@ -369,10 +367,10 @@ def _is_bare(block: Block) -> bool:
 def _shown(part: Part) -> list[Block]:
     """The parts of a content that the user may send, or that stand in a result."""
     kept = own(part, VENDOR)
-    form = kept.pop(_AS, None)
+    form = form_of(kept)
     match part:
-        case Text() if isinstance(kept.get(WHOLE), dict):
-            return [dict(kept[WHOLE])]
+        case Text() if (item := whole(kept)) is not None:
+            return [item]
         case Text(text=text):
             return [{"type": "text", "text": text, **kept}] if text.strip() else []
         case Image(url=url) if (
@@ -381,9 +379,9 @@ def _shown(part: Part) -> list[Block]:
             return [{"type": "image_url", "image_url": {"url": url, **inside(kept, "image_url")}, **kept}]
         case File(path=path) if form == "file_id" or inline(path, (PDF,)) is not None:
             file = inside(kept, "file")
-            if form is None:
-                file = {"filename": "document.pdf"}
-            return [{"type": "file", "file": {form or "file_data": path, **file}, **kept}]
+            if form != "file_id":
+                file = {"filename": "document.pdf"} | file
+            return [{"type": "file", "file": {"file_id" if form == "file_id" else "file_data": path, **file}, **kept}]
         case File(path=path) if (words := words_in(path)) is not None:
             return [_text(words)]
         case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):

@@ -12,7 +12,7 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import WHOLE, Fields, as_json, each_of, inside_result, own, plain
+from pageturn.formats.fields import AS, Fields, as_json, each_of, form_of, inside_result, own, plain, whole
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import is_openai
@@ -23,7 +23,6 @@ from pageturn.usage import Usage
 
 VENDOR = "openai_responses"
 
-_AS = "as"  # in what `load` keeps: the form that a part had, where it was not the usual one
 _ITEM = "item"  # ... and the fields of the message item around a text
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}  # where each kind has its arguments
 _RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -42,6 +41,7 @@ _TOLD = (  # of a response; the rest repeats the request
         "conversation",
     ),
 )
+_FILES = ("file_id", "file_url", "file_data")
 _IDS = r"[a-zA-Z0-9_-]{1,64}"
 _LONGEST_NAME = 64
 
@@ -88,7 +88,7 @@ def dump(context: Context | Sequence[Message], *, model: str | None = None) -> d
 
 
 def _is_instructions(message: Message) -> bool:
-    return own(message, VENDOR).get(_AS) == "instructions"
+    return own(message, VENDOR).get(AS) == "instructions"
 
 
 # -- in
@@ -123,7 +123,7 @@ def _request(fields: Fields, items: str | list[Any]) -> list[Message]:
     messages = list(_messages(given))
     instructions = fields.take("instructions", str)
     if instructions is not None:
-        kept = {VENDOR: {_AS: "instructions"}}
+        kept = {VENDOR: {AS: "instructions"}}
         messages.insert(0, Message(role=Role.SYSTEM, content=(Text(text=instructions),), extra=kept))
     return messages
 
@@ -165,7 +165,7 @@ def _answer_parts(raw: Any, path: str) -> Iterator[Part]:
             yield _reasoning(fields)
         case "function_call" | "custom_tool_call":
             id_, name, written = fields.text("call_id"), fields.text("name"), fields.text(_CALLS[kind])
-            form = {} if kind == "function_call" else {_AS: kind}
+            form = {} if kind == "function_call" else {AS: kind}
             yield ToolCall(id=id_, name=name, arguments=written, extra=fields.kept(VENDOR, **form))
         case _:
             yield Native(vendor=VENDOR, item=raw, text=_words(raw))
@@ -185,7 +185,7 @@ def _said(fields: Fields) -> Iterator[Part]:
         part = Fields(raw, f"{fields.path}.content[{index}]")
         match part.text("type"):
             case "refusal":
-                yield Text(text=part.text("refusal"), extra=part.kept(VENDOR, **{_AS: "refusal", _ITEM: item}))
+                yield Text(text=part.text("refusal"), extra=part.kept(VENDOR, **{AS: "refusal", _ITEM: item}))
             case _:
                 yield Text(text=part.text("text"), extra=part.kept(VENDOR, **{_ITEM: item}))
         item = None
@@ -222,7 +222,7 @@ def _message(raw: Any, path: str) -> Message:
     if kind in _RESULTS:
         call, output = fields.text("call_id"), fields.rest.pop("output", "")
         content = output if isinstance(output, str) else inside_result(each_of(output, f"{path}.output", _input))
-        form = {} if kind == "function_call_output" else {_AS: kind}
+        form = {} if kind == "function_call_output" else {AS: kind}
         result = ToolResult(tool_call_id=call, content=content, extra=fields.kept(VENDOR, **form))
         return Message(role=Role.TOOL, content=(result,))
     native = Native(vendor=VENDOR, item=raw, text=_words(raw))
@@ -236,10 +236,10 @@ def _input(raw: Any, path: str) -> Part:
             return Text(text=fields.text("text"), extra=fields.kept(VENDOR))
         case "input_image":
             form = "file_id" if "file_id" in fields.rest else "image_url"
-            return Image(url=fields.text(form), extra=fields.kept(VENDOR, **{_AS: form}))
+            return Image(url=fields.text(form), extra=fields.kept(VENDOR, **{AS: form}))
         case "input_file":
             form = next((name for name in ("file_id", "file_url") if name in fields.rest), "file_data")
-            return File(path=fields.text(form), extra=fields.kept(VENDOR, **{_AS: form}))
+            return File(path=fields.text(form), extra=fields.kept(VENDOR, **{AS: form}))
         case _:
             return Native(vendor=VENDOR, item=raw)
 
@@ -288,14 +288,16 @@ class _Dump:
         items: list[Block] = []
         for part in message.content:
             items += self._said(part, items)
-        repeated = {item["id"] for item in items if item.get("id") in self._sent}
-        items = [item for item in items if item["type"] != "reasoning" or item.get("id") not in repeated]
+        fresh = [_id_of(item) not in self._sent for item in items]
+        items = [item for item, is_new in zip(items, fresh, strict=True) if is_new or item["type"] != "reasoning"]
         while items and items[-1]["type"] == "reasoning":
             items.pop()
         reasoned = next((at for at, item in enumerate(items) if item["type"] == "reasoning"), len(items))
-        keeps = [at > reasoned and "id" in item and item["id"] not in repeated for at, item in enumerate(items)]
-        items = [item if kept else _without_id(item) for item, kept in zip(items, keeps, strict=True)]
-        self._sent |= {item["id"] for item in items if isinstance(item.get("id"), str)}
+        for at, item in enumerate(items):
+            id_ = _id_of(item)
+            if at < reasoned or id_ is None or id_ in self._sent:
+                items[at] = _without_id(item)
+        self._sent |= {id_ for item in items if (id_ := _id_of(item)) is not None}
         return items
 
     def heard(self, part: Part, role: Role, _message: Message) -> Iterable[Block]:
@@ -313,7 +315,7 @@ class _Dump:
     def _said(self, part: Part, items: list[Block]) -> list[Block]:
         """The items of a part, unless it goes into the last of those that there are."""
         kept = own(part, VENDOR)
-        form = kept.pop(_AS, None)
+        form = form_of(kept)
         match part:
             case Text(text=text) if _ITEM in kept:
                 item = kept.pop(_ITEM)
@@ -345,14 +347,19 @@ class _Dump:
     def _result(self, result: ToolResult) -> Block:
         kept = own(result, VENDOR)
         id_ = self._ids.of_result(result.tool_call_id)
-        kind = f"{self._kinds[id_]}_output" if id_ in self._kinds else kept.get(_AS, "function_call_output")
-        kept.pop(_AS, None)
+        form = form_of(kept)
+        kind = f"{self._kinds[id_]}_output" if id_ in self._kinds else form or "function_call_output"
         content: Any = result.content
         if not isinstance(content, str):
             content = [shown for part in content for shown in _shown(part)]
         if not content or (isinstance(content, str) and not content.strip()):
             content = NO_OUTPUT
         return {"type": kind, "call_id": id_, "output": content, **kept}
+
+
+def _id_of(item: Block) -> str | None:
+    id_ = item.get("id")
+    return id_ if isinstance(id_, str) else None
 
 
 def _without_id(item: Block) -> Block:
@@ -370,18 +377,20 @@ def _without_id(item: Block) -> Block:
 def _shown(part: Part) -> list[Block]:
     """The contents that the user may send, or that stand in a result; items of the vendor as they came."""
     kept = own(part, VENDOR)
-    form = kept.pop(_AS, None)
+    form = form_of(kept)
     match part:
-        case Text() if isinstance(kept.get(WHOLE), dict):
-            return [dict(kept[WHOLE])]
+        case Text() if (item := whole(kept)) is not None:
+            return [item]
         case Text(text=text):
             return [{"type": "input_text", "text": text, **kept}] if text.strip() else []
         case Image(url=url) if form == "file_id" or is_web(url) or inline(url, PICTURES) is not None:
-            return [{"type": "input_image", form or "image_url": url, "detail": "auto"} | kept]
-        case File(path=path) if form or is_web(path) or inline(path, (PDF,)) is not None:
-            if form is None and not is_web(path):
-                kept = {"filename": "document.pdf"}
-            return [{"type": "input_file", form or ("file_url" if is_web(path) else "file_data"): path, **kept}]
+            named = "file_id" if form == "file_id" else "image_url"
+            return [{"type": "input_image", named: url, "detail": "auto"} | kept]
+        case File(path=path) if form in _FILES or is_web(path) or inline(path, (PDF,)) is not None:
+            if form not in _FILES:
+                form = "file_url" if is_web(path) else "file_data"
+            named_file = {"filename": "document.pdf"} if form == "file_data" else {}
+            return [{"type": "input_file", form: path, **named_file, **kept}]
         case File(path=path) if (words := words_in(path)) is not None:
             return [_text(words)]
         case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
