@@ -4,71 +4,86 @@ A request is flattened into units in the order in which the model reads them: to
 role that speaks it. So it does not matter how neighbours of one role are grouped into messages.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from tests.strict.findings import Finds, Found
+from tests.strict.shapes import canonical
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One block as the model reads it; `reasoning` is what tells a block of reasoning from all others."""
+    """One block as the model reads it, and who speaks it; `reasoning` tells a block of reasoning from all others."""
 
-    content: str
+    speaker: str
+    raw: Any
+    plain: Callable[[Any], Any]
     path: str
     reasoning: str | None = None
+
+    @cached_property
+    def content(self) -> str:
+        """What counts of it: without cache breakpoints and other marks."""
+        return canonical(self.plain(self.raw))
+
+    @property
+    def is_compaction(self) -> bool:
+        return isinstance(self.raw, dict) and self.raw.get("type") == "compaction"
+
+    def says(self, other: "Unit") -> bool:
+        """Whether both are the same to the model. Equal JSON is, without a closer look."""
+        return self.speaker == other.speaker and (self.raw == other.raw or self.content == other.content)
 
 
 Units = Sequence[Unit]
 
 
-def prefix_faults(units: Units, earlier: Sequence[Units]) -> Finds:
-    """Reasoning whose prefix is not the one that it was made on.
+def reasoning_faults(units: Units, earlier: Sequence[Units]) -> Finds:
+    """Reasoning that is not as it came, or whose prefix is not the one that it was made on.
 
     That prefix is what stood before it where it first came back. Reasoning that comes back now for the first time answers
     the newest earlier request, so that request must stand before it unchanged.
     """
+    first: dict[str, tuple[Units, int]] = {}
+    for request in earlier:
+        for at, unit in enumerate(request):
+            if unit.reasoning is not None:
+                first.setdefault(unit.reasoning, (request, at))
     for at, unit in enumerate(units):
         if unit.reasoning is None:
             continue
-        origin = _before(unit.reasoning, earlier)
-        if origin is not None:
-            yield from _compared(unit, units[:at], origin)
+        if unit.reasoning in first:
+            then, place = first[unit.reasoning]
+            if not unit.says(then[place]):
+                yield Found("reasoning_modified", unit.path)
+            yield from _compared(unit, *_since_compaction(units[:at], then[:place]))
         elif earlier:
-            yield from _compared(unit, units[: len(earlier[-1])][:at], earlier[-1])
+            now, asked = _since_compaction(units[:at], earlier[-1])
+            yield from _compared(unit, now[: len(asked)], asked)
 
 
-def modified(units: Units, earlier: Sequence[Units]) -> Finds:
-    """Reasoning that came back otherwise than before under the same mark."""
-    first: dict[str, str] = {}
-    for request in earlier:
-        for unit in request:
-            if unit.reasoning is not None:
-                first.setdefault(unit.reasoning, unit.content)
-    for unit in units:
-        if unit.reasoning is not None and first.get(unit.reasoning, unit.content) != unit.content:
-            yield Found("reasoning_modified", unit.path)
-
-
-def _before(reasoning: str, earlier: Sequence[Units]) -> Units | None:
-    for request in earlier:
-        for at, unit in enumerate(request):
-            if unit.reasoning == reasoning:
-                return request[:at]
-    return None
+def _since_compaction(now: Units, then: Units) -> tuple[Units, Units]:
+    """Where the vendor has compacted, nothing before its summary counts; one that was not there then came with the reply."""
+    start = max((at for at, unit in enumerate(now) if unit.is_compaction), default=None)
+    if start is None:
+        return now, then
+    place = next((at for at, unit in enumerate(then) if unit.says(now[start])), None)
+    return ((), ()) if place is None else (now[start:], then[place:])
 
 
 def _compared(block: Unit, now: Units, then: Units) -> Finds:
-    if _contents(now) == _contents(then):
+    if _same(now, then):
         return
     here = {unit.reasoning for unit in now}
-    if _contents(now) == [unit.content for unit in then if unit.reasoning is None or unit.reasoning in here]:
+    if _same(now, [unit for unit in then if unit.reasoning is None or unit.reasoning in here]):
         yield Found("reasoning_left_out", block.path)
         return
-    changed = next((i for i, (a, b) in enumerate(zip(now, then, strict=False)) if a.content != b.content), None)
-    first = now[changed].path if changed is not None else "what is missing or added"
-    yield Found("reasoning_prefix_changed", block.path, f"The first change: {first}.")
+    changed = next((a.path for a, b in zip(now, then, strict=False) if not a.says(b)), None)
+    detail = f"The first change: {changed}." if changed else "Something is missing or has been added."
+    yield Found("reasoning_prefix_changed", block.path, detail)
 
 
-def _contents(units: Units) -> list[str]:
-    return [unit.content for unit in units]
+def _same(now: Units, then: Units) -> bool:
+    return len(now) == len(then) and all(a.says(b) for a, b in zip(now, then, strict=True))

@@ -209,6 +209,7 @@ def test_every_code_is_tried():
     assert len(CODES) >= 40
 
 
+COMPACTED = edited(GOOD, insert(*REPLY, 0, {"type": "compaction", "content": "So far."}), drop(*CALLS, 0))
 WHOLE = {"model": OLDER, "max_tokens": 4096}
 TAKEN = {
     "pictures, parallel calls, thinking": (GOOD, {}),
@@ -237,6 +238,14 @@ TAKEN = {
     "a prefill on an older model": (edited(GOOD, drop("messages", 4)), {"model": OLDER}),
     "a server tool": (edited(GOOD, insert(*CALLS, 1, SEARCHED), insert(*CALLS, 1, SEARCH)), {}),
     "an empty result": (edited(GOOD, put(*RESULTS, 0, "content", ""), drop(*RESULTS, 1, "content")), {}),
+    "a change before what the API has compacted": (
+        edited(COMPACTED, put(*FIRST, 2, "text", "Summary.")),
+        {"previous": [edited(COMPACTED, drop("messages", 4))]},
+    ),
+    "a change before what the API has just compacted": (
+        edited(COMPACTED, put(*FIRST, 2, "text", "Summary.")),
+        {"previous": [edited(GOOD, drop("messages", 4), drop("messages", 3))]},
+    ),
     "longer ttl first": (edited(GOOD, put("tools", 1, "cache_control", {**EPHEMERAL, "ttl": "1h"})), {}),
 }
 

@@ -172,7 +172,16 @@ def test_every_code_is_tried():
     assert len(CODES) >= 40
 
 
-NAMELESS = both(*(drop("input", at, "id") for at in (2, 3, 4, 7, 8)))
+SEARCHED = {
+    "type": "web_search_call",
+    "id": "ws_1",
+    "status": "completed",
+    "action": {"type": "search", "query": "x"},
+}
+COMPACTION = {"type": "compaction", "id": "cmp_1", "encrypted_content": "g"}
+PLAIN = put("input", 8, {"role": "assistant", "content": "One number."})  # the published types want an id beside parts
+NAMELESS = both(PLAIN, *(drop("input", at, "id") for at in (2, 3, 4, 7)))
+UNTYPED = ("no ids", "no ids before either")  # taken, though the published types want reasoning to have one
 TAKEN = {
     "pictures, files, two kinds of calls, reasoning": (GOOD, {}),
     "a whole request": (GOOD | {"model": "gpt-5"}, {"whole": True}),
@@ -181,7 +190,7 @@ TAKEN = {
     "no ids": (edited(GOOD, NAMELESS), {}),
     "no ids before either": (edited(GOOD, NAMELESS), {"previous": [edited(EARLIER[0], NAMELESS)]}),
     "reasoning and the id of what it led to are both left out": (
-        edited(GOOD, drop("input", 8, "id"), drop("input", 7), drop("input", 3, "id"), drop("input", 2)),
+        edited(GOOD, PLAIN, drop("input", 7), drop("input", 3, "id"), drop("input", 2)),
         {"previous": EARLIER},
     ),
     "changed history on an older model": (
@@ -196,12 +205,16 @@ TAKEN = {
         {},
     ),
     "items of the vendor's own tools": (
-        edited(GOOD, insert("input", 8, {"type": "web_search_call", "id": "ws_1", "status": "completed"})),
+        edited(GOOD, insert("input", 8, SEARCHED)),
         {},
     ),
     "a compaction": (
-        edited(GOOD, insert("input", 0, {"type": "compaction", "id": "cmp_1", "encrypted_content": "g"})),
+        edited(GOOD, insert("input", 0, COMPACTION)),
         {},
+    ),
+    "what the API has compacted has been dropped": (
+        edited(GOOD, put("input", [COMPACTION, *GOOD["input"][7:]])),
+        {"previous": [edited(GOOD, put("input", [*GOOD["input"][:7], COMPACTION, *GOOD["input"][7:9]]))]},
     ),
     "two messages of one reply": (
         edited(GOOD, insert("input", 8, {**GOOD["input"][8], "id": "msg_0", "phase": "commentary"})),
@@ -223,3 +236,10 @@ def test_reasoning_that_is_new_is_bound_to_the_newest_earlier_request():
         problem.path for problem in problems(folded, previous=[asked]) if problem.code == "reasoning_prefix_changed"
     ]
     assert found == ["$.input[6]"]
+
+
+def test_a_change_behind_what_the_api_has_compacted_is_found():
+    compacted = edited(GOOD, insert("input", 2, COMPACTION))
+    changed = edited(compacted, put("input", 6, "output", "x = 2"))
+    found = [problem.path for problem in problems(changed, previous=[compacted])]
+    assert found == ["$.input[8]"]

@@ -2,12 +2,14 @@
 
 import ast
 import json
+from collections.abc import Iterable
 from copy import deepcopy
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
 from tests.long import examples
 from tests.strict import anthropic, gemini, openai_chat, openai_responses
@@ -82,6 +84,37 @@ def test_a_problem_says_where_and_what(name):
 def test_requests_are_read_as_they_come_off_the_wire(name):
     reader, cases = CASES[name]
     assert reader.problems(json.loads(json.dumps(cases.GOOD))) == []
+
+
+@each_reader
+def test_what_is_taken_has_the_types_that_the_vendors_publish(name):
+    _, cases = CASES[name]
+    openai, anthropic_types, genai = (
+        pytest.importorskip(module) for module in ("openai.types", "anthropic.types.beta", "google.genai.types")
+    )
+    published = {
+        "anthropic": (("messages", anthropic_types.BetaMessageParam), ("tools", anthropic_types.BetaToolUnionParam)),
+        "gemini": (("contents", genai.Content), ("tools", genai.Tool)),
+        "openai_chat": (
+            ("messages", openai.chat.ChatCompletionMessageParam),
+            ("tools", openai.chat.ChatCompletionToolUnionParam),
+        ),
+        "openai_responses": (("input", openai.responses.ResponseInputItemParam), ("tools", openai.responses.ToolParam)),
+    }[name]
+    for field, type_ in published:
+        adapter = TypeAdapter(list[type_])
+        for title, (request, _) in cases.TAKEN.items():
+            if title not in getattr(cases, "UNTYPED", ()) and isinstance(request.get(field), list):
+                look_through(adapter.validate_python(request[field]))
+
+
+def look_through(value):
+    """Look at all of a value: what a vendor calls an iterable is checked only when somebody does."""
+    if isinstance(value, dict):
+        value = value.values()
+    if not isinstance(value, str | bytes) and isinstance(value, Iterable) and not hasattr(value, "model_dump"):
+        for inner in value:
+            look_through(inner)
 
 
 def test_no_reader_uses_the_library_that_it_judges():

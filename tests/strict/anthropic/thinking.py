@@ -9,7 +9,7 @@ from typing import Any
 from tests.strict.anthropic.models import checks_prefixes
 from tests.strict.anthropic.reading import Block, Reading, Turn
 from tests.strict.findings import Finds, Found
-from tests.strict.history import Unit, modified, prefix_faults
+from tests.strict.history import Unit, reasoning_faults
 from tests.strict.shapes import canonical
 
 _THINKING = ("thinking", "redacted_thinking")
@@ -74,11 +74,9 @@ def open_loop(reading: Reading) -> Finds:
 
 
 def prefixes(reading: Reading) -> Finds:
-    if checks_prefixes(reading.model):
-        earlier = [_units(each) for each in map(_other(reading), reading.previous)]
-        units = _units(reading)
-        yield from modified(units, earlier)
-        yield from prefix_faults(units, earlier)
+    has_thinking = any(block.type in _THINKING for block in reading.blocks)
+    if has_thinking and checks_prefixes(reading.model):
+        yield from reasoning_faults(_units(reading), [_units(each) for each in map(_other(reading), reading.previous)])
 
 
 def _other(reading: Reading):
@@ -101,23 +99,19 @@ def _called(turn: Turn) -> list[Any]:
 
 
 def _thought(turn: Turn) -> list[str]:
-    return [_content(block.raw) for block in turn.blocks if block.type in _THINKING]
+    return [canonical(_plain(block.raw)) for block in turn.blocks if block.type in _THINKING]
 
 
 def _units(reading: Reading) -> list[Unit]:
-    tools = [Unit(f"tool {_content(raw)}", path) for path, raw in reading.tools]
-    system = [Unit(f"system {_content(raw)}", path) for path, raw in reading.system]
+    tools = [Unit("a tool", raw, _plain, path) for path, raw in reading.tools]
+    system = [Unit("instructions", raw, _plain, path) for path, raw in reading.system]
     return [*tools, *system, *map(_unit, reading.blocks)]
 
 
 def _unit(block: Block) -> Unit:
     mark = block.raw.get("signature") if block.type == "thinking" else block.raw.get("data")
     reasoning = str(mark) if block.type in _THINKING else None
-    return Unit(f"{block.role} {_content(block.raw)}", block.path, reasoning)
-
-
-def _content(raw: dict[str, Any]) -> str:
-    return canonical(_plain(raw))
+    return Unit(str(block.role), block.raw, _plain, block.path, reasoning)
 
 
 def _plain(value: Any) -> Any:

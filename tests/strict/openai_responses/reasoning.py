@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.strict.findings import Finds, Found
-from tests.strict.history import Unit, modified, prefix_faults
+from tests.strict.history import Unit, reasoning_faults
 from tests.strict.openai_responses.reading import Item, Reading
-from tests.strict.shapes import canonical, objects, word
+from tests.strict.shapes import objects, word
 
 NEWEST = "gpt-6.1-sol"
 _BY_THE_HOST = ("function_call_output", "custom_tool_call_output", "computer_call_output", "local_shell_call_output")
@@ -69,12 +69,9 @@ def _led(reading: Reading) -> Iterator[tuple[str, str]]:
 
 
 def prefixes(reading: Reading) -> Finds:
-    if not checks_prefixes(reading.model):
-        return
-    earlier = [_units(Reading(raw, reading.model)) for raw in reading.previous]
-    units = _units(reading)
-    yield from modified(units, earlier)
-    yield from prefix_faults(units, earlier)
+    if any(item.type == "reasoning" for item in reading.items) and checks_prefixes(reading.model):
+        earlier = [_units(Reading(raw, reading.model)) for raw in reading.previous]
+        yield from reasoning_faults(_units(reading), earlier)
 
 
 def _mark(item: Item) -> str:
@@ -82,35 +79,34 @@ def _mark(item: Item) -> str:
 
 
 def _units(reading: Reading) -> list[Unit]:
-    tools = [Unit(f"tool {canonical(raw)}", path) for path, raw in objects(reading.raw.get("tools"), "$.tools")]
-    told = reading.raw.get("instructions")
-    units = [*tools, Unit(f"instructions {told}", "$.instructions")] if told else tools
+    units = [Unit("a tool", raw, _plain, path) for path, raw in objects(reading.raw.get("tools"), "$.tools")]
+    if told := reading.raw.get("instructions"):
+        units.append(Unit("instructions", told, _plain, "$.instructions"))
     if isinstance(given := reading.raw.get("input"), str):
-        return [*units, _said("user", {"type": "input_text", "text": given}, "$.input")]
-    for item in reading.items:
-        units += _of(item)
-    return units
+        units.append(Unit("user", {"type": "input_text", "text": given}, _plain, "$.input"))
+    return [*units, *(unit for item in reading.items for unit in _of(item))]
 
 
 def _of(item: Item) -> Iterator[Unit]:
-    """An item without what only names it; a message by its parts."""
-    if item.type == "message":
-        content = item.raw.get("content")
-        if isinstance(content, str):
-            type_ = "output_text" if item.role == "assistant" else "input_text"
-            yield _said(item.role, {"type": type_, "text": content}, item.path)
-        for path, part in item.parts:
-            yield _said(item.role, {name: each for name, each in part.items() if name != "annotations"}, path)
+    """A message by its parts, a string being one of them; any other item whole."""
+    if item.type != "message":
+        yield Unit("an item", item.raw, _plain, item.path, _mark(item) if item.type == "reasoning" else None)
         return
-    raw = {name: each for name, each in item.raw.items() if name not in ("id", "status") and each is not None}
-    is_reasoning = item.type == "reasoning"
-    if is_reasoning:  # what counts is the encrypted content; some clients leave the summary out
-        raw = {name: raw.get(name) for name in ("type", "encrypted_content")}
-    yield Unit(canonical(raw), item.path, _mark(item) if is_reasoning else None)
+    if isinstance(content := item.raw.get("content"), str):
+        type_ = "output_text" if item.role == "assistant" else "input_text"
+        yield Unit(str(item.role), {"type": type_, "text": content}, _plain, item.path)
+    for path, part in item.parts:
+        yield Unit(str(item.role), part, _plain, path)
 
 
-def _said(role: object, part: dict, path: str) -> Unit:
-    return Unit(f"{role} {canonical(part)}", path)
+def _plain(raw: object) -> object:
+    """Without what only names an item. Of reasoning the encrypted content counts; some clients leave the summary out."""
+    if not isinstance(raw, dict):
+        return raw
+    if raw.get("type") == "reasoning":
+        return raw.get("encrypted_content")
+    unread = ("id", "status", "annotations", "logprobs", "prompt_cache_breakpoint")
+    return {name: each for name, each in raw.items() if name not in unread and each is not None}
 
 
 RULES = (contents, followers, leaders, prefixes)
