@@ -42,7 +42,8 @@ def blank_texts(value):
         return [text for each in value for text in blank_texts(each)]
     if not isinstance(value, dict):
         return []
-    own = [value["text"]] if isinstance(value.get("text"), str) and not value["text"].strip() else []
+    is_blank = isinstance(value.get("text"), str) and not value["text"].strip()
+    own = [value["text"]] if is_blank and "thought_signature" not in value else []
     inner = [text for name, each in value.items() if name not in ("args", "input") for text in blank_texts(each)]
     content = value.get("content")
     return own + inner + ([content] if isinstance(content, str) and not content.strip() else [])

@@ -191,3 +191,44 @@ def test_every_context_of_any_session_passes_and_begins_with_what_was_sent(seed,
         play.happen(what)
     play.derive()
     event(f"compared: {play.compared > 2}")
+
+
+class Thinker(Play):
+    """A session of one vendor's model that thinks before every answer, and what was sent to it."""
+
+    def __init__(self, seed, vendor, **options):
+        super().__init__(seed, **options)
+        self.vendor, self.requests = vendor, []
+
+    def foreign(self):
+        """An answer that is nothing but thinking."""
+        self.reply(pt.assistant())
+
+    def reply(self, message):
+        self.count += 1
+        thought = {
+            anthropic: pt.Thinking(text="hm", signature=f"sig{self.count}"),
+            openai_responses: openai_responses.load([REASONING | {"id": f"rs_{self.count}t"}])[0].content[0],
+        }[self.vendor]
+        said = [part for part in message.content if not isinstance(part, pt.Thinking)]
+        self.requests.append(self.vendor.dump(self.session.derive()))
+        self.session.append(pt.assistant(thought, *said))
+        self.late += self.open
+        self.open = []
+
+
+@settings(max_examples=number_of(30, whole=1_500), deadline=None)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([(anthropic, "claude-opus-5-5"), (openai_responses, "gpt-6")]),
+    st.lists(st.sampled_from([each for each in HAPPENINGS if each not in ("note", "item")]), min_size=4, max_size=30),
+)
+def test_without_a_fold_reasoning_stands_behind_the_requests_that_it_answered(seed, vendor_and_model, happenings):
+    vendor, model = vendor_and_model
+    play = Thinker(seed, vendor, policy=pt.Paged(150_000), model=model)
+    for what in happenings:
+        play.happen(what)
+    context = play.session.derive()
+    if context.fold is None:
+        found = READERS[vendor].problems(vendor.dump(context), model=model, previous=play.requests)
+        assert not [str(problem) for problem in found if problem.code.startswith("reasoning")]

@@ -13,7 +13,7 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import Fields, each_of, inside_result, own, plain, whole
+from pageturn.formats.fields import Fields, each_of, inside_result, only_text, own, plain, whole
 from pageturn.formats.placeholders import PDF, PICTURES, inline, placeholder, words_in
 from pageturn.formats.profiles import takes_system_messages
 from pageturn.formats.shape import NO_OUTPUT, Block, Turn, shaped
@@ -219,6 +219,9 @@ class _Dump:
 
     def answer(self, message: Message) -> list[Block]:
         """The blocks of the model. The last of them cannot be thinking, so what nothing follows is left out."""
+        text = only_text(message)
+        if text is not None:
+            return [_text(text)] if text.strip() else []
         blocks = [block for part in message.content for block in self._marked(self._said(part))]
         while blocks and _is_thinking(blocks[-1]):
             blocks.pop()

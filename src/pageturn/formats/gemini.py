@@ -19,7 +19,7 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import AS, Fields, as_json, form_of, inside, own, plain
+from pageturn.formats.fields import AS, Fields, as_json, form_of, inside, only_text, own, plain
 from pageturn.formats.placeholders import PDF, inline, is_inline, placeholder
 from pageturn.formats.profiles import checks_signatures, may_be_same
 from pageturn.formats.shape import Block, Turn, shaped
@@ -311,6 +311,9 @@ class _Dump:
 
     def answer(self, message: Message) -> list[Block]:
         """The parts of the model. Thoughts that nothing follows are left out, and signatures that another model made."""
+        text = only_text(message)
+        if text is not None:
+            return [_text(text)] if text.strip() else []
         is_signed = may_be_same(self._model, _made_by(message))
         parts = [shown for part in message.content for shown in self._said(part, is_signed=is_signed)]
         while parts and parts[-1].get("thought"):

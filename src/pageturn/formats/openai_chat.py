@@ -15,7 +15,19 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import AS, Fields, as_json, each_of, form_of, inside, inside_result, own, plain, whole
+from pageturn.formats.fields import (
+    AS,
+    Fields,
+    as_json,
+    each_of,
+    form_of,
+    inside,
+    inside_result,
+    only_text,
+    own,
+    plain,
+    whole,
+)
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import ChatProfile, chat_profile
@@ -241,6 +253,9 @@ class _Dump:
 
     def answer(self, message: Message) -> list[Block]:
         """The blocks of the model; none where it says nothing, since reasoning alone is refused."""
+        text = only_text(message)
+        if text is not None:
+            return [_text(text)] if text.strip() else []
         blocks = [block for part in message.content for block in self._said(part)]
         return blocks if any(block.keys().isdisjoint(_REASONING) for block in blocks) else []
 

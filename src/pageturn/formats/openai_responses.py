@@ -12,7 +12,7 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import AS, Fields, as_json, each_of, form_of, inside_result, own, plain, whole
+from pageturn.formats.fields import AS, Fields, as_json, each_of, form_of, inside_result, only_text, own, plain, whole
 from pageturn.formats.openings import is_synthetic
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import is_openai
@@ -285,6 +285,9 @@ class _Dump:
 
     def answer(self, message: Message) -> list[Block]:
         """The items of the model. Those that reasoning led to have their ids beside it and lose them without; reasoning that led to nothing is left out."""
+        text = only_text(message)
+        if text is not None:
+            return [{"type": "message", "role": "assistant", "content": text}] if text.strip() else []
         items: list[Block] = []
         for part in message.content:
             items += self._said(part, items)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pageturn.formats.fields import only_text
 from pageturn.messages import Message, Part, Role, Text, ToolResult
 
 Block = dict[str, Any]
@@ -104,6 +105,8 @@ def shaped(
             if _waits_for_user(shape.turns, user_ends=user_ends):  # also where it says nothing: it was asked to go on
                 shape.turns.append(_said(CONTINUED, say))
             pieces = [Piece(block, source) for block in answer(message)]
+        elif (text := only_text(message)) is not None:  # as most are
+            pieces = [Piece(say(text), source)] if text.strip() else []
         else:
             pieces = [
                 piece for part in message.content for piece in _heard(part, hear(part, role, message), source, waiting)
@@ -149,9 +152,11 @@ def _call(message: Message, waiting: Waiting, *, is_first: bool) -> None:
     """Let the calls of a message wait for their results, in their order."""
     if is_first:
         waiting.clear()
-    called = sum(map(len, waiting.values()))
-    for number, call in enumerate(message.tool_calls, start=called):
-        waiting[call.id].append(number)
+    calls = message.tool_calls
+    if calls:
+        called = sum(map(len, waiting.values()))
+        for number, call in enumerate(calls, start=called):
+            waiting[call.id].append(number)
 
 
 _ROLES = {
