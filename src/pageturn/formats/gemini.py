@@ -242,13 +242,19 @@ def _accumulated(chunks: Sequence[Any]) -> dict[str, Any]:
                 raise InvalidInput(f"{candidate.path}.index", expected="one candidate", got="several")
             for part in candidate.inner("content").take("parts", list) or []:
                 piece = Fields(part, f"{candidate.path}.content.parts").rest
-                if parts and piece.keys() <= {"text", "thought"} and parts[-1].keys() == piece.keys():
-                    parts[-1]["text"] += str(piece["text"])
+                if parts and _goes_on(parts[-1], piece):
+                    parts[-1]["text"] += piece["text"]
                 else:
                     parts.append(piece)
             told |= candidate.rest
         whole |= fields.rest
     return whole | {"candidates": [{**told, "content": {"role": "model", "parts": parts}}]}
+
+
+def _goes_on(part: dict[str, Any], piece: dict[str, Any]) -> bool:
+    """Whether a piece of a stream is more of the same plain text."""
+    is_plain = piece.keys() <= {"text", "thought"} and part.keys() == piece.keys()
+    return is_plain and all(isinstance(each.get("text"), str) for each in (part, piece))
 
 
 def _snake(value: Any) -> Any:
@@ -370,9 +376,9 @@ class _Dump:
         response = _object(text) if form_of(kept) else None
         if response is None:
             response = {"error" if result.is_error else "output": text}
-        told = kept.pop("name", None) or "unknown"
+        told = kept.pop("name", None)
         id_ = self._ids.of_result(result.tool_call_id)
-        name = self._names.get(id_) or fitting_name(told, _LONGEST_NAME, ".:")
+        name = self._names.get(id_) or fitting_name(told if isinstance(told, str) else "unknown", _LONGEST_NAME, ".:")
         shown_result: Block = {"name": name, "response": response}
         if not kept.pop(_NO_ID, False):
             shown_result["id"] = id_

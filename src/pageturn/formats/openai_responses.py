@@ -329,7 +329,14 @@ class _Dump:
                 if not isinstance(item, dict) and items and isinstance(items[-1].get("content"), list):
                     items[-1]["content"].append(content)
                     return []
-                return [{"type": "message", "role": "assistant", "content": [content], **(item or {})}]
+                return [
+                    {
+                        "type": "message",
+                        "role": "assistant",
+                        "content": [content],
+                        **(item if isinstance(item, dict) else {}),
+                    }
+                ]
             case Thinking(redacted=hidden) if VENDOR in (part.extra or {}):
                 return [{"type": "reasoning", **kept} | ({"encrypted_content": hidden} if hidden else {})]
             case ToolCall():
