@@ -270,6 +270,8 @@ class Driver:
             item = pinned[ref % len(pinned)]
             self.session.unpin(item.handle)
             item.pinned, item.form = False, None
+            if item.handle not in {page.handle for page in self.session.pages()}:
+                item.undone = True  # only its pin had kept it
 
     def plan(self, salt: int, steps: int) -> None:
         plan = pt.Plan(goal=texts.prose(salt, 1), steps=tuple(texts.prose(salt * 100 + at, 1) for at in range(steps)))
@@ -450,7 +452,6 @@ class Driver:
         for item in last:  # pinned ones still count, but were turns no longer
             item.undone = item.undone or not item.pinned
         self.model.resets = [item for item in self.model.resets if item.counts]
-        self.model.derived = None if self.model.derived is None else self.model.derived
         self._take([("L1", wrong)])
 
     def erase(self, ref: int) -> None:
@@ -491,7 +492,7 @@ class Driver:
             self.session.close()
             self._now.session = self._open(self.session.id)
             self._take(check_twin(context, self._now.session, self._now.asked))
-            self.model.derived = None  # nobody has answered it, and nobody will
+            self.model.derived, self.model.derived_items = context, len(self.model.items)
         if recall:
             self._recall = pt.RecallTool() if self._recall is None else None
             for side in self._sides:

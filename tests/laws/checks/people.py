@@ -15,7 +15,7 @@ def problems(case: Case) -> Iterator[str]:
     if case.context.fold is None:
         return
     task = case.task
-    if task is not None and not _is_there(case, task):
+    if task is not None and not task.is_rule and not _is_there(case, task):
         yield from _task(case, task)
     yield from _others(case, [item for item in case.model.people if item is not task and not item.is_rule])
 

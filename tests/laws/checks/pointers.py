@@ -1,10 +1,13 @@
 """L6: every handle that is shown can be redeemed; without the recall tool there is none."""
 
+import re
 from collections.abc import Iterator
 
 import pageturn as pt
 from tests.laws.case import Case
 from tests.laws.model import HANDLE, words
+
+_RANGE = re.compile(rf"({HANDLE.pattern})\.\.({HANDLE.pattern})".replace("([1-9]", "(?:[1-9]").replace("([a-z", "(?:[a-z"))
 
 
 def problems(case: Case) -> Iterator[str]:
@@ -13,14 +16,21 @@ def problems(case: Case) -> Iterator[str]:
         yield f"the recall tool is {'there' if has_tool else 'missing'}"
     handles = case.model.handles
     for each in case.ours:
-        for found in HANDLE.finditer(words(each.message)):
+        text = words(each.message)
+        ends = {end for span in _RANGE.finditer(text) if _resolves(case, span[1], span[2]) for end in (span[1], span[2])}
+        for found in HANDLE.finditer(text):
             item = handles.get(found[0])
             if not has_tool:
                 yield f"message {each.at} shows {found[0]}, and there is no recall tool"
             elif item is None:
                 yield f"message {each.at} shows {found[0]}, which is no handle of this session"
-            elif item.erased:
+            elif item.erased and found[0] not in ends:
                 yield f"message {each.at} shows {found[0]}, which was erased"
-    for notice in case.context.notices if not has_tool else ():
-        if HANDLE.search(notice):
-            continue  # people read notices, and they can resolve handles
+
+
+def _resolves(case: Case, first: str, last: str) -> bool:
+    """Whether a range has anything left to give; of a step, the result may be erased and the call not."""
+    items = case.model.handles
+    if first not in items or last not in items:
+        return False
+    return any(items[first].seq <= item.seq <= items[last].seq and not item.erased for item in case.model.items)
