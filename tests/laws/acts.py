@@ -126,7 +126,7 @@ class _Drawing:
         return Act("developer", {"salt": self.salt(), "lines": self._lines()})
 
     def _say(self) -> Act:
-        kinds = ("talk", "task", "task", "paste", "mixed", "image", "file", "synthetic", "forged")
+        kinds = ("talk", "talk", "talk", "task", "task", "paste", "mixed", "image", "file", "synthetic", "forged")
         return Act("say", {"salt": self.salt(), "kind": self._rng.choice(kinds), "lines": self._lines()})
 
     def _reply(self) -> Act:

@@ -71,7 +71,8 @@ def _joined(case: Case) -> Iterator[str]:
 def check_pending(session: pt.Session, model: Model, recall: pt.RecallTool | None) -> list[tuple[str, list[str]]]:
     """What the host is told to run: every open call of its own, in order, until it is abandoned."""
     again = model.repeated_ids
-    told = [call for call in session.pending() if call.id not in again]
+    gone = {call.id for item in model.items if item.erased for call in item.message.tool_calls}
+    told = [call for call in session.pending() if call.id not in again | gone]  # the next derive notices what others erased
     wanted = [
         each
         for each in model.calls()
@@ -79,11 +80,9 @@ def check_pending(session: pt.Session, model: Model, recall: pt.RecallTool | Non
     ]
     must = [each.call for each in wanted if each.turns_since < ABANDONED - 1]
     may = [each.call for each in wanted if each.turns_since < ABANDONED]
-    gone = [call for item in model.items if item.erased for call in item.message.tool_calls]
-    may += [call for call in told if call in gone]  # what others erased is noticed by the next derive
     broken = [f"the open call {call.id!r} is not in pending()" for call in must if call not in told]
     broken += [f"pending() has {call.id!r}, which is answered, abandoned or gone" for call in told if call not in may]
     broken += [f"pending() has {id!r} twice" for id, times in Counter(call.id for call in told).items() if times > 1]
-    if [call for call in may if call in told and call not in gone] != [call for call in told if call not in gone]:
+    if [call for call in may if call in told] != told and not broken:
         broken.append("pending() is not in the order of the calls")
     return [("L3", broken)]

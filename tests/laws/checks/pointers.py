@@ -15,6 +15,7 @@ def problems(case: Case) -> Iterator[str]:
     if has_tool is not (case.recall is not None):
         yield f"the recall tool is {'there' if has_tool else 'missing'}"
     handles = case.model.handles
+    quoted = "\n".join(words(item.message) for item in case.model.live)  # answers of the recall tool name pages too
     for each in case.ours:
         text = words(each.message)
         ends = {end for span in _RANGE.finditer(text) if _resolves(case, span[1], span[2]) for end in (span[1], span[2])}
@@ -24,7 +25,7 @@ def problems(case: Case) -> Iterator[str]:
                 yield f"message {each.at} shows {found[0]}, and there is no recall tool"
             elif item is None:
                 yield f"message {each.at} shows {found[0]}, which is no handle of this session"
-            elif item.erased and found[0] not in ends:
+            elif item.erased and found[0] not in ends and found[0] not in quoted:
                 yield f"message {each.at} shows {found[0]}, which was erased"
 
 
