@@ -3,7 +3,8 @@
     make bench-derivation DATA=../shared/data [ARGS="--half tuning --budget 24000 --counter own --ablation"]
 
 Long sessions are replayed turn by turn, in tokens of four characters or of our own counter, and pooled per source. The bill reads
-from a prompt cache at .1 and writes at 1.25; cost is relative to sending everything at every turn, billed the same way. Differences
+from a prompt cache at .1 and writes at 1.25, by the content blocks that two requests begin with; cost is relative to sending everything at
+every turn, billed the same way, and the priced bill adds one more call for each turn that names or quotes something out of sight. Differences
 carry the interval that holds 95 % of resampled sets of sessions. A fold is a request that does not begin with the one before it.
 *Summed up*: every summary that a policy wishes for is written, by a stand-in that reads first lines and counts names.
 """
@@ -20,6 +21,7 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.renditions import SOURCES
+from pageturn.cli.replays import PRICED, priced_cells
 from pageturn.lab.deriving import Deriving, StudyCounter, first_lines
 from pageturn.lab.replay import Recording, Score, Shows
 from pageturn.lab.resampling import paired
@@ -37,6 +39,7 @@ HALVES: dict[str, Callable[[Trace], bool]] = {
 MODELS = {"claude-code": "claude-sonnet-4-5", "codex-cli": "gpt-5"}  # whose counter is our own for a source
 COLUMNS = (
     "",
+    *PRICED,
     "cost",
     "coverage",
     "verbatim coverage",
@@ -48,6 +51,7 @@ COLUMNS = (
     "seconds",
 )
 MEASURES: dict[str, Callable[[Score], float]] = {
+    "priced": lambda score: score.priced(),
     "cost": lambda score: score.cost,
     "coverage": lambda score: score.coverage,
     "verbatim coverage": lambda score: score.verbatim_coverage,
@@ -160,7 +164,7 @@ def main() -> None:
     parser.add_argument("--source", action="append", choices=SOURCES, help="only these")
     parser.add_argument("--sessions", type=int, default=None, help="of each source, the first so many long ones")
     options = parser.parse_args()
-    console = Console(width=120)
+    console = Console(width=170)
     if not (options.data / "traces").is_dir():
         console.print(
             f"skipped: there is no {options.data / 'traces'}; give the data folder: make bench-derivation DATA=..."
@@ -219,6 +223,7 @@ def _intervals(ours: Sequence[Score], theirs: Sequence[Score]) -> Iterator[str]:
 
 def cells(score: Score) -> list[str]:
     return [
+        *priced_cells(score),
         f"{score.cost:.3f}",
         f"{score.coverage:.3f}",
         f"{score.verbatim_coverage:.3f}",

@@ -98,13 +98,13 @@ def test_a_long_journal_is_saved_now_and_then():
 def test_the_form_of_a_snapshot_has_its_number():
     """When this fails, raise `_SNAPSHOT_FORMAT` in journal.py and put the new fields here."""
     assert SessionState.__struct_fields__ == (
-        "head", "pages", "turns", "turn", "is_opening", "pins", "plan", "spared", "preferences", "noteboard", "renditions", "fields",
+        "head", "pages", "turns", "turn", "is_opening", "pins", "from_task_log", "plan", "spared", "preferences", "noteboard", "renditions", "fields",
         "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "forms_folded", "promises", "changes", "changes_folded",
-        "is_cold", "seen", "shown", "overtaken", "fetched", "fetched_since_fold", "calibrations", "bounds", "next_txn", "staged", "settled",
+        "is_cold", "seen", "shown", "overtaken", "fetched", "fetched_since_fold", "calibrations", "bounds", "next_txn", "staged", "waiting", "settled",
     )  # fmt: skip
     assert Page.__struct_fields__ == (
         "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "at", "visibility", "synthetic", "calls",
-        "results", "undone", "erased",
+        "results", "relevance", "undone", "erased",
     )  # fmt: skip
     assert NoteBoard.__struct_fields__ == ("notes", "standing", "lost", "emitted", "spent", "left_out", "answered")
 

@@ -1,5 +1,7 @@
 """Relevance: paths, tools, errors and references, and what must not be taken for them."""
 
+from time import perf_counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -166,3 +168,32 @@ def test_merging_keeps_every_signal_once(messages):
 @given(st.text(max_size=200) | st.text("src/.:py-12 ,", max_size=200))
 def test_a_found_path_stands_in_the_text(text):
     assert all(path in text for path in files(text))
+
+
+def test_of_a_huge_text_the_beginning_and_the_end_are_read_and_no_word_that_was_cut():
+    middle = "".join(f"src/part_{number}.py see " for number in range(200_000))
+    meta = extract(pt.user(f"first/a.py {middle} last/b.py in turn 9"))
+    assert meta.files[0] == "first/a.py"
+    assert len(meta.files) == 64
+    assert meta.explicit_refs == (9,)
+    padding = "x " * 100_000
+    assert extract(pt.user(f"first/a.py {padding} last/b.py")).files == ("first/a.py", "last/b.py")
+    for at in range(15_980, 16_001):  # wherever the cut falls
+        assert set(extract(pt.user(f"{'x' * at} src/login.py {padding}")).files) <= {"src/login.py"}
+
+
+def test_errors_are_found_at_both_ends_of_a_huge_result():
+    noise = "fine\n" * 400_000
+    assert extract(pt.tool_result("c", f"Traceback\n{noise}\nerror: gone")).error_classes == ("error", "traceback")
+
+
+@pytest.mark.parametrize("text", ["a/b.py ", "turn 1 ", "/", "a.", ",;=", "\u4e2d/", "turn" * 3 + " ", "'s" * 9 + " "])
+def test_the_time_of_an_extraction_does_not_grow_with_the_text(text):
+    def seconds(size):
+        message = pt.user(text * (size // len(text)))
+        start = perf_counter()
+        extract(message)
+        return perf_counter() - start
+
+    seconds(40_000)
+    assert min(seconds(8_000_000) for _ in range(3)) < 10 * max(min(seconds(40_000) for _ in range(3)), 0.001)

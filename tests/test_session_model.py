@@ -98,7 +98,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     @rule(summary=words)
     def reset(self, summary):
-        page = self.session.reset(summary)
+        page = self.session.reset(summary, force=True)
         turn = self.model.turns + 0.5  # between two turns
         self.model.said.append((self.remember(page, summary), summary, turn))
 

@@ -1,4 +1,4 @@
-"""Writeback: its checks, two outcomes, and nothing that a model wrote by another door."""
+"""Writeback: its checks, its outcomes, and nothing that a model wrote by another door."""
 
 import msgspec
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn import proposals as p
-from pageturn.entries import Committed, Rejected
+from pageturn.entries import Committed, Rejected, Waiting
 from pageturn.proposals import Op
 from pageturn.stores import MemoryStore
 from pageturn.writeback import summary_floor
@@ -103,14 +103,14 @@ def test_the_form_of_a_page_has_versions_of_its_own(session):
     def write(index, version):
         return propose(session, "structured", f"form {version}", (index,), op=Op.SET_WITH_VERSION, version=version)
 
-    assert isinstance(write(0, 0), Committed)
+    assert isinstance(write(1, 0), Committed)
     assert isinstance(write(-1, 0), Committed)
-    assert reason(write(0, 0)) == p.DestructiveOp()
-    assert isinstance(write(0, 1), Committed)
+    assert reason(write(1, 0)) == p.DestructiveOp()
+    assert isinstance(write(1, 1), Committed)
 
 
 def test_a_plan_by_a_model_must_know_the_plan_that_it_replaces(session):
-    session.plan("first")
+    assert isinstance(propose(session, "plan", "first", op=Op.SET_WITH_VERSION, version=0), Committed)
     assert reason(propose(session, "plan", "second", op=Op.SET_WITH_VERSION, version=0)) == p.DestructiveOp()
     assert isinstance(
         propose(session, "plan", {"goal": "second", "steps": ["a"]}, op=Op.SET_WITH_VERSION, version=1), Committed
@@ -129,7 +129,7 @@ def test_a_level_that_is_not_on_the_path_of_the_kind_is_a_violation(session):
     assert (
         "a bootstrap page has no compressed form" in reason(propose(session, "compressed", "be an agent", (0,))).detail
     )
-    assert isinstance(propose(session, "structured", "be an agent", (0,)), Committed)
+    assert isinstance(propose(session, "structured", "be an agent", (0,)), Waiting)
     assert isinstance(propose(session, "structured", "a story about a bug"), Committed)
 
 
@@ -226,18 +226,22 @@ class StoreThatStops(MemoryStore):
         super().append(session, after, batch)
 
 
-@pytest.mark.parametrize(("field", "settled"), [("memory.x", Committed), ("nothing", Rejected)])
-def test_a_proposal_that_a_crash_left_staged_is_settled_at_the_next_opening(field, settled):
+@pytest.mark.parametrize(
+    ("field", "value", "settled"),
+    [("memory.x", 1, Committed), ("nothing", 1, Rejected), ("structured", "be brief", Waiting)],
+)
+def test_a_proposal_that_a_crash_left_staged_is_settled_at_the_next_opening(field, value, settled):
     store = StoreThatStops()
     session = open_session(store)
-    page = session.append(pt.user("x"))
+    page = session.pin("be brief, and brief again, and never long")
+    proposal = pt.Proposal(field=field, value=value, evidence=(page.handle,), key="k")
     store.appends_left = 1
     with pytest.raises(Interrupted):
-        session.write_back(pt.Proposal(field=field, value=1, evidence=(page.handle,), key="k"))
+        session.write_back(proposal)
     store.appends_left = 10**9
     again = open_session(store)
     assert again._journal.state.staged == {}
-    assert isinstance(again._journal.state.settled["k"], settled)
+    assert isinstance(again.write_back(proposal), settled)
     head = again._journal.head
     assert open_session(store)._journal.head == head
 
@@ -262,18 +266,19 @@ def test_a_proposal_that_could_not_be_settled_is_settled_at_the_next_boundary():
     field=st.sampled_from(["summary", "compressed", "structured", "plan", "preference", "memory.a", "x"]) | strategies.text,
     value=strategies.json_values,
     op=st.sampled_from(Op),
-    evidence=st.lists(st.sampled_from(["first", "second", "p1-aaaa"]) | strategies.text, max_size=3).map(tuple),
+    evidence=st.lists(st.sampled_from(["first", "second", "rule", "p1-aaaa"]) | strategies.text, max_size=3).map(tuple),
     scope=st.none() | strategies.text,
     version=st.none() | st.integers(0, 3),
     key=st.none() | strategies.text,
 ))  # fmt: skip
-def test_any_proposal_is_committed_or_rejected_and_the_journal_says_which(proposal):
+def test_any_proposal_is_committed_or_rejected_or_waits_and_the_journal_says_which(proposal):
     session = open_session()
     first, second = session.append(pt.user("hello " * 50), pt.user("world " * 50))
-    names = {"first": first.handle, "second": second.handle}
+    names = {"first": first.handle, "second": second.handle, "rule": session.pin("never " * 50).handle}
     proposal = msgspec.structs.replace(proposal, evidence=tuple(names.get(h, h) for h in proposal.evidence))
     outcome = session.write_back(proposal)
-    assert isinstance(outcome, Committed | Rejected)
+    assert isinstance(outcome, Committed | Waiting | Rejected)
+    assert isinstance(outcome, Waiting) is (len(session.waiting()) == 1)
     again = open_session(session._journal.store)
     assert again._journal.state == session._journal.state
     assert again._journal.state.staged == {}

@@ -19,6 +19,7 @@ from rich.table import Table
 import pageturn as pt
 from benchmarks.peers.environments import ENVIRONMENTS, ROOT
 from benchmarks.peers.relay import summary
+from pageturn.cli.replays import PRICED, priced_cells
 from pageturn.lab.conformance import Case, Ours, System, Verdict, examine
 from pageturn.lab.conformance.cases import PREFERENCE, RULE, SYSTEM, TASK, loop, names_told, sentences_told, text_of_all
 from pageturn.lab.conformance.laws import NAMES, unpaired
@@ -211,6 +212,7 @@ def recorded(console: Console, shows: Mapping[str, Shows], source: str, sample: 
     table = Table(title=title)
     columns = (
         "",
+        *PRICED,
         "cost",
         "coverage",
         "verbatim",
@@ -234,6 +236,7 @@ def recorded(console: Console, shows: Mapping[str, Shows], source: str, sample: 
             continue
         table.add_row(
             name,
+            *priced_cells(score),
             f"{score.cost:.3f}",
             f"{score.coverage:.3f}",
             f"{score.verbatim_coverage:.3f}",

@@ -4,7 +4,7 @@ from pageturn.calibration import Calibration
 from pageturn.delegation import Beliefs, BetaPosterior, Decision, DelegationConfig, DelegationState, Price
 from pageturn.derivation.context import Context, Explanation, Wish
 from pageturn.derivation.weaving import NoteOutcome
-from pageturn.entries import Committed, Rejected
+from pageturn.entries import Committed, Rejected, Waiting
 from pageturn.errors import (
     BelowFloor,
     BudgetTooSmall,
@@ -15,8 +15,10 @@ from pageturn.errors import (
     NotADegradation,
     NotScrubbed,
     PageturnError,
+    PolicyError,
     StoreError,
     SummaryFailed,
+    UnknownPolicy,
 )
 from pageturn.faults import (
     BackendError,
@@ -51,7 +53,7 @@ from pageturn.messages import (
 )
 from pageturn.pages import Page, PageKind, ResidencyLevel, classify, classify_all
 from pageturn.plans import Plan
-from pageturn.policies import DerivePolicy, Incremental, Legacy, OracleReplay, Paged, Reset
+from pageturn.policies import DerivePolicy, Incremental, Legacy, OracleReplay, Paged, Reset, register_policy
 from pageturn.proposals import Proposal
 from pageturn.recall import Hit, Recalled, Resolved
 from pageturn.recall_tool import RecallTool
@@ -131,6 +133,7 @@ __all__ = [
     "PinnedInvariantMiss",
     "Placement",
     "Plan",
+    "PolicyError",
     "PostCompactionBootstrap",
     "Prepared",
     "Price",
@@ -158,8 +161,10 @@ __all__ = [
     "ToolCall",
     "ToolResult",
     "ToolUse",
+    "UnknownPolicy",
     "Usage",
     "Visibility",
+    "Waiting",
     "Wish",
     "assistant",
     "classify",
@@ -167,6 +172,7 @@ __all__ = [
     "counter_for",
     "developer",
     "from_json",
+    "register_policy",
     "system",
     "to_json",
     "tool_result",

@@ -20,7 +20,8 @@ from pageturn.journal import Fresh
 from pageturn.messages import Message
 from pageturn.overflows import read_overflow
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.policies import AnyPolicy, require_online
+from pageturn.policies import DerivePolicy, require_online
+from pageturn.policies.guarding import Guarded
 from pageturn.reasoning import ReasoningRule, reasoning_rule
 from pageturn.recall import page_of
 from pageturn.recall_tool import RecallTool
@@ -73,7 +74,7 @@ class Deriver:
         self._reported: set[int] = set()  # pages whose damage was written down
 
     def derive(
-        self, policy: AnyPolicy, tools: Iterable[Mapping[str, Any]], model: str, budget_tokens: int | None
+        self, policy: DerivePolicy, tools: Iterable[Mapping[str, Any]], model: str, budget_tokens: int | None
     ) -> Context:
         """The context for the next call. Writes nothing."""
         if budget_tokens is not None:
@@ -93,7 +94,7 @@ class Deriver:
         most = limit if bound is None else min(limit, bound.most)
         own = (self._recall_tool,) if self._recall_tool is not None else ()
         asked = ContextRequest(
-            Terms(policy, most, fixed_tokens, self._recall_tool is not None), model, (*tools, *own), digest
+            Terms(Guarded(policy), most, fixed_tokens, self._recall_tool is not None), model, (*tools, *own), digest
         )
         try:
             self._derived = working_set.derive(asked)
@@ -126,6 +127,7 @@ class Deriver:
 
     def take_in(self, pages: Sequence[Page], messages: Sequence[Message], derived: Derived | None) -> None:
         """Keep what was just written at hand, and write down what of it had to be fetched again."""
+        self._noticed.clear()  # they are written by now
         working_set = next(reversed(self._working_sets.values()), None)
         if working_set is not None:
             for page, message in zip(pages, messages, strict=True):
@@ -172,7 +174,7 @@ class Deriver:
     def before_messages(self, now: int) -> list[Fresh]:
         """What has to be written before anything else is: pages that others erased, and the boundary that a long silence is."""
         state = self._state
-        noticed, self._noticed = [Fresh(entry) for entry in self._noticed], []
+        noticed = [Fresh(entry) for entry in self._noticed]
         last = state.page(state.turns[-1]) if state.turns and state.shown is not None else None
         if last is None or state.is_cold or now - last.at < _CACHE_MICROS:
             return noticed
@@ -181,13 +183,13 @@ class Deriver:
             Fresh(BoundaryCrossed(kind=BoundaryKind.COLD_CACHE)),
         ]  # a provider has forgotten the prompt by then
 
-    def require_room(self, policy: AnyPolicy, model: str, rule: Sequence[Fresh], name: str) -> None:
+    def require_room(self, policy: DerivePolicy, model: str, rule: Sequence[Fresh], name: str) -> None:
         """Refuse a rule with which no context could be derived any more, with the tools, notes, task and budget of the last one."""
         counter = self._counter_of(model)
         tools, budget_tokens = self._asked
         _, fixed_tokens = self._count(tools, counter)
         limit = self._limit(policy, model, budget_tokens)
-        terms = Terms(policy, limit, fixed_tokens, self._recall_tool is not None)
+        terms = Terms(Guarded(policy), limit, fixed_tokens, self._recall_tool is not None)
         working_set, journal = self._working_set(counter), self._recorder.journal
         more = sum(counter.message(each.message) for each in rule if each.message is not None)
         if more and self._needed[:1] == (journal.head,) and self._needed[1] + more <= limit:
@@ -196,7 +198,9 @@ class Deriver:
         needed = working_set.needed_with(rule, terms)
         if needed > limit:
             at_least = self._budget_for(model, needed)
-            raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name,))
+            rules = [page for page in self._state.live_pages() if self._state.kind(page).is_rule]
+            largest = [page.handle for page in sorted(rules, key=lambda page: -page.tokens)]
+            raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name, *largest))
         self._needed = (journal.head + len(rule), needed)
 
     def _working_set(self, counter: TokenCounter) -> WorkingSet:
@@ -222,7 +226,8 @@ class Deriver:
         """Write down that a model had to ask for pages that it did not see whole."""
         for handle in handles:
             page = page_of(self._state, handle)
-            if page is not None and page.counts and self._state.level_of(page) < ResidencyLevel.FULL:
+            is_meant = page is not None and page.counts and not self._recorder.journal.is_out_of_scope(page)
+            if page is not None and is_meant and self._state.level_of(page) < ResidencyLevel.FULL:
                 self._recorder.fault(Refetch(), page=page.seq, detail=handle)
 
     @property
@@ -233,7 +238,7 @@ class Deriver:
     def _note_repeats(self, page: Page) -> None:
         for repeat in self._repeats.found_in(page) if page.results else ():
             is_ours = self._recall_tool is not None and repeat.tool == self._recall_tool.name
-            if not is_ours and self._state.level_of(repeat.page) < ResidencyLevel.COMPRESSED:
+            if not is_ours and self._state.level_of(repeat.page) < ResidencyLevel.FULL:
                 self._recorder.fault(repeat.fault, page=repeat.page.seq, detail=repeat.tool)
 
     def _count(self, tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> tuple[str, int]:
@@ -250,9 +255,9 @@ class Deriver:
             self._counted[counter.name] = (data, tokens)
         return digest_of(data), tokens
 
-    def _limit(self, policy: AnyPolicy, model: str, budget_tokens: int | None) -> int:
+    def _limit(self, policy: DerivePolicy, model: str, budget_tokens: int | None) -> int:
         """The tokens of our count that a context may have, by what the caller, the policy and the model's window say."""
-        limit = policy.limit_tokens(window_of(model))
+        limit = Guarded(policy).limit_tokens(window_of(model))
         return self._calibrated(model, min(limit, budget_tokens) if budget_tokens else limit)
 
     def _room_for(self, model: str, limit: int, error: BudgetTooSmall) -> int:

@@ -77,6 +77,8 @@ def _examine_page(journal: Journal, page: Page) -> Iterator[str]:
     if page.check != check_of(journal.row.key, page.seq, page.digest):
         yield f"{page.handle}: the handle does not belong to this session"
     wrong = list(_examine_blob(journal, page.digest, page.handle))
+    if page.relevance:
+        wrong += _examine_blob(journal, page.relevance, page.handle)
     body = journal.store.blob(page.digest)
     if not wrong and body is not None:
         wrong = [what for digest in digests(body) for what in _examine_blob(journal, digest, page.handle)]

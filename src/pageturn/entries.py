@@ -11,7 +11,7 @@ from pageturn.faults import AnyFault
 from pageturn.injection import ContextMessage, ContextMessageTarget
 from pageturn.layout import IndexLine, Why
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.policies import AnyPolicy
+from pageturn.policies.chosen import ChosenPolicy
 from pageturn.proposals import AnyRejection, Proposal
 from pageturn.usage import Usage
 from pageturn.wire import Closed, Open
@@ -48,12 +48,13 @@ class FoldReason(StrEnum):
     CHANGED = "changed"  # something that was shown no longer holds: undone, erased, reset, another policy
 
 
-class Placed(Closed):
+class Placed(Closed, omit_defaults=True):
     """The level of a unit, why, and since the fold of which turn."""
 
     level: ResidencyLevel
     why: Why
     turn: int
+    whole_from: int = 0  # in a compressed unit, pages from this one on stand whole, since they were new
 
 
 class Fold(Closed, omit_defaults=True):
@@ -123,24 +124,30 @@ class TextReference(Closed):
     tokens: int
 
 
+TASK_LOG = "task_log"  # the source of what was taken over from a task log, and may be taken back by it
+
+
 class Pinned(Entry, tag="pin"):
     """A page became a constraint; its author may have given its structured form."""
 
     page: int
     structured: TextReference | None = None
+    source: str | None = None  # None: the host itself
 
 
 class Unpinned(Entry, tag="unpin"):
-    """A page is what it was before it was pinned."""
+    """A page is what it was before it was pinned; or it is withdrawn, and no longer counts at all."""
 
     page: int
+    withdrawn: bool = False
 
 
 class PlanSet(Entry, tag="plan"):
-    """The plan is now the one on this page."""
+    """The plan is now the one on this page; page 0: there is none any more, and those that there were no longer count."""
 
     page: int
     version: int
+    source: str | None = None  # None: the host itself, or a model
 
 
 class Preferred(Entry, tag="preference"):
@@ -172,7 +179,7 @@ class RenditionAdmitted(Entry, tag="rendition"):
     digest: str
     tokens: int
     txn: int
-    approved: bool = False  # by a person, without whom no text of a model stands for a rule
+    approved: bool = False  # by a person: only then may it stand for what the host said
 
 
 class Staged(Entry, tag="staged"):
@@ -183,14 +190,25 @@ class Staged(Entry, tag="staged"):
     value: str
 
 
+class Waiting(Entry, tag="waiting"):
+    """A staged proposal passed every check, and waits for a person; nothing has changed yet."""
+
+    txn: int
+
+    @property
+    def id(self) -> int:
+        """What `Session.approve` and `Session.reject` take."""
+        return self.txn
+
+
 class Committed(Entry, tag="committed"):
-    """A staged proposal took effect."""
+    """A proposal took effect."""
 
     txn: int
 
 
 class Rejected(Entry, tag="rejected"):
-    """A staged proposal was refused, and why."""
+    """A proposal was refused, and why."""
 
     txn: int
     reason: AnyRejection
@@ -230,7 +248,7 @@ class SessionReset(Entry, tag="reset"):
 class PolicyChosen(Entry, tag="policy"):
     """The session derives by this policy from here on."""
 
-    policy: AnyPolicy
+    policy: ChosenPolicy
 
 
 class ScopeGranted(Entry, tag="grant"):

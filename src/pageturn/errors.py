@@ -2,9 +2,11 @@
 
 PageturnError
 ├── InvalidInput     a value from outside that does not have the form it should have
+│   └── UnknownPolicy ... the name of a policy that nobody registered
 ├── NotADegradation  a residency change that the page's kind does not allow
 │   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
 ├── MissingTokenizer an encoding that cannot be counted on this machine
+├── PolicyError      a policy gave an answer that no context can be made of
 ├── BudgetTooSmall   the pages that may not shrink need more tokens than there are
 │   └── ModelTooSmall ... and a provider refused as many
 ├── SummaryFailed    a summarizer could not write its text
@@ -32,6 +34,19 @@ class InvalidInput(PageturnError, ValueError):
         self.got = got
 
 
+class UnknownPolicy(InvalidInput):
+    """A session's policy is a user's own, and nobody has registered that name here, or with other fields.
+
+    The session can be read, searched, appended to and exported all the same. It is not derived by a policy that nobody chose.
+    """
+
+    def __init__(self, name: str, *, but: str | None = None) -> None:
+        way = f"register it by @pageturn.register_policy({name!r}) before the session is used, or name another: policy="
+        found = f"{name!r}, which is not registered" if but is None else f"{name!r}, whose fields do not fit: {but}"
+        super().__init__("policy", expected=f"a policy that is known here; {way}", got=found)
+        self.name = name
+
+
 class NotADegradation(PageturnError, ValueError):
     """A step that is not on the degradation path of the page's kind."""
 
@@ -42,6 +57,14 @@ class BelowFloor(NotADegradation):
 
 class MissingTokenizer(PageturnError, RuntimeError):
     """No tokenizer for this encoding is installed."""
+
+
+class PolicyError(PageturnError, RuntimeError):
+    """A policy raised, or answered with something that no context can be made of; nothing was derived."""
+
+    def __init__(self, policy: str, what: str) -> None:
+        super().__init__(f"policy {policy!r}: {what}")
+        self.policy = policy
 
 
 class BudgetTooSmall(PageturnError, ValueError):

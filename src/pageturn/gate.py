@@ -1,4 +1,4 @@
-"""The gate: whether a text that a model wrote may stand for pages.
+"""The gate: whether a text that a model wrote may be kept, and whether it may stand for pages.
 
 It goes by the words alone, so that it always says the same, and it never quotes them: what it says is kept for ever. It cannot
 tell whether a summary is a good one. It refuses what no good one is: a loop, a text full of names that nobody said, one without any
@@ -8,6 +8,7 @@ where there are many, an order.
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from unicodedata import category, normalize
 from zlib import crc32
 
 import msgspec
@@ -25,12 +26,27 @@ _MOST_INVENTED = 1 / 4  # of the names; real ones, which spell paths out, have u
 _MANY_NAMES = 5  # different ones; who tells of them without one says nothing that can be used
 _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # by itself; in a name it tells one thing from another
 _HANDLE_LIKE = re.compile(r"\bp\d+\\?-[a-z2-7]{4}\b")
+_SET_ASIDE = r"\b(?:ignore|disregard|forget|override|bypass|violate|disobey)\b"
+_TO_BE_OBEYED = r"(?:instruction|prompt|rule|message|direction|constraint|guideline)"
 _COMMAND = re.compile(
-    r"<\|[\w ]{1,40}\|>|\[/?INST\]|<</?SYS>>"
-    r"|\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|preceding|system)\b"
-    r"[^.\n]{0,20}\b(?:instruction|prompt|rule|message|direction)",
+    # what models and harnesses put between turns, or around their own words
+    r"<\|[\w ]{1,40}\|>|\[/?INST\]|<</?SYS>>|\[/?SYSTEM_PROMPT\]|</?(?:start|end)_of_turn>"
+    r"|</?system(?:[-_ ](?:reminder|prompt|message|instructions?))? ?/?>"
+    # an order to set aside what was said before
+    rf"|{_SET_ASIDE}[^.\n]{{0,40}}\b(?:previous|prior|above|earlier|preceding|system|developer)\b[^.\n]{{0,20}}\b{_TO_BE_OBEYED}"
+    # or any rules at all; of one rule among many, as linters have them, a summary may well tell
+    rf"|(?:{_SET_ASIDE}|\b(?:do not|don't|never|stop|no longer) (?:follow|obey)(?:ing)?)(?: (?:of|the|its)){{0,3}}"
+    r" (?:all|any|every|each|your|my|our|these|those|safety|pinned|original|initial)"
+    r"(?: (?:of|the|your|my|our|these|those|other|safety|pinned|original|initial|current|given)){0,4}"
+    rf" {_TO_BE_OBEYED}s?\b"
+    # or to be somebody else, or to obey what comes
+    r"|\byou are now (?:a|an|the|free|no longer|unrestricted|dan)\b|\bfrom now on,? you (?:must|will|shall|are)\b"
+    r"|\bnew (?:system )?(?:instructions?|prompt) ?:",
     re.IGNORECASE,
 )
+_HIDING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")  # turn the order of letters, or are not seen
+_BLANKS = re.compile(r"[ \t]+")
+_GOES_ON = re.compile(r" ?\n ?(?![-*+•#>\d\n ])")  # into a line that is not a new point
 
 
 def objection_to(text: str, messages: Sequence[Message]) -> str | None:
@@ -40,12 +56,23 @@ def objection_to(text: str, messages: Sequence[Message]) -> str | None:
 
 def flaw_of(text: str, evidence: str) -> str | None:
     """What is wrong with a text that is to stand for what the evidence says; None where nothing is."""
+    return misbehaviour_of(text, evidence) or _invention_of(text, evidence)
+
+
+def misbehaviour_of(text: str, evidence: str) -> str | None:
+    """What is wrong with a text that a model wrote, whatever it is for; None where nothing is."""
     if len(text) > _LONGEST:
         return f"its {len(text):,} characters are more than {_LONGEST:,}"
+    if _HIDING.search(text):
+        return "it has characters that nobody sees"
     if commands(text):
         return "it gives orders to whoever reads it"
     if _loops(text, evidence):
         return "it says the same again and again"
+    return None
+
+
+def _invention_of(text: str, evidence: str) -> str | None:
     names = list(_names(text))
     sample = names if len(names) <= _MOST_NAMES else sorted(names, key=_lot)[:_MOST_NAMES]
     invented = _absent(sample, evidence.casefold())
@@ -99,7 +126,14 @@ def evidence_of(messages: Iterable[Message]) -> str:
 
 def commands(text: str) -> bool:
     """Whether a text has the spelling of an order to a model, or of the marks between its turns."""
-    return _COMMAND.search(text) is not None
+    return _COMMAND.search(_as_read(text)) is not None
+
+
+def _as_read(text: str) -> str:
+    """A text as a model reads it, whatever letters it is spelt with: without those that take no room, and with lines that go on joined."""
+    if not text.isascii():
+        text = "".join(letter for letter in normalize("NFKC", text) if category(letter) != "Cf")
+    return _GOES_ON.sub(" ", _BLANKS.sub(" ", text.replace("\u2019", "'")))
 
 
 def invented_in(text: str, evidence: str) -> list[str]:

@@ -28,9 +28,11 @@ from pageturn.entries import (
 )
 from pageturn.errors import Conflict, StoreError
 from pageturn.handles import parse
-from pageturn.messages import Message
+from pageturn.messages import Message, Role, Text
 from pageturn.pages import Page
 from pageturn.proposals import Proposal
+from pageturn.relevance import RelevanceMeta
+from pageturn.renditions.fencing import noted
 from pageturn.state import SessionState, apply, forget_page
 from pageturn.stores import LAST, Batch, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
 from pageturn.wire import from_json, to_json
@@ -138,7 +140,21 @@ class Journal:
         if body is None:
             return None
         message = unpack(body, self._text)
+        if message.role is Role.SYSTEM and page.role is Role.USER:  # a model stated it, under an earlier version
+            words = Text(noted(str(page.kind), message.text))
+            message = msgspec.structs.replace(message, role=Role.USER, synthetic=True, content=(words,))
         return msgspec.structs.replace(message, id=page.id)
+
+    def is_out_of_scope(self, page: Page) -> bool:
+        """Whether a page is a preference that is not meant for this session: it is kept and recalled, and not shown."""
+        return self.state.is_out_of_scope(page, self.row.scope)
+
+    def relevance(self, page: Page) -> RelevanceMeta | None:
+        """What a page is about, as it was read off when it was appended; None where nobody did, or where it was erased."""
+        if not page.relevance:
+            return None if page.relevance is None else RelevanceMeta()
+        data = self._verified(page.relevance)
+        return from_json(RelevanceMeta, data) if data is not None else None
 
     def text(self, digest: str) -> str | None:
         """A text that is kept as a blob; None where it was erased."""
@@ -193,7 +209,8 @@ class Journal:
         body = self.store.blob(page.digest)
         inner = digests(body) if body is not None else ()
         text = search_text(message) if message is not None else None
-        losses = [Loss(self._owner(page.seq), page.seq, (page.digest, *inner), text)]
+        about = (page.relevance,) if page.relevance else ()
+        losses = [Loss(self._owner(page.seq), page.seq, (page.digest, *inner, *about), text)]
         for record, entry in self.entries(after=page.seq):
             if told := tuple(_texts_about(page, entry)):
                 losses.append(Loss(self._owner(record.seq), record.seq, told))
@@ -280,8 +297,8 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 7  # grows with every change of SessionState or of anything in it
-_SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState)
+_SNAPSHOT_FORMAT = 9  # grows with every change of SessionState or of anything in it
+_SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState, dec_hook=lambda type_, raw: type_.from_builtins(raw))
 
 
 @contextmanager

@@ -1,12 +1,13 @@
 """Layout: a level for every unit of a session, and what a policy knows when it chooses them."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
 
-from pageturn.pages import ResidencyLevel
+from pageturn.pages import PageKind, ResidencyLevel
 from pageturn.relevance import RelevanceMeta
 from pageturn.wire import Closed
 
@@ -26,6 +27,7 @@ class Why(StrEnum):
     ROOM = "room"
     NEW = "new"
     COVERED = "covered"
+    SCOPE = "scope"
 
 
 class About(StrEnum):
@@ -37,6 +39,9 @@ class About(StrEnum):
     FILE = "file"  # another file
     SUMMARY = "summary"  # what a reset put in the place of everything before it
     OTHER = "other"
+
+
+_CHANGES_SHOWN = 12  # by a line that was written when all showed as many
 
 
 class IndexLine(Closed):
@@ -54,12 +59,15 @@ class IndexLine(Closed):
     summary: str | None = None  # the blob of the summary that stands for the run
     ledger: str | None = None  # the blob that says what its calls changed
     tells_changes: bool = False  # whether there is room to show that
+    changes_shown: int = _CHANGES_SHOWN  # how many of the newest then stand one by one; the others are counted
 
     @property
     def plain(self) -> "IndexLine":
         """The same run, telling nothing but its counts."""
         is_plain = self.summary is None and not self.tells_changes
-        return self if is_plain else msgspec.structs.replace(self, summary=None, tells_changes=False)
+        if is_plain:
+            return self
+        return msgspec.structs.replace(self, summary=None, tells_changes=False, changes_shown=_CHANGES_SHOWN)
 
 
 class Candidate(NamedTuple):
@@ -73,7 +81,8 @@ class Candidate(NamedTuple):
     floor: ResidencyLevel
     why: Why = Why.ROOM  # the promise that holds for it, beside its floor
     is_bound: bool = False  # it never joins an index line
-    is_unseen: bool = False  # the model has not seen all of it yet
+    unseen_tokens: int = 0  # of its pages that the model has not seen yet, which stand whole in the compressed form too
+    is_seen_in_part: bool = False  # the model has seen some of its pages, and others not
     is_human: bool = False  # a person said it
     about: About = About.OTHER
     is_error: bool = False
@@ -82,6 +91,8 @@ class Candidate(NamedTuple):
     tokens_after: int = 0  # of the session, since it was said
     fetched: int = 0  # how often somebody had to get it back
     stands: ResidencyLevel | None = None  # as it was shown last; None in an index line
+    kind: PageKind = PageKind.CONVERSATION  # of its page; a call with its results is evidence
+    turn: int = 0  # that it belongs to
 
     def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
         """The lowest level that is offered at `level` or above."""
@@ -132,6 +143,18 @@ class Growth(NamedTuple):
     is_cold: bool = False  # whether the provider has forgotten the prompt anyway
 
 
+class Changes(NamedTuple):
+    """What the calls of a run changed: the blob that says so, and the page and the tokens of each change that it keeps, in order."""
+
+    digest: str
+    pages: tuple[int, ...]
+    tokens: tuple[int, ...]
+
+    def since(self, page: int) -> int:
+        """How many come from this page or a later one."""
+        return len(self.pages) - bisect_left(self.pages, page)
+
+
 class Frame(NamedTuple):
     """Everything that a policy may look at: the units in order, the lines that are sealed, and the room."""
 
@@ -151,10 +174,11 @@ class Frame(NamedTuple):
     summaries: Mapping[
         int, Sequence[IndexLine]
     ] = {}  # by their first page: runs that somebody summed up, the longest first
-    ledger: Callable[[int, int], str | None] | None = (
+    ledger: Callable[[int, int], "Changes | None"] | None = (
         None  # what the calls of a run changed, where the policy keeps account
     )
     merged: Callable[[tuple[IndexLine, ...]], Sequence[IndexLine]] = lambda lines: lines  # those that are alike as one
+    spanned: Callable[[tuple[IndexLine, ...]], IndexLine] | None = None  # all of a row of runs as one
     relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page
     counted_tokens: int = 0  # what it takes to tell how much is missing, where nothing can be pointed at
 
@@ -168,10 +192,11 @@ NEVER = 2**62
 
 
 class Told(NamedTuple):
-    """From which page on index lines tell more than their counts: their summaries, and what was changed."""
+    """From which page on index lines tell more than their counts: their summaries, what was changed by kind, and each change."""
 
     summaries_from: int = NEVER
     ledgers_from: int = NEVER
+    changes_from: int = NEVER
 
 
 def lay_out(frame: Frame, levels: Levels, told: Told = Told()) -> tuple[Placement, ...]:  # noqa: B008
@@ -205,6 +230,7 @@ def _count_in(placements: list[Placement], tokens: int) -> None:
 
 def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iterator[Placement]:
     """What stands between units that have a level of their own: summaries, the earliest and then the longest, and lines."""
+    gap = _closed(frame, gap)
     run: list[Candidate] = []
     resting: list[IndexLine] = []
     at = reach = 0
@@ -230,6 +256,26 @@ def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iter
     yield from _run(frame, run, told)
 
 
+def _closed(frame: Frame, gap: Sequence[Candidate | IndexLine]) -> Sequence[Candidate | IndexLine]:
+    """The gap with sealed lines made one that only units divide which no longer stand by themselves: else every one would cost a line."""
+    places = [at for at, item in enumerate(gap) if isinstance(item, IndexLine)]
+    if frame.spanned is None or not places or places[-1] - places[0] == len(places) - 1:
+        return gap
+    closed: list[Candidate | IndexLine] = list(gap[: places[0]])
+    row: list[IndexLine] = []
+    for at, after in zip(places, [*places[1:], None], strict=True):
+        line = gap[at]
+        assert isinstance(line, IndexLine)
+        row.append(line.plain)
+        between = gap[at + 1 : after] if after is not None else ()
+        if between:
+            row.append(IndexLine(between[0].first, max(item.last for item in between), sealed=True))
+        else:
+            closed.append(frame.spanned(tuple(row)) if len(row) > 1 else line)
+            row = []
+    return [*closed, *gap[places[-1] + 1 :]]
+
+
 def _side_by_side(frame: Frame, lines: Sequence[IndexLine], told: Told) -> Iterator[Placement]:
     """Sealed lines without their summaries: in fewer lines, where that was all that kept them apart."""
     return (_line(frame, line, told) for line in frame.merged(tuple(lines)))
@@ -250,9 +296,14 @@ def _summary(frame: Frame, gap: Sequence[Candidate | IndexLine], at: int) -> tup
 def _line(frame: Frame, line: IndexLine, told: Told) -> Placement:
     """A line, with the ledger of its run, told or not."""
     if frame.ledger is not None:
-        ledger = frame.ledger(line.first, line.last)
-        is_told = ledger is not None and line.first >= told.ledgers_from
-        line = msgspec.structs.replace(line, ledger=ledger, tells_changes=is_told)
+        changes = frame.ledger(line.first, line.last)
+        is_told = changes is not None and line.first >= told.ledgers_from
+        line = msgspec.structs.replace(
+            line,
+            ledger=changes.digest if changes is not None else None,
+            tells_changes=is_told,
+            changes_shown=changes.since(told.changes_from) if changes is not None and is_told else _CHANGES_SHOWN,
+        )
     return Placement(line.first, line.last, ResidencyLevel.POINTER, frame.line_tokens(line), line=line)
 
 

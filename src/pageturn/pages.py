@@ -82,10 +82,16 @@ _PATHS = {
 }
 
 
-def degrade(kind: PageKind, from_level: ResidencyLevel, to_level: ResidencyLevel) -> ResidencyLevel:
-    """`to_level`, if a page of this kind may sink to it from `from_level`; raises otherwise."""
-    if to_level < kind.min_fidelity:
-        raise BelowFloor(f"a {kind} page stays at {kind.min_fidelity} or above, so it cannot become {to_level}")
+def degrade(
+    kind: PageKind, from_level: ResidencyLevel, to_level: ResidencyLevel, *, floor: ResidencyLevel | None = None
+) -> ResidencyLevel:
+    """`to_level`, if a page of this kind may sink to it from `from_level`; raises otherwise.
+
+    The floor is the kind's, or a higher one where somebody promised more.
+    """
+    floor = kind.min_fidelity if floor is None else max(floor, kind.min_fidelity)
+    if to_level < floor:
+        raise BelowFloor(f"a {kind} page stays at {floor} or above, so it cannot become {to_level}")
     path = kind.degradation_path
     if from_level not in path or to_level not in path:
         raise NotADegradation(f"a {kind} page visits {', '.join(map(str, path))}, not {from_level} -> {to_level}")
@@ -146,6 +152,7 @@ class Page(Open, kw_only=True):
     synthetic: bool = False
     calls: tuple[CallReference, ...] = ()
     results: tuple[ResultReference, ...] = ()
+    relevance: str | None = None  # the blob that says what it is about; empty where that is nothing
     undone: bool = False
     erased: bool = False
     replaced: bool = False  # an opening prompt that another one took the place of

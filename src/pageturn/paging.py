@@ -12,9 +12,11 @@ from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, SystemRep
 from pageturn.handles import check_of
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, ToolCall, ToolResult, system
+from pageturn.messages import Message, Role, ToolCall, ToolResult, system, user
 from pageturn.pages import CallReference, Page, PageKind, ResultReference
 from pageturn.plans import Plan
+from pageturn.relevance import NOTHING, extract
+from pageturn.renditions.fencing import noted
 from pageturn.tokens import TokenCounter
 from pageturn.wire import from_json, to_json
 
@@ -33,6 +35,7 @@ class Pager(NamedTuple):
             require_text("$.id", message.id)
         seq = self.journal.head + 1 + ahead
         digest, size, blobs, read = pack(message)
+        about, found = _relevance(message)
         page = Page(
             seq=seq,
             check=check_of(self.journal.row.key, seq, digest),
@@ -51,51 +54,82 @@ class Pager(NamedTuple):
                 ResultReference(result.tool_call_id, _content_digest(result), result.is_error)
                 for result in message.tool_results
             ),
+            relevance=about,
         )
-        return Fresh(MessageAdded(page=page), blobs, search_text(message), read)
+        return Fresh(MessageAdded(page=page), {**blobs, **found}, search_text(message), read)
 
     def conversation(self, note: ContextMessage) -> Fresh:
         """A note of the conversation as a page: mere talk, whatever its role, with an id of its own."""
         message = msgspec.structs.replace(note.to_message(""), id=None, metadata={"note": note.key})
         return self.page(message, PageKind.CONVERSATION)
 
-    def constraint(self, text: str, structured: str | None) -> list[Fresh]:
+    def constraint(self, text: str, structured: str | None, source: str | None = None) -> list[Fresh]:
         """A text as a pinned page."""
         require_text("text", text)
         page = self.page(system(text), PageKind.CONSTRAINT)
-        return [page, self.pin(self.journal.head + 1, structured)]
+        return [page, self.pin(self.journal.head + 1, structured, source)]
 
     def opening(self, text: str) -> list[Fresh]:
         """A text as the prompt that opens the session, in place of the one before."""
         require_text("text", text)
         return [self.page(system(text), PageKind.BOOTSTRAP), Fresh(SystemReplaced(page=self.journal.head + 1))]
 
-    def pin(self, page: int, structured: str | None) -> Fresh:
+    def pin(self, page: int, structured: str | None, source: str | None = None) -> Fresh:
         """A page as a constraint."""
         if structured is None:
-            return Fresh(Pinned(page=page))
+            return Fresh(Pinned(page=page, source=source))
         require_text("structured", structured)
         data = structured.encode()
         form = TextReference(digest_of(data), self.counter.message(system(structured)))
-        return Fresh(Pinned(page=page, structured=form), {form.digest: data})
+        return Fresh(Pinned(page=page, structured=form, source=source), {form.digest: data})
 
-    def plan(self, plan: Plan) -> list[Fresh]:
-        """A plan as a page; it counts as the next version."""
+    def plan(self, plan: Plan | None, *, by_model: bool = False, source: str | None = None) -> list[Fresh]:
+        """A plan as a page, which counts as the next version; None clears the one in force, and a page after that says so."""
         now = self.journal.state.plan
-        message = system(plan.text, metadata={"plan": msgspec.json.decode(to_json(plan))})
-        entry = PlanSet(page=self.journal.head + 1, version=now.version + 1 if now else 1)
-        return [self.page(message, PageKind.PLAN), Fresh(entry)]
+        shown = plan if plan is not None else _NO_PLAN
+        metadata = {"plan": msgspec.json.decode(to_json(shown))}
+        message = (
+            user(noted("plan", shown.text), synthetic=True, metadata=metadata)
+            if by_model
+            else system(shown.text, metadata=metadata)
+        )
+        version = now.version + 1 if now else 1
+        if plan is None:
+            cleared = Fresh(PlanSet(page=0, version=version, source=source))
+            return [cleared, self.page(message, PageKind.PLAN, ahead=1)]
+        set_ = PlanSet(page=self.journal.head + 1, version=version, source=source)
+        return [self.page(message, PageKind.PLAN), Fresh(set_)]
 
-    def preference(self, text: str, scope: str | None) -> list[Fresh]:
+    def preference(self, text: str, scope: str | None, *, by_model: bool = False) -> list[Fresh]:
         """A wish as a page."""
         require_text("text", text)
-        page = self.page(system(text), PageKind.PREFERENCE)
-        return [page, Fresh(Preferred(page=self.journal.head + 1, scope=scope))]
+        message = user(noted("preference", text), synthetic=True) if by_model else system(text)
+        return [self.page(message, PageKind.PREFERENCE), Fresh(Preferred(page=self.journal.head + 1, scope=scope))]
+
+
+_NO_PLAN = Plan(goal="none; the plan that stood before was cleared")
+
+
+def _relevance(message: Message) -> tuple[str, dict[str, bytes]]:
+    """The name of the blob that says what a message is about, and that blob: beside the page, so that it can be erased."""
+    meta = extract(message)
+    if meta == NOTHING:
+        return "", {}
+    data = to_json(meta)
+    return (digest := digest_of(data)), {digest: data}
 
 
 def plan_on(message: Message) -> Plan:
     """The plan that a plan page holds."""
     return from_json(Plan, to_json((message.metadata or {}).get("plan")))
+
+
+def plan_in_short(message: Message) -> Message:
+    """The structured form of a plan page, in the voice of whoever made the plan."""
+    short = plan_on(message).structured
+    if message.role is Role.SYSTEM:
+        return system(short, synthetic=True)
+    return user(noted("plan", short), synthetic=True)
 
 
 def _content_digest(result: ToolResult) -> str:

@@ -74,4 +74,23 @@ class InvariantViolation(Rejection, tag="invariant_violation"):
     detail: str
 
 
-AnyRejection = SchemaMismatch | ProvenanceFail | ScopeDenied | DestructiveOp | InvariantViolation
+class Declined(Rejection, tag="declined"):
+    """A person said no, and why."""
+
+    detail: str
+
+
+AnyRejection = SchemaMismatch | ProvenanceFail | ScopeDenied | DestructiveOp | InvariantViolation | Declined
+
+
+class ProposalForReview(Closed):
+    """A proposal that waits for a person, with what it would change.
+
+    The value of the proposal is None, and the text is empty, where the words were erased.
+    """
+
+    id: int  # what `Session.approve` and `Session.reject` take
+    proposal: Proposal
+    handle: str  # of the rule, or of whatever else the host said, that the value would stand for or replace
+    text: str  # what it says now
+    objection: str | None = None  # why approving would end in a rejection now

@@ -138,6 +138,7 @@ def _range(tool: RecallTool, asked: RecallRequest, source: Source) -> Answer:
     left = list(pages[asked.start :])
     whole = sum(page.size for page in left) <= tool.most_bytes
     told: list[str] = []
+    given: list[str] = []
     room = tool.most_bytes
     for at, page in enumerate(left):
         outcome = source.resolve(page.handle, length=None if whole else _LISTED)
@@ -149,8 +150,8 @@ def _range(tool: RecallTool, asked: RecallRequest, source: Source) -> Answer:
             told.append(f"[{len(left) - at:,} more pages; go on with start {asked.start + at}]")
             break
         told.append(line)
-    given = tuple(page.handle for page in left) if whole else ()
-    return Answer("\n".join(told) or f"{asked.handle}: no pages beyond {len(pages):,}", not told, given)
+        given += [page.handle] if whole and not isinstance(outcome, Fault) else []
+    return Answer("\n".join(told) or f"{asked.handle}: no pages beyond {len(pages):,}", not told, tuple(given))
 
 
 def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
 
-from pageturn.entries import BoundaryCrossed, BoundaryKind, Committed, Entry, Faulted, Rejected
+from pageturn.entries import BoundaryCrossed, BoundaryKind, Committed, Entry, Faulted, Rejected, Waiting
 from pageturn.errors import Conflict, StoreError
 from pageturn.faults import AnyFault, FlushMiss
 from pageturn.ids import micros
 from pageturn.journal import Fresh, Journal
 from pageturn.paging import Pager
-from pageturn.settling import settle
+from pageturn.settling import Settlement, approve, reject, settle
 
 
 class Recorder:
@@ -77,11 +77,11 @@ class Recorder:
     # -- proposals
 
     def settle_all(self) -> None:
-        """Settle what is staged, by this session or by one that crashed."""
+        """Settle what is staged, by this session or by one that crashed. What waits for a person goes on waiting."""
         while self.journal.state.staged:
             self._settle(next(iter(self.journal.state.staged)))
 
-    def settle_for_certain(self, txn: int) -> Committed | Rejected:
+    def settle_for_certain(self, txn: int) -> Committed | Waiting | Rejected:
         """Decide what is staged, whoever else writes: a `Conflict` would say, wrongly, that nothing was written."""
         head = self.journal.head
         while txn in self.journal.state.staged:
@@ -89,15 +89,56 @@ class Recorder:
                 return self._settle(txn)
             except Conflict:
                 self.journal.catch_up()
-        later = (entry for _, entry in self.journal.entries(after=head))
-        return next(entry for entry in later if isinstance(entry, Committed | Rejected) and entry.txn == txn)
+        return self._decided_since(head, txn)
 
-    def _settle(self, txn: int) -> Committed | Rejected:
+    def approve(self, txn: int) -> Committed | Rejected:
+        """Write a person's approval of what waits; where another answered first, that answer holds."""
+        return self._answer(txn, lambda: approve(self._pager, txn, self.journal.row.scope))
+
+    def reject(self, txn: int, reason: str) -> Committed | Rejected:
+        """Write a person's refusal of what waits; where another answered first, that answer holds."""
+        return self._answer(txn, lambda: reject(txn, reason))
+
+    def _answer(self, txn: int, settlement: Callable[[], Settlement]) -> Committed | Rejected:
+        head = self.journal.head
+        while txn in self.journal.state.waiting:
+            try:
+                outcome, entries = settlement()
+                self.write(entries)
+            except Conflict:
+                self.journal.catch_up()
+            else:
+                assert not isinstance(outcome, Waiting), "a person has answered"
+                return outcome
+        answered = self._decided_since(head, txn)
+        assert not isinstance(answered, Waiting), "it waited before"
+        return answered
+
+    def _decided_since(self, head: int, txn: int) -> Committed | Waiting | Rejected:
+        later = (entry for _, entry in self.journal.entries(after=head))
+        return next(each for each in later if isinstance(each, Committed | Waiting | Rejected) and each.txn == txn)
+
+    def _settle(self, txn: int) -> Committed | Waiting | Rejected:
         outcome, entries = settle(self._pager, txn, self.journal.row.scope)
         self.write(entries)
         return outcome
 
     # -- boundaries
+
+    def before_compaction(self) -> list[Fresh]:
+        """The boundary that a fold is, to be written with its turn once nothing is dirty; none where a `FlushMiss` is kept instead.
+
+        A conflict is told: whoever appends must have seen what others wrote.
+        """
+        try:
+            self.flush_faults()
+            self.settle_all()
+        except Conflict:
+            raise
+        except StoreError as error:
+            self.keep(FlushMiss(), detail=f"{BoundaryKind.COMPACTION}: {error}")
+            return []
+        return [Fresh(BoundaryCrossed(kind=BoundaryKind.COMPACTION))]
 
     def cross(self, kind: BoundaryKind) -> FlushMiss | None:
         """Pass a boundary with nothing dirty left behind, or say that something was."""

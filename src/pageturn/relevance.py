@@ -58,7 +58,7 @@ class RelevanceMeta(Closed):
     files: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     error_classes: tuple[str, ...] = ()
-    explicit_refs: tuple[int, ...] = ()
+    explicit_refs: tuple[int, ...] = ()  # the turns that are named by number
 
     def project_bucket(self) -> Bucket:
         """The bucket: errors make it hard, files make it chained, calls make it tool use."""
@@ -71,27 +71,32 @@ class RelevanceMeta(Closed):
         )
 
 
+NOTHING = RelevanceMeta()
+
+
 def extract(message: Message) -> RelevanceMeta:
-    """The signals of one message."""
+    """The signals of one message. Of very long texts the beginning and the end are read, and at most so many of each kind are kept."""
     files: list[str] = []
     tools: list[str] = []
     errors: list[str] = []
     refs: list[int] = []
     for part in message.content:
-        match part:
-            case Text(text=text):
-                files += _paths(text)
-                errors += _error_classes(text)
+        if isinstance(part, Text):
+            text = _ends_of(part.text, _READ)
+            lowered = text.lower()
+            files += _paths(text)
+            errors += _error_classes(lowered)
+            if "turn" in lowered or "message" in lowered:
                 refs += _references(text)
-            case ToolCall(name=name):
-                tools.append(name)
-                for line in _argument_lines(part):
-                    files += _paths(line)
-            case ToolResult(parts=parts):
-                for inner in parts:
-                    if isinstance(inner, Text):
-                        errors += _error_classes(inner.text)
-    return RelevanceMeta(_unique(files), _unique(tools), _unique(errors), _unique(refs))
+        elif isinstance(part, ToolCall):
+            tools.append(part.name)
+            for line in _argument_lines(part):
+                files += _paths(line)
+        elif isinstance(part, ToolResult):
+            for inner in part.parts:
+                if isinstance(inner, Text):
+                    errors += _error_classes(_ends_of(inner.text, _SEARCHED).lower())
+    return RelevanceMeta(_unique(files)[:_MOST], _unique(tools)[:_MOST], _unique(errors)[:_MOST], _unique(refs)[:_MOST])
 
 
 def merge(metas: Iterable[RelevanceMeta]) -> RelevanceMeta:
@@ -112,6 +117,19 @@ def bucket_for_messages(messages: Sequence[Message]) -> Bucket:
 
 def _unique(items: Iterable[T]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(items))
+
+
+_MOST = 64  # files, tools or references of one message
+_READ = 32_000  # characters of a text in which files and references are looked for
+_SEARCHED = 256_000  # and of one in which errors are
+
+
+def _ends_of(text: str, most: int) -> str:
+    """A text, or its beginning and its end without the words that were cut."""
+    if len(text) <= most:
+        return text
+    first, last = text[: most // 2].rsplit(None, 1), text[-most // 2 :].split(None, 1)
+    return " ".join((*first[:1], *last[-1:]))
 
 
 _SEPARATORS = str.maketrans(dict.fromkeys(",;()`=", " "))
@@ -176,8 +194,7 @@ def _references(text: str) -> Iterator[int]:
 _ERROR_MARKERS = ("error:", "error[e", "failed", "panicked", "traceback", "stack trace")
 
 
-def _error_classes(text: str) -> list[str]:
-    lowered = text.lower()
+def _error_classes(lowered: str) -> list[str]:
     return [marker.rstrip(":") for marker in _ERROR_MARKERS if marker in lowered]
 
 

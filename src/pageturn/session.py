@@ -16,11 +16,11 @@ from typing import Any, Self
 from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
-from pageturn.checks import require_instance, require_text, require_whole
+from pageturn.checks import require_bool, require_instance, require_text, require_whole
 from pageturn.delegation import Beliefs
 from pageturn.derivation.context import Context
 from pageturn.deriver import Deriver
-from pageturn.entries import BoundaryKind, Committed, Rejected
+from pageturn.entries import BoundaryKind, Committed, Rejected, Waiting
 from pageturn.errors import Conflict, InvalidInput, StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
 from pageturn.handles import parse
@@ -31,18 +31,19 @@ from pageturn.messages import Message, Role, ToolCall, Visibility, system, tool_
 from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
-from pageturn.policies import AnyPolicy, DerivePolicy, Paged, require_online
-from pageturn.proposals import MEMORY, Proposal
+from pageturn.policies import DerivePolicy, Paged, as_chosen, require_online, require_registered, restored
+from pageturn.policies.chosen import ChosenPolicy
+from pageturn.proposals import MEMORY, Proposal, ProposalForReview
 from pageturn.reasoning import has_reasoning
 from pageturn.recall import Recalled, Reranker, Resolved
 from pageturn.recall_tool import RecallRequest, RecallTool, answer
 from pageturn.recorder import Recorder
 from pageturn.renditions import BUILT_IN, Renderers
-from pageturn.settling import staged
+from pageturn.settling import for_review, ground_of, staged
 from pageturn.state import FaultRecord
 from pageturn.stores import Freed, SessionRow, Store, open_store
 from pageturn.summaries import Summaries, Summarizer, require_summarizer
-from pageturn.tasks import TaskLog, read_task_log
+from pageturn.tasks import TaskLog, read_task_log, says_no
 from pageturn.tokens import TokenCounter, counter_for
 from pageturn.units import unanswered
 from pageturn.usage import Usage
@@ -59,7 +60,7 @@ class Session:
         self,
         journal: Journal,
         *,
-        policy: AnyPolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
+        policy: DerivePolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
         model: str | None = None,  # likewise
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
@@ -72,6 +73,7 @@ class Session:
     ) -> None:
         self._journal = journal
         self._policy = policy
+        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = None  # what the journal says, and what that is here
         self._owns_store = owns_store
         self._model = model
         self._clock = clock
@@ -97,7 +99,7 @@ class Session:
         url: str | os.PathLike[str] | Store = ":memory:",
         *,
         id: str | None = None,  # noqa: A002
-        policy: AnyPolicy | None = None,
+        policy: DerivePolicy | None = None,
         model: str | None = None,
         recall: RecallTool | None = RecallTool(),  # noqa: B008
         scope: str | None = None,
@@ -114,6 +116,7 @@ class Session:
                 require_text(path, text)
         if policy is not None:
             require_instance("policy", policy, DerivePolicy)
+            require_registered(policy)
             require_online(policy)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
@@ -158,9 +161,14 @@ class Session:
         return self._journal.row.scope
 
     @property
-    def policy(self) -> AnyPolicy:
-        """How the session chooses what is in the context."""
-        return self._policy if self._policy is not None else self._journal.state.policy
+    def policy(self) -> DerivePolicy:
+        """How the session chooses what is in the context; `UnknownPolicy` where it is a user's own and not registered here."""
+        if self._policy is not None:
+            return self._policy
+        chosen = self._journal.state.policy
+        if self._chosen is None or self._chosen[0] is not chosen:
+            self._chosen = (chosen, restored(chosen))
+        return self._chosen[1]
 
     @property
     def model(self) -> str:
@@ -232,10 +240,12 @@ class Session:
             raise InvalidInput("messages", expected="at least one message", got="none")
         for index, message in enumerate(messages):
             require_instance(f"messages[{index}]", message, Message)
-        fresh = self._deriver.before_messages(micros(self._clock()))
-        is_opening = self._journal.state.is_opening
         turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
         derived = self._deriver.answered() if turns else None
+        is_fold = derived is not None and derived.folded is not None
+        boundary = self._recorder.before_compaction() if is_fold else []
+        fresh = self._deriver.before_messages(micros(self._clock()))
+        is_opening = self._journal.state.is_opening
         for index, message in enumerate(messages):
             kind = classify(message, is_opening=is_opening)
             is_opening = is_opening and kind is PageKind.BOOTSTRAP
@@ -247,6 +257,7 @@ class Session:
                 is_stale = shown is not None and has_reasoning(message) and self._deriver.is_overtaken(shown, by=index)
                 turn = e.TurnTaken(page=page, usage=reported, shown=shown, unreasoned=is_stale)
                 fresh.append(Fresh(turn, derived.blobs if derived is not None and shown is not None else {}))
+                fresh += boundary if shown is not None else ()
             elif message.usage is not None:
                 fresh.append(Fresh(e.UsageReported(usage=message.usage)))
         if usage is not None and not turns:
@@ -330,9 +341,18 @@ class Session:
             summarizer=self._summarizer,
         )
 
-    def reset(self, summary: str) -> Page:
-        """Begin afresh with a summary by the host: what came before is covered by it, and still recalled."""
+    def reset(self, summary: str, *, force: bool = False) -> Page:
+        """Begin afresh with a summary by the host: what came before is covered by it, and still recalled.
+
+        It is checked as a model's would be, against everything since the last reset; `force` takes it as it is.
+        """
         require_text("summary", summary)
+        require_bool("force", force)
+        self._recorder.require_open()
+        flaw = None if force else writeback.flaw_of_reset(summary, ground_of(self._pager, self.scope))
+        if flaw is not None:
+            expected = "a text that can stand for everything since the last reset (force=True takes any)"
+            raise InvalidInput("summary", expected=expected, got=f"one that cannot: {flaw}")
         # It covers everything before it, so its author must have seen everything: unlike elsewhere, a conflict is told.
         self._recorder.flush_faults()
         self._recorder.settle_all()
@@ -341,11 +361,11 @@ class Session:
         self._recorder.write([Fresh(e.BoundaryCrossed(kind=BoundaryKind.RESET)), page, Fresh(covering)])
         return self._journal.state.pages[-1]
 
-    def choose(self, policy: AnyPolicy) -> None:
+    def choose(self, policy: DerivePolicy) -> None:
         """Derive by another policy from here on."""
         require_instance("policy", policy, DerivePolicy)
         require_online(policy)
-        self._recorder.append(e.PolicyChosen(policy=policy))
+        self._recorder.append(e.PolicyChosen(policy=as_chosen(policy)))
 
     def grant(self, scope: str, *, allowed: bool = True) -> None:
         """Let recall and writeback reach into a scope, or no longer."""
@@ -355,14 +375,17 @@ class Session:
 
     def pin(self, what: str | Page, structured: str | None = None) -> Page:
         """Make a text or a page a constraint, which never sinks below its structured form."""
+        return self._pin(what, structured)
+
+    def _pin(self, what: str | Page, structured: str | None = None, source: str | None = None) -> Page:
         page = self._page_named(what)
         if page is None:
             require_text("what", what)
-            fresh = self._pager.constraint(str(what), structured)
+            fresh = self._pager.constraint(str(what), structured, source)
         else:
             if not page.counts or self._journal.message(page) is None:
                 raise InvalidInput("handle", expected="the handle of a page that counts", got=repr(page.handle))
-            fresh = [self._pager.pin(page.seq, structured)]
+            fresh = [self._pager.pin(page.seq, structured, source)]
         self._deriver.require_room(self.policy, self.model, fresh, page.handle if page is not None else "the new pin")
         self._recorder.write(fresh)
         return page or _added(fresh[0])
@@ -395,32 +418,64 @@ class Session:
             raise InvalidInput("handle", expected="the handle of a pinned page", got=repr(what))
         self._recorder.append(e.Unpinned(page=page.seq))
 
-    def plan(self, goal: str | Plan, steps: Sequence[str] = (), current: int = 0) -> Page:
-        """Set the plan; the one before stays in the journal."""
+    def plan(self, goal: str | Plan | None, steps: Sequence[str] = (), current: int = 0) -> Page:
+        """Set the plan; the one before stays in the journal. None clears it: plans leave the context, and the page that is given back says so."""
         if isinstance(steps, str) or not isinstance(steps, Sequence):
             raise InvalidInput("steps", expected="a list of texts", got=repr(steps))
-        plan = goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current)
-        self._recorder.write(self._pager.plan(plan))
+        if goal is None:
+            if steps or current or self.plan_in_force is None:
+                got = "None with steps" if steps or current else "None, though no plan is in force"
+                raise InvalidInput("goal", expected="a goal, or None to clear the plan in force", got=got)
+            return self._set_plan(None)
+        return self._set_plan(goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current))
+
+    def _set_plan(self, plan: Plan | None, source: str | None = None) -> Page:
+        self._recorder.write(self._pager.plan(plan, source=source))
         return self._journal.state.pages[-1]
 
     def prefer(self, text: str, scope: str | None = None) -> Page:
-        """Write down a wish of the user or of the project."""
+        """Write down a wish of the user or of the project.
+
+        With a scope it is shown only in sessions of that scope, or to which that scope is granted; others keep it and recall it.
+        """
+        if scope is not None:
+            require_text("scope", scope)
         self._recorder.write(self._pager.preference(text, scope))
         return self._journal.state.pages[-1]
 
     def read_tasks(self, lines: Iterable[str | bytes]) -> TaskLog:
-        """Take over the plan and the forbidden acts of a task log; what is known already is not added again."""
-        if not isinstance(lines, Iterable):
-            raise InvalidInput("lines", expected="lines of JSON", got=repr(lines))
+        """Take over the plan and the forbidden acts of a task log, in place of those that it gave before; what is known is not added again."""
+        if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
+            raise InvalidInput("lines", expected="lines of JSON", got=f"{lines!r:.60}")
         log = read_task_log(lines)
-        known = {message.text for page in self.pages() if page.seq in self._journal.state.pins
-                 if (message := self._journal.message(page)) is not None}  # fmt: skip
-        for rule in log.forbidden:
-            if rule not in known:
-                self.pin(rule)
-        if log.plan is not None and log.plan != self.plan_in_force:
-            self.plan(log.plan)
+        if log.speaks_of_goals:
+            self._take_prohibitions(log)
+            self._take_plan(log)
         return log
+
+    def _take_prohibitions(self, log: TaskLog) -> None:
+        """Pin what a task log forbids, and unpin what it forbade before, unless somebody else pinned that too."""
+        state = self._journal.state
+        rules = {page: message.text for page in self.pages() if page.seq in state.pins
+                 if (message := self._journal.message(page)) is not None}  # fmt: skip
+        # An earlier version pinned the bare words, as if to do what is forbidden; words that forbid by themselves do no harm.
+        bare = {text for text in log.forbidden if not says_no(text)}
+        for page, text in rules.items():
+            is_over = page.seq in state.from_task_log and text not in log.prohibitions
+            if is_over or (text in bare and page.kind is PageKind.CONSTRAINT):
+                self._recorder.append(e.Unpinned(page=page.seq, withdrawn=True))
+        for rule in log.prohibitions:
+            if rule not in rules.values():
+                self._pin(rule, source=e.TASK_LOG)
+
+    def _take_plan(self, log: TaskLog) -> None:
+        """Set the plan of a task log, or clear the one that it gave."""
+        now, plan = self._journal.state.plan, self.plan_in_force
+        if log.plan is not None:
+            if log.plan != plan:
+                self._set_plan(log.plan, e.TASK_LOG)
+        elif now is not None and plan is not None and (now.source == e.TASK_LOG or plan.goal in log.goals):
+            self._set_plan(None, e.TASK_LOG)
 
     def inject(self, note: ContextMessage) -> Page | None:
         """Add a durable note, in place of an earlier one of its key. A note of the conversation becomes a page, and nothing else."""
@@ -501,8 +556,8 @@ class Session:
 
     # -- writeback and boundaries
 
-    def write_back(self, proposal: Proposal) -> Committed | Rejected:
-        """Stage, validate, and commit or reject what a model proposes. The same key twice is done once."""
+    def write_back(self, proposal: Proposal) -> Committed | Waiting | Rejected:
+        """Stage, validate, and commit or reject what a model proposes, or let it wait for a person. The same key twice is done once."""
         require_instance("proposal", proposal, Proposal)
         proposal = from_json(Proposal, to_json(proposal))  # a constructor looks at nothing
         state = self._journal.state
@@ -510,11 +565,29 @@ class Session:
         if proposal.key is not None:
             if (settled := state.settled.get(proposal.key)) is not None:
                 return settled
-            same = (txn for txn, waiting in state.staged.items() if waiting.proposal.key == proposal.key)
-            txn = next(same, txn)
+            for same, waiting in state.waiting.items():
+                if waiting.proposal.key == proposal.key:
+                    return Waiting(txn=same)
+            same_key = (txn for txn, waiting in state.staged.items() if waiting.proposal.key == proposal.key)
+            txn = next(same_key, txn)
         if txn not in state.staged:
             self._recorder.write([staged(proposal, txn)])
         return self._recorder.settle_for_certain(txn)
+
+    def waiting(self) -> tuple[ProposalForReview, ...]:
+        """The proposals that wait for a person, the oldest first: forms of what the host said, and plans in place of the host's."""
+        return tuple(for_review(self._pager, txn, self.scope) for txn in self._journal.state.waiting)
+
+    def approve(self, id: int) -> Committed | Rejected:  # noqa: A002
+        """Commit what waits. It is checked again: rejected is what no longer holds, because its evidence was erased, for instance."""
+        self._require_waiting(id)
+        return self._recorder.approve(id)
+
+    def reject(self, id: int, reason: str) -> Committed | Rejected:  # noqa: A002
+        """Refuse what waits; the reason is kept. Where another person has just approved it, that is what comes back."""
+        self._require_waiting(id)
+        require_text("reason", reason)
+        return self._recorder.reject(id, reason)
 
     def checkpoint(self) -> FlushMiss | None:
         """Make sure that everything is on disk; a fault says that it is not."""
@@ -562,6 +635,15 @@ class Session:
             raise InvalidInput("handle", expected="the handle of a page of this session", got=repr(handle))
         return page
 
+    def _require_waiting(self, id: int) -> None:  # noqa: A002
+        waiting = self._journal.state.waiting
+        if type(id) is not int or id not in waiting:
+            ids = ", ".join(map(str, waiting))
+            expected = (
+                f"the id of a proposal that waits, one of {ids}" if ids else "the id of a proposal, though none waits"
+            )
+            raise InvalidInput("id", expected=expected, got=repr(id))
+
     def _others(self, scope: str) -> list[Journal]:
         rows = self._journal.store.sessions(scope=scope)
         return [Journal(self._journal.store, row) for row in rows if row.id != self.id]
@@ -570,11 +652,11 @@ class Session:
         """Who counts the tokens of a call: the host's own counter, or the one that fits the model."""
         return self._given_counter or counter_for(model)
 
-    def _begin_with(self, policy: AnyPolicy | None, model: str | None) -> None:
+    def _begin_with(self, policy: DerivePolicy | None, model: str | None) -> None:
         if model is not None and model != self._journal.state.model:
             self._recorder.append(e.ModelChosen(model=model))
         wanted = policy if policy is not None else None if self._journal.head else Paged()
-        if wanted is not None and (wanted != self.policy or not self._journal.head):
+        if wanted is not None and (as_chosen(wanted) != self._journal.state.policy or not self._journal.head):
             self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean
 
 

@@ -1,4 +1,4 @@
-"""Settling: what has to be written for a proposal, first to stage it and then to decide it."""
+"""Settling: what has to be written for a proposal, first to stage it and then to decide it, or to let a person decide."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,24 +6,24 @@ from typing import NamedTuple
 
 import msgspec
 
-from pageturn.bodies import digest_of
-from pageturn.entries import Committed, Rejected, RenditionAdmitted, Staged
+from pageturn.bodies import digest_of, search_text
+from pageturn.entries import Committed, Rejected, RenditionAdmitted, Staged, Waiting
 from pageturn.errors import StoreError
 from pageturn.journal import Fresh, Journal
 from pageturn.messages import Message
 from pageturn.pages import Page
 from pageturn.paging import Pager
-from pageturn.proposals import Proposal, ProvenanceFail
+from pageturn.proposals import AnyRejection, Declined, Proposal, ProposalForReview, ProvenanceFail
 from pageturn.recall import page_of
 from pageturn.renditions.fencing import escaped
 from pageturn.wire import to_json
-from pageturn.writeback import Ground, level_of, plan_of, validate
+from pageturn.writeback import Ground, level_of, plan_of, replaced_by, validate
 
 
 class Settlement(NamedTuple):
     """How a proposal ended, and the entries that say so."""
 
-    outcome: Committed | Rejected
+    outcome: Committed | Waiting | Rejected
     entries: list[Fresh]
 
 
@@ -36,20 +36,60 @@ def staged(proposal: Proposal, txn: int) -> Fresh:
 
 def settle(pager: Pager, txn: int, scope: str | None) -> Settlement:
     """Decide a staged proposal. Deterministic, so that it does not matter whether a crash came in between."""
+    return _settled(pager, pager.journal.state.staged[txn], scope, approved=False)
+
+
+def approve(pager: Pager, txn: int, scope: str | None) -> Settlement:
+    """What follows from a person's approval: the proposal is committed, unless something stands against it by now."""
+    return _settled(pager, pager.journal.state.waiting[txn], scope, approved=True)
+
+
+def reject(txn: int, reason: str) -> Settlement:
+    """What follows from a person's refusal."""
+    rejected = Rejected(txn=txn, reason=Declined(reason))
+    return Settlement(rejected, [Fresh(rejected)])
+
+
+def for_review(pager: Pager, txn: int, scope: str | None) -> ProposalForReview:
+    """A proposal that waits, as a person needs to see it."""
     journal = pager.journal
-    state = journal.state
-    waiting = state.staged[txn]
-    value = journal.value(waiting.value)
-    proposal = msgspec.structs.replace(waiting.proposal, value=value)
+    staged = journal.state.waiting[txn]
+    proposal, rejection = _validated(pager, staged, scope)
+    page = replaced_by(proposal, ground_of(pager, scope)) or page_of(journal.state, proposal.evidence[0])
+    messages = _messages(journal, [page]) if page is not None else None
+    objection = None if rejection is None else getattr(rejection, "detail", rejection.code)
+    shown = proposal if proposal.value is not msgspec.UNSET else staged.proposal
+    handle = page.handle if page is not None else proposal.evidence[0]
+    return ProposalForReview(txn, shown, handle, search_text(messages[0]) if messages else "", objection)
+
+
+def ground_of(pager: Pager, scope: str | None) -> Ground:
+    """What proposals to a session are judged by."""
+    journal = pager.journal
     messages = partial(_messages, journal)
-    ground = Ground(state, scope, partial(page_of, state), journal.value, pager.counter.text, messages)
-    was_erased = value is msgspec.UNSET
-    rejection = ProvenanceFail("its evidence was erased") if was_erased else validate(proposal, ground)
+    return Ground(journal.state, scope, partial(page_of, journal.state), journal.value, pager.counter.text, messages)
+
+
+def _validated(pager: Pager, staged: Staged, scope: str | None) -> tuple[Proposal, AnyRejection | None]:
+    """A proposal with its value, and what stands against it."""
+    value = pager.journal.value(staged.value)
+    proposal = msgspec.structs.replace(staged.proposal, value=value)
+    if value is msgspec.UNSET:
+        return proposal, ProvenanceFail("its evidence was erased")
+    return proposal, validate(proposal, ground_of(pager, scope))
+
+
+def _settled(pager: Pager, staged: Staged, scope: str | None, *, approved: bool) -> Settlement:
+    txn = staged.txn
+    proposal, rejection = _validated(pager, staged, scope)
     if rejection is not None:
         rejected = Rejected(txn=txn, reason=rejection)
         return Settlement(rejected, [Fresh(rejected)])
+    if not approved and replaced_by(proposal, ground_of(pager, scope)) is not None:
+        waiting = Waiting(txn=txn)
+        return Settlement(waiting, [Fresh(waiting)])
     committed = Committed(txn=txn)
-    return Settlement(committed, [*_effects(pager, txn, proposal), Fresh(committed)])
+    return Settlement(committed, [*_effects(pager, txn, proposal, approved=approved), Fresh(committed)])
 
 
 def _messages(journal: Journal, pages: Sequence[Page]) -> list[Message] | None:
@@ -60,7 +100,7 @@ def _messages(journal: Journal, pages: Sequence[Page]) -> list[Message] | None:
         return None
 
 
-def _effects(pager: Pager, txn: int, proposal: Proposal) -> list[Fresh]:
+def _effects(pager: Pager, txn: int, proposal: Proposal, *, approved: bool) -> list[Fresh]:
     """What a valid proposal changes, beside the field that it is kept in."""
     level = level_of(proposal)
     if level is not None:
@@ -70,10 +110,12 @@ def _effects(pager: Pager, txn: int, proposal: Proposal) -> list[Fresh]:
         text = escaped(proposal.value, {page.handle for page in pager.journal.state.between(first, last)})
         data = text.encode()
         tokens = pager.counter.text(text)
-        entry = RenditionAdmitted(first=first, last=last, level=level, digest=digest_of(data), tokens=tokens, txn=txn)
+        entry = RenditionAdmitted(
+            first=first, last=last, level=level, digest=digest_of(data), tokens=tokens, txn=txn, approved=approved
+        )
         return [Fresh(entry, {entry.digest: data})]
     if proposal.field == "plan":
-        return pager.plan(plan_of(proposal))
+        return pager.plan(plan_of(proposal), by_model=True)
     if proposal.field == "preference":
-        return pager.preference(proposal.value, proposal.scope)
+        return pager.preference(proposal.value, proposal.scope, by_model=True)
     return []

@@ -15,14 +15,18 @@ from pageturn.faults import DuplicateTool, Refetch
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
+from pageturn.messages import Role
 from pageturn.noteboard import NoteBoard
 from pageturn.overflows import Bound
 from pageturn.pages import CallReference, Page, PageKind, ResidencyLevel
-from pageturn.policies import STORED_DEFAULT, AnyPolicy
+from pageturn.policies import STORED_DEFAULT
+from pageturn.policies.chosen import ChosenPolicy
 from pageturn.proposals import Op
 from pageturn.units import Unit
 from pageturn.usage import Usage
 from pageturn.wire import Closed
+
+_AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
 
 
 ABANDONED = 32  # turns after which nobody waits for a result any more
@@ -63,13 +67,14 @@ class SessionState(msgspec.Struct):
     model: str | None = None  # the one that the session talks to
     people: list[int] = []  # the pages that a person wrote
     pins: dict[int, e.TextReference | None] = {}  # page -> the structured form that its author gave
+    from_task_log: set[int] = set()  # pages that a task log pinned, and nobody else
     plan: e.PlanSet | None = None
     spared: set[int] = set()  # pages of undone turns that only their pin keeps
     preferences: dict[int, str | None] = {}  # page -> scope
     noteboard: NoteBoard = msgspec.field(default_factory=NoteBoard)
     renditions: list[e.RenditionAdmitted] = []
     fields: dict[str, Field] = {}
-    policy: AnyPolicy = STORED_DEFAULT
+    policy: ChosenPolicy = STORED_DEFAULT
     grants: set[str] = set()
     faults: list[FaultRecord] = []
     usage: Usage | None = None
@@ -94,6 +99,7 @@ class SessionState(msgspec.Struct):
     bounds: dict[str, Bound] = {}  # by model: what a provider that refused a prompt left us
     next_txn: int = 0
     staged: dict[int, e.Staged] = {}
+    waiting: dict[int, e.Staged] = {}  # for a person
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
 
     @property
@@ -127,10 +133,14 @@ class SessionState(msgspec.Struct):
             rules = [page for page in unit if self.kind(page).is_rule]
             if not rules:
                 return PageKind.EVIDENCE.degradation_path
-            have_forms = all(self.pins.get(page.seq) is not None for page in rules)
+            have_forms = all(self.pins.get(page.seq) is not None or self._has_approved_form(page) for page in rules)
             return PageKind.CONSTRAINT.degradation_path if have_forms else (ResidencyLevel.FULL,)
         path = self.kind(unit[0]).degradation_path
         return path[:-1] if self.is_in_force(unit[0]) else path
+
+    def _has_approved_form(self, page: Page) -> bool:
+        forms = (each for each in self.renditions if each.approved and each.first == each.last == page.seq)
+        return any(each.level is ResidencyLevel.STRUCTURED for each in forms)
 
     def repeats_rule(self, page: Page) -> bool:
         """Whether an earlier rule says the same byte for byte, so that this one is not shown again."""
@@ -161,6 +171,15 @@ class SessionState(msgspec.Struct):
     def is_in_force(self, page: Page) -> bool:
         """Whether a page holds the present plan."""
         return self.plan is not None and self.plan.page == page.seq and self.kind(page) is PageKind.PLAN
+
+    def is_authoritative(self, page: Page) -> bool:
+        """Whether a page is a rule or speaks in the host's own voice: only with a person's approval may a model put it into other words."""
+        return self.kind(page).is_rule or page.role in (Role.SYSTEM, Role.DEVELOPER)
+
+    def is_out_of_scope(self, page: Page, scope: str | None) -> bool:
+        """Whether a page is a preference for a scope that is neither this one, the session's, nor granted. A pin is for any."""
+        wanted = self.preferences.get(page.seq)
+        return wanted is not None and wanted != scope and wanted not in self.grants and page.seq not in self.pins
 
     def live_pages(self) -> Iterator[Page]:
         """The pages that count: neither undone nor erased."""
@@ -227,6 +246,8 @@ class SessionState(msgspec.Struct):
             return ResidencyLevel.POINTER
         caller = self.caller(page) if page.results else None
         placed = self.placed.get(caller.seq if caller is not None else page.seq)
+        if placed is not None and 0 < placed.whole_from <= page.seq:
+            return ResidencyLevel.FULL
         return placed.level if placed is not None else ResidencyLevel.POINTER
 
 
@@ -333,16 +354,28 @@ def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
     page = state.page(entry.page)
     if page is not None and page.seq not in (same := state.rules.setdefault(page.digest, [])):
         insort(same, page.seq)
+    (state.from_task_log.add if entry.source == e.TASK_LOG else state.from_task_log.discard)(entry.page)
     _promise_changed(state, entry.page)
 
 
 def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
     state.pins.pop(entry.page, None)
+    state.from_task_log.discard(entry.page)
     _promise_changed(state, entry.page)
     if entry.page in state.spared:
         state.changes += 1
         state.spared.discard(entry.page)
         _undo(state, state.after(entry.page) - 1)
+    if entry.withdrawn:
+        _withdraw(state, lambda page: page.seq == entry.page)
+
+
+def _withdraw(state: SessionState, is_over: Callable[[Page], bool]) -> None:
+    """Pages that somebody took back leave the context at once, so that nobody goes by them."""
+    for at, page in enumerate(state.pages):
+        if page.counts and is_over(page):
+            _undo(state, at)
+            state.changes += 1
 
 
 def _promise_changed(state: SessionState, page: int) -> None:
@@ -350,15 +383,17 @@ def _promise_changed(state: SessionState, page: int) -> None:
     state.promises += 1
     placed = state.placed.get(page)
     is_short = page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL)
+    is_scoped = state.preferences.get(page) is not None  # and may not have been shown at all
     own = state.page(page)
-    if is_short or (
-        own is not None and len(state.rules.get(own.digest, ())) > 1
-    ):  # one of them now stands for the other
+    has_twin = own is not None and len(state.rules.get(own.digest, ())) > 1  # of which one stands for the other
+    if is_short or is_scoped or has_twin:
         state.changes += 1
 
 
 def _plan(state: SessionState, _: int, entry: e.PlanSet) -> None:
     state.plan = entry
+    if not entry.page:
+        _withdraw(state, lambda page: state.kind(page) is PageKind.PLAN)
 
 
 def _preference(state: SessionState, _: int, entry: e.Preferred) -> None:
@@ -382,8 +417,12 @@ def _staged(state: SessionState, _: int, entry: e.Staged) -> None:
     state.next_txn = entry.txn + 1
 
 
+def _waiting(state: SessionState, _: int, entry: e.Waiting) -> None:
+    state.waiting[entry.txn] = state.staged.pop(entry.txn)
+
+
 def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> None:
-    staged = state.staged.pop(entry.txn)
+    staged = state.waiting.pop(entry.txn) if entry.txn in state.waiting else state.staged.pop(entry.txn)
     if staged.proposal.key is not None:
         state.settled[staged.proposal.key] = entry
     if isinstance(entry, e.Committed) and staged.proposal.is_memory:
@@ -393,6 +432,18 @@ def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> No
         evidence = frozenset(page[0] for page in pages if page is not None)
         writes = (*before, Write(staged.proposal.op, staged.value, evidence))
         state.fields[staged.proposal.field] = Field(writes, field.version + 1)
+    elif isinstance(entry, e.Committed):
+        _name_author(state, staged.proposal.field)
+
+
+def _name_author(state: SessionState, field: str) -> None:
+    """A plan or wish that an earlier version let a model state with the role system: from now on it stands as the model's own."""
+    written = {"plan": [state.plan.page] if state.plan else [], "preference": [*state.preferences][-1:]}.get(field, [])
+    for at in map(state.index, written):
+        if at is not None and state.pages[at].role is Role.SYSTEM:
+            page = state.pages[at]
+            tokens = page.tokens + _AUTHOR_TOKENS
+            state.pages[at] = msgspec.structs.replace(page, role=Role.USER, synthetic=True, tokens=tokens)
 
 
 def _fault(state: SessionState, seq: int, entry: e.Faulted) -> None:
@@ -418,6 +469,8 @@ def _policy(state: SessionState, _: int, entry: e.PolicyChosen) -> None:
 
 
 def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
+    if (entry.scope in state.grants) is not entry.allowed and entry.scope in state.preferences.values():
+        state.changes += 1  # preferences for that scope come into the context, or leave it
     (state.grants.add if entry.allowed else state.grants.discard)(entry.scope)
 
 
@@ -458,6 +511,7 @@ def forget_page(state: SessionState, entry: e.PageErased) -> None:
         for line in state.lines
     ]
     state.pins.pop(entry.page, None)
+    state.from_task_log.discard(entry.page)
     state.preferences.pop(entry.page, None)
     state.resets = [page for page in state.resets if page != entry.page]
     state.renditions = [each for each in state.renditions if not each.first <= entry.page <= each.last]
@@ -482,6 +536,7 @@ _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.NoteRetracted: _retraction,
     e.RenditionAdmitted: _rendition,
     e.Staged: _staged,
+    e.Waiting: _waiting,
     e.Committed: _settled,
     e.Rejected: _settled,
     e.Faulted: _fault,

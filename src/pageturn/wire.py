@@ -139,6 +139,8 @@ def _encode_custom(value: Any) -> Any:
 
 
 def _decode_custom(type_: type, raw: Any) -> Any:
+    if (read := getattr(type_, "from_builtins", None)) is not None:  # a value that knows best how it is read
+        return read(raw)
     if type_ is not Instant:
         raise TypeError(f"no JSON form for {type_.__name__}")
     try:

@@ -1,15 +1,15 @@
-"""Writeback: the only door for text that a model wrote. A proposal is staged, validated, then committed or rejected.
+"""Writeback: the only door for text that a model wrote. A proposal is staged, validated, then committed or rejected, or waits for a person.
 
 Validation is deterministic and reads nothing but the state, so a proposal that a crash left staged is settled the same
 way when the session is opened again. A rejection stays in the journal for ever, so it never quotes a value.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pageturn import proposals as p
 from pageturn.errors import InvalidInput
-from pageturn.gate import objection_to
+from pageturn.gate import commands, evidence_of, misbehaviour_of, objection_to
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.plans import Plan
@@ -30,6 +30,9 @@ _OPS = {
     "plan": (Op.SET_WITH_VERSION,),
 }
 _MAX_VALUE_BYTES = 1_000_000
+_MOST_PREFERRED = 300  # tokens of a wish by a model; what is longer is no wish, and would be outlined as talk is
+_MOST_PLANNED = 2_000  # of its plan
+_MOST_IN_FORCE = 300  # and of the goal with any one step, which stand in every context
 
 
 class Ground(NamedTuple):
@@ -49,6 +52,36 @@ def validate(proposal: Proposal, ground: Ground) -> p.AnyRejection | None:
         if (rejection := check(proposal, ground)) is not None:
             return rejection
     return None
+
+
+def replaced_by(proposal: Proposal, ground: Ground) -> Page | None:
+    """What the host said and a proposal would put into other words, or out of force: a person must approve that. None where it does not."""
+    if proposal.field == "plan":
+        plan = ground.state.plan
+        page = ground.state.page(plan.page) if plan is not None else None
+    else:
+        page = _form_of(proposal, ground)
+    return page if page is not None and page.counts and ground.state.is_authoritative(page) else None
+
+
+def _form_of(proposal: Proposal, ground: Ground) -> Page | None:
+    """The one page that a proposal gives a form for; None where it gives none, or a summary of several."""
+    pages = {page.seq: page for page in map(ground.page, proposal.evidence) if page is not None}
+    return next(iter(pages.values())) if level_of(proposal) is not None and len(pages) == 1 else None
+
+
+def flaw_of_reset(summary: str, ground: Ground) -> str | None:
+    """What is wrong with a host's summary of everything since the last reset; None where nothing is."""
+    state = ground.state
+    since = state.between(state.resets[-1] if state.resets else 0, state.head)
+    pages = [page for page in since if not state.kind(page).is_rule]  # rules stay beside it
+    tokens = sum(page.tokens for page in pages)
+    if (loss := _loss(ground.count(summary), tokens)) is not None:
+        return loss
+    messages = ground.messages(pages)
+    if messages is None:
+        return "what it covers cannot be read"
+    return objection_to(summary, messages) if pages else misbehaviour_of(summary, "")
 
 
 def level_of(proposal: Proposal) -> ResidencyLevel | None:
@@ -150,6 +183,8 @@ def _version(proposal: Proposal, ground: Ground) -> int:
 def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | None:
     level = level_of(proposal)
     if level is None:
+        if (excess := _excess(proposal, ground.count)) is not None:
+            return p.InvariantViolation(excess)
         field = ground.state.fields.get(proposal.field)
         return _mergeable(proposal, field_value(field, ground.value)) if field else None
     pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
@@ -159,14 +194,34 @@ def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | No
         rules = [page.handle for page in covered if ground.state.kind(page).is_rule]
         if rules:
             return p.InvariantViolation(f"a summary may not cover rules: {', '.join(rules[:5])}")
-        if written < (floor := summary_floor(tokens)):
-            return p.InvariantViolation(
-                f"{written} tokens for {tokens:,} are fewer than {floor}: a loss, not a summary"
-            )
+        if (loss := _loss(written, tokens)) is not None:
+            return p.InvariantViolation(loss)
     elif level not in (kind := ground.state.kind(pages[0])).degradation_path:
         return p.InvariantViolation(f"a {kind} page has no {level} form")
+    elif level is ResidencyLevel.STRUCTURED and ground.state.pins.get(pages[0].seq) is not None:
+        return p.InvariantViolation("whoever pinned it gave its structured form")
     if written >= tokens:
         return p.InvariantViolation(f"{written} tokens are not fewer than the {tokens} that they would replace")
+    return None
+
+
+def _loss(written: int, tokens: int) -> str | None:
+    floor = summary_floor(tokens)
+    return (
+        None if written >= floor else f"{written} tokens for {tokens:,} are fewer than {floor}: a loss, not a summary"
+    )
+
+
+def _excess(proposal: Proposal, count: Callable[[str], int]) -> str | None:
+    """Whether a wish or a plan takes more room than one may that no host made: plans and wishes stay long in the context."""
+    if proposal.field == "preference" and (tokens := count(proposal.value)) > _MOST_PREFERRED:
+        return f"{tokens:,} tokens are more than a preference may have, {_MOST_PREFERRED}"
+    if proposal.field == "plan":
+        plan = plan_of(proposal)
+        if (tokens := count(plan.text)) > _MOST_PLANNED:
+            return f"{tokens:,} tokens are more than a plan may have, {_MOST_PLANNED:,}"
+        if (tokens := max(count(f"{plan.goal}\n{step}") for step in (*plan.steps, ""))) > _MOST_IN_FORCE:
+            return f"its goal with one step has {tokens:,} tokens, more than {_MOST_IN_FORCE}"
     return None
 
 
@@ -175,15 +230,35 @@ def _covered(pages: Sequence[Page], ground: Ground) -> list[Page]:
 
 
 def _quality(proposal: Proposal, ground: Ground) -> p.ProvenanceFail | p.InvariantViolation | None:
-    """Whether the words that are to stand for pages may; a text that nobody can check may not."""
-    if level_of(proposal) is None:
-        return None
+    """Whether the words of a model may be kept, whatever the field; a text that nobody can check may not."""
     pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
-    messages = ground.messages(_covered(pages, ground))
+    stands_for_pages = level_of(proposal) is not None
+    messages = ground.messages(_covered(pages, ground) if stands_for_pages else pages)
     if messages is None:
         return p.ProvenanceFail("its evidence cannot be read")
-    objection = objection_to(proposal.value, messages)
+    objection = objection_to(proposal.value, messages) if stands_for_pages else _misbehaviour(proposal.value, messages)
     return p.InvariantViolation(objection) if objection is not None else None
+
+
+def _misbehaviour(value: Any, messages: Sequence[Message]) -> str | None:
+    """What is wrong with any text inside a value, or with all of them read one after the other."""
+    texts = [*_texts_in(value)]
+    evidence = evidence_of(messages)
+    flaw = next(filter(None, (misbehaviour_of(text, evidence) for text in texts)), None)
+    return flaw or ("it gives orders to whoever reads it" if commands(" ".join(texts)) else None)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for name, item in value.items():
+                yield name
+                yield from _texts_in(item)
+        case list():
+            for item in value:
+                yield from _texts_in(item)
 
 
 def _mergeable(proposal: Proposal, old: Any) -> p.InvariantViolation | None:

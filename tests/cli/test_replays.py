@@ -11,6 +11,7 @@ import pytest
 import pageturn as pt
 from pageturn.lab.coding import coding_session
 from tests.cli.test_main import PAGETURN
+from tests.lab.test_results import EXAMPLE
 
 SMALL = ("--generated", "2", "--turns", "12", "--budget", "1500", "--budget", "3000")
 
@@ -35,8 +36,21 @@ def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
     for row in ("paged", "legacy", "reset", "incremental", "keep-last", "oracle, 1 ahead"):
         assert sum(line.startswith(row) for line in shown.splitlines()) >= 2
     assert "the default that the flip rule elects: " in shown
-    assert "if whatever was fetched again were a fault, too: " in shown
-    assert all(word in shown for word in ("cost", "with re-fetches", "coverage", "oracle", "bound"))
+    assert "if what a pointer leads back to were no fault: " in shown
+    assert all(
+        word in shown
+        for word in (
+            "priced",
+            "at 2,000 a miss",
+            "at 20,000 a miss",
+            "turns missing",
+            "cost",
+            "with re-fetches",
+            "coverage",
+            "oracle",
+            "bound",
+        )
+    )
 
 
 def test_one_session_is_sure_of_nothing():
@@ -53,7 +67,8 @@ def test_a_budget_that_nothing_fits_into_is_named():
     assert "nothing was sent under paged, legacy: what must stand does not fit into 10" in shown
     assert shown.count("nothing was sent") == 1
     rows = [line.split() for line in shown.splitlines() if line.startswith("paged ")]
-    assert [row[1] for row in rows] == ["0.000", "*", "3,000"]
+    assert [row[5] for row in rows[:1]] == ["0.000"]  # the bill; what the turns demanded is priced all the same
+    assert [row[1] for row in rows[1:]] == ["*", "3,000"]
     assert "elects: paged" in shown
 
 
@@ -113,6 +128,15 @@ def test_other_libraries_stand_beside_ours_by_the_commands_of_their_runners(tmp_
 def test_flip_shows_what_was_written_down(results):
     out, shown = results
     assert run("flip", out).stdout == shown
+
+
+def test_results_of_earlier_versions_are_shown_as_they_were():
+    shown = run("flip", EXAMPLE)
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert "some were written before misses were priced: replay them again for a priced bill" in shown.stdout
+    rows = [line.split() for line in shown.stdout.splitlines() if line.startswith(("paged", "legacy"))]
+    assert any(row.count("-") == 4 for row in rows)
+    assert "priced bill," not in shown.stdout
 
 
 def test_traces_stores_and_logs_can_be_replayed(tmp_path):

@@ -261,3 +261,17 @@ def test_an_update_is_stamped(store):
     later = NOW + timedelta(hours=1)
     Beliefs(store, clock=lambda: later).update("a", "model_call", EASY, True)
     assert beliefs_in(store).state.beliefs["a|model_call|easy|isolated|no"].last_update == later
+
+
+def test_a_hand_off_needs_the_margin_as_the_seed_says_and_a_router_in_that_mode_says_the_same(store):
+    beliefs = beliefs_in(store)
+    router = pt.Router(beliefs, mode="seed")
+    for wins, expected in ((2, None), (40, "peer")):
+        for number in range(20):
+            beliefs.update("local", "model_call", EASY, number % 2 == 0)
+            beliefs.update("peer", "model_call", EASY, number % 2 == 0)
+        for _ in range(wins):
+            beliefs.update("peer", "model_call", EASY, True)
+        assert beliefs.delegate_to("local", ["peer", "unseen"], "model_call", EASY) == expected
+        chosen = router.choose(["peer", "unseen"], "model_call", EASY, local="local").choice
+        assert chosen == (expected or "local")

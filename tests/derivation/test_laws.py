@@ -81,7 +81,7 @@ class Play:
                 session.undo(1 + number % min(2, len(session._journal.state.turns)))
                 self.open.clear()
             case "x":
-                session.reset(f"summary {number} " + "words " * 30)
+                session.reset(f"summary {number} " + "words " * 30, force=True)
             case "e" if len(session.pages()) > 3:
                 session.erase(session.pages()[number % len(session.pages())])
             case "w" if self.runs:

@@ -265,7 +265,7 @@ def test_what_a_reset_covers_is_told_by_its_summary_alone(policy):
         assert session.summaries._worker.wait(60)
     assert any(line.summary is not None for context in contexts for line in lines_of(context))
     covered = session.pages()[6]
-    session.reset(f"All parts were edited. {PLAIN}")
+    session.reset(f"All parts were edited. {PLAIN}", force=True)
     context = session.derive(budget_tokens=4_000)
     assert all(line.summary is None for line in lines_of(context))
     assert words(context).count("All parts were edited") == 1
@@ -284,7 +284,7 @@ def test_a_reset_that_is_undone_gives_the_summaries_before_it_back():
     sum_up(session, wish, TEXT)
     until_a_fold(session, number)
     session.append(pt.assistant("Now I begin afresh."))
-    session.reset(f"All parts were edited. {PLAIN}")
+    session.reset(f"All parts were edited. {PLAIN}", force=True)
     session.append(pt.assistant("Done."))
     assert TEXT.strip() not in words(session.derive(budget_tokens=4_000))
     session.undo(2)

@@ -104,7 +104,7 @@ def test_rules_survive_every_fold_reset_fork_and_reload():
     session.pin("Never push to main.")
     session.pin("A long rule about releases. " * 20, structured="Release notes before every release.")
     work(session, 30)
-    session.reset("We have read thirty files.")
+    session.reset("We have read thirty files.", force=True)
     work(session, 20, start=30)
     fork = session.fork("other")
     session.undo(2)
@@ -129,7 +129,7 @@ def test_a_reset_leaves_the_summary_the_task_and_a_line_that_leads_back():
     session.append(pt.system("You are careful."), pt.user("Find the bug."))
     work(session, 10)
     early = session.pages()[4]
-    session.reset("Ten files were read; the bug is in part_7.")
+    session.reset("Ten files were read; the bug is in part_7.", force=True)
     session.append(pt.user("continue"))
     context = session.derive()
     texts = [message.text for message in context.messages]
@@ -147,7 +147,7 @@ def test_a_reset_whose_summary_is_gone_covers_nothing_any_more(gone):
     session = open_session(policy=pt.Paged(budget_tokens=8_000))
     session.append(pt.system("You are careful."), pt.user("Find the bug."))
     work(session, 4)
-    summary = session.reset("Four files were read.")
+    summary = session.reset("Four files were read.", force=True)
     session.derive()
     session.append(pt.assistant("I go on."))
     if gone == "erase":
@@ -347,7 +347,8 @@ def test_a_large_rule_without_a_shorter_form_is_wished_for_until_somebody_writes
     session.append(pt.user("Fix it."))
     folds = [context for context in work(session, 30) if context.fold]
     assert [(wish.handle, wish.level) for wish in folds[-1].wanted] == [(rule.handle, pt.ResidencyLevel.STRUCTURED)]
-    session.pin(rule, structured="Release notes first.")
+    form = pt.Proposal(field="structured", op="append", value="Release notes first.", evidence=(rule.handle,))
+    assert isinstance(session.approve(session.write_back(form).id), pt.Committed)
     session.choose(pt.Paged(budget_tokens=1_500))
     context = session.derive()
     assert "Release notes first." in words(context)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pageturn.lab.pareto import Points, flip, front
+from pageturn.lab.pareto import Point, Points, flip, front
 from pageturn.lab.results import OracleGap, Result, Score
 
 
@@ -73,11 +73,37 @@ def test_the_front_keeps_what_nothing_beats_and_ties_beat_nobody():
     assert [point.policy for point in front(points)] == ["paged", "incremental", "keep-last", "paged:low=0.1"]
 
 
-def test_what_came_again_is_a_fault_where_nothing_led_back_to_it():
+def test_what_came_again_is_a_fault_for_everybody():
     ours, theirs = pooled(result("paged", 0.3, 0.9, again=2), result("keep-last", 0.3, 0.9, again=2, own=False))
-    assert (ours.faults, ours.fetched_again) == (0, 2)
-    assert (theirs.faults, theirs.fetched_again) == (2, 2)
-    assert ours.dominates(theirs)
+    assert (ours.faults, ours.fetched_again) == (theirs.faults, theirs.fetched_again) == (2, 2)
+    assert not ours.dominates(theirs)
+    legacy, paged = result("legacy", 0.5, 0.9, again=1), result("paged", 0.3, 0.9, again=2)
+    assert flip(pooled(legacy, paged)).elected == "legacy"
+    assert flip(pooled(legacy, paged), Point.dominates_if_pointers_are_hits).elected == "paged"
+
+
+def priced(policy, billed, fetching, *, judged=9):
+    score = Score(billed=billed, whole=1.0, demanded=9, covered=9, turns=9, fetching=fetching, missing=1, judged=judged)
+    return Result("t", "s", policy, 8_000, "study", "study", score, {"policy": policy})
+
+
+def test_the_cost_is_the_priced_bill():
+    points = Points()
+    for one in (priced("legacy", 0.3, 0.3), priced("paged", 0.4, 0.1), priced("reset", 0.2, 0.5)):
+        points.add(one)
+    assert points.is_priced
+    assert [point.cost for point in points.pooled()] == pytest.approx([0.6, 0.5, 0.7])
+    assert points.versus("paged", "legacy", 8_000).cost.value == pytest.approx(-0.1)
+    assert flip(points.pooled()).elected == "paged"
+
+
+def test_lines_from_before_misses_were_priced_are_compared_as_they_were():
+    """With one such line nothing has a priced bill: two measures are never compared."""
+    points = Points()
+    for one in (priced("legacy", 0.3, 0.3), priced("paged", 0.4, 0.0, judged=0)):
+        points.add(one)
+    assert not points.is_priced
+    assert [point.cost for point in points.pooled()] == pytest.approx([0.3, 0.4])
 
 
 def test_more_faults_are_worse():

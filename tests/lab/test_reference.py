@@ -64,30 +64,63 @@ def same(one, other):
     return (one.role, one.content) == (other.role, other.content)
 
 
+def blocks(request):
+    """The parts of all messages, each with who says it."""
+    return [(message.role, part) for message in request for part in message.content]
+
+
 def shared(request, before):
-    """The messages that both requests begin with."""
-    count = 0
-    while count < min(len(request), len(before)) and same(request[count], before[count]):
-        count += 1
-    return count
+    """The blocks that both requests begin with."""
+    ours, theirs = blocks(request), blocks(before)
+    return next((at for at in range(len(ours)) if ours[: at + 1] != theirs[: at + 1]), len(ours))
 
 
-def bill(requests, read=0.1, write=1.25):
-    cost, before = 0.0, []
+def first(request, count):
+    """The tokens of the first so many blocks: of messages, the last of which may be cut off between two parts."""
+    total = 0
+    for message in request:
+        kept = message.content[:count]
+        total += tokens(pt.Message(role=message.role, content=kept))
+        count -= len(kept)
+    return total
+
+
+def bill(requests, tools=0, read=0.1, write=1.25):
+    """By the longest common prefix; tools of its own stand before everything and never change."""
+    cost, before = 0.0, None
     for request in requests:
-        hit = sum(tokens(message) for message in request[: shared(request, before)])
-        cost += read * hit + write * (sum(map(tokens, request)) - hit)
+        hit = first(request, shared(request, before)) + tools if before is not None else 0
+        cost += read * hit + write * (tools + sum(map(tokens, request)) - hit)
         before = request
     return cost
 
 
-def refetched(messages, turn, request):
+def refetched(messages, turn, request, tools):
     """1.25 x the page + .1 x the request, for each page that was the latest to hold a name that is missed."""
     pages = set()
     for name in demanded(messages, turn):
         if not stands_in(name, request):
             pages.add(max(place for place in range(turn) if name in words(messages[place])))
-    return sum(1.25 * tokens(messages[page]) + 0.1 * sum(map(tokens, request)) for page in pages)
+    return sum(1.25 * tokens(messages[page]) + 0.1 * (tools + sum(map(tokens, request))) for page in pages)
+
+
+def missed(messages, turn, request):
+    """The latest page of everything that a turn names or quotes, that was said before, and that does not stand in its request."""
+    pages = set()
+    for name in demanded(messages, turn):
+        if not stands_in(name, request):
+            pages.add(max(place for place in range(turn) if name in words(messages[place])))
+    for line in old_lines(messages[turn]):
+        places = [place for place in range(turn) if line in lines(messages[place])]
+        if places and not any(line in lines(message) for message in request):
+            pages.add(max(places))
+    return pages
+
+
+def fetched(messages, pages, request, tools):
+    """One more call that brings pages back: 1.25 x 8,000 tokens of each at most + .1 x the request + 5 x 60 tokens of output."""
+    brought = sum(min(tokens(messages[page]), 8_000) for page in pages)
+    return 1.25 * brought + 0.1 * (tools + sum(map(tokens, request))) + 5 * 60 if pages else 0
 
 
 def old_lines(message):
@@ -95,7 +128,7 @@ def old_lines(message):
     for part in message.content:
         if isinstance(part, pt.ToolCall):
             arguments = json.loads(part.arguments)
-            for text in (value for name, value in arguments.items() if name == "old_string"):
+            for text in (value for name, value in arguments.items() if name in ("old_string", "old_str", "search")):
                 found |= {line.strip() for line in text.splitlines() if len(line.strip()) >= 12}
     return found
 
@@ -109,8 +142,25 @@ def lines(message):
             texts += [value for value in json.loads(part.arguments).values() if isinstance(value, str)]
         for text in texts:
             for line in text.splitlines():
-                found |= {line.strip(), re.sub(r"^\s*\d+→", "", line).strip()}
+                found |= {line.strip(), re.sub(r"^\s*\d+[→\t|:]", "", line).strip()}
     return found
+
+
+def joined(shows):
+    """The same, with neighbours of one role as blocks of one message."""
+
+    def shown(trace):
+        for seen in shows(trace):
+            request = []
+            for message in seen.messages if isinstance(seen, Shown) else seen:
+                if request and request[-1].role == message.role:
+                    content = (*request.pop().content, *message.content)
+                    request.append(pt.Message(role=message.role, content=content))
+                else:
+                    request.append(message)
+            yield request
+
+    return shown
 
 
 WAYS = {
@@ -120,13 +170,19 @@ WAYS = {
     "paged": Deriving(pt.Paged(budget_tokens=3_000)),
     "legacy": Deriving(pt.Legacy(), budget_tokens=3_000),
     "reset": Deriving(pt.Reset(3_000)),
+    "paged, joined": joined(Deriving(pt.Paged(budget_tokens=3_000))),
 }
 
 
 def check(trace, shows):
     recording = Recording(trace)
     # Whoever bills without forgetting tells nobody of pauses, so what is shown has none either.
-    requests = [list(seen.messages if isinstance(seen, Shown) else seen) for seen in shows(recording.trace)]
+    seen = list(shows(recording.trace))
+    requests = [list(one.messages if isinstance(one, Shown) else one) for one in seen]
+    # Ours adds the tool that brings pages back, and pays for it as for everything else.
+    tools = (
+        len(json.dumps([pt.RecallTool().definition], separators=(",", ":"))) // 4 if isinstance(shows, Deriving) else 0
+    )
     score = recording.score(shows)
     messages, turns = trace.messages, trace.turns
     wanted = {turn: demanded(messages, turn) for turn in turns}
@@ -134,15 +190,21 @@ def check(trace, shows):
     assert score.covered == sum(
         stands_in(name, request) for turn, request in zip(turns, requests, strict=True) for name in wanted[turn]
     )
-    assert score.billed == pytest.approx(bill(requests), abs=0.01)
+    assert score.billed == pytest.approx(bill(requests, tools), abs=0.01)
     assert score.whole == pytest.approx(bill([list(messages[:turn]) for turn in turns]), abs=0.01)
     assert score.refetched == pytest.approx(
-        sum(refetched(messages, turn, request) for turn, request in zip(turns, requests, strict=True)), abs=0.01
+        sum(refetched(messages, turn, request, tools) for turn, request in zip(turns, requests, strict=True)), abs=0.01
     )
+    gone = [missed(messages, turn, request) for turn, request in zip(turns, requests, strict=True)]
+    extra = sum(fetched(messages, pages, request, tools) for pages, request in zip(gone, requests, strict=True))
+    assert (score.fetching, score.missing) == (pytest.approx(extra, abs=0.01), sum(map(bool, gone)))
+    for price in (0, 2_000, 20_000):
+        expected = (bill(requests, tools) + extra + price * sum(map(bool, gone))) / score.whole
+        assert score.priced(price) == pytest.approx(expected, abs=0.0001)
     opening = sum(tokens(message) for message in messages[:1] if message.role == "system")
     sent = sum(map(tokens, messages[: turns[-1]]))
     assert score.floor == pytest.approx(1.25 * sent + 0.1 * opening * (len(turns) - 1), abs=0.01)
-    assert score.largest == max(sum(map(tokens, request)) for request in requests)
+    assert score.largest == tools + max(sum(map(tokens, request)) for request in requests)
     return score, requests
 
 
@@ -171,9 +233,9 @@ def test_and_on_recorded_sessions(source):
 # -- time
 
 
-def is_near(request, end, mark):
-    """The end of an earlier request is looked for at most 20 blocks before a mark."""
-    return mark >= end and sum(max(1, len(message.content)) for message in request[end + 1 : mark + 1]) <= 20
+def ends(request, marks):
+    """How many blocks there are up to the end of each marked message."""
+    return [len(blocks(request[: mark + 1])) for mark in marks]
 
 
 def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
@@ -185,12 +247,14 @@ def test_a_bill_with_a_ttl_and_breakpoints_is_what_the_definition_says():
     for turn, seen in zip(trace.turns, shows(trace), strict=True):
         request, now = list(seen.messages), trace.times[turn - 1]
         common = shared(request, before)
-        own = sorted(set(seen.breakpoints))[-4:]
-        found = [end for end in marks if end < common and any(is_near(request, end, mark) for mark in own)]
-        hit = sum(map(tokens, request[: max(found) + 1])) if found else 0
+        own = ends(request, sorted(set(seen.breakpoints))[-4:])
+        # The end of an earlier request is looked for at most 20 blocks before a mark.
+        found = [end for end in marks if end <= common and any(0 <= mark - end <= 20 for mark in own)]
+        tools = seen.tools_tokens
+        hit = first(request, max(found)) + tools if found else 0
         if (asked is not None and now - asked > 300) or hit < 1_024:
             hit = 0
-        cost += 0.1 * hit + 1.25 * (sum(map(tokens, request)) - hit)
+        cost += 0.1 * hit + 1.25 * (tools + sum(map(tokens, request)) - hit)
         before, marks, asked = request, own, now
     assert replay.score.billed == pytest.approx(cost, abs=0.01)
     assert any(turn.cold for turn in replay.turns)

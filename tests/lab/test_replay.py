@@ -68,6 +68,46 @@ def test_a_role_makes_another_message(vector):
     assert vector.score(always([A], [pt.system("A" * 10)], [A])).billed == pytest.approx(1.25 * 30)
 
 
+def test_a_message_that_grows_by_a_block_is_read_up_to_it(vector):
+    """Blocks of one message: A10, then B20 behind it, then C5; a block before the others is a new beginning."""
+    ab, abc = pt.user("A" * 10, "B" * 20), pt.user("A" * 10, "B" * 20, "C" * 5)
+    # One character more for each further part, since parts are told one below the other.
+    assert vector.score(always([A], [ab], [abc])).billed == pytest.approx(
+        1.25 * 10 + (0.1 * 10 + 1.25 * 21) + (0.1 * 31 + 1.25 * 6)
+    )
+    cb = pt.user("C" * 5, "B" * 20)
+    assert vector.score(always([ab], [cb], [ab])).billed == pytest.approx(1.25 * (31 + 26 + 31))
+    a_changed = pt.user("A" * 10, "X" * 20)
+    assert vector.score(always([ab], [a_changed], [a_changed])).billed == pytest.approx(
+        1.25 * 31 + (0.1 * 10 + 1.25 * 21) + 0.1 * 31
+    )
+
+
+def test_growing_is_no_fold_and_losing_a_block_is_one(vector):
+    ab = pt.user("A" * 10, "B" * 20)
+    grown = vector.replay(always([A], [ab], [ab, C]))
+    assert [turn.folded for turn in grown.turns] == [False, False, False]
+    assert [turn.folded for turn in vector.replay(always([ab], [A, C], [A])).turns] == [False, True, True]
+
+
+def test_a_call_and_a_result_are_blocks(vector):
+    first, second = (pt.ToolCall(id=id, name="read", arguments="{}") for id in "12")
+    results = [pt.tool_result(one, "R" * 10) for one in (first, second)]
+    alone, both = pt.assistant("n", first), pt.assistant("n", first, second)
+    score = vector.score(always([alone], [both, results[0]], [both, *results]))
+    said, more = characters(alone), characters(both) - characters(alone)
+    assert score.billed == pytest.approx(
+        1.25 * said + (0.1 * said + 1.25 * (more + 10)) + (0.1 * (said + more + 10) + 1.25 * 10)
+    )
+
+
+def test_neighbours_of_one_role_may_be_one_message(vector):
+    """As formats write them: nothing of the prefix is lost where two messages become one."""
+    joined = pt.user("A" * 10, "B" * 20)
+    assert vector.score(always([A, B], [joined], [A, B])).billed == pytest.approx(1.25 * 30 + 0.1 * 31 + 0.1 * 30)
+    assert not any(turn.folded for turn in vector.replay(always([A, B], [joined], [A, B, C])).turns)
+
+
 def test_a_vendors_own_items_are_compared_too(vector):
     own, same = (pt.user(pt.Native(vendor="v", item={"a": [1]}, text="N" * 10)) for _ in range(2))
     other = pt.user(pt.Native(vendor="v", item={"a": [2]}, text="N" * 10))
@@ -116,6 +156,67 @@ def test_a_page_that_is_missed_at_two_turns_is_fetched_twice():
     score = recording(page, turn, turn).score(always([C], [C]))
     # At the second turn it is the first call that held the name last.
     assert score.refetched == pytest.approx(1.25 * (characters(page) + characters(turn)) + 2 * 0.1 * 5)
+
+
+# -- the priced bill
+
+
+def edit(old, **arguments):
+    return pt.assistant(call(old_string=old, **arguments))
+
+
+def test_a_turn_that_misses_pays_one_call_that_brings_all_of_it_back():
+    early, late = pt.user("see src/app/main.py and other_thing_1"), pt.user("src/app/main.py")
+    turn = pt.assistant(call(a="src/app/main.py", b="other_thing_1"))
+    score = recording(early, late, C, turn, turn).score(always([C], [early]))
+    # The second turn sees both names; at the first, both pages come with one call over a request of 5.
+    extra = 1.25 * (characters(early) + characters(late)) + 0.1 * 5 + 5 * 60
+    assert (score.fetching, score.missing, score.judged) == (pytest.approx(extra), 1, 2)
+    assert score.priced() == pytest.approx((score.billed + extra) / score.whole)
+    assert score.priced(2_000) == pytest.approx((score.billed + extra + 2_000) / score.whole)
+    assert score.share_missing == 0.5
+
+
+def test_a_line_that_is_quoted_and_missed_is_fetched_from_the_latest_page_that_held_it():
+    early = pt.tool_result("r", "   1→def is_expired(token):\n   2→    return True if now else False")
+    late = pt.tool_result("s", "7|def is_expired(token):")
+    messages = (early, late, C, edit("def is_expired(token):\n    return True if now else False"))
+    score = recording(*messages).score(always([C]))
+    assert (score.demanded, score.covered) == (1, 0)  # is_expired, which the latest page held
+    assert score.fetching == pytest.approx(1.25 * (characters(early) + characters(late)) + 0.1 * 5 + 5 * 60)
+    only_name = recording(*messages).score(always([pt.user("is_expired")]))
+    assert (only_name.missing, only_name.refetched) == (1, 0)  # the old measure asks for names alone
+    assert only_name.fetching == pytest.approx(1.25 * (characters(early) + characters(late)) + 0.1 * 10 + 5 * 60)
+    assert recording(*messages).score(always([early])).missing == 0
+
+
+@pytest.mark.parametrize("column", ["12\t", "  12→", "12|", "12:", "   12: "])
+def test_a_column_of_numbers_is_no_part_of_a_line(column):
+    shown = pt.tool_result("r", f"{column}def is_expired(token):")
+    score = recording(shown, edit("def is_expired(token):")).score(always([shown]))
+    assert (score.lines_wanted, score.lines_shown, score.missing) == (1, 1, 0)
+
+
+def test_no_more_of_a_page_is_paid_for_than_is_read_at_once():
+    large = pt.user("see src/app/main.py " + "x" * 20_000)
+    score = recording(large, C, pt.assistant(call(a="src/app/main.py"))).score(always([C]))
+    assert score.fetching == pytest.approx(1.25 * 8_000 + 0.1 * 5 + 5 * 60)
+
+
+def test_sending_everything_misses_nothing():
+    score = Recording(coding_session(5, 40)).score(everything)
+    assert score.lines_wanted > 0
+    assert (score.missing, score.fetching, score.priced(20_000)) == (0, 0, 1)
+
+
+def test_what_was_fetched_again_may_count_once_until_the_next_fold():
+    page = pt.user("see first_name_1, second_name_2 and third_name_3")
+    turns = [pt.assistant(call(a=name)) for name in ("first_name_1", "second_name_2", "third_name_3")]
+    replay = recording(page, *turns).replay(always([C], [C, A], [D]))  # the last one is a fold
+    price = [1.25 * characters(page) + 0.1 * tokens + 300 for tokens in (5, 15, 40)]
+    assert [turn.fetching for turn in replay.turns] == pytest.approx(price)
+    assert [turn.fetching_once for turn in replay.turns] == pytest.approx([price[0], 0, price[2]])
+    assert replay.score.priced_once < replay.score.priced()
 
 
 def test_lines_must_stand_as_lines():
@@ -178,6 +279,12 @@ def test_blocks_are_the_parts_of_a_message():
     many = pt.user("a", "b", "c", "d")
     score = recording(A, ANSWER, many, ANSWER, vendor=MARKED).score(always([A], [A, many]))
     assert score.billed == pytest.approx(1.25 * 10 + 1.25 * (10 + characters(many)))
+
+
+def test_the_end_of_the_last_request_may_be_within_a_message():
+    grown = pt.user("A" * 10, "n")
+    score = recording(A, ANSWER, pt.user("n"), ANSWER, vendor=MARKED).score(always([A], [grown]))
+    assert score.billed == pytest.approx(1.25 * 10 + 0.1 * 10 + 1.25 * 2)
 
 
 def test_the_opening_is_found_by_its_own_mark():

@@ -10,12 +10,26 @@ from pageturn.lab.deriving import Deriving
 from pageturn.lab.replay import Recording
 from pageturn.lab.results import Form, read_results, to_line
 from pageturn.lab.sketches import everything
+from pageturn.lab.sweep import Setup, Way, results
 
 EXAMPLE = Path(__file__).with_name("example-results.jsonl")
 
 
-def test_what_is_read_is_written_again_byte_for_byte():
-    assert b"".join(map(to_line, read_results(EXAMPLE))) == EXAMPLE.read_bytes()
+def test_what_is_read_is_written_again_byte_for_byte(tmp_path):
+    setup = Setup((Way.parse("paged"), Way.parse("keep-last")), (2_000,), lookahead=0)
+    written = b"".join(results(coding_session(3, 20), setup))
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(written)
+    assert b"".join(map(to_line, read_results(path))) == written
+    assert all(result.score.is_priced for result in read_results(path))
+
+
+def test_lines_of_earlier_versions_are_still_read(tmp_path):
+    """They tell nothing of what misses cost, and do not pretend to."""
+    path = tmp_path / "results.jsonl"
+    path.write_bytes(b"".join(map(to_line, read_results(EXAMPLE))))
+    assert list(read_results(path)) == list(read_results(EXAMPLE))
+    assert not any(result.score.is_priced for result in read_results(EXAMPLE))
 
 
 def test_every_line_is_of_something_else():
@@ -42,6 +56,14 @@ def test_every_turn_tells_what_sending_everything_would_have_cost():
     replay = Recording(trace).replay(Deriving(pt.Paged(budget_tokens=3_000)))
     assert sum(turn.whole for turn in replay.turns) == pytest.approx(replay.score.whole)
     assert [turn.whole for turn in replay.turns] == [turn.billed for turn in Recording(trace).replay(everything).turns]
+
+
+def test_the_turns_of_a_replay_add_up_to_what_its_misses_cost():
+    score, turns = Recording(coding_session(11, 60)).replay(Deriving(pt.Paged(budget_tokens=3_000)))
+    assert score.fetching == pytest.approx(sum(turn.fetching for turn in turns))
+    assert score.fetching_once == pytest.approx(sum(turn.fetching_once for turn in turns))
+    assert 0 < score.missing == sum(turn.misses for turn in turns) == sum(turn.fetching > 0 for turn in turns)
+    assert score.judged == score.turns == len(turns)
 
 
 def test_lines_from_before_turns_told_that_are_still_read():

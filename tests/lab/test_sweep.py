@@ -98,3 +98,25 @@ def test_a_models_own_tokens_can_be_counted_but_not_by_all():
     assert found[0].counter == setup.counting().name != "study"
     with pytest.raises(pt.InvalidInput, match="counts characters"):
         list(sweep(TRACES[:1], setup._replace(ways=(Way.parse("cut"),))))
+
+
+def read_twice():
+    """A file is read, twelve others follow, and it is read again, unchanged."""
+
+    def read(id, path, line):
+        call = pt.ToolCall(id=id, name="read", arguments=pt.to_json({"path": path}).decode())
+        return pt.assistant(call), pt.tool_result(call, "\n".join(line.format(number) for number in range(60)))
+
+    config = "line {} of the configuration, which nobody ever reads whole"
+    others = [read(f"c{at}", f"src/other_{at}.py", f"def function_{at}_{{}}(): ...") for at in range(12)]
+    reads = [read("first", "src/config.py", config), *others, read("again", "src/config.py", config)]
+    return Trace("t", "s", (pt.user("go"), *(message for pair in reads for message in pair), pt.assistant("done")))
+
+
+@pytest.mark.parametrize("way", ["paged", "legacy", "reset", "incremental", "keep-last"])
+def test_a_page_that_is_read_again_after_it_left_is_a_fault_whoever_let_it_go(way):
+    """The flip rule's faults: our policies and what others do are counted alike, also where a pointer leads back."""
+    small, large = results(sweep([read_twice()], Setup((Way.parse(way),), (3_000, 50_000))))
+    assert small.faults == {"duplicate_tool": 1}
+    assert (small.policy_faults, large.policy_faults) == (1, 0)
+    assert small.turns[-2].faults == {"duplicate_tool": 1}  # at the turn that reads it again

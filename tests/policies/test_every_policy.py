@@ -8,10 +8,11 @@ import pageturn as pt
 from pageturn.entries import FoldReason
 from tests.derivation.checks import check_all
 from tests.derivation.test_turns import words, work
+from tests.policies.own import ErrorsFirst
 from tests.sessions import call, open_session, reopened
 
 BUDGET = 4_000
-POLICIES = [pt.Legacy(), pt.Reset(0), pt.Incremental(0), pt.Paged()]
+POLICIES = [pt.Legacy(), pt.Reset(0), pt.Incremental(0), pt.Paged(), ErrorsFirst()]
 every = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
 TASK = "Make the session of src/auth/login.py expire after 30 minutes, and test it."
 
@@ -122,7 +123,7 @@ def test_a_reset_by_the_agent_leaves_the_summary_the_task_and_a_line_that_leads_
     summary = "Ten files were read; the bug is in part_7." + "".join(
         f" Finding {n}: part_{n} is fine." for n in range(160)
     )  # more than any tool result that a harness would let through
-    session.reset(summary)
+    session.reset(summary, force=True)
     session.append(pt.user("continue"))
     context = session.derive()
     texts = [message.text for message in context.messages]
@@ -149,7 +150,7 @@ def test_a_reset_in_the_middle_of_a_call_leaves_call_and_result_valid(policy, re
     session.derive()
     afresh = pt.ToolCall(id="afresh", name="begin_afresh", arguments='{"summary": "..."}')
     session.append(pt.assistant("I begin afresh.", afresh))
-    summary = session.reset("Six files were read. " * 40)
+    summary = session.reset("Six files were read. " * 40, force=True)
     session.append(pt.tool_result(afresh, "done"))
     for number in range(4):
         for context in [session.derive(), *work(session, 5, start=100 + number * 5)]:

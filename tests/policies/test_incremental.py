@@ -68,6 +68,8 @@ def test_scores_are_relative_to_the_task():
     assert score(RelevanceMeta(error_classes=("traceback",)), task) == 3.0
     assert score(RelevanceMeta(error_classes=("failed", "panicked")), task) == 0  # errors of something else
     assert score(task, RelevanceMeta()) == 0
+    assert score(RelevanceMeta(), RelevanceMeta(explicit_refs=(3, 7)), 7) == 8.0
+    assert score(RelevanceMeta(explicit_refs=(7,)), RelevanceMeta(explicit_refs=(3,)), 7) == 0
 
 
 def test_what_is_too_large_is_skipped_and_a_smaller_one_behind_it_still_fits():

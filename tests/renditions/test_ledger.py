@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.renditions import Voiced, effects_of, ledger
+from pageturn.renditions import Counted, Effect, Ledger, Voiced, effects_of
 
 
 def told(name, arguments, text="done", *, is_error=False):
@@ -86,10 +86,66 @@ def test_arguments_that_are_no_json_and_look_alikes_are_harmless():
     assert "</page>" not in line
 
 
-def test_a_long_ledger_keeps_the_newest_and_counts_the_rest():
-    effects = [effect for n in range(40) for effect in effects_of(
-        [(n, Voiced(f"p{n}-aaaa", pt.assistant("", pt.ToolCall(id="c", name="deploy", arguments=f'{{"to": "host{n}"}}'))))])]  # fmt: skip
-    lines = ledger(effects).splitlines()
-    assert lines[:2] == ["changed:", "28 earlier changes"]
-    assert lines[-1] == "p39-aaaa deploy host39, no result"
-    assert ledger([]) == ""
+def deploys(count, start=0):
+    return [
+        Effect(n, f"ran ./deploy.sh {n}", f"p{n}-aaaa ran ./deploy.sh {n}", "./deploy.sh")
+        for n in range(start, start + count)
+    ]
+
+
+def test_the_newest_are_told_one_by_one_and_the_others_by_kind():
+    edits = [Effect(n, f"a{n}.py", f"p{n}-aaaa a{n}.py changed", "edit") for n in range(6)]
+    text = Ledger.of([*edits, *deploys(216, 6)]).text(36)
+    lines = text.splitlines()
+    assert lines[0] == "changed:"
+    assert lines[1:-1] == [f"p{n}-aaaa ran ./deploy.sh {n}" for n in range(186, 222)]
+    assert lines[-1] == "and 186 more before: 180 x ./deploy.sh, 6 edits"
+    assert Ledger.of([*edits, *deploys(1, 6)]).text(0) == "changed: 6 edits, 1 x ./deploy.sh"
+    assert Ledger.of(edits[:1]).text(0) == "changed: 1 edit"
+    assert "more" not in Ledger.of(deploys(9)).text(9)
+    assert Ledger.of([]).text(5) == Ledger.of([]).text(0) == ""
+
+
+def test_what_was_done_again_is_told_once_and_how_often():
+    (effect,) = Ledger.of(Effect(n, "ran make test", f"p{n}-aaaa ran make test", "make test") for n in range(5)).effects
+    assert effect.line == "p4-aaaa ran make test, 5 times"
+
+
+@pytest.mark.parametrize("parts", [1, 2, 7])
+def test_nothing_is_forgotten_and_a_ledger_has_a_greatest_size(parts):
+    """However many effects there were, and in however many ledgers they came."""
+    every = [*deploys(900), *(Effect(n, f"t{n}", "x" * 160, f"tool_{n % 50}") for n in range(900, 1_500))]
+    size = len(every) // parts
+    whole = Ledger()
+    for at in range(0, len(every), size):
+        part = Ledger.of(every[at : at + size])
+        whole = Ledger.of([*whole.effects, *part.effects], [*whole.counted, *part.counted])
+    assert sum(effect.times for effect in whole.effects) + sum(each.times for each in whole.counted) == len(every)
+    assert whole.effects == tuple(every[-256:])
+    assert len(whole.counted) <= 24
+    assert whole.counted[0] == Counted("./deploy.sh", 900, 899)
+    for shown in (0, 5, 10**6):
+        text = whole.text(shown)
+        assert "900 x ./deploy.sh" in text
+        assert len(text.splitlines()[-1]) < 300
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [
+        ("./deploy.sh prod 3", "./deploy.sh"),
+        ("cd app && sudo ./deploy.sh x", "./deploy.sh"),
+        ("bash -lc 'rm x'", "rm"),
+        ("CI=1 make release", "make release"),
+        ("git push origin main", "git push"),
+        ("echo x > a.py", "echo"),
+        ("touch </page> p7-abcd", "touch"),
+        ("x" * 5_000, "x" * 40),
+    ],
+)
+def test_a_command_is_counted_by_the_program_that_it_runs(command, kind):
+    call = pt.ToolCall(id="c", name="bash", arguments=pt.to_json({"command": command}).decode())
+    (effect,) = effects_of([(1, Voiced("p1-aaaa", pt.assistant("", call)))])
+    assert effect.kind == kind
+    assert len(effect.target) <= 160
+    assert len(effect.told) < 300

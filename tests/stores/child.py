@@ -44,8 +44,11 @@ def messages(number):
             return [pt.tool_result(f"call-{number}", _words(number, 1_000 + number % 7 * 1_000))]
         case "answer":
             return [pt.user(_words(number, 30)), pt.assistant(_words(-number, 800))]
-        case "pin" | "prefer":
+        case "pin":
             return [pt.system(f"Never skip step{number}")]
+        case "prefer":
+            noted = f"<page>\nThe model noted a preference: Never skip step{number}\n</page>"
+            return [pt.user(noted, synthetic=True)]
         case "plan":
             return [pt.system(_plan(number).text)]
     return []

@@ -109,7 +109,7 @@ def act(session, number, what, waiting):
         case "i":
             session.append(pt.user(f"hidden {number} {WORDS}", visibility=pt.Visibility.INTERNAL))
         case "e" if number % 7 == 0:
-            session.reset(f"before {number}")
+            session.reset(f"before {number}", force=True)
         case "e":
             session.erase(session.pages()[-1]) if session.pages() else None
         case "x":

@@ -19,7 +19,7 @@ from pageturn.journal import Journal
 from pageturn.layout import IndexLine, Placement, Why
 from pageturn.messages import Visibility
 from pageturn.pages import Page, PageKind, ResidencyLevel
-from pageturn.policies import Paged
+from pageturn.policies import Paged, restored
 from pageturn.recall import page_of
 from pageturn.recall_tool import RecallTool
 from pageturn.session import DEFAULT_MODEL, Session
@@ -68,9 +68,10 @@ def look_at(journal: Journal, budget_tokens: int | None, model: str | None) -> L
     model = model or (last.model if last is not None else DEFAULT_MODEL)
     asides = []
     instead = None
-    if state.policy.looks_ahead:
-        instead = Paged(budget_tokens=state.policy.limit_tokens(window_of(model)))
-        asides.append(f"the policy of the session, {state.policy.kind}, looks ahead: this is what paged would show")
+    policy = restored(state.policy)
+    if policy.looks_ahead:
+        instead = Paged(budget_tokens=policy.limit_tokens(window_of(model)))
+        asides.append(f"the policy of the session, {policy.kind}, looks ahead: this is what paged would show")
     session = Session(journal, policy=instead, model=model)  # it is never closed, since closing would be written down
     try:
         context = session.derive(budget_tokens=budget_tokens)

@@ -23,7 +23,7 @@ from pageturn.lab.coding import coding_session
 from pageturn.lab.compactions import Kept, compactions
 from pageturn.lab.pareto import LEGACY, Point, Points, Versus, flip, front
 from pageturn.lab.report.chapters import chapters
-from pageturn.lab.results import Result, read_results
+from pageturn.lab.results import MISS_TOKENS, Result, Score, read_results
 from pageturn.lab.stored import stored_traces
 from pageturn.lab.sweep import Setup, sweep
 from pageturn.lab.traces import Trace, read_traces
@@ -34,6 +34,11 @@ _SQLITE = b"SQLite format 3\0"
 _TRACE = {"id", "source", "messages"}
 _WIDEST = 400  # columns
 _RESULT = b'{"trace":'  # how a line of results begins
+PRICED = (
+    "priced",
+    *(f"at {tokens:,} a miss" for tokens in MISS_TOKENS[1:]),
+    "turns missing",
+)  # what every table begins with
 
 
 class Selection(NamedTuple):
@@ -176,15 +181,31 @@ def _show_points(console: Console, points: Points, told: str) -> None:
             console.print(f"nothing was sent under {', '.join(refused)}: what must stand does not fit into {budget:,}")
     if best:
         console.print(
-            "* no other way is as good in cost with re-fetches, coverage and faults, and better in one", soft_wrap=True
+            f"* no other way is as good in {_cost_of(points)}, coverage and faults, and better in one", soft_wrap=True
+        )
+    if not points.is_priced:
+        console.print(
+            "some were written before misses were priced: replay them again for a priced bill", soft_wrap=True
         )
     _show_flip(console, points, pooled)
+
+
+def _cost_of(points: Points) -> str:
+    return "priced bill" if points.is_priced else "cost with re-fetches"
+
+
+def priced_cells(score: Score) -> list[str]:
+    """The columns of `PRICED`; dashes in lines from before misses were priced."""
+    if not score.is_priced:
+        return ["-"] * len(PRICED)
+    return [*(f"{score.priced(tokens):.3f}" for tokens in MISS_TOKENS), f"{score.share_missing:.3f}"]
 
 
 def _table(rows: Sequence[Point], best: set[int]) -> Table:
     table = Table(box=None, pad_edge=False)
     has_gaps = any(point.gap is not None for point in rows)
     names = (
+        *PRICED,
         "cost",
         "with re-fetches",
         "times the floor",
@@ -201,8 +222,9 @@ def _table(rows: Sequence[Point], best: set[int]) -> Table:
     for point in rows:
         score = point.score
         cells = [
+            *priced_cells(score),
             f"{score.cost:.3f}",
-            f"{point.cost:.3f}",
+            f"{score.cost_with_refetches:.3f}",
             f"{score.over_floor:.2f}",
             f"{point.coverage:.3f}",
             f"{score.verbatim_coverage:.3f}",
@@ -226,7 +248,7 @@ def show_whole(console: Console, table: Table) -> None:
 def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> None:
     """Every policy of ours beside legacy, with how sure the differences are, and what the flip rule makes of it."""
     table = Table(box=None, pad_edge=False)
-    differing = ("cost with re-fetches", "coverage", "faults a session", "fetched again")
+    differing = (_cost_of(points), "coverage", "faults a session", "fetched again")
     for name in ("beside legacy", "budget", *differing, "dominates"):
         table.add_column(name, justify="left" if name == "beside legacy" else "right", no_wrap=True)
     versus: dict[tuple[str, int], Versus] = {}
@@ -252,8 +274,8 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
         console.print("with one session nothing can be said about chance")
     else:
         console.print(f"and by differences that resampled sessions are sure of: {plain(surely.elected)}")
-    strictly = flip(pooled, lambda ours, theirs: ours.dominates(theirs) and ours.fetched_again <= theirs.fetched_again)
-    console.print(f"if whatever was fetched again were a fault, too: {plain(strictly.elected)}")
+    hits = flip(pooled, Point.dominates_if_pointers_are_hits)
+    console.print(f"if what a pointer leads back to were no fault: {plain(hits.elected)}")
 
 
 def show_compactions(console: Console, selection: Selection) -> None:

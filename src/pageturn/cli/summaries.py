@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pageturn.cli.journals import journal_of, plain
-from pageturn.entries import Committed, Rejected
+from pageturn.entries import Committed, Rejected, Waiting
 from pageturn.errors import InvalidInput
 from pageturn.session import Session
 from pageturn.stores import Store
@@ -33,7 +33,7 @@ def summarize(console: Console, store: Store, session: str | None, summarizer: S
     with opened, console.status("summarizing") if console.is_terminal else nullcontext():
         prepared = opened.summaries.finish()
     _show(console, opened, prepared)
-    return not any(not isinstance(each.outcome, Committed | Rejected) for each in prepared)
+    return not any(not isinstance(each.outcome, Committed | Waiting | Rejected) for each in prepared)
 
 
 def _show(console: Console, session: Session, prepared: tuple[Prepared, ...]) -> None:
@@ -56,6 +56,8 @@ def _told(each: Prepared) -> str:
     match each.outcome:
         case Committed():
             return "written"
+        case Waiting():
+            return "waits for approval"
         case Rejected(reason=reason):
             return f"refused: {getattr(reason, 'detail', reason.code)}"
         case fault:

@@ -102,6 +102,10 @@ class Beliefs:
             self._pools[base] = Pool({a: cells.values() for a, cells in self._families.get(base, {}).items()})
         return self._pools[base]
 
+    def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
+        """The peer to hand a task to by the seed's rule, or None to do it yourself. No decision is logged: a `Router` does that."""
+        return self.state.delegate_to(local, peers, skill, bucket)
+
     # -- changing
 
     def configure(self, config: DelegationConfig) -> None:

@@ -53,6 +53,13 @@ def graded(
     return posterior
 
 
+def _lent(own: BetaPosterior, means: Sequence[float], weight: float) -> BetaPosterior:
+    """A posterior with so many pseudo-counts from the mean of others' means."""
+    alpha = own.alpha + sum(means) / len(means) * weight
+    beta = own.beta + sum(1.0 - mean for mean in means) / len(means) * weight
+    return msgspec.structs.replace(own, alpha=alpha, beta=beta)
+
+
 class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
     """All posteriors, by the flat key `agent|skill|difficulty|dependency|tool_use`, and the knobs."""
 
@@ -117,10 +124,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         means = [posterior.mean for posterior in near if posterior is not None and posterior.n > 0]
         if not means:
             return
-        own = self.ensure(agent, skill, bucket, 0.5, now=now)
-        alpha = own.alpha + sum(means) / len(means) * weight
-        beta = own.beta + sum(1.0 - mean for mean in means) / len(means) * weight
-        self._put(key, msgspec.structs.replace(own, alpha=alpha, beta=beta))
+        self._put(key, _lent(self.ensure(agent, skill, bucket, 0.5, now=now), means, weight))
 
     def warmed(self, agent: str, skill: str, bucket: Bucket, *, now: datetime) -> BetaPosterior:
         """The posterior of this cell; without observations, with at most two lent by the nearest cells that have any.
@@ -128,21 +132,19 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         Nearest are the agent's buckets that differ in one axis, then all of its cells at that skill, divided or not, then
         everybody's. Nothing is kept.
         """
-        own = self.beliefs.get(self.key(agent, skill, bucket))
-        if own is None:
-            own = BetaPosterior.from_self_confidence(0.5, self.config.kappa, now=now)
-        means = [] if own.n > 0 else self._lenders(agent, skill, bucket)
-        if not means:
-            return own
-        lent = sum(means) / len(means)
-        alpha, beta = own.alpha + lent * MAX_SHRINKAGE, own.beta + (1.0 - lent) * MAX_SHRINKAGE
-        return msgspec.structs.replace(own, alpha=alpha, beta=beta)
+        near = neighbours(bucket)
+        keys = (self.key(agent, skill, each) for each in (bucket, *near))
+        nearest = DelegationState({key: self.beliefs[key] for key in keys if key in self.beliefs}, self.config)
+        own = nearest.ensure(agent, skill, bucket, 0.5, now=now)
+        nearest.shrink_cold_start(agent, skill, bucket, near, MAX_SHRINKAGE, now=now)
+        shrunk = nearest.ensure(agent, skill, bucket, 0.5, now=now)
+        if own.n > 0 or shrunk != own:
+            return shrunk
+        means = self._farther_lenders(agent, skill)
+        return _lent(own, means, MAX_SHRINKAGE) if means else own
 
-    def _lenders(self, agent: str, skill: str, bucket: Bucket) -> list[float]:
-        """The means of the nearest cells that were observed."""
-        near = [p.mean for b in neighbours(bucket) if (p := self.beliefs.get(self.key(agent, skill, b))) and p.n > 0]
-        if near:
-            return near
+    def _farther_lenders(self, agent: str, skill: str) -> list[float]:
+        """The means of the agent's other cells at a skill that were observed; where there are none, of everybody's."""
         base = skill.partition("@")[0]
         own, pool = [], []
         for key, posterior in self.beliefs.items():

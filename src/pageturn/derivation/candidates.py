@@ -98,7 +98,8 @@ def candidates_of(
             floor=floor if can_point else max(floor, _STRUCTURED),
             why=why,
             is_bound=why in _BINDING,
-            is_unseen=last > state.seen,
+            unseen_tokens=sum(sizes.of(page) for page in unit if page.seq > state.seen) if last > state.seen else 0,
+            is_seen_in_part=first <= state.seen < last,
             is_human=unit[0].is_human and why is not Why.RULE,
             about=_about(state, unit, made, edited),
             is_error=made.is_error,
@@ -107,6 +108,8 @@ def candidates_of(
             tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
             fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
             stands=_FULL if first > state.folded else state.placed[first].level if first in alone else None,
+            kind=state.kind(unit[0]) if len(unit) == 1 else PageKind.EVIDENCE,
+            turn=state.turn_of(unit[0]),
         )
         made_since |= calls
         if made.path is not None and not made.edited:

@@ -42,7 +42,7 @@ class Explanation(msgspec.Struct, frozen=True):
     raising: Mapping[ResidencyLevel, int]  # the tokens that each higher level would take more
 
     def __str__(self) -> str:
-        if self.why is Why.COVERED and self.line is None:
+        if self.why in _NOWHERE and self.line is None:
             return f"{self.handle} stands nowhere by itself: {_REASONS[self.why]}"
         place = f"in the index line {self.line}" if self.line else f"at {self.level}, {self.tokens:,} tokens"
         since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
@@ -62,7 +62,9 @@ _REASONS = {
     Why.ROOM: "others were worth the room more",
     Why.NEW: "it came after the last fold",
     Why.COVERED: "a summary stands for it",
+    Why.SCOPE: "it is a preference for another scope",
 }
+_NOWHERE = (Why.COVERED, Why.SCOPE)
 
 
 class View(NamedTuple):
@@ -77,14 +79,24 @@ class View(NamedTuple):
 
     def placement(self, page: Page) -> Placement:
         """Where a page stands."""
+        if self.journal.is_out_of_scope(page):
+            return self._out_of_scope(page)
         if page.seq > self.folded:
             return Placement(page.seq, page.seq, ResidencyLevel.FULL, self.forms.sizes.of(page), Why.NEW)
         return placement_of(self.journal.state, self.standing.placements, page)
 
+    def _out_of_scope(self, page: Page) -> Placement:
+        """Where a preference for another scope is: nowhere, or among the pages that an index line counts."""
+        lines = (each for each in self.standing.placements if each.line is not None)
+        line = next((each for each in lines if each.first <= page.seq <= each.last), None)
+        if line is not None:
+            return line._replace(why=Why.SCOPE)
+        return Placement(page.seq, page.seq, ResidencyLevel.POINTER, 0, Why.SCOPE)
+
     def layout(self, tokens: int, budget_tokens: int) -> Layout:
         """Where everything stands."""
-        state = self.journal.state
-        new = [self.placement(page) for page in state.between(self.folded + 1, self.upto)]
+        came = self.journal.state.between(self.folded + 1, self.upto)
+        new = [self.placement(page) for page in came if not self.journal.is_out_of_scope(page)]
         return Layout((*self.standing.placements, *new), tokens, budget_tokens, self.needed_tokens)
 
 
@@ -145,7 +157,7 @@ class Context(msgspec.Struct, frozen=True):
         placement = self.view.placement(page)
         line = placement.line
         raising: dict[ResidencyLevel, int] = {}
-        if line is None and placement.why not in (Why.NEW, Why.COVERED):
+        if line is None and placement.why not in (Why.NEW, *_NOWHERE):
             unit = unit_of(state, placement)
             sizes = self.view.forms.of(unit).sizes
             raising = {level: size - placement.tokens for level, size in sizes.items() if level > placement.level}

@@ -6,7 +6,7 @@ history, except where there is no recall tool and nothing may be sealed.
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
 from itertools import takewhile
@@ -24,15 +24,15 @@ from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, f
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.errors import StoreError
 from pageturn.journal import Journal
-from pageturn.layout import Candidate, Frame, IndexLine, Layout, Placement, Why, lay_out
+from pageturn.layout import NEVER, Candidate, Changes, Frame, IndexLine, Layout, Placement, Why, lay_out
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.policies import AnyPolicy
+from pageturn.policies.guarding import Guarded
 from pageturn.reasoning import has_reasoning
 from pageturn.renditions import Renderers, folder_of, missing
 from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
-from pageturn.units import entangled
+from pageturn.units import Unit, entangled
 
 _SEALED_FROM = 8  # units that stand in a line for the second time
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
@@ -41,7 +41,7 @@ _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 class Terms(NamedTuple):
     """What a fold must fit into."""
 
-    policy: AnyPolicy
+    policy: Guarded
     budget_tokens: int
     fixed_tokens: int
     can_point: bool
@@ -98,6 +98,7 @@ class FoldMaker:
         self.forms = FormMaker(journal, counter, renderers, shows_handles=shows_handles)
         self._lines = IndexLines(journal, counter, shows_handles=shows_handles)
         self._summaries = AdmittedSummaries(journal.state)
+        self._changed: Callable[[int, int], Changes | None] | None = None  # what runs of the fold at hand changed
         self._stood: dict[Hashable, IndexLine] = {}  # the lines of the last fold, by what they tell
 
     @property
@@ -121,12 +122,12 @@ class FoldMaker:
             if (placed := state.placed.get(unit[0].seq)) is not None:  # else only a summary stands for it
                 placement = Placement(unit[0].seq, unit[-1].seq, placed.level, 0, placed.why, turn=placed.turn)
                 placements.append(placement)
-                forms[unit[0].seq] = self.forms.of(unit)
+                forms[unit[0].seq] = self.forms.of(unit, placed.whole_from)
         return self._stand(placements, forms)
 
     def needed(self, terms: Terms, tasks: frozenset[int]) -> int:
         """The tokens that a context takes at least, tools and all, with the task verbatim where it may stand so."""
-        frame = self._ground(terms, Wanted(tasks), FoldReason.FULL).frame
+        frame = self._ground(terms, self._wanted(tasks), FoldReason.FULL).frame
         return frame.budget_tokens - room_above_laws(frame)
 
     def fold(
@@ -138,10 +139,11 @@ class FoldMaker:
         sent: Sent = NOTHING_SENT,
     ) -> Folded:
         """A new layout of everything that there is. Writes nothing."""
-        ground = self._ground(terms, Wanted(tasks), reason)
-        hidden = self._people_behind_lines(terms)
+        wanted = self._wanted(tasks)
+        ground = self._ground(terms, wanted, reason)
+        hidden = self._behind_lines(self._people(terms.budget_tokens))
         if hidden and ground.frame.needed_tokens <= terms.budget_tokens:
-            opened = self._ground(terms, Wanted(tasks, hidden), reason)
+            opened = self._ground(terms, wanted, reason, opened=hidden)
             if opened.frame.needed_tokens + sum(map(self._size, hidden)) <= terms.budget_tokens:
                 ground = opened
         frame, forms, folders = ground.frame, ground.forms, ground.folders
@@ -152,7 +154,9 @@ class FoldMaker:
         if layout.tokens > terms.budget_tokens:  # names that a sunken unit told are told by others, which grow
             layout, standing = self._planned(terms, frame, forms, folders)
         placed = {
-            each.first: self._placed(each.first, each.level, each.why) for each in layout.placements if not each.line
+            each.first: self._placed(each.first, each.level, each.why, forms[each.first].whole_from)
+            for each in layout.placements
+            if not each.line
         }
         dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
         layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
@@ -162,16 +166,29 @@ class FoldMaker:
         folded = Folded(fold, layout, standing, self._blobs(layout), woven)
         return self._without_stale_reasoning(folded, forms, sent)
 
-    def _ground(self, terms: Terms, wanted: Wanted, reason: FoldReason) -> "_Ground":
-        """The units of the session in a frame for the policy, with what they take at least."""
+    def _wanted(self, tasks: frozenset[int]) -> Wanted:
+        """The pages that no distance and no reset keeps out of sight: the task, and what people said that may stand verbatim.
+
+        For any budget, so that what is needed does not depend on what is there.
+        """
+        return Wanted(tasks, self._people(NEVER))
+
+    def _people(self, budget_tokens: int) -> frozenset[int]:
+        return people_of(self._journal.state, self.forms.sizes, most_of_people(budget_tokens))
+
+    def _ground(
+        self, terms: Terms, wanted: Wanted, reason: FoldReason, opened: frozenset[int] = frozenset()
+    ) -> "_Ground":
+        """The units of the session in a frame for the policy, with what they take at least; sealed lines opened around some pages."""
         state = self._journal.state
         self.forms.given.among = len(state.renditions)
         self._stood = {_told_of(line): line for line in state.lines}
-        sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | wanted.people)]
-        units = units_within(outside(state, sealed))
-        forms = {unit[0].seq: self.forms.of(unit) for unit in near(state, units, wanted)}
+        sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | opened)]
+        units = units_within(page for page in outside(state, sealed) if not self._journal.is_out_of_scope(page))
+        forms = {unit[0].seq: self.forms.of(unit, _new_part(state, unit)) for unit in near(state, units, wanted)}
         candidates = list(candidates_of(state, units, forms, wanted, self.forms.sizes, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
+        self._changed = changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None
         frame = Frame(
             items=sorted([*candidates, *sealed], key=lambda item: item.first),
             budget_tokens=terms.budget_tokens,
@@ -185,8 +202,9 @@ class FoldMaker:
             is_running=state.shown is not None,
             is_warm=state.shown is not None and reason is not FoldReason.COLD,
             summaries=self._summaries.by_first(),
-            ledger=changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None,
+            ledger=self._changed,
             merged=cache(lambda lines: self._lines.merged([*lines])),
+            spanned=cache(lambda lines: self._lines.spanning(self._with_folders(line, folders) for line in lines)),
             relevance=lambda first: self.forms.relevance(forms[first]),
             counted_tokens=self._lines.counted_tokens,
         )
@@ -195,13 +213,9 @@ class FoldMaker:
         )
         return _Ground(frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens), forms, folders)
 
-    def _people_behind_lines(self, terms: Terms) -> frozenset[int]:
-        """What people said that may stand verbatim, and that a sealed line covers."""
-        state = self._journal.state
-        sealed = [line for line in state.lines if line.sealed]
-        if not sealed or not state.people or state.people[0] > sealed[-1].last:
-            return frozenset()
-        people = people_of(state, self.forms.sizes, most_of_people(terms.budget_tokens))
+    def _behind_lines(self, people: frozenset[int]) -> frozenset[int]:
+        """Those of these pages that sealed lines cover."""
+        sealed = [line for line in self._journal.state.lines if line.sealed]
         return frozenset(seq for seq in people if any(line.first <= seq <= line.last for line in sealed))
 
     def _size(self, seq: int) -> int:
@@ -268,12 +282,13 @@ class FoldMaker:
                 break
         return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
 
-    def _placed(self, first: int, level: ResidencyLevel, why: Why) -> Placed:
+    def _placed(self, first: int, level: ResidencyLevel, why: Why, whole_from: int = 0) -> Placed:
         """The place of a unit, with the turn since which it is so."""
         state = self._journal.state
         before = state.placed.get(first)
         is_same = before is not None and (before.level, before.why) == (level, why)
-        return Placed(level, why, before.turn if before is not None and is_same else state.turn + 1)
+        turn = before.turn if before is not None and is_same else state.turn + 1
+        return Placed(level, why, turn, whole_from if level is _COMPRESSED else 0)
 
     def _thrifty(self, frame: Frame, forms: Mapping[int, Forms]) -> Frame:
         """The same units with structured forms that leave out what units before them tell, if all of those tell it."""
@@ -344,7 +359,7 @@ class FoldMaker:
         rest = [unit.first for unit in inside if unit.first > last]
         parts = [msgspec.structs.replace(line, last=last, sealed=True)]
         parts += [msgspec.structs.replace(line, first=rest[0])] if rest else []
-        return [self._lines.narrowed(part) for part in parts]
+        return [self._lines.part_of(line, part, self._changed) for part in parts]
 
     def _is_closed_by(self, line: IndexLine, after: IndexLine) -> bool:
         return after.sealed and not self._journal.state.between(line.last + 1, after.first - 1)
@@ -410,6 +425,11 @@ class FoldMaker:
             return 0
         lines = (each.line for each in placements if each.line is not None and each.line.summary is None)
         return sum(map(self._lines.steps, lines))
+
+
+def _new_part(state: SessionState, unit: Unit) -> int:
+    """Of a unit that was seen in part, the number from which on its pages are new; 0 of any other."""
+    return state.seen + 1 if unit[0].seq <= state.seen < unit[-1].seq else 0
 
 
 class _Ground(NamedTuple):
@@ -486,7 +506,8 @@ def _told(line: IndexLine | None) -> str:
     """What a line tells beside its counts, by name."""
     if line is None:
         return ""
-    return ",".join(filter(None, (line.summary, line.ledger if line.tells_changes else None)))
+    changes = f"{line.ledger}:{line.changes_shown}" if line.tells_changes else None
+    return ",".join(filter(None, (line.summary, changes)))
 
 
 def _told_of(line: IndexLine) -> Hashable:

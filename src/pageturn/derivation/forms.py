@@ -5,8 +5,9 @@ again gives the same texts.
 """
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -18,9 +19,9 @@ from pageturn.derivation.sizes import PageSizes
 from pageturn.errors import StoreError
 from pageturn.identifiers import Heard, Vocabulary, names_in
 from pageturn.journal import Journal
-from pageturn.messages import Message, Role, Text, ToolCall, ToolResult, user
+from pageturn.messages import Message, Role, ToolCall, ToolResult, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
-from pageturn.paging import plan_on
+from pageturn.paging import plan_in_short
 from pageturn.reasoning import has_reasoning, without_reasoning
 from pageturn.relevance import RelevanceMeta, extract, merge
 from pageturn.renditions import BUILT_IN, Effect, Fields, Renderers, Voiced, effects_of, pointer, render, structured
@@ -51,8 +52,9 @@ class Forms:
     The texts do not depend on who counts, so that they are the same for every model; which of them are worth offering does.
     """
 
-    def __init__(self, unit: Unit, full_tokens: int) -> None:
+    def __init__(self, unit: Unit, full_tokens: int, whole_from: int = 0) -> None:
         self.unit = unit
+        self.whole_from = whole_from  # compressed, pages from this one on stand whole
         self.sizes: dict[ResidencyLevel, int] = {_FULL: full_tokens}  # of the levels that are offered
         self._made: dict[ResidencyLevel, Form] = {}
         self.fields: Fields | None = None  # of the structured form, where we made it
@@ -136,9 +138,9 @@ class FormMaker:
 
     def let_go(self, units: Iterable[Unit], after: int) -> None:
         """Forget all forms but those of these units, and the messages up to a page."""
-        keys = {self._key(unit) for unit in units}
         pages = {page.seq for unit in units for page in unit}
-        self._made = {key: forms for key, forms in self._made.items() if key in keys}
+        kept = {unit[0].seq: unit for unit in units}
+        self._made = {key: forms for key, forms in self._made.items() if kept.get(forms.unit[0].seq) == forms.unit}
         self._all_names = {page: names for page, names in self._all_names.items() if page in pages}
         self._held = {seq: message for seq, message in self._held.items() if seq > after}
 
@@ -156,11 +158,14 @@ class FormMaker:
         self.damaged.clear()
         self._names = _Names(self._journal, self.message)
 
-    def of(self, unit: Unit) -> Forms:
-        """The forms of a unit; quickest if asked for in the order of the units' last pages."""
-        key = self._key(unit)
+    def of(self, unit: Unit, whole_from: int = 0) -> Forms:
+        """The forms of a unit; quickest if asked for in the order of the units' last pages.
+
+        Of one that the model has seen in part, pages from `whole_from` on are new, and stand whole even where the others are compressed.
+        """
+        key = self._key(unit, whole_from)
         if key not in self._made:
-            self._made[key] = self._make(unit)
+            self._made[key] = self._make(unit, whole_from)
         return self._made[key]
 
     def full(self, unit: Unit) -> Form:
@@ -197,8 +202,16 @@ class FormMaker:
     def relevance(self, forms: Forms) -> RelevanceMeta:
         """What a unit is about."""
         if forms.relevance is None:
-            forms.relevance = merge(extract(message) for _, message in self._messages(forms.unit))
+            forms.relevance = merge(map(self._relevance_of, forms.unit))
         return forms.relevance
+
+    def _relevance_of(self, page: Page) -> RelevanceMeta:
+        """What a page is about: as its journal says, or read off its words where that was not yet kept."""
+        if page.relevance is not None:
+            with suppress(StoreError):
+                return self._journal.relevance(page) or RelevanceMeta()
+        message = self.message(page)
+        return extract(message) if message is not None else RelevanceMeta()
 
     def _names_of(self, page: Page) -> frozenset[str]:
         """All names of a page."""
@@ -209,10 +222,11 @@ class FormMaker:
             )
         return self._all_names[page.seq]
 
-    def _key(self, unit: Unit) -> Hashable:
+    def _key(self, unit: Unit, whole_from: int) -> Hashable:
         state = self._journal.state
         return (
             tuple([page.seq for page in unit]),
+            whole_from,
             state.path(unit),
             state.kind(unit[0]),
             state.repeats_rule(unit[0]),
@@ -229,12 +243,14 @@ class FormMaker:
             pairing.add(message, tokens, self.handle(page))
         return Form(pairing.messages, pairing.tokens)
 
-    def _make(self, unit: Unit) -> Forms:
+    def _make(self, unit: Unit, whole_from: int) -> Forms:
         messages = self._messages(unit)
-        forms = Forms(unit, self.full(unit).tokens)
+        forms = Forms(unit, self.full(unit).tokens, whole_from)
         for level in self._journal.state.path(unit)[1:] if not self._journal.state.repeats_rule(unit[0]) else ():
             given = self._given(unit, messages, level)
-            if given is not None:
+            if level is _COMPRESSED and whole_from:
+                self._offer_in_part(forms, messages)
+            elif given is not None:
                 forms.offer(level, given)
             elif messages and not self._has_rule(unit):
                 self._render(forms, messages, level)
@@ -260,6 +276,18 @@ class FormMaker:
         if fields is not None:
             forms.fields = fields
             forms.told = frozenset(fields.names)
+
+    def _offer_in_part(self, forms: Forms, messages: Sequence[tuple[Page, Message]]) -> None:
+        """Offer the compressed form of what was seen, with what is new as it is."""
+        voiced = [Voiced(self.handle(page), message) for page, message in messages]
+        shown = render(voiced, _COMPRESSED, self._names.before(forms.unit[-1]), self._renderers)
+        mixed = [
+            (page, message, self.sizes.of(page))
+            if page.seq >= forms.whole_from
+            else (page, short, self._counter.message(short))
+            for (page, message), short in zip(messages, shown, strict=True)
+        ]
+        forms.offer(_COMPRESSED, self._reasoned(forms.unit, self._paired(mixed)))
 
     def _has_rule(self, unit: Unit) -> bool:
         return any(self._journal.state.kind(page).is_rule for page in unit)
@@ -290,10 +318,7 @@ class FormMaker:
     def _plan(self, page: Page) -> Form | None:
         """The plan in short, which needs nobody to write it."""
         message = self.message(page) if self._journal.state.kind(page) is PageKind.PLAN else None
-        if message is None:
-            return None
-        short = plan_on(message).structured
-        return self.formed([msgspec.structs.replace(message, content=(Text(text=short),), synthetic=True)])
+        return self.formed([plan_in_short(message)]) if message is not None else None
 
     def formed(self, messages: Sequence[Message]) -> Form:
         """Messages with their tokens."""

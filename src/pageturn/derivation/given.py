@@ -69,7 +69,7 @@ class GivenForms:
         return pinned, tuple(written)
 
     def _admitted(self, page: Page, level: ResidencyLevel) -> RenditionAdmitted | None:
-        """The newest form of a page for a level among those that count; for a rule only one that a person approved."""
+        """The newest form of a page for a level among those that count; for what the host said only one that a person approved."""
         renditions = self._journal.state.renditions
         if renditions is not self._renditions:  # some are gone with their pages
             self._renditions, self._taken, self._by_page = renditions, 0, {}
@@ -78,7 +78,7 @@ class GivenForms:
                 self._by_page.setdefault(renditions[at].first, []).append((at, renditions[at]))
         self._taken = len(renditions)
         ours = [each for at, each in self._by_page.get(page.seq, ()) if at < self.among and each.level is level]
-        if ours and self._journal.state.kind(page).is_rule:
+        if ours and self._journal.state.is_authoritative(page):
             ours = [each for each in ours if each.approved]
         return max(ours, key=lambda each: each.txn, default=None)
 

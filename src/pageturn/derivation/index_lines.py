@@ -6,25 +6,26 @@ store, so that their number grows with the logarithm of the history, and the old
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from functools import reduce
 
 import msgspec
 
 from pageturn.bodies import digest_of
 from pageturn.errors import StoreError
 from pageturn.journal import Journal
-from pageturn.layout import IndexLine
+from pageturn.layout import Changes, IndexLine
 from pageturn.messages import Message, user
-from pageturn.renditions import Effect, Run, index, ledger, missing, summed_up, summed_up_only
+from pageturn.renditions import Counted, Effect, Ledger, Run, index, missing, summed_up, summed_up_only
 from pageturn.renditions.fencing import fenced
 from pageturn.tokens import TokenCounter
 from pageturn.units import units_of
 
 _MOST_FOLDERS = 24
-_MOST_EFFECTS = 100  # what a ledger keeps, though it shows fewer
 _MOST_STEPS = 8_888_888  # that anybody counts
-_HANDLE = re.compile(r"^p[1-9][0-9]{0,14}-[a-z2-7]{4} ")
+_HANDLES = re.compile(r"^p[1-9][0-9]{0,14}-[a-z2-7]{4} ", re.MULTILINE)
+_MOST_COUNTED = 4_000  # effects whose tokens are kept from one fold to the next
 _ALIKE = 2  # a line takes in the one before it, if that has at most so many times its pages
 
 
@@ -37,6 +38,7 @@ class IndexLines:
         self._shows_handles = shows_handles
         self._runs: dict[IndexLine, Run] = {}
         self._tokens: dict[IndexLine, int] = {}
+        self._told_tokens: dict[str, int] = {}  # of effects, each by itself
         self._unwritten: dict[str, bytes] = {}  # folders of lines that nobody has acknowledged yet
         self.damaged: dict[
             int, StoreError
@@ -52,7 +54,9 @@ class IndexLines:
             told = summed_up(self._run(line), summary) if summary is not None else index(self._run(line))
         else:
             told = summed_up_only(summary) if summary is not None else missing(missing_steps) if missing_steps else ""
-        changed = ledger(self._effects_told(line)) if line.tells_changes else ""
+        changed = self.changes(line).text(line.changes_shown) if line.tells_changes else ""
+        if not self._shows_handles:
+            changed = _HANDLES.sub("", changed)  # that were written when there was the recall tool
         text = f"{told}\n{changed}".strip()
         return user(fenced(text), synthetic=True) if text else None
 
@@ -74,11 +78,6 @@ class IndexLines:
         """The calls with their results, and the lone messages, that a line stands for."""
         return self._run(line).steps
 
-    def _effects_told(self, line: IndexLine) -> Iterator[Effect]:
-        """What was changed, without the handles that were written with it where the model cannot use them."""
-        for effect in self.effects(line):
-            yield effect if self._shows_handles else effect._replace(told=_HANDLE.sub("", effect.told))
-
     def with_folders(self, line: IndexLine, folders: Mapping[str, int]) -> IndexLine:
         """The line with the folders that its calls were about."""
         most = dict(Counter(folders).most_common(_MOST_FOLDERS))
@@ -87,22 +86,58 @@ class IndexLines:
         self._unwritten[digest] = data
         return msgspec.structs.replace(line, folders=digest if most else None)
 
-    def ledger(self, effects: Iterable[Effect]) -> str | None:
-        """The name of a ledger of these effects; None where there are none."""
-        newest = {effect.target: effect for effect in sorted(effects, key=lambda effect: effect.page)}
-        kept = sorted(newest.values(), key=lambda effect: effect.page)[-_MOST_EFFECTS:]
+    def ledger(self, effects: Iterable[Effect], counted: Iterable[Counted] = ()) -> Changes | None:
+        """A ledger of these effects, to be written with a line; None where there are none."""
+        kept = Ledger.of(effects, counted)
+        if not kept.effects and not kept.counted:
+            return None
         data = msgspec.json.encode(kept)
         digest = digest_of(data)
         self._unwritten[digest] = data
-        return digest if kept else None
+        return Changes(digest, tuple(kept.pages), tuple(self._effect_tokens(effect) for effect in kept.effects))
+
+    def _effect_tokens(self, effect: Effect) -> int:
+        """About what a line takes more that tells this effect by itself."""
+        line = effect.line
+        if line not in self._told_tokens:
+            self._told_tokens[line] = self._counter.text(line) + 1
+        return self._told_tokens[line]
 
     def narrowed(self, line: IndexLine) -> IndexLine:
         """The line with what was changed by pages of its own run that count, where its ledger has more."""
         if line.ledger is None:
             return line
-        pages = {page.seq for page in self._journal.state.between(line.first, line.last)}
-        inside = (effect for effect in self.effects(line) if effect.page in pages)
-        return msgspec.structs.replace(line, ledger=self.ledger(inside))
+        every = self.changes(line)
+        inside = [self._is_inside(effect.page, line) for effect in every.effects]
+        if all(inside) and all(self._is_inside(each.last, line) for each in every.counted):
+            return line
+        effects = [effect for effect, is_inside in zip(every.effects, inside, strict=True) if is_inside]
+        # What was counted goes to the part with the newest of it, so that the parts of a line count as much as the whole.
+        changes = self.ledger(effects, (each for each in every.counted if self._is_inside(each.last, line)))
+        shown = sum(inside[max(0, len(inside) - line.changes_shown) :])
+        return msgspec.structs.replace(
+            line,
+            ledger=changes.digest if changes is not None else None,
+            tells_changes=line.tells_changes and changes is not None,
+            changes_shown=shown if line.tells_changes and changes is not None else line.plain.changes_shown,
+        )
+
+    def part_of(
+        self, whole: IndexLine, part: IndexLine, changed: Callable[[int, int], Changes | None] | None
+    ) -> IndexLine:
+        """A part of a line that was cut, with what was changed in it: told as the whole told it."""
+        changes = changed(part.first, part.last) if changed is not None else None
+        if changes is None:
+            return msgspec.structs.replace(part, ledger=None, tells_changes=False)
+        if not whole.tells_changes:
+            return msgspec.structs.replace(part, ledger=changes.digest)
+        pages = self.changes(whole).pages[-whole.changes_shown :] if whole.changes_shown else []
+        shown = changes.since(pages[0]) if pages else 0
+        return msgspec.structs.replace(part, ledger=changes.digest, changes_shown=shown)
+
+    def _is_inside(self, page: int, line: IndexLine) -> bool:
+        known = self._journal.state.page(page) if line.first <= page <= line.last else None
+        return known is not None and known.counts
 
     def blob(self, line: IndexLine) -> dict[str, bytes]:
         """What has to be written with a line."""
@@ -119,6 +154,8 @@ class IndexLines:
         self._runs = {line: run for line, run in self._runs.items() if line in lines}
         self._tokens = {line: tokens for line, tokens in self._tokens.items() if line in lines}
         self._unwritten.clear()
+        if len(self._told_tokens) > _MOST_COUNTED:
+            self._told_tokens.clear()
 
     def merged(self, lines: list[IndexLine]) -> list[IndexLine]:
         """The lines, with those made one that are sealed, lie beside each other, and are alike in size."""
@@ -130,6 +167,10 @@ class IndexLines:
                 result.append(self._one(before, after))
         return result
 
+    def spanning(self, lines: Iterable[IndexLine]) -> IndexLine:
+        """One sealed line for a row of runs."""
+        return reduce(self._one, lines)
+
     def _are_alike(self, before: IndexLine, after: IndexLine) -> bool:
         if not (before.sealed and after.sealed) or before.summary is not None or after.summary is not None:
             return False
@@ -140,11 +181,24 @@ class IndexLines:
 
     def _one(self, before: IndexLine, after: IndexLine) -> IndexLine:
         folders = Counter(self._run(before).folders) + Counter(self._run(after).folders)
-        changes = self.ledger([*self.effects(before), *self.effects(after)])
-        # Only if each told all that it knew: else the one might be longer than both.
-        is_told = changes is not None and all(each.tells_changes or each.ledger is None for each in (before, after))
-        line = IndexLine(before.first, after.last, after.turn, sealed=True, ledger=changes, tells_changes=is_told)
-        return self.with_folders(line, folders)
+        line = self.with_folders(IndexLine(before.first, after.last, after.turn, sealed=True), folders)
+        both = self.changes(before), self.changes(after)
+        changes = self.ledger(
+            [effect for each in both for effect in each.effects],
+            [counted for each in both for counted in each.counted],
+        )
+        if changes is None:
+            return line
+        line = msgspec.structs.replace(line, ledger=changes.digest)
+        if not all(each.tells_changes or each.ledger is None for each in (before, after)):
+            return line  # else the one might be longer than both
+        shown = min(len(changes.pages), sum(each.changes_shown for each in (before, after) if each.tells_changes))
+        most = self.tokens(before) + self.tokens(after)
+        while True:
+            line = msgspec.structs.replace(line, tells_changes=True, changes_shown=shown)
+            if self.tokens(line) <= most or not shown:
+                return line
+            shown = shown * 7 // 8
 
     def _run(self, line: IndexLine) -> Run:
         if line not in self._runs:
@@ -170,10 +224,14 @@ class IndexLines:
         text = self._told(line, line.folders)
         return msgspec.json.decode(text, type=dict[str, int]) if text is not None else {}
 
-    def effects(self, line: IndexLine) -> list[Effect]:
+    def changes(self, line: IndexLine) -> Ledger:
         """What was changed in the run of a line, as far as its ledger says."""
         text = self._told(line, line.ledger)
-        return msgspec.json.decode(text, type=list[Effect]) if text is not None else []
+        if text is None:
+            return Ledger()
+        if text.startswith("["):  # from when nothing was counted
+            return Ledger.of(msgspec.json.decode(text, type=list[Effect]))
+        return msgspec.json.decode(text, type=Ledger)
 
     def _told(self, line: IndexLine, digest: str | None) -> str | None:
         """A blob that was written with a line, or that is still to be written; None where the store cannot give it."""

@@ -9,24 +9,18 @@ import heapq
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from pageturn.derivation.telling_room import most_told
 from pageturn.errors import BudgetTooSmall
 from pageturn.layout import Candidate, Frame, Layout, Levels, Placement, Told, Why, lay_out
 from pageturn.pages import ResidencyLevel
 
-_FULL = ResidencyLevel.FULL
+_FULL, _COMPRESSED = ResidencyLevel.FULL, ResidencyLevel.COMPRESSED
 _TASK_SHARE = 3  # the task turn stands verbatim if it takes at most this part of the budget
-_TOLD_SHARE = (
-    3  # what lines tell beyond their counts takes at most this part of what is free, so that no fold is due at once
-)
 _PROMISED = frozenset((Why.RULE, Why.PLAN, Why.TASK))  # which have a law of their own
 _UNSEEN_SHARE = 2  # and what the model has not seen yet, if it takes at most this part of the room
-_PEOPLE_SHARE, _PEOPLE_TOKENS = (
-    4,
-    4_000,
-)  # what people said stands verbatim up to this part of the budget, and so many tokens
-_STEPS_SHARE = (
-    2  # without the recall tool, steps in short form take this part of what is then free, and the rest is for new ones
-)
+_PEOPLE_SHARE = 4  # what people said stands verbatim up to this part of the budget,
+_PEOPLE_TOKENS = 4_000  # and up to so many tokens
+_STEPS_SHARE = 2  # without the recall tool, old steps take this part of what is then free; the rest is for new ones
 _PASTED = 64  # tokens; what people type is often shorter, and there is nothing to win by putting it shorter still
 
 
@@ -119,7 +113,7 @@ def _task(draft: Draft) -> None:
 
 
 def _unseen(draft: Draft) -> None:
-    units = [unit for unit in draft.frame.candidates if unit.is_unseen and unit.sizes and unit.why not in _PROMISED]
+    units = [unit for unit in draft.frame.candidates if unit.unseen_tokens and unit.sizes and unit.why not in _PROMISED]
     if not units:
         return
     before = dict(draft.levels)
@@ -130,7 +124,7 @@ def _unseen(draft: Draft) -> None:
         most -= excess
         draft.levels = before | _highest(before, _largest_first(units, most))
     draft.whys |= {unit.first: Why.UNSEEN for unit in units if draft.levels.get(unit.first) != before.get(unit.first)}
-    shortened = sum(1 for unit in units if draft.levels.get(unit.first) is not _FULL)
+    shortened = sum(1 for unit in units if not _shows_new(unit, draft.levels.get(unit.first)))
     if shortened:
         what = "a new page is" if shortened == 1 else f"{shortened} new pages are"
         draft.notices.append(f"{what} too large to be shown whole")
@@ -158,11 +152,23 @@ def _largest_first(units: Sequence[Candidate], most: int) -> dict[int, Residency
         total += size
         if lower:
             levels[first] = max(lower)
-            total += unit.sizes[levels[first]]
-            heapq.heappush(heap, (-unit.sizes[levels[first]], first, unit))
+            size = _charged(unit, levels[first])
+            total += size
+            heapq.heappush(heap, (-size, first, unit))
         else:
             del levels[first]
     return levels
+
+
+def _shows_new(unit: Candidate, level: ResidencyLevel | None) -> bool:
+    """Whether all that is new of a unit stands whole."""
+    return level is _FULL or (level is _COMPRESSED and unit.is_seen_in_part)
+
+
+def _charged(unit: Candidate, level: ResidencyLevel) -> int:
+    """What a unit takes of the room for what is new: where its new part stands whole beside an outline of the rest, that part alone."""
+    is_in_part = level is _COMPRESSED and unit.unseen_tokens < unit.sizes[level]
+    return unit.unseen_tokens if is_in_part and unit.is_seen_in_part else unit.sizes[level]
 
 
 def _people(draft: Draft) -> None:
@@ -183,7 +189,7 @@ def _people(draft: Draft) -> None:
         return draft.tokens() <= draft.frame.budget_tokens
 
     kept = _most(len(newest_first), keep)
-    draft.whys |= {first: Why.PERSON for first in newest_first[:kept]}
+    draft.whys |= dict.fromkeys(newest_first[:kept], Why.PERSON)
 
 
 def _longest_shortened(said: Sequence[Candidate], most: int) -> dict[int, ResidencyLevel]:
@@ -253,11 +259,11 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
     for first, level in wanted.items():
         unit = units[first]
         if unit.sizes and (first not in least or level > least[first]):
-            draft.levels[first] = unit.at_least(max(level, unit.floor))
+            draft.levels[first] = level
             draft.whys[first] = Why.WORTH if draft.levels[first] > unit.cheapest else Why.ROOM
             above.append(unit)
     _fit(draft, above, least, whys)
-    _tell(draft)
+    draft.told = most_told(frame, draft.levels, draft.tokens())
     placements = draft.placements()
     return Layout(
         placements=placements,
@@ -291,25 +297,3 @@ def _most(count: int, keep: Callable[[int], bool]) -> int:
         low, high = (middle, high) if keep(middle) else (low, middle - 1)
     keep(low)
     return low
-
-
-def _tell(draft: Draft) -> None:
-    """Let lines tell their summaries, and then what was changed, the newest first, as far as a part of what is free goes."""
-    frame = draft.frame
-    most = draft.tokens() - frame.fixed_tokens + (frame.budget_tokens - draft.tokens()) // _TOLD_SHARE
-    if frame.summaries:
-        draft.told = _most_told(draft, most, lambda first: draft.told._replace(summaries_from=first))
-    if frame.ledger is not None:
-        draft.told = _most_told(draft, most, lambda first: draft.told._replace(ledgers_from=first))
-
-
-def _most_told(draft: Draft, most: int, telling: Callable[[int], Told]) -> Told:
-    """The telling that begins at the oldest line for which everything takes at most so many tokens."""
-    whole = lay_out(draft.frame, draft.levels, telling(0))
-    starts = [placement.first for placement in whole if placement.line is not None]
-    low, high = 0, len(starts)
-    while low < high:
-        middle = (low + high) // 2
-        told = lay_out(draft.frame, draft.levels, telling(starts[middle]))
-        low, high = (low, middle) if sum(each.tokens for each in told) <= most else (middle + 1, high)
-    return telling(starts[low]) if low < len(starts) else draft.told

@@ -8,7 +8,7 @@ from itertools import chain
 from pageturn.derivation.forms import FormMaker, Forms
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.entries import RenditionAdmitted
-from pageturn.layout import IndexLine
+from pageturn.layout import Changes, IndexLine
 from pageturn.renditions import Effect
 from pageturn.state import SessionState
 
@@ -46,18 +46,19 @@ class AdmittedSummaries:
 
 def changes(
     lines: IndexLines, maker: FormMaker, forms: Mapping[int, Forms], sealed: Sequence[IndexLine]
-) -> Callable[[int, int], str | None]:
+) -> Callable[[int, int], Changes | None]:
     """What was changed in a run of units, as those that are near say, and the ledgers of lines that are sealed."""
-    told = sorted((effect for line in sealed for effect in lines.effects(line)), key=_page)
+    ledgers = [lines.changes(line) for line in sealed]
+    told = sorted((effect for each in ledgers for effect in each.effects), key=_page)
+    counted = [count for each in ledgers for count in each.counted]
     firsts = sorted(forms)
 
     @cache
-    def changed(first: int, last: int) -> str | None:
+    def changed(first: int, last: int) -> Changes | None:
         inside = firsts[bisect_left(firsts, first) : bisect_right(firsts, last)]
         near = (effect for at in inside for effect in maker.effects(forms[at]) if effect.page <= last)
-        return lines.ledger(
-            chain(told[bisect_left(told, first, key=_page) : bisect_right(told, last, key=_page)], near)
-        )
+        known = told[bisect_left(told, first, key=_page) : bisect_right(told, last, key=_page)]
+        return lines.ledger(chain(known, near), (each for each in counted if first <= each.last <= last))
 
     return changed
 

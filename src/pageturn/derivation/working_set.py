@@ -253,7 +253,10 @@ class WorkingSet:
 
     def _take(self, page: Page) -> None:
         state, forms = self._journal.state, self._folder.forms
-        if not has_place(page) or state.repeats_rule(page) or (message := forms.message(page)) is None:
+        if not has_place(page) or state.repeats_rule(page) or self._journal.is_out_of_scope(page):
+            return
+        message = forms.message(page)
+        if message is None:
             return
         tokens = forms.sizes.of(page)
         if has_reasoning(message):

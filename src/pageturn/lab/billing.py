@@ -1,11 +1,23 @@
-"""Billing: what the requests of a session cost at a vendor with a prompt cache, relative to fresh input."""
+"""Billing: what the requests of a session cost at a vendor with a prompt cache, relative to fresh input.
 
-from collections.abc import Hashable, Iterable, Sequence
+A request is a row of content blocks: the parts of its messages, where a call and a result are one each. Which message a block is in does
+not matter to a cache, so neighbours of one role may as well be one message, and a message may grow at its end.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from pageturn.messages import Message, Part, Role
+
+FETCHED_TOKENS = 8_000  # of one page that is fetched again, at most: more of it nobody reads at once
+CALL_TOKENS = 60  # of the call that fetches
 
 
 class Sent(NamedTuple):
-    """One message of a request: what it is, so that equal ones are found again, and its tokens."""
+    """One content block of a request: what it is, so that equal ones are found again, and its tokens."""
 
     content: Hashable
     tokens: int
@@ -50,16 +62,40 @@ VENDORS = {
 }
 
 
-def cached(request: Sequence[Sent], before: Sequence[Sent], marks: Iterable[int] | None = None) -> int:
-    """The tokens of the longest run of whole messages that both requests begin with; where only marked ends were kept, up to one."""
-    shared = 0
+class Block(NamedTuple):
+    """What a content block is: who says it, and the part; none in a message without any."""
+
+    role: Role
+    part: Part | None
+
+
+def blocks_of(message: Message, tokens: Callable[[Message], int]) -> Iterator[tuple[Block, int]]:
+    """The blocks of a message, each with what it adds to the tokens of those before it; they sum up to the message's own."""
+    parts = message.content
+    if len(parts) <= 1:
+        yield Block(message.role, parts[0] if parts else None), tokens(message)
+        return
+    counts = [0, *(tokens(replace(message, content=parts[:end])) for end in range(1, len(parts))), tokens(message)]
+    for part, (before, now) in zip(parts, pairwise(counts), strict=True):
+        yield Block(message.role, part), now - before
+
+
+def shared(request: Sequence[Sent], before: Sequence[Sent]) -> int:
+    """How many blocks both requests begin with."""
+    count = 0
     for ours, theirs in zip(request, before, strict=False):
-        if ours != theirs:
+        if ours.content != theirs.content:
             break
-        shared += 1
+        count += 1
+    return count
+
+
+def cached(request: Sequence[Sent], before: Sequence[Sent], marks: Iterable[int] | None = None) -> int:
+    """The tokens of the longest run of whole blocks that both requests begin with; where only marked ends were kept, up to one."""
+    count = shared(request, before)
     if marks is not None:
-        shared = max((mark + 1 for mark in marks if mark < shared), default=0)
-    return sum(sent.tokens for sent in request[:shared])
+        count = max((mark + 1 for mark in marks if mark < count), default=0)
+    return sum(sent.tokens for sent in request[:count])
 
 
 def bill(requests: Iterable[Sequence[Sent]], prices: Prices = Prices(), *, cold: Sequence[int] = ()) -> float:  # noqa: B008
@@ -81,3 +117,9 @@ def floor(tokens: int, opening_tokens: int, turns: int, prices: Prices = Prices(
 def refetches(pages: Iterable[int], request_tokens: int, prices: Prices = Prices()) -> float:  # noqa: B008
     """What it costs at one turn to read pages of these sizes again, each with one more call over the cached request."""
     return sum(prices.write * size + prices.read * request_tokens for size in pages)
+
+
+def fetching(pages: Iterable[int], request_tokens: int, vendor: Vendor = STUDY) -> float:
+    """What one more call costs that brings back, at one turn, pages of these sizes: they are written, the request is read, the call is output."""
+    brought = sum(min(size, FETCHED_TOKENS) for size in pages)
+    return vendor.prices.write * brought + vendor.prices.read * request_tokens + vendor.output * CALL_TOKENS

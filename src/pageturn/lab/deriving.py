@@ -85,7 +85,7 @@ class Deriving:
             for wish in context.wanted if context is not None else ():
                 self._answer(session, wish)
             faults = session.faults()
-            yield _shown(context, Counter(record.entry.fault.code for record in faults[told:]))
+            yield self._shown(context, Counter(record.entry.fault.code for record in faults[told:]))
             told = len(faults)
 
     def _derived(self, session: Session) -> Context | None:
@@ -93,6 +93,16 @@ class Deriving:
             return session.derive(budget_tokens=self._budget_tokens)
         except BudgetTooSmall:
             return None
+
+    def _shown(self, context: Context | None, faults: Mapping[str, int]) -> Shown | None:
+        """A context as it is measured. What came after its last fold is not told: it is full."""
+        if context is None:
+            return None
+        forms: Counter[Form] = Counter()
+        for placement in context.view.standing.placements:
+            forms[Form.LINE if placement.line is not None else Form(placement.level.value)] += placement.tokens
+        tools = [tool.definition if isinstance(tool, RecallTool) else tool for tool in context.tools]
+        return Shown(context.messages, forms, faults, context.breakpoints, self._counter.tools(tools))
 
     def _append(self, session: Session, clock: "_Clock", trace: Trace, places: Iterable[int]) -> None:
         for place in places:
@@ -167,16 +177,6 @@ class _Clock:
 
     def __call__(self) -> datetime:
         return _NOW + timedelta(seconds=self._times[self.now]) if self._times else _NOW
-
-
-def _shown(context: Context | None, faults: Mapping[str, int]) -> Shown | None:
-    """A context as it is measured. What came after its last fold is not told: it is full."""
-    if context is None:
-        return None
-    forms: Counter[Form] = Counter()
-    for placement in context.view.standing.placements:
-        forms[Form.LINE if placement.line is not None else Form(placement.level.value)] += placement.tokens
-    return Shown(context.messages, forms, faults, context.breakpoints)
 
 
 def first_lines(messages: Sequence[Message], most_chars: int = 4_000) -> str:

@@ -7,9 +7,9 @@ turn first, then at the next ones as far as it looks ahead. Beside it stands a b
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from pageturn.derivation.task import tasks_of
 from pageturn.derivation.folding import FoldMaker, Terms
 from pageturn.derivation.forms import Forms
+from pageturn.derivation.task import tasks_of
 from pageturn.entries import FoldReason
 from pageturn.errors import BudgetTooSmall
 from pageturn.lab.covering import Choice, Taken, cover, most_covered
@@ -22,6 +22,7 @@ from pageturn.layout import Candidate, Frame, Growth, IndexLine, Levels, lay_out
 from pageturn.messages import Message
 from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import OracleReplay, Paged
+from pageturn.policies.guarding import Guarded
 from pageturn.recall_tool import RecallTool
 from pageturn.renditions import BUILT_IN, folder_of
 from pageturn.tokens import TokenCounter
@@ -126,9 +127,9 @@ class _Sight:
     def shown(self, wanted: Sequence[frozenset[str]], lookahead: int) -> Shown | None:
         """What to show; None where the floors do not fit."""
         if self._fits:
-            return Shown(self._trace.messages[: self._taken])
+            return Shown(self._trace.messages[: self._taken], tools_tokens=self._fixed_tokens)
         policy = _Foreseen(lookahead, sight=self, wanted=tuple(wanted))
-        terms = Terms(policy, self._budget_tokens, self._fixed_tokens, self._can_point)
+        terms = Terms(Guarded(policy), self._budget_tokens, self._fixed_tokens, self._can_point)
         try:
             folded = self._folds.fold(terms, tasks_of(reversed(self._said)), FoldReason.FULL)
         except BudgetTooSmall:
@@ -137,7 +138,7 @@ class _Sight:
         for placement in folded.standing.placements:
             form = Form.LINE if placement.line is not None else Form(placement.level.value)
             forms[form] = forms.get(form, 0) + placement.tokens
-        return Shown(folded.standing.messages, forms)
+        return Shown(folded.standing.messages, forms, tools_tokens=self._fixed_tokens)
 
     def plan(
         self, frame: Frame, least: Levels, tokens: int, wanted: Sequence[frozenset[str]]

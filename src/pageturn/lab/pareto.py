@@ -1,7 +1,8 @@
 """Pareto: which ways are beaten by no other, and which policy should be the default.
 
-A point is one way at one budget, pooled over the sessions that every way has there: the bill with re-fetches, the coverage, and the
-faults of the policy. The flip rule elects the cheapest policy that dominates legacy at every budget; where none does, legacy stays.
+A point is one way at one budget, pooled over the sessions that every way has there: the priced bill, the coverage, and the faults of the
+policy, counted alike for everybody. Results from before misses were priced have the bill with re-fetches in its place, and so has all that
+is compared with them. The flip rule elects the cheapest policy that dominates legacy at every budget; where none does, legacy stays.
 A handful of faults more or less is often chance, so the rule can also ask only for what resampled sessions are sure of. A budget that
 nothing fits into, because the rules alone are larger, compares nobody with anybody.
 """
@@ -23,7 +24,7 @@ class Point(NamedTuple):
 
     policy: str
     budget_tokens: int
-    cost: float  # with re-fetches, relative to sending everything
+    cost: float  # the priced bill, relative to sending everything
     coverage: float
     faults: int  # that the policy is to blame for
     fetched_again: int
@@ -37,6 +38,11 @@ class Point(NamedTuple):
         """As good in everything, and better in something."""
         ours, theirs = _badness(self), _badness(other)
         return ours != theirs and all(one <= another for one, another in zip(ours, theirs, strict=True))
+
+    def dominates_if_pointers_are_hits(self, other: "Point") -> bool:
+        """The same in ClawVM's accounting: what was fetched again is no fault, since something in the request led back to it."""
+        ours, theirs = (point._replace(faults=point.faults - point.fetched_again) for point in (self, other))
+        return ours.dominates(theirs)
 
 
 def _badness(point: Point) -> tuple[float, float, int]:
@@ -86,6 +92,11 @@ class Points:
         self._kinds[result.policy] = str(result.settings.get("policy", ""))
 
     @property
+    def is_priced(self) -> bool:
+        """Whether every result has a priced bill."""
+        return all(each.score.is_priced for scores in self._scores.values() for each in scores.values())
+
+    @property
     def budgets(self) -> list[int]:
         """The budgets, the smallest first."""
         return sorted({budget for budget, _ in self._scores})
@@ -93,6 +104,7 @@ class Points:
     def pooled(self) -> list[Point]:
         """A point for each way and budget, over the sessions that all ways have at that budget; none where there is no such session."""
         points = []
+        spent = self._spent()
         for budget in self.budgets:
             rows = {label: scores for label in self._labels if (scores := self._scores.get((budget, label)))}
             common = self._common(budget)
@@ -104,7 +116,7 @@ class Points:
                     Point(
                         label,
                         budget,
-                        score.cost_with_refetches,
+                        _pooled_share([(spent(score), score.whole)]),
                         score.coverage,
                         sum(each.faults for each in pooled),
                         sum(each.fetched_again for each in pooled),
@@ -128,12 +140,19 @@ class Points:
             one, another = ([part(scores[session]) for session in common] for scores in (ours, theirs))
             return paired(one, another, _pooled_share)
 
+        spent = self._spent()
         return Versus(
-            cost=difference(lambda each: (each.score.billed + each.score.refetched, each.score.whole)),
+            cost=difference(lambda each: (spent(each.score), each.score.whole)),
             coverage=difference(lambda each: (each.score.covered, each.score.demanded)),
             faults=difference(lambda each: (each.faults, 1)),
             fetched_again=difference(lambda each: (each.fetched_again, 1)),
         )
+
+    def _spent(self) -> Callable[[Score], float]:
+        """What is compared as cost."""
+        if self.is_priced:
+            return lambda score: score.billed + score.fetching
+        return lambda score: score.billed + score.refetched
 
     def _common(self, budget_tokens: int) -> list[tuple[str, str]]:
         """The sessions that every way of a budget has."""
@@ -182,7 +201,7 @@ def flip(points: Iterable[Point], dominates: Callable[[Point, Point], bool] = Po
     for point in own:
         if point.policy != LEGACY and point.budget_tokens in legacy:
             dominating.setdefault(point.policy, [])
-            spent[point.policy] += point.score.billed + point.score.refetched
+            spent[point.policy] += point.cost * point.score.whole
             if dominates(point, legacy[point.budget_tokens]):
                 dominating[point.policy].append(point.budget_tokens)
     everywhere = [policy for policy, budgets in dominating.items() if len(budgets) == len(legacy)]

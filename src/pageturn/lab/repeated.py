@@ -1,7 +1,7 @@
-"""Repeated results: what a session fetched again, by what the recording says; for those who keep no account of their faults.
+"""Repeated results: what a session fetched again, by what the recording says; counted alike for everybody who shows it.
 
 As a session counts them: the same call with the same result is a duplicate tool, another way to the same bytes a refetch, and
-neither is a fault as long as the result from before stands in the request. What calls of one turn bring twice nobody could have shown.
+neither is a fault as long as those bytes stand whole in the request. What calls of one turn bring twice nobody could have shown.
 """
 
 from typing import NamedTuple
@@ -10,17 +10,18 @@ import msgspec
 
 from pageturn.faults import DuplicateTool, Refetch
 from pageturn.lab.traces import Trace, study_tokens
-from pageturn.messages import ToolCall
+from pageturn.messages import ToolCall, ToolResult
 from pageturn.wire import to_json
 
 _TRIVIAL = 50  # tokens; what is shorter is often the same by chance
 
 
 class Again(NamedTuple):
-    """A result that came before: the fault that it is where nobody shows that, and the message that brought it."""
+    """A result that came before: the fault that it is where nobody shows that, the message that brought it, and what it says."""
 
     code: str
     before: int
+    content: bytes
 
 
 def repeated(trace: Trace) -> dict[int, list[Again]]:
@@ -35,18 +36,23 @@ def repeated(trace: Trace) -> dict[int, list[Again]]:
             if result.tool_call_id not in calls:
                 continue
             turn, call = calls[result.tool_call_id]
-            asked, content = _canonical(call), to_json(result.content)
+            asked, content = _canonical(call), content_of(result)
             last, same = by_call.get(asked), by_content.get(content)
             again = None
             if last is not None and last[1] == content:
-                again = Again(DuplicateTool().code, last[0])
+                again = Again(DuplicateTool().code, last[0], content)
             elif same is not None and same[1] != asked and study_tokens(message) >= _TRIVIAL:
-                again = Again(Refetch().code, same[0])
+                again = Again(Refetch().code, same[0], content)
             if again is not None and again.before < turn:
                 found.setdefault(turn, []).append(again)
             by_call[asked] = (place, content)
             by_content[content] = (place, asked)
     return found
+
+
+def content_of(result: ToolResult) -> bytes:
+    """What a result says, to be compared."""
+    return to_json(result.content)
 
 
 def _canonical(call: ToolCall) -> bytes:

@@ -1,18 +1,19 @@
 """Replay: a recorded session, once more, with something else that says what the model sees; and what came of it."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
-from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, floor, refetches
-from pageturn.lab.demand import Wanted, demand, lines_of
-from pageturn.lab.repeated import repeated
-from pageturn.lab.results import Form, ReplayedTurn, Score, rounded
-from pageturn.lab.traces import Trace, study_tokens, text_of
+from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, fetching, floor, refetches, shared
+from pageturn.lab.demand import Wanted, demand
+from pageturn.lab.reading import Read, Reader
+from pageturn.lab.repeated import content_of, repeated
+from pageturn.lab.results import FETCHED_AGAIN, Form, ReplayedTurn, Score, rounded
+from pageturn.lab.traces import Trace, study_tokens
 from pageturn.messages import Message, Role
-from pageturn.wire import to_json
 
 __all__ = ["Recording", "Replay", "Score", "Seen", "Shown", "Shows"]
 
@@ -22,8 +23,13 @@ class Shown(NamedTuple):
 
     messages: Sequence[Message]
     forms: Mapping[Form, int] | None = None  # tokens by what they stand as; what is not told is full
-    faults: Mapping[str, int] | None = None  # what was recorded at this turn, by code; counted where nobody did
+    faults: Mapping[str, int] | None = (
+        None  # recorded at this turn, by code; what was fetched again is counted for all alike
+    )
     breakpoints: Sequence[int] = ()  # the messages after which the cache should keep the prompt
+    tools_tokens: int = (
+        0  # of tools that this way adds to those of the session, such as one that brings back what was put away
+    )
 
 
 Seen = Shown | Sequence[Message] | None
@@ -48,25 +54,6 @@ class Replay(NamedTuple):
         return dict(sorted(sum((Counter(turn.faults) for turn in self.turns), Counter()).items()))
 
 
-class _Read:
-    """A message as it is measured; what is asked often is worked out once."""
-
-    def __init__(self, message: Message, sent: Sent, *, is_recorded: bool) -> None:
-        self.message = message
-        self.text = text_of(message)
-        self.sent = sent
-        self.is_recorded = is_recorded
-
-    @property
-    def blocks(self) -> int:
-        """As a vendor counts them: the parts of a message."""
-        return max(1, len(self.message.content))
-
-    @cached_property
-    def lines(self) -> set[str]:
-        return lines_of(self.message)
-
-
 class Recording:
     """A recorded session with all that does not depend on what is shown: make one, and score many ways with it.
 
@@ -87,11 +74,10 @@ class Recording:
         self._prices = self.vendor.prices
         self._wanted = {wanted.turn: wanted for wanted in demand(trace)}
         self._again = repeated(trace)
-        self._count = tokens
-        self._read: dict[Hashable, _Read] = {}
-        self._known: dict[int, tuple[Message, _Read]] = {}  # by identity, since requests share most of their messages
-        self._pages = self._reads(trace.messages, are_recorded=True)
+        self._reader = Reader(tokens)
+        self._pages = self._reader.read(trace.messages, are_recorded=True)
         self._holders: dict[tuple[str, int], int] = {}
+        self._line_holders: dict[tuple[str, int], int] = {}
         self._cold = cold_turns(trace, self.vendor.ttl_seconds)
 
     def score(self, shows: Shows) -> Score:
@@ -101,11 +87,12 @@ class Recording:
     def replay(self, shows: Shows) -> Replay:
         """What this way of showing the session comes to, turn by turn."""
         turns: list[ReplayedTurn] = []
-        self._known.clear()
+        self._reader.forget()
         largest = 0
-        before = _Request([], (), [0])
+        before = _Request([], ())
+        fetched: set[int] = set()  # pages that were brought back since the last fold
         for at, seen in zip(self.trace.turns, shows(self.trace), strict=True):
-            turn, before = self._turn(at, seen, before, number=len(turns))
+            turn, before = self._turn(at, seen, before, fetched, number=len(turns))
             turns.append(turn)
             largest = max(largest, turn.tokens)
         score = Score(
@@ -122,22 +109,33 @@ class Recording:
             rewritten=sum(turn.folded for turn in turns),
             largest=largest,
             output=self._output,
+            fetching=rounded(sum(turn.fetching for turn in turns)),
+            fetching_once=rounded(sum(turn.fetching_once for turn in turns)),
+            missing=sum(turn.misses for turn in turns),
+            judged=len(turns),
         )
         return Replay(score, tuple(turns))
 
-    def _turn(self, at: int, seen: Seen, before: "_Request", *, number: int) -> tuple[ReplayedTurn, "_Request"]:
+    def _turn(
+        self, at: int, seen: Seen, before: "_Request", fetched: set[int], *, number: int
+    ) -> tuple[ReplayedTurn, "_Request"]:
         """One request, and the request whose prompt is remembered after it."""
         shown = seen if isinstance(seen, Shown) or seen is None else Shown(seen)
-        reads = self._reads(shown.messages) if shown is not None else []
-        request = _Request(
-            [read.sent for read in reads], self._marks(shown, reads), [0, *accumulate(read.blocks for read in reads)]
-        )
+        reads = self._reader.read(shown.messages) if shown is not None else []
+        tools = [Sent(("tools", shown.tools_tokens), shown.tools_tokens)] if shown and shown.tools_tokens else []
+        marks = tuple(len(tools) + mark for mark in self._marks(shown, reads))
+        request = _Request([*tools, *(block for read in reads for block in read.blocks)], marks)
         tokens = sum(sent.tokens for sent in request.sent)
         is_cold = number in self._cold
+        is_folded = shown is not None and shared(request.sent, before.sent) < len(before.sent)
         hit = 0 if is_cold else self._cached(request, before)
         _, names, lines = self._wanted.get(at, _NOTHING)
         missed = _missed(names, reads)
         pages = {self._holder(name, at) for name in missed}
+        lost = [line for line in lines if not any(line in read.lines for read in reversed(reads))]
+        gone = pages | {self._line_holder(line, at) for line in lost}
+        if is_folded:
+            fetched.clear()
         turn = ReplayedTurn(
             tokens=tokens,
             billed=rounded(self._prices.read * hit + self._prices.write * (tokens - hit)),
@@ -146,44 +144,55 @@ class Recording:
             demanded=len(names),
             missed=tuple(sorted(missed)),
             lines_wanted=len(lines),
-            lines_shown=sum(any(line in read.lines for read in reversed(reads)) for line in lines),
-            refetched=rounded(refetches([self._pages[page].sent.tokens for page in pages], tokens, self._prices)),
-            folded=shown is not None and request.sent[: len(before.sent)] != before.sent,
+            lines_shown=len(lines) - len(lost),
+            refetched=rounded(refetches([self._pages[page].tokens for page in pages], tokens, self._prices)),
+            folded=is_folded,
             refused=shown is None,
             cold=is_cold,
             forms=_forms(shown, reads, tokens),
-            faults=self._faults(at, shown, request),
+            faults=self._faults(at, shown),
+            fetching=self._fetching(gone, tokens),
+            fetching_once=self._fetching(gone - fetched, tokens),
         )
+        fetched |= gone
         return turn, request if shown is not None else before
 
-    def _faults(self, at: int, shown: Shown | None, request: "_Request") -> dict[str, int]:
-        """The faults of a turn, as its maker counts them, or else results that it brought again and that did not stand there."""
-        if shown is not None and shown.faults is not None:
-            return dict(sorted(shown.faults.items()))
-        again = self._again.get(at, ()) if shown is not None else ()
-        lost = Counter(one.code for one in again if self._pages[one.before].sent not in request.sent)
-        return dict(sorted(lost.items()))
+    def _fetching(self, pages: AbstractSet[int], request_tokens: int) -> float:
+        """The bill of the call that brings pages back; none where there are none."""
+        sizes = [self._pages[page].tokens for page in pages]
+        return rounded(fetching(sizes, request_tokens, self.vendor)) if sizes else 0
 
-    def _marks(self, shown: Shown | None, reads: Sequence[_Read]) -> tuple[int, ...]:
+    def _faults(self, at: int, shown: Shown | None) -> dict[str, int]:
+        """The faults of a turn: as its maker tells them, and the results that it brought again and that did not stand there whole."""
+        if shown is None:
+            return {}
+        told = {code: count for code, count in (shown.faults or {}).items() if code not in FETCHED_AGAIN}
+        again = self._again.get(at, ())
+        stand = {content_of(result) for message in shown.messages for result in message.tool_results} if again else ()
+        lost = Counter(one.code for one in again if one.content not in stand)
+        return dict(sorted({**told, **lost}.items()))
+
+    def _marks(self, shown: Shown | None, reads: Sequence[Read]) -> tuple[int, ...]:
         """Where the cache keeps the prompt: as its maker says, or else after the opening and at the end."""
         most = self.vendor.breakpoints
         if shown is None or most is None:
             return ()
         opening = sum(1 for _ in takewhile(lambda read: read.message.role in _OPENING, reads))
         marks = shown.breakpoints or [mark for mark in (opening - 1, len(reads) - 1) if mark >= 0]
-        return tuple(sorted(set(marks))[-most:])
+        ends = list(accumulate(len(read.blocks) for read in reads))
+        return tuple(ends[mark] - 1 for mark in sorted(set(marks))[-most:])
 
     def _cached(self, request: "_Request", before: "_Request") -> int:
         """The tokens of a request that are read from the cache."""
         if self.vendor.breakpoints is None:
             return self.vendor.kept(cached(request.sent, before.sent))
-        found = (end for end in before.marks if any(self._finds(request.blocks, end, mark) for mark in request.marks))
+        found = (end for end in before.marks if any(self._finds(end, mark) for mark in request.marks))
         return self.vendor.kept(cached(request.sent, before.sent, found))
 
-    def _finds(self, blocks: Sequence[int], end: int, mark: int) -> bool:
-        """Whether the end of an earlier request is found from a mark at or behind it."""
+    def _finds(self, end: int, mark: int) -> bool:
+        """Whether the end of an earlier request is found from a mark at or behind it; both are numbers of blocks."""
         most = self.vendor.lookback_blocks
-        return end <= mark and (most is None or blocks[mark + 1] - blocks[end + 1] <= most)
+        return end <= mark and (most is None or mark - end <= most)
 
     def _holder(self, name: str, turn: int) -> int:
         """The latest page before a turn that held a name."""
@@ -192,32 +201,22 @@ class Recording:
             self._holders[name, turn] = next(page for page in before if name in self._pages[page].text)
         return self._holders[name, turn]
 
-    def _reads(self, messages: Iterable[Message], *, are_recorded: bool = False) -> list[_Read]:
-        known = self._known
-        return [
-            known[id(message)][1] if id(message) in known else self._new(message, is_recorded=are_recorded)
-            for message in messages
-        ]
-
-    def _new(self, message: Message, *, is_recorded: bool) -> _Read:
-        value = _value(message)
-        read = self._read.get(value)
-        if read is None:
-            # Equal messages are read once, so a number says which one it is.
-            sent = Sent(len(self._read), self._count(message))
-            read = self._read[value] = _Read(message, sent, is_recorded=is_recorded)
-        self._known[id(message)] = (message, read)  # the message is kept, so that nothing else can have its identity
-        return read
+    def _line_holder(self, line: str, turn: int) -> int:
+        """The latest page before a turn in which a line stood."""
+        if (line, turn) not in self._line_holders:
+            before = range(turn - 1, -1, -1)
+            self._line_holders[line, turn] = next(page for page in before if line in self._pages[page].lines)
+        return self._line_holders[line, turn]
 
     @cached_property
     def _wholes(self) -> list[float]:
         """The bill of sending everything, turn by turn."""
-        sizes = [0, *accumulate(page.sent.tokens for page in self._pages)]
-        blocks = [0, *accumulate(page.blocks for page in self._pages)]
+        sizes = [0, *accumulate(page.tokens for page in self._pages)]
+        blocks = [0, *accumulate(len(page.blocks) for page in self._pages)]
         bills = []
         before = 0
         for number, turn in enumerate(self.trace.turns):
-            is_found = self.vendor.breakpoints is None or (before and self._finds(blocks, before - 1, turn - 1))
+            is_found = self.vendor.breakpoints is None or (before and self._finds(blocks[before] - 1, blocks[turn] - 1))
             hit = self.vendor.kept(sizes[before] if is_found else min(self._opening_tokens, sizes[before]))
             hit = 0 if number in self._cold else hit
             bills.append(self._prices.read * hit + self._prices.write * (sizes[turn] - hit))
@@ -227,7 +226,7 @@ class Recording:
     @cached_property
     def _floor(self) -> float:
         turns = self.trace.turns
-        sizes = [page.sent.tokens for page in self._pages[: max(turns, default=0)]]  # what comes later is never sent
+        sizes = [page.tokens for page in self._pages[: max(turns, default=0)]]  # what comes later is never sent
         return rounded(floor(sum(sizes), self._opening_tokens, len(turns), self._prices))
 
     @cached_property
@@ -236,7 +235,7 @@ class Recording:
         read = self._prices.read * self._opening_tokens
         starts = [0, *self.trace.turns]
         fresh = [
-            sum(page.sent.tokens for page in self._pages[start:end])
+            sum(page.tokens for page in self._pages[start:end])
             for start, end in zip(starts, self.trace.turns, strict=False)
         ]
         return [self._prices.write * tokens + (read if at else 0) for at, tokens in enumerate(fresh)]
@@ -244,18 +243,17 @@ class Recording:
     @cached_property
     def _opening_tokens(self) -> int:
         opening = takewhile(lambda page: page.message.role in _OPENING, self._pages[: max(self.trace.turns, default=0)])
-        return sum(page.sent.tokens for page in opening)
+        return sum(page.tokens for page in opening)
 
     @cached_property
     def _output(self) -> float:
-        written = sum(self._pages[turn].sent.tokens for turn in self.trace.turns)
+        written = sum(self._pages[turn].tokens for turn in self.trace.turns)
         return rounded(self.vendor.output * written)
 
 
 class _Request(NamedTuple):
-    sent: list[Sent]
-    marks: tuple[int, ...]
-    blocks: list[int]  # how many there are before each message, and in all
+    sent: list[Sent]  # block by block
+    marks: tuple[int, ...]  # the blocks after which the cache keeps the prompt
 
 
 def cold_turns(trace: Trace, ttl_seconds: float | None) -> frozenset[int]:
@@ -267,30 +265,22 @@ def cold_turns(trace: Trace, ttl_seconds: float | None) -> frozenset[int]:
     return frozenset(number for number, gap in gaps if gap > ttl_seconds)
 
 
-def _missed(names: frozenset[str], reads: Sequence[_Read]) -> list[str]:
+def _missed(names: frozenset[str], reads: Sequence[Read]) -> list[str]:
     if not names:
         return []
     context = "\n".join([read.text for read in reads])
     return [name for name in names if name not in context]
 
 
-def _forms(shown: Shown | None, reads: Iterable[_Read], tokens: int) -> dict[Form, int]:
+def _forms(shown: Shown | None, reads: Iterable[Read], tokens: int) -> dict[Form, int]:
     """What the tokens stand as; where nobody says so, recorded messages are full and everything else is not a page."""
     if shown is None:
         return {}
     if shown.forms is None:
-        full = sum(read.sent.tokens for read in reads if read.is_recorded)
+        full = sum(read.tokens for read in reads if read.is_recorded)
         told = {Form.FULL: full, Form.OTHER: tokens - full}
     else:
-        rest = tokens - sum(shown.forms.values())
+        rest = tokens - shown.tools_tokens - sum(shown.forms.values())
         told = {**shown.forms, Form.FULL: shown.forms.get(Form.FULL, 0) + rest}
+        told[Form.OTHER] = told.get(Form.OTHER, 0) + shown.tools_tokens
     return {form: told[form] for form in Form if told.get(form)}
-
-
-def _value(message: Message) -> Hashable:
-    value = (message.role, message.content)
-    try:
-        hash(value)
-    except TypeError:  # a part that holds a vendor's own item
-        return to_json(message)
-    return value

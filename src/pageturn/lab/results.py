@@ -13,7 +13,12 @@ import msgspec
 from pageturn.errors import InvalidInput
 from pageturn.wire import Closed, from_json, to_json
 
-_FETCHED_AGAIN = ("duplicate_tool", "refetch")
+FETCHED_AGAIN = ("duplicate_tool", "refetch")
+MISS_TOKENS = (
+    0,
+    2_000,
+    20_000,
+)  # what a turn that misses is priced at, beside its bill; the first is the one that tables lead with
 _DIGITS = 4  # of a cost; prices have two, so that nothing but noise is cut off
 
 
@@ -44,6 +49,10 @@ class Score(Closed):
     rewritten: int = 0  # turns whose request did not begin with the one before: folds, by whatever name
     largest: int = 0  # tokens of the largest request
     output: float = 0.0  # the bill of what the model wrote, the same for every way
+    fetching: float = 0.0  # the bill of one more call for each turn that misses something, which brings all of it back
+    fetching_once: float = 0.0  # the same, if what was brought back stands there until the next fold
+    missing: int = 0  # turns that name or quote something which was said before and does not stand in their request
+    judged: int = 0  # turns for which that was looked at: none in lines from before it was
 
     def __add__(self, other: "Score") -> "Score":
         ours, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
@@ -54,6 +63,25 @@ class Score(Closed):
     def cost(self) -> float:
         """The bill, relative to sending everything."""
         return _share(self.billed, self.whole)
+
+    def priced(self, miss_tokens: float = 0) -> float:
+        """The bill, with fetching again what was missed and so many tokens for each turn that misses, relative to sending everything."""
+        return _share(self.billed + self.fetching + miss_tokens * self.missing, self.whole)
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the misses of all turns were looked at, so that there is a priced bill."""
+        return self.judged == self.turns
+
+    @property
+    def priced_once(self) -> float:
+        """The priced bill, if what was fetched again stands there until the next fold."""
+        return _share(self.billed + self.fetching_once, self.whole)
+
+    @property
+    def share_missing(self) -> float:
+        """The share of turns that miss something."""
+        return self.missing / self.turns if self.turns else 0.0
 
     @property
     def cost_with_refetches(self) -> float:
@@ -106,8 +134,15 @@ class ReplayedTurn(Closed, omit_defaults=True):
     refused: bool = False
     cold: bool = False  # the cache was gone by then
     forms: Mapping[Form, int] = {}  # tokens by what they stand as
-    faults: Mapping[str, int] = {}  # by code, as the session recorded them until the next turn
+    faults: Mapping[str, int] = {}  # by code, of this turn until the next one
     whole: float = 0.0  # the bill of sending everything at this turn; lines from before it was told have none
+    fetching: float = 0  # the bill of the call that brings back what was missed
+    fetching_once: float = 0  # the same, without what another such call has brought back since the last fold
+
+    @property
+    def misses(self) -> bool:
+        """Whether the turn names or quotes something that was said before and does not stand in its request."""
+        return bool(self.missed) or self.lines_shown < self.lines_wanted
 
 
 class OracleGap(Closed):
@@ -141,17 +176,13 @@ class Result(Closed, omit_defaults=True):
 
     @property
     def fetched_again(self) -> int:
-        """The results that came once more, unchanged, while they were out of sight."""
-        return sum(self.faults.get(code, 0) for code in _FETCHED_AGAIN)
+        """The results that came once more, unchanged, while what came before did not stand whole in the request."""
+        return sum(self.faults.get(code, 0) for code in FETCHED_AGAIN)
 
     @property
     def policy_faults(self) -> int:
-        """The faults that the policy is to blame for: what came again is none where something in sight led back to it.
-
-        Under our policies something always does.
-        """
-        led_back = self.fetched_again if self.settings.get("policy") else 0
-        return sum(self.faults.values()) - led_back
+        """The faults that the policy is to blame for, counted alike for everybody: what it lost, and what was fetched again."""
+        return sum(self.faults.values())
 
     @property
     def key(self) -> "ResultKey":

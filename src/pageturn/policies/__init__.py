@@ -1,13 +1,19 @@
 """The derivation policies, one file each."""
 
+from pageturn.policies import chosen
 from pageturn.policies.contract import DerivePolicy
 from pageturn.policies.incremental import Incremental
 from pageturn.policies.legacy import STORED_DEFAULT, Legacy
 from pageturn.policies.oracle_replay import OracleReplay, require_online
 from pageturn.policies.paged import Paged
+from pageturn.policies.registry import as_chosen, register_policy, require_registered, restored
 from pageturn.policies.reset import Reset
 
-AnyPolicy = Legacy | Reset | Incremental | OracleReplay | Paged
+AnyPolicy = Legacy | Reset | Incremental | OracleReplay | Paged  # those that are built in
+
+chosen.ChosenPolicy.built_in.update(
+    {str(each.__struct_config__.tag): each for each in (Legacy, Reset, Incremental, OracleReplay, Paged)}
+)
 
 __all__ = [
     "STORED_DEFAULT",
@@ -18,5 +24,9 @@ __all__ = [
     "OracleReplay",
     "Paged",
     "Reset",
+    "as_chosen",
+    "register_policy",
     "require_online",
+    "require_registered",
+    "restored",
 ]

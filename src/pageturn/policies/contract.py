@@ -6,14 +6,19 @@ import msgspec
 
 from pageturn.checks import require_whole
 from pageturn.layout import Frame, Growth, Levels
+from pageturn.policies.chosen import ChosenPolicy
 from pageturn.windows import input_capacity
 from pageturn.wire import Closed
 
 Whole = Annotated[int, msgspec.Meta(ge=0)]
 
 
-class DerivePolicy(Closed, tag_field="policy"):
-    """How a session chooses what is in the context. Members are values; they keep no state."""
+class DerivePolicy(Closed, ChosenPolicy, tag_field="policy"):
+    """How a session chooses what is in the context. Members are values; they keep no state, and the same question gets the same answer.
+
+    One of your own is a subclass with a `plan`, registered by `register_policy`. Rules, pairs, the budget and all other promises hold
+    whatever it says: it only chooses what deserves more than those demand.
+    """
 
     keeps_ledger: ClassVar[bool] = False  # whether its index lines say what was changed
     wishes_summaries: ClassVar[bool] = False  # whether it would rather have summaries in their place
@@ -44,5 +49,9 @@ class DerivePolicy(Closed, tag_field="policy"):
         return False
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
-        """The level that each unit deserves beyond the least that the laws demand; what it wants most comes first."""
+        """The level that each unit deserves beyond the least that the laws demand, by its first page; what it wants most comes first.
+
+        `frame.candidates` are the units, with the tokens of each level that they offer in `sizes`; `tokens` is what the least
+        takes. Units that are left out stand in index lines. What the budget does not hold is taken back, the last first.
+        """
         raise NotImplementedError

@@ -10,7 +10,7 @@ from pageturn.windows import budget_within
 
 _PACKED = 0.6  # of the room above the floors: the rest is free until the next fold
 _NEWEST = 3  # the newest units take at most this part of the budget
-_FILE, _TOOL, _ERROR, _AGE = 4.0, 2.5, 3.0, 0.05
+_FILE, _TOOL, _ERROR, _REFERENCE, _AGE = 4.0, 2.5, 3.0, 8.0, 0.05
 
 
 class Incremental(DerivePolicy, tag="incremental"):
@@ -32,7 +32,9 @@ class Incremental(DerivePolicy, tag="incremental"):
         task = _signature(frame, {*least, *kept.levels})
         left = [unit for unit in kept.units if unit.first not in kept.levels]
         ages = {unit.first: age for age, unit in enumerate(reversed(kept.units))}
-        scores = {unit.first: score(frame.relevance(unit.first), task) - _AGE * ages[unit.first] for unit in left}
+        scores = {
+            unit.first: score(frame.relevance(unit.first), task, unit.turn) - _AGE * ages[unit.first] for unit in left
+        }
         kept.take(sorted(left, key=lambda unit: -scores[unit.first]))  # of equal ones the older first
         return kept.levels
 
@@ -43,12 +45,13 @@ def _signature(frame: Frame, kept: set[int]) -> RelevanceMeta:
     return merge(frame.relevance(unit.first) for unit in standing if unit.why is not Why.RULE)
 
 
-def score(unit: RelevanceMeta, task: RelevanceMeta) -> float:
-    """How much a unit has to do with the task: the files, tools and errors that both name."""
+def score(unit: RelevanceMeta, task: RelevanceMeta, turn: int = 0) -> float:
+    """How much a unit has to do with the task: the files, tools and errors that both name, and whether its turn is named."""
     files = _names(unit) & _names(task)
     tools = {*unit.tools} & {*task.tools}
     errors = {*unit.error_classes} & {*task.error_classes}
-    return _FILE * len(files) + _TOOL * len(tools) + _ERROR * len(errors)
+    referred = _REFERENCE if turn in task.explicit_refs else 0.0
+    return _FILE * len(files) + _TOOL * len(tools) + _ERROR * len(errors) + referred
 
 
 def _names(meta: RelevanceMeta) -> set[str]:

@@ -14,7 +14,7 @@ from pageturn.pages import PageKind, ResidencyLevel
 from pageturn.renditions.compressed import BUILT_IN, Compressor
 from pageturn.renditions.contract import ContentType, Line, Material, Renderer, Renderers
 from pageturn.renditions.fencing import fenced
-from pageturn.renditions.ledger import Effect, effects_of, ledger
+from pageturn.renditions.ledger import Counted, Effect, Ledger, effects_of
 from pageturn.renditions.pointers import Run, folder_of, index, missing, pointer, summed_up, summed_up_only
 from pageturn.renditions.structured import Fields, Voiced, structured
 from pageturn.tokens import TokenCounter
@@ -22,8 +22,10 @@ from pageturn.tokens import TokenCounter
 __all__ = [
     "BUILT_IN",
     "ContentType",
+    "Counted",
     "Effect",
     "Fields",
+    "Ledger",
     "Line",
     "Material",
     "Offer",
@@ -34,7 +36,6 @@ __all__ = [
     "effects_of",
     "folder_of",
     "index",
-    "ledger",
     "lowest",
     "missing",
     "offers",

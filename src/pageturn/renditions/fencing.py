@@ -19,6 +19,11 @@ def labelled(handle: str, text: str) -> str:
     return f"{handle} {text}" if handle else text
 
 
+def noted(what: str, text: str) -> str:
+    """What a model wished to have written down, as it stands in a context: fenced, escaped, and named as its own."""
+    return fenced(f"The model noted a {what}: {escaped(text)}")
+
+
 def fenced(text: str) -> str:
     """A text of ours, so that nobody takes it for something that a person said; its quotations are escaped already."""
     return f"<page>\n{text}\n</page>"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from pageturn.checks import require_finite
 from pageturn.derivation.context import Wish
-from pageturn.entries import Committed, Rejected
+from pageturn.entries import Committed, Rejected, Waiting
 from pageturn.errors import InvalidInput, StoreError
 from pageturn.faults import BackendError
 from pageturn.messages import Visibility
@@ -35,7 +35,7 @@ class Prepared(NamedTuple):
     """What came of a summary: admitted or refused by writeback, or the summarizer failed."""
 
     handles: str
-    outcome: Committed | Rejected | BackendError
+    outcome: Committed | Waiting | Rejected | BackendError
     text: str = ""
     tokens: int = 0
 
@@ -47,7 +47,7 @@ class Summaries:
         self,
         recorder: Recorder,
         count: Callable[[str], int],
-        write_back: Callable[[Proposal], Committed | Rejected],
+        write_back: Callable[[Proposal], Committed | Waiting | Rejected],
         summarizer: Summarizer,
     ) -> None:
         self._recorder = recorder

@@ -64,6 +64,11 @@ def details(row: Row) -> str:
     score = row.score
     lines = [
         f"{row.policy} at {row.budget_tokens:,} tokens",
+        *(
+            [f"priced bill {times(score.priced())}, {percent(score.share_missing)} of turns miss"]
+            if score.is_priced
+            else []
+        ),
         f"bill {spread(row.cost, times)} of sending everything",
         f"{times(score.cost_with_refetches)} with reading again what was missed",
         f"{times(score.over_floor)} of the least possible",

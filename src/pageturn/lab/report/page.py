@@ -10,6 +10,7 @@ from pageturn.lab.report.figures import NARROW, WIDE, Figure
 from pageturn.lab.report.scales import percent, times
 from pageturn.lab.report.style import page_style
 from pageturn.lab.resampling import Spread
+from pageturn.lab.results import MISS_TOKENS, Score
 
 _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _SCRIPT = """
@@ -35,6 +36,11 @@ document.querySelector("button").onclick = () => {
 _HEADS = (
     ("policy", "the label of the row; on the front: no other row is cheaper and shows more"),
     ("budget", "the most tokens of a request"),
+    (
+        "priced bill",
+        "the bill, and for each turn that misses something one more call that brings it back; relative to sending everything",
+    ),
+    ("turns missing", "turns that name or quote something said before which did not stand in the request"),
     ("bill", "relative to sending everything"),
     ("with re-reading", "the bill, and that of reading again what was missed; relative to sending everything"),
     ("of the least", "how many times the least possible bill"),
@@ -43,9 +49,13 @@ _HEADS = (
     ("missed", "demanded names that did not stand in the request"),
     ("rewritten", "turns whose request did not begin with the one before"),
     ("refused", "turns for which there was no request within the budget"),
-    ("faults", "that the sessions recorded"),
+    (
+        "faults",
+        "of the policy: something lost, or a result that came again while it did not stand whole in the request",
+    ),
     ("sessions", "that were replayed"),
 )
+_FAULTS = [name for name, _ in _HEADS].index("faults")
 
 
 class Contents(NamedTuple):
@@ -113,7 +123,8 @@ def _elected(chapter: Chapter) -> Iterator[Node]:
         points.add(result)
     rule = flip(points.pooled())
     if rule.budgets and rule.dominating:
-        asked = "the bill with re-reading, coverage and faults at every budget"
+        cost = "the priced bill" if points.is_priced else "the bill with re-reading"
+        asked = f"{cost}, coverage and faults at every budget"
         others = "no other policy beats it" if rule.elected == LEGACY else f"it is the cheapest that beats {LEGACY}"
         yield node("p", f"The default that the flip rule elects is {rule.elected}: {others} in {asked}.", class_="note")
 
@@ -149,6 +160,8 @@ def _row(row: Row, columns: int, *, is_best: bool) -> Node:
             node("small", "on the front" if is_best else "knows the future") if is_best or row.is_foreseen else None,
         ],
         [f"{row.budget_tokens:,}"],
+        _priced(score),
+        [f"{score.share_missing:.1%}" if score.is_priced else "–"],
         _measured(row.cost, "{:.3f}"),
         [f"{score.cost_with_refetches:.3f}"],
         [times(score.over_floor)],
@@ -162,8 +175,17 @@ def _row(row: Row, columns: int, *, is_best: bool) -> Node:
     ]
     made = node("tr", *(node("td", *cell) for cell in cells[:columns]), class_="best" if is_best else None)
     if faults:
-        made[10].set("title", faults)
+        made[_FAULTS].set("title", faults)
     return made
+
+
+def _priced(score: Score) -> list[Child]:
+    """The priced bill, and below it what it comes to if a turn that misses costs more than its bill."""
+    if not score.is_priced:
+        return ["–"]
+    first, *others = (score.priced(tokens) for tokens in MISS_TOKENS)
+    dearer = ", ".join(f"{tokens:,}: {value:.3f}" for tokens, value in zip(MISS_TOKENS[1:], others, strict=True))
+    return [f"{first:.3f}", node("small", dearer, title="at so many tokens for each turn that misses")]
 
 
 def _measured(measure: Spread, form: str) -> list[Child]:

@@ -1,0 +1,68 @@
+"""Room to tell: how much of what index lines know, beyond their counts, a fold has room for.
+
+Their summaries first, then what was changed by kind, then each change by itself; of each the newest first.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from pageturn.layout import Frame, Levels, Placement, Told, lay_out
+
+_SHARE = 3  # what is told takes at most this part of what is free, so that no fold is due at once
+
+
+def most_told(frame: Frame, levels: Levels, tokens: int) -> Told:
+    """As much as there is room for, where everything takes so many tokens without it."""
+    told = Told()
+    most = tokens - frame.fixed_tokens + (frame.budget_tokens - tokens) // _SHARE
+    if frame.summaries:
+        told = _furthest(frame, levels, told, most, lambda first: told._replace(summaries_from=first))
+    if frame.ledger is not None:
+        told = _furthest(frame, levels, told, most, lambda first: told._replace(ledgers_from=first))
+        told = _each_change(frame, levels, told, most)
+    return told
+
+
+def _furthest(frame: Frame, levels: Levels, told: Told, most: int, telling: Callable[[int], Told]) -> Told:
+    """The telling that begins at the oldest line for which everything takes at most so many tokens."""
+    whole = lay_out(frame, levels, telling(0))
+    starts = [placement.first for placement in whole if placement.line is not None]
+    low, high = 0, len(starts)
+    while low < high:
+        middle = (low + high) // 2
+        takes = _tokens(lay_out(frame, levels, telling(starts[middle])))
+        low, high = (low, middle) if takes <= most else (middle + 1, high)
+    return telling(starts[low]) if low < len(starts) else told
+
+
+def _each_change(frame: Frame, levels: Levels, told: Told, most: int) -> Told:
+    """The telling with each change by itself, from the newest on, as long as there is room.
+
+    What each takes is known, so that only few layouts have to be tried.
+    """
+    placements = lay_out(frame, levels, told)
+    room = most - _tokens(placements)
+    pages: list[int] = []  # of the changes that should fit, the newest first
+    for page, tokens in sorted(_changes(frame, placements), reverse=True):
+        room -= tokens
+        if room < 0:
+            break
+        pages.append(page)
+    while pages:
+        more = told._replace(changes_from=pages[-1])
+        if _tokens(lay_out(frame, levels, more)) <= most:
+            return more
+        del pages[len(pages) * 7 // 8 :]
+    return told
+
+
+def _changes(frame: Frame, placements: Sequence[Placement]) -> Iterator[tuple[int, int]]:
+    """The page and the tokens of every change that a line could tell."""
+    assert frame.ledger is not None
+    for placement in placements:
+        if placement.line is not None and placement.line.tells_changes:
+            changes = frame.ledger(placement.first, placement.last)
+            yield from zip(changes.pages, changes.tokens, strict=True) if changes is not None else ()
+
+
+def _tokens(placements: Sequence[Placement]) -> int:
+    return sum(placement.tokens for placement in placements)

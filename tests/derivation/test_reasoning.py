@@ -1,0 +1,130 @@
+"""Reasoning is sent only behind the unchanged prefix that it was made on: a fold, other tools, another model take out all of it behind the change."""
+
+import pytest
+
+import pageturn as pt
+from pageturn.formats import anthropic
+from pageturn.reasoning import ReasoningRule, reasoning_rule
+from tests.sessions import call, open_session, reopened
+from tests.strict import anthropic as strict
+
+BOUND = "claude-opus-5-5"
+TOOL = {"name": "read", "description": "Read a file.", "input_schema": {"type": "object"}}
+OTHER = {"name": "other", "description": "Another.", "input_schema": {"type": "object"}}
+
+
+def thoughts(context):
+    parts = (part for message in context.messages for part in message.content)
+    return [part.signature for part in parts if isinstance(part, pt.Thinking)]
+
+
+def think(session, number, lines=40, tools=(TOOL,), **options):
+    context = session.derive(tools, **options)
+    read = call(number, "read", f'{{"path": "src/m{number}.py"}}')
+    thought = pt.Thinking(text=f"thought {number}", signature=f"sig{number}")
+    session.append(pt.assistant(thought, "reading", read))
+    session.append(pt.tool_result(read, f"value_{number} = compute_{number}()\n" * lines))
+    return context
+
+
+@pytest.mark.parametrize("model", [BOUND, "claude-sonnet-4", "gpt-5"])
+@pytest.mark.parametrize(
+    "policy", [pt.Paged(6_000), pt.Reset(6_000), pt.Incremental(6_000)], ids=lambda each: each.kind
+)
+def test_no_request_of_a_session_has_reasoning_behind_a_change(policy, model):
+    session = open_session(policy=policy, model=model)
+    session.append(pt.system("You are careful."), pt.user("Fix src/auth.py"))
+    requests, folds, thought = [], 0, set()
+    for number in range(45):
+        context = think(session, number)
+        folds += context.fold is not None
+        thought.update(thoughts(context))
+        request = anthropic.dump(context)
+        if model == BOUND:
+            found = [
+                each for each in strict.problems(request, model=model, previous=requests) if "reasoning" in each.code
+            ]
+            assert not found
+        requests.append(request)
+        assert pt.to_json(list(reopened(session).derive([TOOL]).messages)) == pt.to_json(
+            list(session.derive([TOOL]).messages)
+        )
+    assert folds > 1
+    assert len(thought) > 20
+
+
+def test_between_folds_it_stays_and_a_fold_takes_out_what_is_behind_its_first_change():
+    session = open_session(policy=pt.Paged(6_000), model=BOUND)
+    session.append(pt.user("Fix src/auth.py"))
+    before = []
+    for number in range(60):
+        context = think(session, number)
+        if context.fold is None:
+            assert thoughts(context) == [*before, *([f"sig{number - 1}"] if number else [])][-len(thoughts(context)) :]
+            assert set(before) <= set(thoughts(context))
+        before = thoughts(context)
+    assert session._journal.state.folds
+
+
+def test_other_tools_or_another_model_take_out_all_of_it():
+    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session.append(pt.user("Fix src/auth.py"))
+    for number in range(4):
+        think(session, number)
+    assert len(thoughts(session.derive([TOOL]))) == 4
+    changed = session.derive([TOOL, OTHER])
+    assert changed.fold is not None
+    assert thoughts(changed) == []
+    assert thoughts(session.derive([TOOL], model="gpt-5")) == []
+    assert len(thoughts(session.derive([TOOL]))) == 4  # nobody was sent the others
+    think(session, 4, tools=(TOOL, OTHER))
+    assert thoughts(session.derive([TOOL, OTHER])) == ["sig4"]
+    session.set_system("You are careful.")
+    assert thoughts(session.derive([TOOL, OTHER])) == []
+
+
+def test_what_came_while_the_model_answered_takes_out_the_reasoning_of_the_answer():
+    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session.append(pt.user("Fix src/auth.py"))
+    think(session, 0)
+    session.derive([TOOL])
+    session.append(pt.user("wait"))
+    session.append(pt.assistant(pt.Thinking(text="t", signature="late"), "ok"))
+    context = session.derive([TOOL])
+    assert thoughts(context) == ["sig0"]
+    assert context.fold is None
+    assert pt.to_json(list(reopened(session).derive([TOOL]).messages)) == pt.to_json(list(context.messages))
+
+
+def test_a_note_that_stood_behind_the_history_in_one_context_only_does_too():
+    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session.append(pt.user("Fix src/auth.py"))
+    session.inject(pt.ContextMessage.suffix_system("clock", "It is late."))
+    think(session, 0)
+    assert thoughts(session.derive([TOOL])) == []
+
+
+def test_an_answer_that_was_nothing_but_reasoning_leaves_nothing():
+    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session.append(pt.user("Fix src/auth.py"))
+    session.derive([TOOL])
+    session.append(pt.assistant(pt.Thinking(text="t", signature="s")), pt.user("and?"))
+    context = session.derive([OTHER])
+    assert [message.role for message in context.messages] == ["user", "user"]
+
+
+@pytest.mark.parametrize(
+    ("model", "rule"),
+    [
+        ("claude-opus-5-5", ReasoningRule.NONE_BEHIND_A_CHANGE),
+        ("claude-fable-5.2", ReasoningRule.NONE_BEHIND_A_CHANGE),
+        ("anthropic/claude-haiku-5.5", ReasoningRule.NONE_BEHIND_A_CHANGE),
+        ("claude-sonnet-4-5", ReasoningRule.OPEN_LOOP_STAYS),
+        ("claude-3-7-sonnet", ReasoningRule.OPEN_LOOP_STAYS),
+        ("deepseek-reasoner", ReasoningRule.OPEN_LOOP_STAYS),
+        ("gpt-5", ReasoningRule.NONE_BEHIND_A_CHANGE),
+        ("somebody", ReasoningRule.NONE_BEHIND_A_CHANGE),
+    ],
+)
+def test_the_rule_of_a_model(model, rule):
+    assert reasoning_rule(model) is rule
