@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pageturn as pt
+from tests.laws.own_policy import NewestFirst
 
 MODELS = ("gpt-5", "claude-sonnet-4", "claude-opus-5-5", "gemini-3-pro", "mistral-small", "my-own-model")
 NOTE_KEYS = ("a", "b", "c", "d")
@@ -52,7 +53,8 @@ def plot(seed: int) -> Plot:
 
 
 def policy(rng: random.Random, budget: int) -> pt.DerivePolicy:
-    return rng.choice((pt.Legacy(), pt.Reset(budget), pt.Incremental(budget), pt.Paged(budget), pt.Paged(4 * budget)))
+    own = NewestFirst(budget_tokens=budget)
+    return rng.choice((pt.Legacy(), pt.Reset(budget), pt.Incremental(budget), pt.Paged(budget), pt.Paged(4 * budget), own))
 
 
 class _Drawing:
@@ -94,7 +96,7 @@ class _Drawing:
             self._batch, self._unknown, self._again, self._pinning, self._pinning, self._unpin, self._plan, self._prefer,
             self._retract, self._recall, self._write_back, self._write_back, self._reset, self._fork, self._switch, self._undo,
             self._undo, self._erase, self._erase, self._set_system, self._choose, self._overflow, self._reopen, self._peer,
-            self._developer, self._checkpoint, self._wait, self._many, self._settle, self._twin, self._opening,
+            self._developer, self._checkpoint, self._grant, self._clear_plan, self._wait, self._many, self._settle, self._twin, self._opening,
         )  # fmt: skip
         return self._rng.choice(rare if self._is_rare or self._rng.random() < 0.5 else common)()
 
@@ -251,6 +253,12 @@ class _Drawing:
 
     def _wait(self) -> Act:
         return Act("wait")
+
+    def _grant(self) -> Act:
+        return Act("grant", {"allowed": self._rng.random() < 0.7})
+
+    def _clear_plan(self) -> Act:
+        return Act("clear_plan")
 
     def _many(self) -> Act:
         return Act("many", {"salt": self.salt(), "turns": self._rng.choice((4, 4, 34))})

@@ -278,9 +278,18 @@ class Driver:
         page = self.session.plan(plan)
         self.model.add(page, pt.system(plan.text), "plan", plan=plan)
 
+    def clear_plan(self) -> None:
+        if self.model.plan is not None:
+            self.session.plan(None)
+            self._sync("plan", is_clearing=True)
+
     def prefer(self, salt: int, scope: str | None) -> None:
         text = texts.prose(salt, 1)
-        self.model.add(self.session.prefer(text, scope), pt.system(text), "preference")
+        self.model.add(self.session.prefer(text, scope), pt.system(text), "preference", scope=scope)
+
+    def grant(self, allowed: bool) -> None:
+        self.session.grant("tests", allowed=allowed)
+        (self.model.grants.add if allowed else self.model.grants.discard)("tests")
 
     def inject(self, salt: int, key: str, band: str, lines: int, cooldown: int, once: bool, same: bool) -> None:
         text = texts.prose(salt, lines)
@@ -405,16 +414,25 @@ class Driver:
             return
         one = waiting[ref % len(waiting)]
         if is_yes:
-            self.session.approve(one.id)
-            self.model.approve(one)
+            outcome = self.session.approve(one.id)
+            if isinstance(outcome, pt.Committed):
+                text = str(one.proposal.value)
+                self.model.forms.setdefault(one.handle, set()).add(text)
+                self.model.approved |= self.model.written
+                self._sync_written(one.proposal.field, text)
         else:
             self.session.reject(one.id, "no")
 
     # -- boundaries
 
     def reset(self, salt: int, lines: int) -> None:
-        text = texts.prose(salt, lines)
-        page = self.session.reset(text)
+        names = sorted(mark for item in self.model.live for mark in self.model.marks_of(item))
+        text = f"{texts.prose(salt, lines)}\nso far: {' '.join(names[-6:])}"
+        try:
+            page = self.session.reset(text, force=bool(salt % 2))
+        except pt.InvalidInput:
+            self.tally.counts["resets refused"] += 1
+            return
         self.model.resets.append(self.model.add(page, pt.user(text, synthetic=True), "reset"))
 
     def checkpoint(self) -> None:

@@ -46,6 +46,8 @@ class Item:
     pinned: bool = False
     form: str | None = None  # the short form that the author of a rule gave
     plan: pt.Plan | None = None
+    is_clearing: bool = False  # it says that there is no plan any more
+    scope: str | None = None  # of a preference
 
     @property
     def seq(self) -> int:
@@ -110,14 +112,14 @@ class Model:
         self.taken_back: set[str] = set()  # texts of notes that must not be sent again
         self.forms: dict[str, set[str]] = {}  # by handle: forms that a person approved
         self.written: set[str] = set()  # marks of what models wrote
-        self.memory_marks: set[str] = set()
+        self.approved: set[str] = set()  # and those of them that a person approved
+        self.grants: set[str] = set()
         self.resets: list[Item] = []
         self.seen: int = 0  # how many items the last context that was answered was made of
         self.is_shown = False  # whether any context was answered
         self.sent: list[pt.Context] = []  # the contexts that were answered
         self.derived: pt.Context | None = None  # the one that waits for an answer
         self.derived_items = 0
-        self.changes_unfolded = False
 
     def copy(self) -> "Model":
         """The same for a fork: pages are shared, what becomes of them is not."""
@@ -126,6 +128,7 @@ class Model:
         place = {id(old): new for old, new in zip(self.items, other.items, strict=True)}
         other.notes, other.noted, other.taken_back = dict(self.notes), set(self.noted), set(self.taken_back)
         other.forms, other.written = {handle: set(forms) for handle, forms in self.forms.items()}, set(self.written)
+        other.approved, other.grants = set(self.approved), set(self.grants)
         other.resets = [place[id(item)] for item in self.resets]
         other.seen, other.is_shown, other.sent = self.seen, self.is_shown, list(self.sent)
         return other
@@ -150,8 +153,8 @@ class Model:
     @property
     def plan(self) -> Item | None:
         """The plan in force, unless its page is gone; then there is none."""
-        last = next((item for item in reversed(self.items) if item.plan is not None), None)
-        return last if last is not None and last.counts else None
+        plans = [item for item in self.items if item.plan is not None or item.is_clearing]
+        return plans[-1] if plans and plans[-1].counts and not plans[-1].is_clearing else None
 
     @property
     def people(self) -> list[Item]:
@@ -159,7 +162,14 @@ class Model:
 
     @property
     def unseen(self) -> list[Item]:
-        return [item for item in self.items[self.seen :] if item.counts]
+        """What no context that was answered was made of. Plans that are over and wishes of another scope need not be shown at all."""
+        covered = self.resets[-1].seq if self.resets else 0  # who writes the summary of a reset has seen it all
+        return [item for item in self.items[self.seen :] if item.counts and item.seq >= covered and not self.is_hidden(item)]
+
+    def is_hidden(self, item: Item) -> bool:
+        if item.origin == "plan":
+            return item is not self.plan
+        return item.scope is not None and item.scope not in self.grants
 
     @property
     def turns(self) -> list[Item]:

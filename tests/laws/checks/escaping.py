@@ -40,5 +40,5 @@ def _roles(case: Case) -> Iterator[str]:
     for at, message in enumerate(case.context.messages):
         if message.role in _INSTRUCTING and message.text not in by_host:
             yield f"message {at} speaks as {message.role}, and no host said it: {message.text[:60]!r}"
-        if message.role in _INSTRUCTING and any(mark in message.text for mark in case.model.written):
+        if message.role in _INSTRUCTING and any(mark in message.text for mark in case.model.written - case.model.approved):
             yield f"message {at} speaks as {message.role} with a model's words"

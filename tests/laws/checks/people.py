@@ -28,8 +28,15 @@ def _is_there(case: Case, item: Item) -> bool:
     return all(text in said for text in item.human_texts)
 
 
+def _tokens(case: Case, item: Item) -> int:
+    """What a person's part of a message takes: without what a harness put in."""
+    is_synthetic = [isinstance(part, pt.Text) and part.synthetic for part in item.message.content]
+    own = [part for part, is_harness in zip(item.message.content, is_synthetic, strict=True) if not is_harness]
+    return case.tokens(pt.user(*own))
+
+
 def _task(case: Case, task: Item) -> Iterator[str]:
-    tokens = case.tokens(task.message)
+    tokens = _tokens(case, task)
     if not case.context.notices:
         yield f"the task {task.handle} is not verbatim, and nothing says so"
     if tokens * 3 <= case.context.budget_tokens and tokens + _SHORT <= case.spare_tokens:
@@ -41,7 +48,7 @@ def _others(case: Case, people: list[Item]) -> Iterator[str]:
     after = case.model.resets[-1].seq if case.model.resets else 0
     people = [item for item in people if item.seq > after]
     most = min(case.context.budget_tokens // 4, _MOST)
-    sizes = {item.handle: case.tokens(item.message) for item in people}
+    sizes = {item.handle: _tokens(case, item) for item in people}
     for item in people:
         tokens = sizes[item.handle]
         shorter = sum(size for size in sizes.values() if size <= tokens)
