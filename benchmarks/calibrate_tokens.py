@@ -107,8 +107,11 @@ def features(raw: dict[str, Any], counter: pt.TokenCounter) -> Weights:
     content = raw.get("content") or ""
     calls = [call["function"] for call in raw.get("tool_calls") or ()]
     texts = [content, *(call["name"] for call in calls), *(call["arguments"] for call in calls)]
-    parts = [pt.ToolCall(id="", name=call["name"], arguments=call["arguments"]) for call in calls]
-    message = pt.assistant(content, *parts) if content else pt.assistant(*parts)
+    ids = [call["id"] for call in raw.get("tool_calls") or ()]
+    parts = [pt.ToolCall(id=id_, **call) for id_, call in zip(ids, calls, strict=True)]
+    message = pt.assistant(*([content] if content else []), *parts)
+    if raw["role"] == "tool":
+        message = pt.tool_result(raw["tool_call_id"], content)
     return {
         "chars": sum(map(len, texts)),
         "o200k": sum(map(encoding("o200k_base").count, texts)),

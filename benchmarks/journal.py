@@ -15,19 +15,27 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.values import sample_messages
-from pageturn.stores import Batch, SqliteStore
-from pageturn.stores.sqlite import _FORMATS, _INDEX_EVERY
+from pageturn.entries import BoundaryCrossed, BoundaryKind
+from pageturn.stores import LAST, Batch, Loss, Record, SqliteStore
+from pageturn.stores.index import EVERY
+from pageturn.stores.sqlite import _FORMATS
 from pageturn.stores.words import hidden_parts
+from pageturn.wire import to_json
 
 APPENDS = 640
 ROUNDS = 5
 PAGES = 100_000
 QUERIES = 300
+ASKED_PAGES = 200
+ASKED = 2_000
+ERASED = 1_000
+OPENED = to_json(BoundaryCrossed(kind=BoundaryKind.SAVE))  # an entry that changes nothing
 
 
 def show(console: Console) -> None:
     with tempfile.TemporaryDirectory() as folder:
         appends(console, Path(folder))
+        erasures(console, Path(folder))
         long_session(console, Path(folder) / "long.db")
 
 
@@ -50,7 +58,7 @@ def appends(console: Console, folder: Path) -> None:
                     append_by_session(messages, files[0], durability),
                     append_by_store(recorded, files[1], durability),
                     append_raw(recorded, files[2], durability),
-                    append_raw(recorded, files[3], durability, index_every=_INDEX_EVERY),
+                    append_raw(recorded, files[3], durability, index_every=EVERY),
                 )
             )
         whole, store, raw, batched = (min(means) * 1e6 for means in zip(*rounds, strict=True))
@@ -65,6 +73,34 @@ def appends(console: Console, folder: Path) -> None:
             f"{batched:.0f}",
             f"{batched / whole:.0%}",
         )
+    console.print(table)
+
+
+def erasures(console: Console, folder: Path) -> None:
+    table = Table(title="derive: asking the store whether something was erased", title_justify="left")
+    for column in ("store", "erased before", "asking, us", "a derive between folds, us", "resolving a page, us"):
+        table.add_column(column, justify="left" if column == "store" else "right")
+    for kind in ("memory", "file"):
+        url = ":memory:" if kind == "memory" else f"sqlite:{folder / 'erasures.db'}?durability=normal"
+        session = pt.Session.open(url, id="s")
+        store = session._journal.store  # noqa: SLF001
+        session.append(pt.system("Be careful."), pt.user("Fix it."))
+        for number in range(ASKED_PAGES):
+            session.append(pt.user(f"page {number} " * 50))
+        session.derive()
+        page = session.pages()[-1]
+        for erased in (0, ERASED):
+            for number in range(erased):
+                loss = Loss("s", LAST - number, ())
+                store.erase("s", store.session("s").head, Record(store.session("s").head + 1, 0, OPENED), [loss])  # type: ignore[union-attr]
+            session.refresh()
+            session.derive()
+            asking, deriving, reading = (
+                mean(sorted(timed(work) for _ in range(ASKED))[: ASKED // 2]) * 1e6
+                for work in (store.erasures, session.derive, lambda: session.resolve(page))  # noqa: B023
+            )
+            table.add_row(kind, f"{erased:,}", f"{asking:.1f}", f"{deriving:.0f}", f"{reading:.0f}")
+        session.close()
     console.print(table)
 
 

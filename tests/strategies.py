@@ -64,6 +64,7 @@ buckets = st.builds(
 )
 faults = (
     st.sampled_from([kind() for kind in pt.Fault.__subclasses__() if not kind.__struct_fields__])
+    | st.builds(pt.NoMatch, st.just("") | text)
     | st.builds(pt.Denied, text)
     | st.builds(pt.BackendError, text)
 )

@@ -22,6 +22,15 @@ def test_a_fault_has_its_code_and_its_text(fault, code, text):
     assert pt.from_json(pt.Fault, pt.to_json(fault)) == fault
 
 
+def test_no_match_may_have_a_reason_and_is_written_as_ever_without_one():
+    fault = pt.NoMatch("the page has 4 bytes")
+    assert (fault.code, str(fault)) == ("no_match", "no match: the page has 4 bytes")
+    assert fault.is_no_match
+    assert pt.to_json(fault) == b'{"kind":"no_match","reason":"the page has 4 bytes"}'
+    assert pt.from_json(pt.Fault, pt.to_json(fault)) == fault
+    assert pt.to_json(pt.NoMatch()) == b'{"kind":"no_match"}'
+
+
 def test_there_are_eight_and_no_two_share_a_code():
     codes = [fault.code for fault, _, _ in FAULTS]
     assert len(set(codes)) == len(pt.Fault.__subclasses__()) == 8

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.injection import Emission, last_wins, throttle
+from pageturn.injection import Emission, throttle
 from tests import strategies
 
 Target = pt.ContextMessageTarget
@@ -85,6 +85,12 @@ def test_conversation_notes_are_keyed_by_role_visibility_and_content():
 def test_a_note_of_the_wrong_form_is_refused(fields, where):
     with pytest.raises(pt.InvalidInput, match=rf"\$\.{where}: expected"):
         pt.ContextMessage(key="k", content="c", **fields)
+
+
+@given(strategies.notes)
+def test_only_a_prompt_note_of_every_turn_is_lasting(note):
+    is_passing = note.cooldown_turns or note.consume_after_emit
+    assert note.is_lasting is (note.target in (Target.SYSTEM, Target.SESSION) and not is_passing)
 
 
 def test_half_a_surrogate_pair_has_a_key_too():
@@ -179,24 +185,6 @@ def test_throttle_loses_nothing_and_changes_no_argument(notes, turn):
     assert ledger == {"a": Emission(0, "x")}
     assert sorted(map(id, throttled.emitted + throttled.suppressed)) == sorted(map(id, notes))
     assert not any(note.target is Target.CONVERSATION for note in throttled.suppressed)
-
-
-def test_the_last_of_a_key_wins_across_bands_and_stands_where_it_stood():
-    first = pt.ContextMessage.system("k", "first")
-    other = pt.ContextMessage.system("other", "x")
-    last = pt.ContextMessage.suffix_system("k", "last")
-    assert last_wins([first, other, last]) == (other, last)
-
-
-def test_equal_conversation_notes_all_stay():
-    note = pt.ContextMessage.conversation_user("continue")
-    assert last_wins([note, note]) == (note, note)
-
-
-@given(st.lists(strategies.notes, max_size=8))
-def test_after_last_wins_no_prompt_key_comes_twice(notes):
-    keys = [note.key for note in last_wins(notes) if note.is_prompt_injected]
-    assert sorted(keys) == sorted({note.key for note in notes if note.is_prompt_injected})
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,9 @@ def test_the_form_of_a_snapshot_has_its_number():
         "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "at", "visibility", "synthetic", "calls",
         "results", "relevance", "undone", "erased",
     )  # fmt: skip
-    assert NoteBoard.__struct_fields__ == ("notes", "standing", "lost", "emitted", "spent", "left_out", "answered")
+    assert NoteBoard.__struct_fields__ == (
+        "notes", "standing", "lost", "emitted", "spent", "left_out", "answered", "is_leaving",
+    )  # fmt: skip
 
 
 def test_an_entry_that_nobody_knows_is_an_error_with_its_place():

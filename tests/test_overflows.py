@@ -1,6 +1,7 @@
 """What providers say when a prompt is too long, and what comes of it."""
 
 from itertools import pairwise
+from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
@@ -293,3 +294,90 @@ def check(session, came, most, budget=3_000):
     else:
         again = attempt(session, budget_tokens=came.needed_tokens)
         assert isinstance(again, pt.ModelTooSmall) or again.tokens <= came.needed_tokens
+
+
+# -- errors that no provider should send, and that hosts hand in all the same
+
+
+class Mute(Exception):
+    """An error that cannot say what it is."""
+
+    code = "context_length_exceeded"
+
+    def __str__(self):
+        raise RuntimeError("no words")
+
+
+class Guarded(Exception):
+    """An error whose fields cannot be read."""
+
+    @property
+    def body(self):
+        raise ValueError("closed")
+
+
+def with_body(body):
+    error = RuntimeError("Error code: 400")
+    error.body = body
+    return error
+
+
+LONG = "prompt is too long: 215311 tokens > 200000 maximum"
+
+
+@pytest.mark.parametrize(
+    ("error", "sizes"),
+    [
+        (f"prompt is too long: {'9' * 5_000} tokens > 200000 maximum", (None, None)),
+        (f"prompt is too long: 215311 tokens > {'9' * 5_000} maximum", (None, None)),
+        (f"prompt is too long: {'9' * 5_000}", (None, None)),
+        (LONG, (215_311, 200_000)),
+        (LONG.encode(), (215_311, 200_000)),
+        (bytearray(LONG.encode()) + b"\xff", (215_311, 200_000)),
+        (with_body(LONG.encode()), (215_311, 200_000)),
+        (with_body({"error": {"message": LONG}}), (215_311, 200_000)),
+        (with_body("\ud83d " + LONG), (215_311, 200_000)),
+        (LONG + "." * 1_000_000, (215_311, 200_000)),
+        ("." * 1_000_000 + LONG, (215_311, 200_000)),
+        (Mute(), (None, None)),
+        (Guarded(LONG), (215_311, 200_000)),
+        (ExceptionGroup("both failed", [ValueError("bad"), RuntimeError(LONG)]), (215_311, 200_000)),
+    ],
+)
+def test_whatever_shape_a_refusal_has_it_is_read(error, sizes):
+    assert read_overflow(error) == sizes
+    session = open_session()
+    session.append(pt.user("go"))
+    session.derive()
+    assert session.overflow(error)
+
+
+def test_a_refusal_is_found_behind_the_error_that_it_led_to():
+    outer = RuntimeError("the call failed")
+    outer.__cause__ = KeyError("x")
+    outer.__cause__.__cause__ = RuntimeError(LONG)
+    assert read_overflow(outer) == (215_311, 200_000)
+    outer.__cause__.__cause__ = outer  # nobody should, and it ends all the same
+    assert read_overflow(outer) is None
+    later = ConnectionError("refused")
+    later.__context__ = RuntimeError(LONG)  # it came while the other was handled, and not from it
+    assert read_overflow(later) is None
+
+
+@pytest.mark.parametrize("error", [None, 7, object(), (), b"", b"\xff\xfe", Guarded("bad key"), RuntimeError()])
+def test_what_says_nothing_is_no_refusal(error):
+    assert read_overflow(error) is None
+
+
+REPEATED = [
+    "1,", "1", "1 ", "_", "123 tokens > ", "limit of 123 tokens ", "prompt contains 123 tokens ", "maximum context length is 123 ",
+    "requested tokens (123", "input token count (123) exceeds ", "prompt token count of 123 exceeds the limit of ", "tokens > 1",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("piece", REPEATED)
+def test_a_long_text_is_read_at_once(piece):
+    """A hundred times as long takes hardly longer; before, 40 kB of digits and commas took 13 seconds."""
+    start = perf_counter()
+    read_overflow(RuntimeError("prompt is too long: " + piece * (2_000_000 // len(piece))))
+    assert perf_counter() - start < 1.0

@@ -48,8 +48,47 @@ def test_nothing_found_is_a_fault_and_is_recorded(query):
     session = open_session()
     session.append(pt.user("hello"))
     assert session.recall(query) == pt.NoMatch()
-    record = session.faults()[-1]
-    assert (record.entry.fault, record.entry.detail) == (pt.NoMatch(), query)
+    assert session.faults()[-1].entry.fault == pt.NoMatch()
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda session: session.recall("hunter2xyz"),
+        lambda session: session.recall("hunter2xyz", scope="team"),
+        lambda session: session.resolve("hunter2xyz"),
+        lambda session: session.resolve("p1-hunt hunter2xyz"),
+        lambda session: session.resolve_range("hunter2xyz"),
+        lambda session: session.pages_between("hunter2xyz"),
+    ],
+)
+def test_what_was_asked_for_in_vain_is_not_kept_in_words(tmp_path, act):
+    """Whoever makes sure that a secret is erased asks for the secret."""
+    with pt.Session.open(tmp_path / "s.db", id="s") as session:
+        session.append(pt.user("hello"))
+        assert isinstance(act(session), pt.Fault)
+        assert isinstance(act(session), pt.Fault)
+        first, second = (record.entry.detail for record in session.faults())
+        assert first == second
+        assert first.startswith("query ")
+    assert b"hunter2xyz" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
+
+
+def test_the_digest_of_a_query_is_keyed_by_the_session():
+    details = set()
+    for seed in (1, 2):
+        session = open_session(seed=seed)
+        session.recall("zebra")
+        session.recall("walrus")
+        details |= {record.entry.detail for record in session.faults()}
+    assert len(details) == 4
+
+
+def test_a_handle_that_fails_is_kept_as_it_is():
+    session = open_session()
+    session.resolve("p9-abcd")
+    session.resolve_range("p9-abcd..p12-abcd")
+    assert [record.entry.detail for record in session.faults()] == ["p9-abcd", "p9-abcd..p12-abcd"]
 
 
 def test_four_failures_have_four_codes():
@@ -129,16 +168,63 @@ def test_a_handle_resolves_to_the_original_with_provenance():
 
 
 @given(
-    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40), st.integers(0, 60), st.integers(0, 60)
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.integers(0, 60), st.none() | st.integers(0, 60)
 )
-def test_a_range_of_bytes_is_always_text(text, start, length):
+def test_a_range_of_bytes_is_text_or_a_fault_that_names_the_size(text, start, length):
     session = open_session()
     page = session.append(pt.user(text))
-    resolved = session.resolve(page.handle, start=start, length=length)
-    assert resolved.text in text
-    assert len(resolved.text.encode()) <= length
-    if start == 0 and length >= len(text.encode()):
-        assert resolved.text == text
+    found = session.resolve(page.handle, start=start, length=length)
+    size = len(text.encode())
+    if isinstance(found, pt.Resolved):
+        assert found.text in text
+        assert found.text or (size, start) == (0, 0)
+        assert found.start >= start
+        assert text.encode()[found.start : found.end] == found.text.encode()
+        assert length is None or len(found.text.encode()) <= length
+        if start == 0 and (length is None or length >= size):
+            assert found.text == text
+    else:
+        assert found == pt.NoMatch(f"no text in that range, the page has {size:,} bytes")
+        whole = text.encode()[start:] if length is None else text.encode()[start : start + length]
+        assert whole.decode(errors="ignore") == ""
+        assert session.faults()[-1].entry.page == page.seq
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "length"),
+    [
+        ("four", 4, None),
+        ("four", 5, None),
+        ("four", 10**9, None),
+        pytest.param("four", 10**5000, None, id="huge"),
+        ("four", 0, 0),
+        ("four", 2, 0),
+        ("four", 10**9, 0),
+        ("four", 4, 10),
+        ("", 1, None),
+        ("", 0, 0),
+        ("\u6f22\u5b57", 0, 2),
+        ("\u6f22\u5b57", 4, None),
+    ],
+)
+def test_a_range_without_words_is_a_fault(text, start, length):
+    session = open_session()
+    page = session.append(pt.user(text))
+    fault = session.resolve(page, start=start, length=length)
+    assert fault == pt.NoMatch(f"no text in that range, the page has {len(text.encode())} bytes")
+    assert fault.code == "no_match"
+    record = session.faults()[-1].entry
+    assert (record.fault, record.page, record.detail) == (fault, page.seq, page.handle)
+
+
+@pytest.mark.parametrize("length", [None, 1, 100])
+@pytest.mark.parametrize("content", ["", pt.Image(url="data:image/png;base64,AAAA", mime_type="image/png")])
+def test_a_page_without_words_resolves(content, length):
+    session = open_session()
+    page = session.append(pt.user(content))
+    found = session.resolve(page, length=length)
+    assert (found.text, found.start, found.end, found.size) == ("", 0, 0, 0)
+    assert session.faults() == ()
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,6 @@ class Deriver:
             -1,
             0,
         )  # what a context took at least when a rule was last let in, and the entry up to which that holds
-        self._erasures = 0  # of the store, when somebody last looked which pages they took
         self._noticed: list[PageErased] = []  # pages that others erased, and that nobody has written down here yet
         self._derived: Derived | None = None  # the context that nobody has answered yet
         self._reported: set[int] = set()  # pages whose damage was written down
@@ -86,7 +85,7 @@ class Deriver:
         tools = tuple(tools)
         counter = self._counter_of(model)
         working_set = self._working_set(counter)
-        self._notice_erased()
+        self._noticed += self._recorder.journal.notice_erased()
         digest, fixed_tokens = self._count(tools, counter)
         self._asked = (tools, budget_tokens)
         limit = self._limit(policy, model, budget_tokens)
@@ -213,14 +212,6 @@ class Deriver:
         while len(self._working_sets) > _MOST_COUNTERS:
             del self._working_sets[next(iter(self._working_sets))]
         return made
-
-    def _notice_erased(self) -> None:
-        """Look whether anybody, in this process or another, erased something that this session shares."""
-        journal = self._recorder.journal
-        erasures = getattr(journal.store, "erasures", lambda: 0)()
-        if erasures != self._erasures:
-            self._noticed += journal.notice_erased(after=self._erasures)
-            self._erasures = erasures
 
     def note_fetched(self, handles: Iterable[str]) -> None:
         """Write down that a model had to ask for pages that it did not see whole."""

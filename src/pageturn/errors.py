@@ -13,7 +13,9 @@ PageturnError
 ├── NotScrubbed      what was erased is gone from the session, but its bytes linger in the file
 └── StoreError       the store could not do it, and nothing has happened
     ├── Conflict     ... because somebody else appended first
-    └── RuleUnreadable ... because the words of a rule are damaged or missing
+    ├── RuleUnreadable ... because the words of a rule are damaged or missing
+    ├── Busy         ... because another was writing for longer than it may wait
+    └── Damaged      ... because bytes are missing, or are not those that were written; others may be well
 """
 
 from collections.abc import Iterable
@@ -121,3 +123,11 @@ class Conflict(StoreError):
     def __init__(self, message: str, *, missed: Iterable[Any] = ()) -> None:
         super().__init__(message)
         self.missed = tuple(missed)
+
+
+class Busy(StoreError):
+    """Another process or thread was writing to the store for longer than `wait_seconds` allows to wait; try again."""
+
+
+class Damaged(StoreError):
+    """Bytes are missing, or are not those that were written. What does not need them can still be had."""

@@ -29,8 +29,13 @@ class Fault(Closed, tag_field="kind"):
         return isinstance(self, Denied)
 
 
-class NoMatch(Fault, tag="no_match"):
+class NoMatch(Fault, tag="no_match", omit_defaults=True):
     """The query ran to its end and nothing matched."""
+
+    reason: str = ""  # what there is instead, where that can be said
+
+    def __str__(self) -> str:
+        return f"no match: {self.reason}" if self.reason else "no match"
 
 
 class Denied(Fault, tag="denied"):

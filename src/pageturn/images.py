@@ -20,8 +20,18 @@ class Size(NamedTuple):
     height: int
 
 
+class ImageRule(NamedTuple):
+    """What a picture costs. Rules of one name charge the same: sizes are stored under it."""
+
+    name: str
+    tokens: Callable[[Size | None], int]
+
+    def __call__(self, size: Size | None) -> int:
+        """The tokens of a picture of this size; None where nobody knows it."""
+        return self.tokens(size)
+
+
 _LARGEST = 1_000_000  # pixels on a side; whoever says more is mistaken
-ImageRule = Callable[[Size | None], int]
 
 
 def size_of(image: Image) -> Size | None:
@@ -45,7 +55,7 @@ def openai_tiles(base: int, tile: int) -> ImageRule:
         shrink = min(1.0, 768 / min(width, height))
         return base + tile * ceil(width * shrink / 512) * ceil(height * shrink / 512)
 
-    return rule
+    return ImageRule(f"tiles-{base}-{tile}", rule)
 
 
 def openai_patches(multiplier: float) -> ImageRule:
@@ -60,22 +70,38 @@ def openai_patches(multiplier: float) -> ImageRule:
             width, height = max(1, int(width * shrink)), max(1, int(height * shrink))
         return ceil(min(ceil(width / 32) * ceil(height / 32), 1_536) * multiplier)
 
-    return rule
+    return ImageRule(f"patches-{multiplier}", rule)
 
 
-def anthropic(size: Size | None) -> int:
-    """Long side to 1568, then a token for every 750 pixels; what would take more than 1,600 is shrunk to that."""
+def _anthropic(size: Size | None) -> int:
     width, height = _fit(size or Size(1568, 1568), longest=1568)
     return min(1_600, ceil(width * height / 750))
 
 
-def gemini(size: Size | None) -> int:
-    """258 tokens for a picture of at most 384 x 384, otherwise for each tile; a tile is 2/3 of the short side."""
+def _gemini(size: Size | None) -> int:
     width, height = size or Size(3072, 2048)
     if max(width, height) <= 384:
         return 258
     side = max(256, min(768, int(min(width, height) / 1.5)))
     return 258 * ceil(width / side) * ceil(height / side)
+
+
+def _qwen(size: Size | None) -> int:
+    width, height = size or Size(2048, 1536)
+    return min(16_384, max(4, ceil(width / 28) * ceil(height / 28)))
+
+
+# Long side to 1568, then a token for every 750 pixels; what would take more than 1,600 is shrunk to that.
+anthropic = ImageRule("pixels-750", _anthropic)
+# 258 tokens for a picture of at most 384 x 384, otherwise for each tile; a tile is 2/3 of the short side.
+gemini = ImageRule("tiles-258", _gemini)
+# A token for each patch of 28 x 28, at most 16,384: of the open models with a published rule, the one that charges most.
+qwen = ImageRule("patches-28", _qwen)
+
+
+def largest(*rules: ImageRule) -> ImageRule:
+    """What the dearest of these rules charges."""
+    return ImageRule("+".join(rule.name for rule in rules), lambda size: max(rule(size) for rule in rules))
 
 
 def _fit(size: Size, *, longest: int) -> tuple[float, float]:

@@ -2,10 +2,10 @@
 
 A note stands in one of four bands: after the base prompt, before the history, among the conversation, or at the very
 end. Notes of the conversation are ordinary messages: they are never deduplicated and never throttled. How notes get into a
-context is told in `pageturn.derivation.weaving`.
+context, and what becomes of a key that comes twice, is told in `pageturn.derivation.weaving` and `pageturn.noteboard`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from hashlib import blake2b
 from typing import Annotated, Self, TypedDict, Unpack
@@ -14,6 +14,7 @@ import msgspec
 
 from pageturn.checks import require_instance, require_member, require_whole
 from pageturn.messages import Message, Role, Text, Visibility
+from pageturn.reminders import tagged
 from pageturn.wire import Closed, Open
 
 
@@ -59,7 +60,9 @@ class NoteFields(TypedDict, total=False):
 
 
 class ContextMessage(Open, kw_only=True, omit_defaults=False):
-    """A keyed note. `cooldown_turns` is how many turns are skipped after it was emitted; 0 means every turn."""
+    """A keyed note. `cooldown_turns` is how many turns are skipped after it was emitted; 0 means every turn. `consume_after_emit` shows
+    it in one answered context only. Neither counts for a note of the conversation.
+    """
 
     key: str
     role: Role = Role.SYSTEM
@@ -94,7 +97,7 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
 
     @classmethod
     def conversation(cls, key: str, role: Role, visibility: Visibility, content: str) -> Self:
-        """A message among the conversation; its key only informs."""
+        """A message among the conversation, which stands where it comes, like any other; its key only informs."""
         return cls(key=key, role=role, visibility=visibility, content=content, target=ContextMessageTarget.CONVERSATION)
 
     @classmethod
@@ -110,7 +113,7 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
     @classmethod
     def system_reminder(cls, text: str) -> Self:
         """A hidden system message in reminder tags."""
-        return cls.conversation_internal_system(f"<system-reminder>{text}</system-reminder>")
+        return cls.conversation_internal_system(tagged(text))
 
     @classmethod
     def _keyed_by_content(cls, role: Role, visibility: Visibility, content: str) -> Self:
@@ -129,11 +132,14 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
         return self.is_prompt_injected
 
     @property
+    def is_of_prefix(self) -> bool:
+        """Whether its band is in the part of the prompt that a vendor's cache keeps."""
+        return self.target in (ContextMessageTarget.SYSTEM, ContextMessageTarget.SESSION)
+
+    @property
     def is_lasting(self) -> bool:
-        """Whether it stands in the cached part of the prompt, and not at the end of a single one."""
-        return (
-            self.target in (ContextMessageTarget.SYSTEM, ContextMessageTarget.SESSION) and not self.consume_after_emit
-        )
+        """Whether it stays in that part: it is shown in every turn."""
+        return self.is_of_prefix and not self.consume_after_emit and not self.cooldown_turns
 
     @property
     def digest(self) -> str:
@@ -149,12 +155,6 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
             visibility=self.visibility,
             synthetic=True,
         )
-
-
-def last_wins(notes: Sequence[ContextMessage]) -> tuple[ContextMessage, ...]:
-    """The notes without those whose key comes again later; the winner stands where the last one stood."""
-    last = {note.key: index for index, note in enumerate(notes) if note.is_prompt_injected}
-    return tuple(note for index, note in enumerate(notes) if not note.is_prompt_injected or last[note.key] == index)
 
 
 class Emission(Closed):

@@ -6,6 +6,7 @@ and from then on with every append. A fork begins with the entries of its parent
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from copy import copy
 from itertools import takewhile
@@ -26,7 +27,7 @@ from pageturn.entries import (
     TextReference,
     TurnTaken,
 )
-from pageturn.errors import Conflict, StoreError
+from pageturn.errors import Conflict, Damaged, StoreError
 from pageturn.handles import parse
 from pageturn.messages import Message, Role, Text
 from pageturn.pages import Page
@@ -56,6 +57,9 @@ class Journal:
         self.store = store
         self.row = row
         self._supposed: dict[str, bytes] = {}
+        self.spans = lineage(store, row)
+        self._erasures, self._erased = 0, frozenset[int]()
+        self._noticed: AbstractSet[int] = self._erased  # those that the state knows of
         self.state, self._snapshot_seq = _load_snapshot(store, row)
         with _without_garbage_collection():
             self._apply_stored(self.state)
@@ -92,7 +96,7 @@ class Journal:
         for record, entry in zip(records, applied, strict=True):
             apply(self.state, record.seq, entry)
         if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4):
-            with suppress(StoreError):  # the entries are written; a snapshot may be missing
+            with suppress(StoreError), self.store.at_once():  # the entries are written; a snapshot may be missing
                 self.keep_snapshot()
 
     def erase(self, page: Page, *, at: int) -> Freed:
@@ -104,14 +108,16 @@ class Journal:
         apply(self.state, record.seq, entry)
         return freed
 
-    def notice_erased(self, after: int) -> list[PageErased]:
-        """Take into account the pages that another session erased which shares them, since the store had counted so many erasures.
-
-        Gives the entries that say so, for whoever writes next.
-        """
-        found = (self.state.page(seq) for seq in sorted(self.store.erased(lineage(self.store, self.row), after)))
-        pages = [page for page in found if page is not None and not page.erased]
-        entries = [PageErased(page=page.seq, digest=page.digest) for page in pages]
+    def notice_erased(self) -> list[PageErased]:
+        """Take into account the pages that another session erased which shares them; the entries that say so, for whoever writes next."""
+        erased = self.erased()
+        if erased is self._noticed:
+            return []
+        self._noticed = erased
+        found = (self.state.page(seq) for seq in sorted(erased))
+        entries = [
+            PageErased(page=page.seq, digest=page.digest) for page in found if page is not None and not page.erased
+        ]
         for entry in entries:
             forget_page(self.state, entry)
         return entries
@@ -134,9 +140,20 @@ class Journal:
             for record in self.store.records(span.session, after, span.upto):
                 yield record, _decoded(self.row.id, record)
 
+    def erased(self) -> AbstractSet[int]:
+        """The numbers of the entries that lost words, by this session, a fork or a parent, in whatever process, until now.
+
+        An entry can lose its words while others have the same: the store keeps the bytes for those, and this one's are erased.
+        """
+        now = self.store.erasures()
+        if now != self._erasures:
+            self._erased |= self.store.erased(self.spans, after=self._erasures)
+            self._erasures = now
+        return self._erased
+
     def message(self, page: Page) -> Message | None:
-        """The message of a page, verified against its digest; None where its words were erased."""
-        body = self._verified(page.digest)
+        """The message of a page, verified against its digest; None where its words were erased, by whatever session."""
+        body = self._verified(page.digest) if page.seq not in self.erased() else None
         if body is None:
             return None
         message = unpack(body, self._text)
@@ -218,21 +235,21 @@ class Journal:
 
     def _owner(self, seq: int) -> str:
         """The session, this one or an ancestor, whose record has that number."""
-        return next(span.session for span in lineage(self.store, self.row) if seq <= span.upto)
+        return next(span.session for span in self.spans if seq <= span.upto)
 
     def _verified(self, digest: str) -> bytes | None:
         """The bytes of a blob; None where they were erased. Damage and loss are errors."""
         data = self._supposed.get(digest) or self.store.blob(digest)
         if data is None and not self.store.is_erased(digest):
-            raise StoreError(f"session {self.row.id!r}: blob {digest} is missing")
+            raise Damaged(f"session {self.row.id!r}: blob {digest} is missing")
         if data is not None and digest_of(data) != digest:
-            raise StoreError(f"session {self.row.id!r}: blob {digest} does not have the content that its name says")
+            raise Damaged(f"session {self.row.id!r}: blob {digest} does not have the content that its name says")
         return data
 
     def _text(self, digest: str) -> bytes:
         data = self._verified(digest)
         if data is None:
-            raise StoreError(f"session {self.row.id!r}: blob {digest} was erased")
+            raise Damaged(f"session {self.row.id!r}: blob {digest} was erased")
         return data
 
 
@@ -297,7 +314,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 9  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 11  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState, dec_hook=lambda type_, raw: type_.from_builtins(raw))
 
 

@@ -1,7 +1,7 @@
 """The board of notes: those that are durable, those that stand in what was sent, and what became of the others.
 
-Only a turn entry emits a note: a context that nobody answered was never shown. So a note that is to be shown once is consumed by
-the answer, by its key and by what it said, and a call that failed consumes nothing.
+The last note of a key wins, in whatever band it is. Only a turn entry emits a note: a context that nobody answered was never shown.
+So a note that is to be shown once is consumed by the answer, by its key and by what it said, and a call that failed consumes nothing.
 """
 
 from collections.abc import Sequence
@@ -54,6 +54,9 @@ class NoteBoard(msgspec.Struct):
     spent: list[SpentNote] = []
     left_out: dict[str, str] = {}  # those that the last fold had no room for: digests by key
     answered: int = 0  # contexts: the clock of cooldowns, which a reply in several pieces moves once
+    is_leaving: bool = (
+        False  # what was shown once stood in the cached part of the last context; the next one takes it out
+    )
 
     @property
     def is_empty(self) -> bool:
@@ -79,6 +82,13 @@ class NoteBoard(msgspec.Struct):
         """Whether a text of this key stands in what was sent."""
         return any(each.note.key == key for each in self.standing)
 
+    def last_emission(self, key: str, standing: StandingNote | None = None) -> Emission | None:
+        """When a key was last emitted: in the last turn, if what it said then is still the text that stands."""
+        last = self.emitted.get(key)
+        if last is None or standing is None or not _says(standing.note, last.emission):
+            return last.emission if last is not None else None
+        return Emission(max(last.emission.turn, self.answered - 1), last.emission.digest)
+
     def take_turn(self, shown: Shown | None, page: int) -> bool:
         """A context was answered: what it showed was emitted. Whether something of it has to leave what was sent."""
         if shown is None:
@@ -96,10 +106,12 @@ class NoteBoard(msgspec.Struct):
         self.lost = []
         self._consume([each for each, _ in found], page)
         self.answered += 1
-        return any((each.note.key, each.digest) in retracted for each in stood)
+        self.is_leaving = any(each.note.consume_after_emit for each in stood)
+        return self.is_leaving or any((each.note.key, each.digest) in retracted for each in stood)
 
     def undo(self, first: int) -> None:
         """The turns from this page on were undone: nobody was shown what they showed."""
+        self.is_leaving = False
         self.emitted = {key: each for key, each in self.emitted.items() if each.page < first}
         released = {each.note.key: each.note for each in self.spent if each.page >= first}
         self.spent = [each for each in self.spent if each.page < first]
@@ -110,6 +122,9 @@ class NoteBoard(msgspec.Struct):
             self.notes.setdefault(key, note)
 
     def _fold(self, fold: Fold) -> None:
+        for each in self.standing:  # a cooldown counts from when it was last there, and not from when it came
+            if (last := self.last_emission(each.note.key, each)) is not None:
+                self.emitted[each.note.key] = EmittedNote(last, self.emitted[each.note.key].page)
         self.standing = []
         self.left_out = dict(fold.left_out)
 
@@ -132,4 +147,9 @@ class NoteBoard(msgspec.Struct):
 
     def _was_shown(self, note: ContextMessage) -> bool:
         last = self.emitted.get(note.key)
-        return last is not None and last.emission == emission(note, last.emission.turn)
+        return last is not None and _says(note, last.emission)
+
+
+def _says(note: ContextMessage, last: Emission) -> bool:
+    """Whether a note says what was emitted then."""
+    return last == emission(note, last.turn)

@@ -6,14 +6,19 @@ It writes again after a conflict where that is safe, and keeps faults that the s
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
+from typing import TypeVar, cast
 
 from pageturn.entries import BoundaryCrossed, BoundaryKind, Committed, Entry, Faulted, Rejected, Waiting
 from pageturn.errors import Conflict, StoreError
-from pageturn.faults import AnyFault, FlushMiss
+from pageturn.faults import AnyFault, BackendError, Fault, FlushMiss
 from pageturn.ids import micros
 from pageturn.journal import Fresh, Journal
 from pageturn.paging import Pager
+from pageturn.recall import Damage
 from pageturn.settling import Settlement, approve, reject, settle
+
+Outcome = TypeVar("Outcome")
+_MOST_DAMAGES = 20  # pages that one call finds damaged, and that are written down one by one
 
 
 class Recorder:
@@ -23,6 +28,7 @@ class Recorder:
         self._pager = pager
         self._clock = clock
         self.unwritten: list[Faulted] = []  # faults that the store has not taken yet
+        self._told: set[int] = set()  # pages whose fault is told once
         self.is_closed = False
 
     @property
@@ -57,16 +63,42 @@ class Recorder:
     # -- faults
 
     def fault(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> AnyFault:
-        """Record a fault and hand it on; what the store does not take now is written at the next boundary."""
+        """Record a fault and hand it on."""
         self.keep(fault, page=page, detail=detail)
-        with suppress(StoreError):
-            self.flush_faults()
+        self.flush_faults_at_once()
         return fault
+
+    def with_faults(self, outcome: Outcome, damages: Sequence[Damage], detail: str) -> Outcome:
+        """Hand on an outcome. Every page that could not be read is recorded by itself; if there is none, the outcome where it is a fault."""
+        own = self.journal.row.id
+        for session, page, fault in damages[:_MOST_DAMAGES]:
+            if session == own:
+                self.keep(fault, page=page.seq if page is not None else None, detail=detail)
+            else:
+                self.keep(fault, detail=f"session {session} {page.handle if page is not None else ''}".rstrip())
+        if len(damages) > _MOST_DAMAGES:
+            left = len(damages) - _MOST_DAMAGES
+            self.keep(BackendError(f"{left:,} more pages cannot be read"), detail=detail)
+        if not damages and isinstance(outcome, Fault):
+            self.keep(cast("AnyFault", outcome), detail=detail)
+        self.flush_faults_at_once()
+        return outcome
+
+    def fault_once(self, fault: AnyFault, page: int) -> None:
+        """Record the fault of a page that whoever reads on and on meets each time."""
+        if page not in self._told:
+            self._told.add(page)
+            self.fault(fault, page=page)
 
     def keep(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> None:
         """Remember a fault until the next is written."""
         words = detail[:500].encode("utf-8", "replace").decode()
         self.unwritten.append(Faulted(fault=fault, turn=self.journal.state.turn, page=page, detail=words))
+
+    def flush_faults_at_once(self) -> None:
+        """Write the faults that are not written yet; nobody waits for that, and what the store does not take waits for the next boundary."""
+        with suppress(StoreError), self.journal.store.at_once():
+            self.flush_faults()
 
     def flush_faults(self) -> None:
         """Write the faults that are not written yet."""

@@ -16,12 +16,12 @@ from typing import Any, Self
 from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
-from pageturn.checks import require_bool, require_instance, require_text, require_whole
+from pageturn.checks import require_bool, require_finite, require_instance, require_text, require_whole
 from pageturn.delegation import Beliefs
 from pageturn.derivation.context import Context
 from pageturn.deriver import Deriver
 from pageturn.entries import BoundaryKind, Committed, Rejected, Waiting
-from pageturn.errors import Conflict, InvalidInput, StoreError
+from pageturn.errors import Busy, Conflict, Damaged, InvalidInput, StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
 from pageturn.handles import parse
 from pageturn.ids import micros, require_session_id, uuid7
@@ -35,7 +35,7 @@ from pageturn.policies import DerivePolicy, Paged, as_chosen, require_online, re
 from pageturn.policies.chosen import ChosenPolicy
 from pageturn.proposals import MEMORY, Proposal, ProposalForReview
 from pageturn.reasoning import has_reasoning
-from pageturn.recall import Recalled, Reranker, Resolved
+from pageturn.recall import Damage, Recalled, Reranker, Resolved
 from pageturn.recall_tool import RecallRequest, RecallTool, answer
 from pageturn.recorder import Recorder
 from pageturn.renditions import BUILT_IN, Renderers
@@ -109,8 +109,13 @@ class Session:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
         reranker: Reranker | None = None,
+        wait_seconds: float | None = None,
     ) -> Self:
-        """Open a session, or begin it where there is none of that id."""
+        """Open a session, or begin it where there is none of that id.
+
+        Reading never waits for another writer. A write waits for at most `wait_seconds` (5 unless the URL says otherwise; 0 is
+        not at all), and then raises `StoreError`.
+        """
         for path, text in (("model", model), ("scope", scope)):
             if text is not None:
                 require_text(path, text)
@@ -126,7 +131,13 @@ class Session:
         if summarizer is not None:
             require_summarizer(summarizer)
         owns_store = not isinstance(url, Store)
-        store = url if isinstance(url, Store) else open_store(os.fspath(url))
+        if wait_seconds is not None:
+            require_finite("wait_seconds", wait_seconds, at_least=0)
+            if not owns_store:
+                raise InvalidInput(
+                    "wait_seconds", expected="none beside a store, which has its own", got=repr(wait_seconds)
+                )
+        store = url if isinstance(url, Store) else open_store(os.fspath(url), wait_seconds=wait_seconds)
         journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
         if scope is not None and scope != journal.row.scope:
             raise InvalidInput(
@@ -144,7 +155,8 @@ class Session:
             summarizer=summarizer,
             owns_store=owns_store,
         )
-        session._recorder.insist(session._recorder.settle_all)
+        with suppress(Busy), store.at_once():  # what a crash left staged can also be settled at the next boundary
+            session._recorder.insist(session._recorder.settle_all)
         session._recorder.insist(lambda: session._begin_with(policy, model))
         return session
 
@@ -185,12 +197,24 @@ class Session:
         return tuple(self._journal.state.live_pages())
 
     def messages(self, *, internal: bool = False) -> Iterator[Message]:
-        """The messages that count, for people or for another agent: without internal ones unless asked."""
+        """The messages that count, for people or for another agent: without internal ones unless asked.
+
+        One that cannot be read is left out, and is a fault of the session; it is an error only if there is no other.
+        """
+        given, damaged = 0, None
         for page in self.pages():
             if internal or page.visibility == Visibility.ALL:
-                message = self._journal.message(page)
+                try:
+                    message = self._journal.message(page)
+                except Damaged as error:
+                    damaged = error
+                    self._recorder.fault_once(BackendError.of(error), page.seq)
+                    continue
                 if message is not None:
+                    given += 1
                     yield message
+        if damaged is not None and not given:
+            raise damaged
 
     def faults(self) -> tuple[FaultRecord, ...]:
         """Every fault of the session, the oldest first."""
@@ -478,7 +502,11 @@ class Session:
             self._set_plan(None, e.TASK_LOG)
 
     def inject(self, note: ContextMessage) -> Page | None:
-        """Add a durable note, in place of an earlier one of its key. A note of the conversation becomes a page, and nothing else."""
+        """Add a durable note, in place of an earlier one of its key. A note of the conversation becomes a page where it came, and nothing else.
+
+        A system or session note that comes and goes (by a cooldown, or shown once after the first context) stands at the end of the
+        prompt, which costs no cache; `context.notes` and `context.notices` say so.
+        """
         require_instance("note", note, ContextMessage)
         if note.is_prompt_injected:
             self._recorder.append(e.NoteAdded(note=note))
@@ -508,24 +536,25 @@ class Session:
             raise InvalidInput("limit", expected=f"1 to {_MOST_HITS:,}", got=repr(limit))
         if scope is not None:
             require_text("scope", scope)
+        name = recalling.query_name(self._journal, query)
         if scope is not None and scope != self.scope and scope not in self._journal.state.grants:
-            return self._recorder.fault(Denied(f"scope {scope!r} is not granted"), detail=query)
+            return self._recorder.fault(Denied(f"scope {scope!r} is not granted"), detail=name)
         try:
-            others = [] if scope is None else self._others(scope)
+            others, unread = ([], []) if scope is None else self._others(scope)
         except StoreError as error:
-            return self._recorder.fault(BackendError.of(error), detail=query)
-        journals = [self._journal, *others]
-        outcome = recalling.recall(
-            journals,
+            return self._recorder.fault(BackendError.of(error), detail=name)
+        found = recalling.recall(
+            [self._journal, *others],
             query,
             limit,
             see_internal=lambda journal: internal or journal is self._journal,
             reranker=self._reranker,
+            unread=unread,
         )
-        return self._recorder.fault(outcome, detail=query) if isinstance(outcome, Fault) else outcome
+        return self._recorder.with_faults(found.outcome, found.damages, name)
 
     def resolve(self, handle: str | Page, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
-        """The original words of a page, or of a range of their bytes."""
+        """The original words of a page, or of a range of their bytes; a range without any is a fault."""
         handle = handle.handle if isinstance(handle, Page) else handle
         require_whole("start", start)
         require_whole("length", 0 if length is None else length)
@@ -533,12 +562,16 @@ class Session:
         if not isinstance(outcome, Fault):
             return outcome
         page = recalling.page_of(self._journal.state, handle)
-        return self._recorder.fault(outcome, page=page.seq if page is not None else None, detail=str(handle))
+        name = recalling.handle_name(self._journal, handle)
+        return self._recorder.fault(outcome, page=page.seq if page is not None else None, detail=name)
 
     def resolve_range(self, handles: str) -> tuple[Resolved, ...] | AnyFault:
-        """The original words of every page of a range, `p3-abcd..p9-efgh`, as pointers and index lines name them."""
-        outcome = recalling.resolve_range(self._journal, handles)
-        return self._recorder.fault(outcome, detail=str(handles)) if isinstance(outcome, Fault) else outcome
+        """The original words of every page of a range, `p3-abcd..p9-efgh`, as pointers and index lines name them.
+
+        A page that cannot be read is left out, and is a fault of the session; it is the answer only if there is no other.
+        """
+        found = recalling.resolve_range(self._journal, handles)
+        return self._recorder.with_faults(found.outcome, found.damages, recalling.handle_name(self._journal, handles))
 
     def erase(self, what: str | Page) -> Freed:
         """Destroy the words of a page for ever; its digest stays. Says what was freed.
@@ -617,13 +650,14 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         fault = self.close()
         if fault is not None and error is None:
-            raise StoreError(f"session {self.id!r}: {fault}")
+            raise StoreError(f"session {self.id!r}: {fault} ({self.faults()[-1].entry.detail})")
 
     # -- inside
 
-    def pages_between(self, handles: str) -> Sequence[Page] | AnyFault:
-        """The pages of a range, without their words."""
-        return recalling.pages_between(self._journal.state, handles)
+    def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault:
+        """The pages of a range but for the first `start`, without their words."""
+        found = recalling.pages_between(self._journal.state, handles, start)
+        return self._recorder.with_faults(found, (), recalling.handle_name(self._journal, handles))
 
     def _page_named(self, what: str | Page) -> Page | None:
         """The page that a handle means; None for any other text. A handle that does not resolve is refused."""
@@ -644,9 +678,17 @@ class Session:
             )
             raise InvalidInput("id", expected=expected, got=repr(id))
 
-    def _others(self, scope: str) -> list[Journal]:
-        rows = self._journal.store.sessions(scope=scope)
-        return [Journal(self._journal.store, row) for row in rows if row.id != self.id]
+    def _others(self, scope: str) -> tuple[list[Journal], list[Damage]]:
+        """The other sessions of a scope: those that can be read, and what is wrong with the rest."""
+        journals: list[Journal] = []
+        unread: list[Damage] = []
+        for row in self._journal.store.sessions(scope=scope):
+            if row.id != self.id:
+                try:
+                    journals.append(Journal(self._journal.store, row))
+                except StoreError as error:
+                    unread.append(Damage(row.id, None, BackendError.of(error)))
+        return journals, unread
 
     def _counter_of(self, model: str) -> TokenCounter:
         """Who counts the tokens of a call: the host's own counter, or the one that fits the model."""

@@ -2,6 +2,9 @@
 
 OpenAI's models are counted exactly. For the others no exact tokenizer exists offline, so they are estimated from the
 o200k count with a slope and an offset that were fitted on prompt sizes that providers reported (docs/tokens.md).
+
+Everything that a `dump` of the formats carries is charged: texts, names, ids, unknown fields, signatures and whole items of a
+vendor. What a vendor adds to a message and to a call was measured with their ids inside, so ids cost more only where they are longer.
 """
 
 import re
@@ -17,7 +20,10 @@ from pageturn.encodings import Encoding, encoding
 from pageturn.errors import InvalidInput
 from pageturn.images import ImageRule
 from pageturn.messages import File, Image, Message, Native, Part, Text, Thinking, ToolCall, ToolResult
-from pageturn.wire import Closed, to_json
+from pageturn.opaque import Opened, encrypted_tokens, file_tokens
+from pageturn.profiles import VERSION, Profile, profile_of
+from pageturn.reminders import is_note, reminder
+from pageturn.wire import Open, to_json
 
 
 class TokenCounter(Protocol):
@@ -25,12 +31,17 @@ class TokenCounter(Protocol):
 
     @property
     def name(self) -> str:
-        """The profile that it counts by."""
+        """What it counts by. Sizes are stored under it: counters that may differ in any count have different names."""
         ...
 
     @property
     def exact(self) -> bool:
         """Whether text counts are the provider's own, and not an estimate."""
+        ...
+
+    @property
+    def described(self) -> str:
+        """How it counts, in words for people."""
         ...
 
     def text(self, text: str) -> int:
@@ -42,59 +53,23 @@ class TokenCounter(Protocol):
         ...
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
-        """The tokens of the tool definitions, in any vendor's form."""
+        """The tokens of the tool definitions, in any vendor's form; of a definition in none, in the largest of the forms."""
         ...
 
 
-class Profile(Closed):
-    """How one family of models counts: tokens = slope x vocabulary count + what the vendor adds."""
-
-    name: str
-    vocabulary: str = "o200k_base"
-    exact: bool = False
-    slope: float = 1.0
-    per_message: int = 4
-    per_call: int = 25
-    per_tool: int = 6  # these two: published constants of the package ai-tokenizer (MIT), not measured here
-    tools_once: int = 24
-    decodes_arguments: bool = False  # whether the vendor shows the model a call's values instead of its JSON text
-
-
-# Slope, per_message and per_call are checked by `make calibrate`; the figures are in docs/tokens.md.
-_OPENAI = Profile("openai", exact=True)
-_OPENAI_OLD = Profile("openai-cl100k", vocabulary="cl100k_base", exact=True)
-_ANTHROPIC = Profile("anthropic", slope=1.25, per_call=80, per_tool=53, tools_once=549, decodes_arguments=True)
-_GEMINI = Profile("gemini", slope=1.2, per_call=0)
-_UNKNOWN = Profile("unknown", slope=1.1)
-
-# The first pattern that occurs in the model's name wins, so the special come before the general.
-_PROFILES: tuple[tuple[str, Profile, ImageRule], ...] = (
-    ("claude", _ANTHROPIC, images.anthropic),
-    ("gemini", _GEMINI, images.gemini),
-    ("gpt-oss", _OPENAI, images.openai_tiles(70, 140)),
-    ("gpt-4o-mini", _OPENAI, images.openai_tiles(2_833, 5_667)),
-    ("gpt-4o", _OPENAI, images.openai_tiles(85, 170)),
-    (r"gpt-4\.1-mini", _OPENAI, images.openai_patches(1.62)),
-    (r"gpt-4\.1-nano", _OPENAI, images.openai_patches(2.46)),
-    (r"gpt-4\.", _OPENAI, images.openai_tiles(85, 170)),
-    ("gpt-[34]", _OPENAI_OLD, images.openai_tiles(85, 170)),
-    ("gpt-5-mini", _OPENAI, images.openai_patches(1.62)),
-    ("gpt-5-nano", _OPENAI, images.openai_patches(2.46)),
-    (r"gpt-[5-9]|gpt-\d\d", _OPENAI, images.openai_tiles(70, 140)),
-    (r"(?<![a-z0-9-])o4-mini", _OPENAI, images.openai_patches(1.72)),
-    (r"(?<![a-z0-9-])o[134]\b", _OPENAI, images.openai_tiles(75, 150)),
-    ("", _UNKNOWN, images.anthropic),
-)
-
-_OPAQUE_FILE_TOKENS = 2_000  # a document whose text nobody here can read
-_REDACTED_CHARS = 5  # base64 of encrypted text: 4/3 characters a byte, about 4 bytes a token
+_FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini")  # whose `load` keeps fields in `extra`
+_FRAME = ("id", "item", "status", "cache_control", "as", "no id", "in the middle")  # kept fields that no model reads
+_WHOLE = "whole"  # a kept item that its vendor gets instead of the text
+_FITTING = re.compile(r"[a-zA-Z0-9_-]{0,64}+")  # names of tools that go out as they are, to any vendor
+_LONGEST_NAME = 128
+_STAND_IN = 16  # tokens of the words around a picture's address or type where a vendor cannot show it
+_NEUTRAL = {"name", "description", "parameters"}  # the fields of a definition in no vendor's form
 
 
 @lru_cache(maxsize=256)
 def counter_for(model: str) -> TokenCounter:
     """The counter for a model, by its name; an unknown one is estimated."""
-    name = model.lower()
-    return next(_counter(profile, rule) for pattern, profile, rule in _PROFILES if re.search(pattern, name))
+    return _counter(*profile_of(model))
 
 
 @cache
@@ -102,14 +77,34 @@ def _counter(profile: Profile, image_rule: ImageRule) -> "ProfileCounter":
     return ProfileCounter(profile, image_rule)
 
 
-_ENCODED = re.compile(r"[\w+/=-]{400,}+")  # pictures, sounds and secrets inside an item are not read as text
-
-
 class _Cost(NamedTuple):
-    """What a part costs: tokens of the vocabulary, which the slope scales, and tokens beside them."""
+    """What a part costs.
 
-    counted: int
+    The slope scales what is `counted` in the vocabulary and the `framed` ids; `added` is as it is. `frame` is what the vendor adds;
+    of `frame` and `framed` only the larger is charged.
+    """
+
+    counted: int = 0
     added: int = 0
+    frame: int = 0
+    framed: int = 0
+
+    def __or__(self, other: "_Cost") -> "_Cost":
+        """What is enough for either."""
+        return _Cost(*map(max, self, other))
+
+
+_NOTHING = _Cost()
+
+
+def _sum(costs: Sequence[_Cost]) -> _Cost:
+    counted = added = frame = framed = 0  # written out, because every appended message passes here
+    for cost in costs:
+        counted += cost[0]
+        added += cost[1]
+        frame += cost[2]
+        framed += cost[3]
+    return _Cost(counted, added, frame, framed)
 
 
 class ProfileCounter:
@@ -117,23 +112,30 @@ class ProfileCounter:
 
     def __init__(self, profile: Profile, image_rule: ImageRule) -> None:
         self.profile = profile
-        self.name = profile.name
+        vocabularies = "+".join(name.removesuffix("_base") for name in profile.vocabularies)
+        self.name = f"{profile.name}/{vocabularies}/{image_rule.name}/{VERSION}"
         self.exact = profile.exact
+        self.described = profile.described
         self._image_rule = image_rule
-        self._encoding: Encoding = encoding(profile.vocabulary)
+        self._encodings: list[Encoding] = [encoding(name) for name in profile.vocabularies]
 
     def text(self, text: str) -> int:
         return self._scaled(self._count(text))
 
     def message(self, message: Message) -> int:
-        cost = self._sum(message.content)
-        return self._scaled(cost.counted) + cost.added + self.profile.per_message
+        costs = [self._cost(part) for part in message.content]
+        if message.extra:
+            costs.append(self._kept(message))
+        cost = costs[0] if len(costs) == 1 else _sum(costs)
+        counted = max(cost.counted, self._count(reminder(message.text))) if is_note(message) else cost.counted
+        frame = max(self.profile.per_message + cost.frame, self._scaled(cost.framed))
+        return self._scaled(counted) + cost.added + frame
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
         if not tools:
             return 0
         try:
-            written = to_json(list(tools)).decode()
+            written = to_json([self._declared(tool) for tool in tools]).decode()
         except InvalidInput as error:
             raise InvalidInput("$.tools", expected="tool definitions as JSON", got=error.got) from error
         return self._scaled(self._count(written)) + self.profile.per_tool * len(tools) + self.profile.tools_once
@@ -143,45 +145,142 @@ class ProfileCounter:
 
     def _count(self, text: str) -> int:
         try:
-            return self._encoding.count(text)
+            return self._widest(text)
         except UnicodeEncodeError:  # half of a surrogate pair is sent as a replacement character
-            return self._encoding.count(text.encode("utf-8", "replace").decode())
+            return self._widest(text.encode("utf-8", "replace").decode())
 
-    def _sum(self, parts: Sequence[Part]) -> _Cost:
-        costs = [self._cost(part) for part in parts]
-        return _Cost(sum(cost.counted for cost in costs), sum(cost.added for cost in costs))
+    def _widest(self, text: str) -> int:
+        """The count of the first vocabulary, or as much of it as makes up for another that has more than the slope covers."""
+        first, *others = self._encodings
+        count = first.count(text)
+        return max(count, *(ceil(each.count(text) / self.profile.slope) for each in others)) if others else count
 
     def _cost(self, part: Part) -> _Cost:
+        kept = self._kept(part) if part.extra else _NOTHING
         match part:
             case Text(text=text):
-                return _Cost(self._count(text))
-            case ToolCall(name=name):
-                return _Cost(self._count(name) + self._arguments(part), self.profile.per_call)
-            case ToolResult(content=str() as text):
-                return _Cost(self._count(text))
-            case ToolResult(parts=parts):
-                return self._sum(parts)
-            case Thinking(redacted=str() as redacted):
-                return _Cost(ceil(len(redacted) / _REDACTED_CHARS))
-            case Thinking(text=text):
-                return _Cost(self._count(text))
-            case Native(item=item):
-                return _Cost(self._count(_ENCODED.sub("", to_json(item).decode())))
+                cost = _Cost(self._count(text))
+                return cost if kept is _NOTHING else self._kept_text(part, cost, kept)
+            case ToolCall():
+                cost = self._call(part)
+            case ToolResult():
+                cost = self._result(part)
+            case Thinking():
+                cost = self._thinking(part)
+            case Native(item=item, text=text):
+                cost = _Cost(self._count(text)) | self._item(item)
             case Image():
-                return _Cost(0, self._image_rule(images.size_of(part)))
+                cost = self._image(part)
             case File():
-                return self._file(part)
+                cost = self._file(part)
+        return cost if kept is _NOTHING else _sum([cost, kept])
+
+    def _kept_text(self, part: Text, text: _Cost, kept: _Cost) -> _Cost:
+        is_item = any(_WHOLE in fields for fields in _kept_fields(part))
+        return text | kept if is_item else _sum([text, kept])
+
+    def _call(self, call: ToolCall) -> _Cost:
+        name = self._count(call.name)
+        if not _FITTING.fullmatch(call.name):  # goes out with other characters in it, each of them a token at most
+            name = max(name, min(len(call.name), _LONGEST_NAME))
+        times = 2 if self.profile.names_results else 1
+        signature = self._encrypted(call.thought_signature) if call.thought_signature else 0
+        ids = self._count(call.id) + (not call.name)  # a name that is empty goes out as an underscore
+        return _Cost(times * name + self._arguments(call) + signature, 0, self.profile.per_call, ids)
 
     def _arguments(self, call: ToolCall) -> int:
-        value = call.parsed if self.profile.decodes_arguments else None
+        kind = self.profile.arguments
+        value = call.parsed if kind != "text" else None
         if not isinstance(value, dict):
             return self._count(call.arguments)
         shown = (item if isinstance(item, str) else msgspec.json.encode(item).decode() for item in value.values())
-        return sum(map(self._count, value)) + sum(map(self._count, shown))
+        values = sum(map(self._count, value)) + sum(map(self._count, shown))
+        return max(values, self._count(call.arguments)) if kind == "larger" else values
+
+    def _result(self, result: ToolResult) -> _Cost:
+        ids = _Cost(framed=self._count(result.tool_call_id))
+        if isinstance(result.content, str):
+            return _Cost(self._count(result.content), framed=ids.framed)
+        return _sum([ids, *map(self._cost, result.content)])
+
+    def _thinking(self, thinking: Thinking) -> _Cost:
+        payloads = (thinking.signature, thinking.redacted)
+        return _Cost(self._count(thinking.text) + sum(self._encrypted(payload) for payload in payloads if payload))
+
+    def _encrypted(self, payload: str) -> int:
+        tokens = encrypted_tokens(payload)
+        return tokens if tokens is not None else self._count(payload)
+
+    def _kept(self, value: Open) -> _Cost:
+        """The fields that go back to the vendor whose `load` kept them. Only one vendor gets its own, so the dearest counts."""
+        cost = _NOTHING
+        for fields in _kept_fields(value):
+            if _WHOLE in fields:
+                cost |= self._item(fields)
+                continue
+            frame = {name: fields[name] for name in _FRAME if name in fields}
+            rest = {name: fields[name] for name in fields if name not in frame}
+            framed = self._count(to_json(frame).decode()) if frame else 0
+            cost |= (self._item(rest) if rest else _NOTHING)._replace(framed=framed)
+        return cost
+
+    def _item(self, item: Mapping[str, Any]) -> _Cost:
+        """A vendor's item: its JSON as text, and what it holds that is no text."""
+        written = to_json(item)
+        opened = Opened(item)
+        if not opened.is_words:
+            written = to_json(opened.words)
+        pictures = sum(self._image_rule(images.size_of(picture)) for picture in opened.pictures)
+        counted = self._count(written.decode()) + opened.encrypted_tokens
+        return _Cost(counted, pictures + opened.file_tokens)
+
+    def _image(self, image: Image) -> _Cost:
+        header = _header(image.url)
+        words = self._count(image.url if header is None else header)
+        if header is not None and header.startswith("data:text/"):  # which one vendor reads as the text that it is
+            words += self._text_of(image.url)
+        tokens = max(self._image_rule(images.size_of(image)), self._scaled(words) + _STAND_IN)
+        return _Cost(added=tokens, framed=self._count(image.mime_type or ""))
 
     def _file(self, file: File) -> _Cost:
-        content = data_urls.read(file.path)
-        if content is not None and content.mime_type.startswith("text/"):
-            return _Cost(self._count(content.data.decode("utf-8", "replace")))
-        name = "" if file.path.startswith("data:") else file.path
-        return _Cost(self._count(name), _OPAQUE_FILE_TOKENS)
+        mime_type = self._count(file.mime_type or "")
+        header = _header(file.path)
+        if header is None:
+            return _Cost(self._count(file.path), file_tokens(0), framed=mime_type)
+        typed = self._count(header[100:])  # a type that long is none, and goes out all the same
+        if header.startswith("data:text/") and data_urls.read(file.path) is not None:
+            return _Cost(self._text_of(file.path) + typed, framed=mime_type)
+        return _Cost(typed, file_tokens((len(file.path) - len(header)) * 3 // 4), framed=mime_type)
+
+    def _text_of(self, url: str) -> int:
+        content = data_urls.read(url)
+        return self._count(content.data.decode("utf-8", "replace")) if content is not None else 0
+
+    def _declared(self, tool: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A definition as it goes out; one in no vendor's form, as our own, in the form that takes most."""
+        if not isinstance(tool, Mapping) or "name" not in tool or not tool.keys() <= _NEUTRAL:
+            return tool
+        return max(_declarations(tool), key=lambda form: self._count(to_json(form).decode()))
+
+
+def _kept_fields(value: Open) -> list[dict[str, Any]]:
+    extra = value.extra or {}
+    return [fields for name in _FORMATS if isinstance(fields := extra.get(name), dict) and fields]
+
+
+def _header(url: str) -> str | None:
+    """A data: URL up to its content; None for any other text."""
+    comma = url.find(",") if url.startswith("data:") else -1
+    return url[:comma] if comma >= 0 else None
+
+
+def _declarations(tool: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A definition in every vendor's form."""
+    named = {name: tool[name] for name in tool if name != "parameters"}
+    schema = {"input_schema": tool["parameters"]} if "parameters" in tool else {}
+    return [
+        {"type": "function", "function": tool},
+        {"type": "function", **tool, "strict": False},
+        {**named, **schema, "cache_control": {"type": "ephemeral"}},
+        {"function_declarations": [tool]},
+    ]

@@ -129,10 +129,37 @@ def test_conversation_notes_are_pages_and_all_of_them_stay():
     assert session.notes == ()
 
 
-def test_a_conversation_note_ignores_its_cooldown():
+def test_a_conversation_note_ignores_its_cooldown_is_never_consumed_and_its_key_only_informs():
     session = begun()
     session.inject(Note(key="k", content="mind", target=CONVERSATION, cooldown_turns=999))
-    assert all("mind" in said(answered(session)) for _ in range(3))
+    session.inject(Note(key="k", content="and mind", target=CONVERSATION, consume_after_emit=True))
+    session.inject(Note.system("k", "of the prompt"))
+    for _ in range(3):
+        assert {"mind", "and mind", "of the prompt"} <= set(said(answered(session)))
+
+
+def test_a_conversation_note_stands_where_it_came_before_the_history_if_there_is_none_yet():
+    session = open_session()
+    session.append(pt.system("You are careful."))
+    session.inject(Note.conversation_user("Mind the tests."))
+    session.append(pt.user("Fix the login."))
+    first = answered(session)
+    assert said(first) == ["You are careful.", "Mind the tests.", "Fix the login."]
+    page = session.inject(Note.conversation_user("Go on."))
+    after = session.derive()
+    assert said(after) == [*said(first), "done", "Go on."]
+    assert after.messages[: len(first.messages)] == first.messages
+    assert "it came after the last fold" in str(after.explain(page.handle))
+
+
+def test_people_see_visible_conversation_notes_and_no_others():
+    session = begun()
+    session.inject(Note.conversation_user("Go on."))
+    session.inject(Note.system_reminder("hidden"))
+    for make in (Note.system, Note.session, Note.suffix_system):
+        session.inject(make(make.__name__, "of the prompt", visibility=pt.Visibility.ALL))
+    assert [message.text for message in session.messages()] == ["You are careful.", "Fix the login.", "Go on."]
+    assert "hidden" in str([message.text for message in session.messages(internal=True)])
 
 
 def test_a_conversation_note_never_sets_the_task_ends_no_turn_and_is_no_rule():

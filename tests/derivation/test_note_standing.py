@@ -21,10 +21,10 @@ from tests.derivation.notes import (
 )
 
 
-def test_a_prefix_note_is_sticky_whatever_its_cooldown():
+def test_a_prefix_note_that_comes_every_turn_is_sticky():
     session = begun()
-    session.inject(Note.system("a", "always", cooldown_turns=3))
-    session.inject(Note.session("b", "before", cooldown_turns=1))
+    session.inject(Note.system("a", "always"))
+    session.inject(Note.session("b", "before"))
     contexts = [answered(session) for _ in range(6)]
     for before, after in pairwise(contexts):
         assert after.messages[: len(before.messages)] == before.messages

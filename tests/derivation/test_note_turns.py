@@ -1,4 +1,4 @@
-"""Notes from turn to turn: cooldowns, notes that are shown once, and what undo, forks and restarts leave of them."""
+"""Notes from turn to turn: cooldowns, and what undo, forks and restarts leave of notes."""
 
 from itertools import pairwise
 
@@ -7,6 +7,7 @@ import pytest
 import pageturn as pt
 from tests.derivation.checks import check_notes
 from tests.derivation.notes import (
+    CONVERSATION,
     SESSION,
     SUFFIX,
     SYSTEM,
@@ -18,28 +19,96 @@ from tests.derivation.notes import (
     grow,
     outcomes,
     said,
+    until_fold,
 )
 from tests.sessions import reopened
 
-# -- cooldowns at the end
+# -- cooldowns
+
+ANY = (SYSTEM, SESSION, SUFFIX)
+any_band = pytest.mark.parametrize("target", ANY)
 
 
+@any_band
 @pytest.mark.parametrize(
-    ("cooldown", "turns"), [(0, [0, 1, 2, 3, 4, 5, 6, 7, 8]), (3, [0, 4, 8]), (1, [0, 2, 4, 6, 8])]
+    ("cooldown", "turns"), [(0, [0, 1, 2, 3, 4, 5, 6, 7, 8]), (3, [0, 4, 8]), (1, [0, 2, 4, 6, 8]), (99, [0])]
 )
-def test_a_suffix_note_skips_as_many_turns_as_its_cooldown(cooldown, turns):
+def test_a_note_of_any_band_skips_as_many_turns_as_its_cooldown(target, cooldown, turns):
     session = begun()
-    session.inject(Note.suffix_system("end", "be brief", cooldown_turns=cooldown))
+    session.inject(Note(key="k", content="be brief", target=target, cooldown_turns=cooldown))
     assert [turn for turn in range(9) if "be brief" in said(answered(session))] == turns
 
 
-def test_a_new_text_at_the_end_comes_early_and_restarts_the_clock():
+@pytest.mark.parametrize("target", [SYSTEM, SESSION])
+def test_a_note_with_a_cooldown_stands_at_the_end_and_the_context_says_so(target):
     session = begun()
-    session.inject(Note.suffix_system("end", "old", cooldown_turns=3))
+    answered(session)
+    session.inject(Note(key="k", content="be brief", target=target, cooldown_turns=1))
+    folds = []
+    for turn in range(6):
+        context = answered(session)
+        folds.append(context.fold)
+        is_there = turn % 2 == 0
+        assert (said(context)[-1] == "be brief") is is_there
+        (outcome,) = context.notes
+        if is_there:
+            assert outcome.band is SUFFIX
+            assert outcome.decision is (Decision.COOLDOWN_ELAPSED if turn else Decision.FIRST_EMIT)
+        else:
+            assert (outcome.band, outcome.decision) == (None, Decision.COOLDOWN)
+        told = [notice for notice in context.notices if "cooldown" in notice]
+        assert [("k" in notice, "not in their band" in notice) for notice in told] == [(True, True)] * is_there
+    assert folds == [None] * 6
+
+
+@pytest.mark.parametrize("policy", [pt.Legacy(), pt.Reset(4_000), pt.Incremental(4_000), pt.Paged(4_000)])
+@any_band
+def test_a_fold_changes_nothing_about_a_cooldown(target, policy):
+    session = begun(policy=policy)
+    session.inject(Note(key="k", content="be brief", target=target, cooldown_turns=3))
+    seen, folds = [], 0
+    for turn in range(24):
+        context = session.derive(budget_tokens=4_000)
+        folds += context.fold is not None
+        seen += [turn] if "be brief" in said(context) else []
+        grow(session, turn)
+    assert (seen, folds > 1) == ([0, 4, 8, 12, 16, 20], True)
+
+
+def test_a_note_that_gets_a_cooldown_after_it_was_sent_stays_until_the_next_fold_and_then_waits():
+    session = begun()
+    session.inject(Note.system("k", "mind"))
+    answered(session)
+    session.inject(Note.system("k", "mind", cooldown_turns=2))
+    for _ in range(4):
+        assert outcomes(answered(session)) == {("k", SYSTEM, Decision.STICKY)}
+    session.reset("We looked into it.")
+    assert [decisions(answered(session))["k"] for _ in range(4)] == [
+        Decision.COOLDOWN,  # it was there in the turn before
+        Decision.COOLDOWN,
+        Decision.COOLDOWN_ELAPSED,
+        Decision.COOLDOWN,
+    ]
+
+
+def test_a_note_that_loses_its_cooldown_comes_to_stay():
+    session = begun(policy=pt.Paged(4_000))
+    session.inject(Note.system("k", "mind", cooldown_turns=9))
+    answered(session)
+    assert decisions(answered(session)) == {"k": Decision.COOLDOWN}
+    session.inject(Note.system("k", "mind"))
+    assert outcomes(answered(session)) == {("k", CONVERSATION, Decision.ALWAYS)}
+    assert outcomes(until_fold(session)) == {("k", SYSTEM, Decision.PROMOTED)}
+
+
+@any_band
+def test_a_new_text_comes_early_and_restarts_the_clock(target):
+    session = begun()
+    session.inject(Note(key="end", content="old", target=target, cooldown_turns=3))
     seen = []
     for turn in range(7):
         if turn == 2:
-            session.inject(Note.suffix_system("end", "new", cooldown_turns=3))
+            session.inject(Note(key="end", content="new", target=target, cooldown_turns=3))
         seen.append(decisions(answered(session))["end"])
     skipped = [Decision.COOLDOWN] * 3
     assert seen == [
@@ -47,6 +116,31 @@ def test_a_new_text_at_the_end_comes_early_and_restarts_the_clock():
         Decision.COOLDOWN,
         Decision.CONTENT_CHANGED,
         *skipped,
+        Decision.COOLDOWN_ELAPSED,
+    ]
+
+
+@any_band
+def test_text_that_changes_back_comes_again_at_once(target):
+    session = begun()
+    seen = []
+    for text in "abaa":
+        session.inject(Note(key="k", content=text, target=target, cooldown_turns=9))
+        seen.append(said(answered(session))[-1])
+    assert seen == ["a", "b", "a", "done"]
+
+
+def test_a_note_that_vanishes_and_returns_within_its_cooldown_still_waits():
+    session = begun()
+    note = Note.session("k", "mind", cooldown_turns=3)
+    session.inject(note)
+    answered(session)
+    session.retract("k")
+    answered(session)
+    session.inject(note)
+    assert [decisions(answered(session))["k"] for _ in range(3)] == [
+        Decision.COOLDOWN,
+        Decision.COOLDOWN,
         Decision.COOLDOWN_ELAPSED,
     ]
 
@@ -80,108 +174,6 @@ def test_the_prompt_before_the_suffix_is_a_prefix_of_the_next():
     for before, after in pairwise(contexts):
         history = before.bands.history
         assert after.messages[:history] == before.messages[:history]
-
-
-# -- once
-
-
-@pytest.mark.parametrize("target", [SYSTEM, SESSION, SUFFIX])
-def test_a_note_that_is_shown_once_is_consumed_by_the_answer(target):
-    session = begun()
-    session.inject(Note(key="once", content="only once", target=target, consume_after_emit=True))
-    for _ in range(2):  # the first call fails
-        context = session.derive()
-        assert said(context)[-1] == "only once"
-        assert outcomes(context) == {("once", SUFFIX, Decision.FIRST_EMIT)}
-    session.append(pt.assistant("done"))
-    assert session.notes == ()
-    after = session.derive()
-    assert "only once" not in said(after)
-    assert after.messages[: context.bands.history] == context.messages[: context.bands.history]
-    assert outcomes(after) == {("once", None, Decision.CONSUMED)}
-
-
-@pytest.mark.parametrize("pieces", [1, 2, 3])
-def test_what_a_reply_in_pieces_consumed_is_told_of_and_released_with_its_first_piece(pieces):
-    session = begun()
-    session.inject(Note.session("once", "only once", consume_after_emit=True))
-    session.inject(Note.suffix_system("gone", "soon gone"))
-    session.derive()
-    for number in range(pieces):
-        session.append(pt.assistant(f"piece {number}"))
-        if not number:
-            session.retract("gone")
-    told = session.derive()
-    assert outcomes(told) == {("once", None, Decision.CONSUMED), ("gone", None, Decision.RETRACTED)}
-    assert outcomes(reopened(session).derive()) == outcomes(told)
-    for left in reversed(range(pieces)):
-        session.undo()
-        assert ("only once" in said(session.derive())) == (left == 0)
-    session.append(pt.assistant("done"))
-    assert outcomes(session.derive()) == {("once", None, Decision.CONSUMED)}
-
-
-def test_a_crash_between_derive_and_reply_loses_nothing():
-    session = begun()
-    session.inject(Note.session("once", "only once", consume_after_emit=True))
-    shown = session.derive()
-    again = reopened(session)
-    assert again.derive().messages == shown.messages
-    again.append(pt.assistant("done"))
-    assert "only once" not in said(again.derive())
-
-
-def test_an_answer_without_a_context_consumes_nothing():
-    session = begun()
-    session.inject(Note.session("once", "only once", consume_after_emit=True))
-    session.append(pt.assistant("of itself"))
-    assert "only once" in said(session.derive())
-
-
-def test_only_the_text_that_was_shown_is_consumed():
-    session = begun()
-    session.inject(Note.session("once", "first", consume_after_emit=True))
-    session.derive()
-    session.inject(Note.session("once", "second", consume_after_emit=True))  # by somebody else, while the model thinks
-    session.append(pt.assistant("done"))
-    assert [note.content for note in session.notes] == ["second"]
-    assert said(answered(session))[-1] == "second"
-    assert session.notes == ()
-
-
-def test_the_same_note_injected_again_while_the_model_thinks_is_consumed():
-    session = begun()
-    note = Note.session("once", "only once", consume_after_emit=True)
-    session.inject(note)
-    session.derive()
-    session.inject(note)
-    session.append(pt.assistant("done"))
-    assert session.notes == ()
-
-
-def test_a_note_that_is_held_back_is_not_consumed():
-    session = begun()
-    note = Note.suffix_system("once", "only once", consume_after_emit=True, cooldown_turns=2)
-    session.inject(note)
-    answered(session)
-    session.inject(note)
-    for _ in range(2):
-        assert ("once", None, Decision.COOLDOWN) in outcomes(answered(session))
-        assert session.notes == (note,)
-    assert outcomes(answered(session)) == {("once", SUFFIX, Decision.COOLDOWN_ELAPSED)}
-    assert session.notes == ()
-
-
-def test_a_text_that_was_replaced_while_the_model_thought_stands_where_it_was_sent():
-    session = begun()
-    session.inject(Note.system("os", "linux"))
-    sent = session.derive()
-    session.inject(Note.system("os", "macos"))
-    session.append(pt.assistant("done"))
-    context = session.derive()
-    assert context.messages[: len(sent.messages)] == sent.messages
-    assert said(context)[-1] == "macos"
-    assert reopened(session).derive().messages == context.messages
 
 
 # -- undo, fork, restart

@@ -24,8 +24,8 @@ def note_of(number):
         content=f"note {number % 3}. " * SIZES[number // 6 % len(SIZES)],
         target=BANDS[number // 30 % len(BANDS)],
         role=ROLES[number // 7 % len(ROLES)],
-        cooldown_turns=number // 11 % 4,
-        consume_after_emit=number // 13 % 4 == 0,
+        cooldown_turns=(0, 0, 2, 0, 0, 1, 0, 3)[number // 11 % 8],
+        consume_after_emit=number // 13 % 6 == 0,
     )
 
 

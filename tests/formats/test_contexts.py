@@ -399,4 +399,5 @@ def test_the_official_client_sends_a_context_and_its_model_recalls(server, opena
         assert {name: sent[name] for name in request} == request
     session.append(answered)
     assert session.answer()
-    assert session.derive(TOOLS[vendor]).messages[-1].tool_results[0].content == lines(1)
+    told = session.derive(TOOLS[vendor]).messages[-1].tool_results[0].content
+    assert told == f"<page>\n{first.handle} tool, {len(lines(1)):,} bytes\n{lines(1)}\n</page>"

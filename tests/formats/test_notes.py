@@ -77,6 +77,80 @@ def test_a_new_text_behind_the_history_says_whose_words_it_is(vendor):
 
 
 @by_name
+def test_what_is_shown_once_goes_with_the_instructions_of_a_first_request(vendor, checks):
+    session = begun()
+    session.inject(Note.system("once", "only now", consume_after_emit=True))
+    request = vendor.dump(session.derive())
+    assert opening_of(vendor, request) == ["You are careful.", "only now"]
+    checks[vendor](request)
+    session.append(pt.assistant("done"))
+    after = session.derive()
+    assert after.fold is not None
+    assert opening_of(vendor, vendor.dump(after)) == ["You are careful."]
+
+
+# -- the tags are charged
+
+TAGGED = "<system-reminder>{}</system-reminder>"
+MODELS = ("gpt-5", "claude-sonnet-4", "gemini-2.5-pro", "some-model")
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("role", [pt.Role.SYSTEM, pt.Role.DEVELOPER])
+@pytest.mark.parametrize("make", [Note.system, Note.session, Note.suffix_system])
+def test_the_tags_of_a_note_are_charged_whoever_gets_it_and_wherever_it_stands(model, role, make):
+    session = begun(model=model)
+    before = session.derive().tokens
+    session.inject(make("k", "be <system-reminder>brief", role=role))
+    context = session.derive()
+    (outcome,) = context.notes
+    counter = pt.counter_for(model)
+    assert outcome.tokens == counter.message(pt.user(TAGGED.format("be <\\system-reminder>brief")))
+    assert outcome.tokens > counter.message(pt.user("be <system-reminder>brief"))
+    assert context.tokens == before + outcome.tokens
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_tags_of_a_page_that_a_note_became_are_charged(model):
+    session = begun(model=model)
+    before = session.derive().tokens
+    page = session.inject(Note.conversation_internal_system("be brief"))
+    assert page.tokens == pt.counter_for(model).message(pt.user(TAGGED.format("be brief")))
+    assert session.derive().tokens == before + page.tokens
+    assert session.inject(Note.system_reminder("be brief")).tokens == page.tokens  # it has them already
+    said = session.inject(Note.conversation_user("be brief"))
+    assert said.tokens == pt.counter_for(model).message(pt.user("be brief"))
+
+
+class Letters:
+    """A counter of the host's own: letters, and nothing else."""
+
+    name, exact = "letters", True
+
+    def text(self, text):
+        return len(text)
+
+    def message(self, message):
+        return len(message.text) + sum(len(str(result.content)) for result in message.tool_results)
+
+    def tools(self, tools):
+        return 0
+
+
+@pytest.mark.parametrize("vendor", HOISTED, ids=["anthropic", "gemini"])
+def test_no_request_is_larger_than_its_count_by_the_tags_of_its_notes(vendor):
+    session = begun(counter=Letters(), recall=None, policy=pt.Paged(500))
+    session.append(pt.assistant("I look."))
+    for number in range(12):
+        session.inject(Note.suffix_system(f"k{number}", f"note {number}"))
+    context = session.derive()
+    texts = [message.text for message in vendor.load(vendor.dump(context))]
+    assert sum(map(len, texts)) <= context.tokens <= 500
+    left_out = [outcome for outcome in context.notes if outcome.decision is pt.NoteDecision.OVER_BUDGET]
+    assert len(left_out) in range(1, 12)
+
+
+@by_name
 def test_a_reminder_is_not_tagged_twice_and_other_words_not_at_all(vendor):
     session = begun()
     session.inject(Note.system_reminder("stay"))
@@ -129,18 +203,22 @@ ONCE = {
     9: Note.suffix_system("o9", "Once at last.", consume_after_emit=True, cooldown_turns=5),
 }
 CHANGED = "Changed note 2."
+COOLING = Note.session("cooling", "Now and then.", cooldown_turns=3)
 FAILING, CRASHING, CHANGING, TURNS = (0, 5), 9, 7, 24
 
 
 def turns_of_trouble(vendor, policy):
-    """A session with five lasting notes, three that come once, calls that fail, retries and a crash: every context that is answered."""
+    """A session with five lasting notes, one with a cooldown, three that come once, calls that fail, retries and a crash: every
+    context that is answered.
+    """
 
     def derive(session):
         return session.derive(TOOLS[vendor], budget_tokens=4_000)
 
     session = begun(policy=policy)
     for key, text in LASTING.items():
-        session.inject(Note.system(key, text, cooldown_turns=2))
+        session.inject(Note.system(key, text))
+    session.inject(COOLING)
     for turn in range(TURNS):
         if turn in ONCE:
             session.inject(ONCE[turn])
@@ -169,7 +247,7 @@ troubled = pytest.mark.parametrize(
 
 @troubled
 def test_a_session_with_failures_a_retry_and_a_crash_has_the_right_notes_in_every_turn(vendor, policy, checks):
-    seen, folded = [], 0
+    seen, cooling, folded = [], [], 0
     for turn, context in turns_of_trouble(vendor, policy):
         request = vendor.dump(context)
         checks[vendor](request)
@@ -177,12 +255,14 @@ def test_a_session_with_failures_a_retry_and_a_crash_has_the_right_notes_in_ever
         now = [CHANGED if turn >= CHANGING and key == "s2" else text for key, text in LASTING.items()]
         assert [texts.count(text) for text in now] == [1] * 5
         seen += [(turn, note.key) for note in ONCE.values() if note.content in texts]
+        cooling += [turn] if COOLING.content in texts else []
         if context.fold is not None:
             folded += 1
             assert LASTING["s2"] not in texts or turn < CHANGING
         if context.fold is not None or turn < CHANGING:
             assert opening_of(vendor, request)[1:6] == now
     assert seen == [(0, "o0"), (5, "o5"), (9, "o9")]
+    assert cooling == [0, 4, 8, 12, 16, 20]
     assert folded >= 2
 
 

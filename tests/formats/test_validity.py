@@ -210,10 +210,11 @@ def test_what_was_said_aloud_goes_back_by_its_id_and_to_others_as_words():
     assert anthropic.dump([pt.user("x"), message])["messages"][1]["content"] == "hello there"
 
 
-def test_a_picture_inside_a_native_item_is_not_counted_as_text():
+def test_a_picture_inside_a_native_item_is_charged_as_a_picture_and_not_as_text():
     item = {"type": "image_generation_call", "id": "i", "result": "iVBOR" * 200_000}
     (message,) = openai_responses.load([item])
-    assert pt.counter_for("gpt-5").message(message) < 100
+    picture = pt.counter_for("gpt-5").message(pt.user(pt.Image(url="https://example.org/of-unknown-size.png")))
+    assert picture <= pt.counter_for("gpt-5").message(message) < picture + 100
     assert openai_responses.dump([message])["input"] == [item]
 
 

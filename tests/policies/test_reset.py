@@ -84,7 +84,7 @@ def test_what_people_asked_in_a_run_that_was_put_away_is_listed_where_its_line_l
             break
         start = int(page.rpartition("start ")[2].rstrip("]"))
     assert start > 0
-    covered = [question for question in asked if f" bytes: {question[:40]}" in told]
+    covered = [question for question in asked if f" bytes, begins with\n{question[:40]}" in told]
     assert covered == asked[: len(covered)]
     assert len(covered) > 10
     assert asked[0] not in told  # long ones are cut

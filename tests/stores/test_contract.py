@@ -217,6 +217,88 @@ def test_an_erasure_that_comes_too_late_erases_nothing(store):
     assert store.search([Span("a", ALL)], "word", 5)
 
 
+# -- erasures are counted, and told by record
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def two(request, tmp_path):
+    """Two ways to the same store: two connections, where it is a file."""
+    opened = MemoryStore() if request.param == "memory" else SqliteStore(str(tmp_path / "agent.db"))
+    other = opened if request.param == "memory" else SqliteStore(opened.path)
+    opened.create(SessionRow("a", b"key", 1))
+    yield opened, other
+    opened.close()
+    other.close()
+
+
+def erase(store, session, after, *losses):
+    return store.erase(session, after, Record(after + 1, 1, b"{}"), losses)
+
+
+def test_every_erasure_is_counted_for_everybody(two):
+    store, other = two
+    store.append("a", 0, batch(1, 2, blobs={"d": b"x"}, texts=["one", "two"]))
+    assert (store.erasures(), other.erasures()) == (0, 0)
+    assert other.erased([Span("a", ALL)]) == set()
+    erase(store, "a", 2, Loss("a", 1, ["d"], "one"))
+    first = other.erasures()
+    assert store.erasures() == first > 0
+    assert other.erased([Span("a", ALL)]) == {1}
+    erase(other, "a", 3, Loss("a", 2, [], "two"))
+    assert store.erasures() > first
+    assert store.erased([Span("a", ALL)]) == {1, 2}
+    assert store.erased([Span("a", ALL)], after=first) == {2}
+    assert store.erased([Span("a", ALL)], after=store.erasures()) == set()
+    assert store.erased([Span("a", 1)]) == {1}
+
+
+def test_nothing_but_an_erasure_is_counted(store):
+    store.append("a", 0, batch(1, blobs={"d": b"x"}, texts=["one"]))
+    store.keep_snapshot("a", Snapshot(1, b"s"))
+    store.search([Span("a", ALL)], "one", 1)
+    store.vacuum(dry_run=False)
+    with pytest.raises(Conflict):
+        erase(store, "a", 0, Loss("a", 1, ["d"], "one"))
+    assert store.erasures() == 0
+    assert store.erased([Span("a", ALL)]) == set()
+
+
+def test_a_fork_and_its_parent_both_count_though_they_erase_the_same(store):
+    store.append("a", 0, batch(1, blobs={"d": b"x"}, texts=["one"]))
+    store.create(SessionRow("f", b"k", 2, parent="a", parent_seq=1))
+    erase(store, "f", 1, Loss("a", 1, ["d"], "one"))
+    first = store.erasures()
+    lineage = [Span("a", 1), Span("f", ALL)]
+    assert store.erased(lineage) == store.erased([Span("a", ALL)]) == {1}
+    erase(store, "a", 1, Loss("a", 1, ["d"], "one"))
+    assert store.erasures() > first
+    assert store.erased(lineage, after=first) == {1}
+
+
+def test_a_record_loses_its_words_although_an_unrelated_one_still_needs_the_same_bytes(store):
+    store.create(SessionRow("b", b"k", 2))
+    store.append("a", 0, batch(1, blobs={"same": b"x"}))
+    store.append("b", 0, batch(1, blobs={"same": b"x"}))
+    erase(store, "a", 1, Loss("a", 1, ["same"]))
+    assert not store.is_erased("same")
+    assert store.blob("same") == b"x"
+    assert store.erased([Span("a", ALL)]) == {1}
+    assert store.erased([Span("b", ALL)]) == set()
+    store.append("a", 2, batch(3, blobs={"same": b"x"}))
+    assert store.erased([Span("a", ALL)]) == {1}
+
+
+def test_an_erasure_is_seen_by_another_thread(two):
+    store, other = two
+    store.append("a", 0, batch(1, blobs={"d": b"x"}))
+    seen = []
+    erase(store, "a", 1, Loss("a", 1, ["d"]))
+    thread = threading.Thread(target=lambda: seen.append((other.erasures(), other.erased([Span("a", ALL)]))))
+    thread.start()
+    thread.join()
+    assert seen == [(store.erasures(), {1})]
+
+
 def test_vacuum_says_first_and_frees_then(store):
     store.append("a", 0, Batch([Record(1, 1, b"{}")], {"orphan": b"12345"}))
     store.append("a", 1, batch(2, blobs={"needed": b"x"}))
@@ -260,7 +342,9 @@ def test_a_url_says_which_store(tmp_path, monkeypatch):
     assert {path.name for path in tmp_path.iterdir()} >= {"a.db", "b.db", "c.db", "d.db"}
 
 
-@pytest.mark.parametrize("url", ["redis://host", "sqlite:a.db?durability=maybe", "sqlite:a.db?speed=high"])
+@pytest.mark.parametrize(
+    "url", ["redis://host", "sqlite:a.db?durability=maybe", "sqlite:a.db?speed=high", "a.db?wait=1"]
+)
 def test_a_url_that_means_nothing_is_refused(url):
     with pytest.raises(InvalidInput, match="url: expected"):
         open_store(url)

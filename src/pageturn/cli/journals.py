@@ -16,7 +16,7 @@ from rich.table import Table
 
 from pageturn.bodies import search_text
 from pageturn.doctor import examine
-from pageturn.errors import InvalidInput
+from pageturn.errors import Damaged, InvalidInput
 from pageturn.faults import Fault
 from pageturn.ids import require_session_id
 from pageturn.journal import Journal
@@ -89,7 +89,7 @@ def show_pages(console: Console, journal: Journal, *, internal: bool) -> None:
 
 def show_hits(console: Console, journal: Journal, query: str, limit: int, *, internal: bool) -> bool:
     """The best matches; says whether there were any."""
-    outcome = recall([journal], query, limit, see_internal=lambda _: internal)
+    outcome, damages = recall([journal], query, limit, see_internal=lambda _: internal)
     if isinstance(outcome, Fault):
         console.print(plain(str(outcome)))
         return False
@@ -97,6 +97,8 @@ def show_hits(console: Console, journal: Journal, query: str, limit: int, *, int
         tool = f", {plain(hit.tool)}" if hit.tool else ""
         console.print(f"[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}")
         console.print(f"  {plain(hit.excerpt)}")
+    for _, page, fault in damages:
+        console.print(f"[red]{page.handle if page is not None else ''}[/] {plain(str(fault))}")
     return True
 
 
@@ -157,7 +159,10 @@ def _bar(console: Console) -> Progress:
 
 
 def _first_words(journal: Journal, page: Page) -> str:
-    message = journal.message(page)
+    try:
+        message = journal.message(page)
+    except Damaged as error:
+        return f"cannot be read: {error}"
     return "" if message is None else search_text(message)[:400]
 
 

@@ -20,7 +20,7 @@ from pageturn.derivation.index_lines import IndexLines
 from pageturn.derivation.laws import enforce, lowest_levels, most_of_people, promised, room_above_laws
 from pageturn.derivation.sealing import outside, still_sealed, units_within
 from pageturn.derivation.telling import AdmittedSummaries, changes
-from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, fold_in
+from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, base_of, fold_in, settle
 from pageturn.entries import Fold, FoldReason, Placed
 from pageturn.errors import StoreError
 from pageturn.journal import Journal
@@ -161,6 +161,9 @@ class FoldMaker:
         dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
         layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
         fold = self._recorded(reason, layout, placed, [*frame.candidates])
+        if woven.suffix:
+            base = base_of(self._journal.state)
+            woven = settle(notes, woven, sum(each.tokens for each in standing.placements if each.first > base))
         left_out = {wanted.note.key: wanted.digest for wanted in woven.left_out}
         fold = msgspec.structs.replace(fold, left_out=left_out, has_handles=terms.can_point)
         folded = Folded(fold, layout, standing, self._blobs(layout), woven)

@@ -1,9 +1,9 @@
 """Weaving: keyed notes in a context. Which stand where, which wait, and which have no room.
 
 The bands, in order: the base prompt, system notes, session notes, the history, and a suffix that stands in one context only. What is
-to last stands in the cached part of the prompt, so it holds still between folds: a new text comes behind the history and moves into
-its band at the next fold. What is not to last (suffix notes, and any note that is shown once) never enters that part, so cooldowns
-cost no cache.
+shown in every turn stands in the cached part of the prompt, so it holds still between folds: a new text comes behind the history and
+moves into its band at the next fold. What comes and goes by a cooldown stands in the suffix, whatever its band, and so costs no cache.
+What is shown once stands in its band if that was not sent yet, and the fold of the next context takes it out; else in the suffix too.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -12,13 +12,15 @@ from typing import NamedTuple
 import msgspec
 
 from pageturn.entries import NoteShown
-from pageturn.injection import ContextMessage, ContextMessageTarget, Emission, NoteDecision, throttle
+from pageturn.injection import ContextMessage, ContextMessageTarget, Emission, NoteDecision, emission, throttle
 from pageturn.messages import Message
 from pageturn.noteboard import NoteBoard, StandingNote
+from pageturn.reminders import lowered
 from pageturn.state import SessionState
 
 _SYSTEM, _SESSION, _CONVERSATION, _SUFFIX = ContextMessageTarget
 _MOST_KEPT = 256  # messages of notes, beside those of the present ones
+_MOST_WRITTEN_AGAIN = 4_000  # tokens; what it may cost to take a note out of its band that was shown there once
 _ORDER = {band: place for place, band in enumerate(ContextMessageTarget)}
 
 
@@ -38,6 +40,7 @@ class Wanted(NamedTuple):
     digest: str
     message: Message
     tokens: int
+    order: int = 0  # when its key came, among the others
     decision: NoteDecision = NoteDecision.STICKY  # if it stands
     stands: bool = False  # it is in what was sent
     is_humble: bool = False  # the last fold had no room for its key, so no fold is made for its sake
@@ -54,11 +57,15 @@ class Wanted(NamedTuple):
 class Weave(NamedTuple):
     """What the notes of a session want of the next context, before anybody knows whether there is room."""
 
-    lasting: tuple[Wanted, ...] = ()  # every system and session note, in the order of their bands
+    lasting: tuple[
+        Wanted, ...
+    ] = ()  # every system and session note that is shown in each turn, in the order of their bands
     passing: tuple[Wanted, ...] = ()  # what stands in this context only
     sent: tuple[NoteOutcome, ...] = ()  # what stands in what was sent, while no fold is made
     gone: tuple[NoteOutcome, ...] = ()  # what a fold takes away for good
     apart: tuple[NoteOutcome, ...] = ()  # what does not stand in any case
+    is_first: bool = False  # nothing was sent yet
+    is_leaving: bool = False  # the fold that comes takes out what was shown once
 
     @property
     def fresh(self) -> Iterator[Wanted]:
@@ -115,8 +122,21 @@ class Woven(NamedTuple):
     @property
     def notices(self) -> tuple[str, ...]:
         """What has to be said of them."""
-        names = ", ".join(wanted.note.key for wanted in self.left_out)
-        return (f"L4: no room for the notes {names}",) if names else ()
+        moved = [wanted.note for wanted in self.suffix if wanted.note.is_of_prefix]
+        told = (
+            ("no room for the notes {}", [wanted.note for wanted in self.left_out]),
+            (_ONCE, [note for note in moved if note.consume_after_emit]),
+            (_COOLING, [note for note in moved if not note.consume_after_emit]),
+        )
+        return tuple(text.format(", ".join(note.key for note in notes)) for text, notes in told if notes)
+
+    def in_bands(self) -> "Woven":
+        """The same with those in their bands that are shown once."""
+        once = [wanted for wanted in self.suffix if wanted.note.is_of_prefix and wanted.note.consume_after_emit]
+        if not once:
+            return self
+        front = sorted((*self.front, *once), key=_place)
+        return self._replace(front=tuple(front), suffix=tuple(each for each in self.suffix if each not in once))
 
     def into(self, messages: tuple[Message, ...], opening: int) -> tuple[Message, ...]:
         """A context's messages with these notes, behind so many that are the base prompt, and at the end."""
@@ -124,6 +144,17 @@ class Woven(NamedTuple):
         return put_into(messages, opening, [wanted.message for wanted in self.front]) + end
 
 
+_ELSEWHERE = "stand at the end of the prompt, and not in their band: "
+_ONCE = (
+    "the notes {}, which are shown once, "
+    + _ELSEWHERE
+    + "to take them out of it again would write the cached prompt anew"
+)
+_COOLING = (
+    "the notes {}, which have a cooldown, "
+    + _ELSEWHERE
+    + "to come and go there would write the cached prompt anew each time"
+)
 NO_NOTES = Weave()
 NOTHING_WOVEN = Woven()
 
@@ -143,7 +174,7 @@ class Weaver:
         name = (note.key, digest)
         if name not in self._messages:
             message = note.to_message(self._session)
-            self._messages[name] = (message, self._count(message))
+            self._messages[name] = (message, self._count(lowered(message)))  # the longest that a vendor gets
         return self._messages[name]
 
     def weave(self, state: SessionState) -> Weave:
@@ -158,36 +189,42 @@ class Weaver:
         board = state.noteboard
         if len(self._messages) > _MOST_KEPT + 2 * len(board.notes):
             self._messages.clear()
-        self._made = {key: self._make(note) for key, note in board.notes.items() if note.is_prompt_injected}
-        sent = {each.note.key: each for each in board.standing}  # the last of each key
+        notes = [note for note in board.notes.values() if note.is_prompt_injected]
+        self._made = {note.key: self._make(note, order) for order, note in enumerate(notes)}
+        # The last of each key; what was shown once is not among them, since the fold that takes it out comes before anything else.
+        sent = {each.note.key: each for each in board.standing if not each.note.consume_after_emit}
         wanted = [_compared(each, sent, board) for each in self._made.values() if each.note.content.strip()]
-        passing = [each for each in wanted if not each.note.is_lasting]
-        # A text that was sent as a lasting one is not said again behind it: only the fold that takes it away brings it there.
-        coming, held = _throttled([each for each in passing if not each.stands], board)
-        silent = [each for each in self._made.values() if not each.note.content.strip()]
-        retracted = (key for key in sent if key not in board.notes)
+        due, held = _throttled([each for each in wanted if not each.note.is_lasting], sent, board)
+        silent = (each for each in self._made.values() if not each.note.content.strip())
         return Weave(
             lasting=tuple(sorted((each for each in wanted if each.note.is_lasting), key=_place)),
-            passing=tuple(sorted([*coming, *(each for each in passing if each.stands)], key=_place)),
+            passing=tuple(sorted(due, key=_place)),
             sent=tuple(self._sent(board, sent)),
-            gone=tuple(_apart(key, NoteDecision.RETRACTED) for key in retracted),
+            gone=(
+                *(_apart(key, NoteDecision.RETRACTED) for key in sent if key not in board.notes),
+                *(_apart(each.note.key, NoteDecision.COOLDOWN) for each in held if each.stands),
+            ),
             apart=(
                 *(_apart(each.note.key, NoteDecision.EMPTY) for each in silent),
-                *(_apart(each.note.key, NoteDecision.COOLDOWN) for each in held),
+                *(_apart(each.note.key, NoteDecision.COOLDOWN) for each in held if not each.stands),
                 *_lost(board, sent),
             ),
+            is_first=state.shown is None,
+            is_leaving=board.is_leaving,
         )
 
-    def _make(self, note: ContextMessage) -> Wanted:
+    def _make(self, note: ContextMessage, order: int) -> Wanted:
         made = self._made.get(note.key)
         if made is not None and made.note is note:
-            return made
+            return made if made.order == order else made._replace(order=order)
         digest = note.digest
-        return Wanted(note, digest, *self.message(note, digest))
+        return Wanted(note, digest, *self.message(note, digest), order)
 
     def _sent(self, board: NoteBoard, last: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
         for each in board.standing:
             key, now = each.note.key, self._made.get(each.note.key)
+            if each.note.consume_after_emit:
+                continue
             if now is None:
                 decision = NoteDecision.RETRACTED
             else:
@@ -203,29 +240,37 @@ def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], board: NoteBoard
     if last is not None and last.digest == wanted.digest:
         is_there = wanted.note.is_lasting and last.band is wanted.note.target
         return wanted._replace(decision=NoteDecision.STICKY if is_there else NoteDecision.PROMOTED, stands=True)
-    is_new = last is None and key not in board.emitted
-    decision = NoteDecision.FIRST_EMIT if is_new else NoteDecision.CONTENT_CHANGED
-    return wanted._replace(decision=decision, is_humble=key in board.left_out)
+    is_humble = key in board.left_out
+    if not wanted.note.is_lasting:
+        return wanted._replace(is_humble=is_humble) if is_humble else wanted
+    return wanted._replace(decision=_why(wanted.note, board.last_emission(key)), is_humble=is_humble)
 
 
-def _throttled(passing: Sequence[Wanted], board: NoteBoard) -> tuple[list[Wanted], list[Wanted]]:
-    """The notes that come in this turn, and those that have turns to skip."""
+def _throttled(
+    passing: Sequence[Wanted], sent: Mapping[str, StandingNote], board: NoteBoard
+) -> tuple[list[Wanted], list[Wanted]]:
+    """The notes that are due in this turn, and those that have turns to skip.
+
+    One that stands in what was sent, because it had no cooldown then, is not said again behind it; the fold that takes it away asks.
+    """
     keys = (wanted.note.key for wanted in passing)  # not of all that ever came
-    emissions = {key: board.emitted[key].emission for key in keys if key in board.emitted}
-    throttled = throttle([wanted.note for wanted in passing], emissions, board.answered)
+    before = {key: last for key in keys if (last := board.last_emission(key, sent.get(key))) is not None}
+    throttled = throttle([wanted.note for wanted in passing], before, board.answered)
     held = {note.key for note in throttled.suppressed}
-    coming = [
-        wanted._replace(decision=_why(wanted.note, emissions.get(wanted.note.key), throttled.ledger[wanted.note.key]))
-        for wanted in passing
-        if wanted.note.key not in held
-    ]
-    return coming, [wanted for wanted in passing if wanted.note.key in held]
+    due = []
+    for wanted in passing:
+        key = wanted.note.key
+        if key not in held:
+            decision = _why(wanted.note, before.get(key), throttled.ledger[key])
+            due.append(wanted if wanted.stands else wanted._replace(decision=decision))
+    return due, [wanted for wanted in passing if wanted.note.key in held]
 
 
-def _why(note: ContextMessage, last: Emission | None, now: Emission) -> NoteDecision:
+def _why(note: ContextMessage, last: Emission | None, now: Emission | None = None) -> NoteDecision:
+    """Why a note comes that is due."""
     if last is None:
         return NoteDecision.FIRST_EMIT
-    if last.digest != now.digest:
+    if last.digest != (now or emission(note, last.turn)).digest:
         return NoteDecision.CONTENT_CHANGED
     return NoteDecision.COOLDOWN_ELAPSED if note.cooldown_turns else NoteDecision.ALWAYS
 
@@ -242,8 +287,8 @@ def _apart(key: str, decision: NoteDecision) -> NoteOutcome:
     return NoteOutcome(key, None, decision, 0)
 
 
-def _place(wanted: Wanted) -> int:
-    return _ORDER[wanted.note.target]
+def _place(wanted: Wanted) -> tuple[int, int]:
+    return _ORDER[wanted.note.target], wanted.order
 
 
 # -- room
@@ -269,7 +314,16 @@ def fold_in(weave: Weave, room: int) -> Woven:
     return Woven(front=tuple(front), suffix=tuple(suffix), left_out=tuple(left_out))
 
 
-def add(weave: Weave, room: int, left_out: Mapping[str, str], *, is_first: bool) -> Woven:
+def settle(weave: Weave, woven: Woven, behind: int) -> Woven:
+    """The notes of a fold, with so many tokens behind their bands: what is shown once stands in its band where that costs little.
+
+    The fold that takes it out again takes no other in, so that a note in every turn is not a fold in every turn.
+    """
+    is_cheap = behind <= _MOST_WRITTEN_AGAIN and not weave.is_leaving
+    return woven.in_bands() if weave.is_first or is_cheap else woven
+
+
+def add(weave: Weave, room: int, left_out: Mapping[str, str]) -> Woven:
     """The notes that come beside what was sent; before anything was sent, in their bands.
 
     What the last fold had no room for comes last, and a lasting note only if it says something else now: otherwise it would come
@@ -284,7 +338,7 @@ def add(weave: Weave, room: int, left_out: Mapping[str, str], *, is_first: bool)
     lasting = _among(taken, (wanted for wanted in weave.lasting if not wanted.stands))
     missing = tuple(wanted for wanted in weave.fresh if wanted.note.key not in taken)
     suffix = _among(taken, weave.passing)
-    return Woven(lasting, (), suffix, missing) if is_first else Woven((), lasting, suffix, missing)
+    return Woven(lasting, (), suffix, missing).in_bands() if weave.is_first else Woven((), lasting, suffix, missing)
 
 
 def put_into(messages: tuple[Message, ...], opening: int, notes: Sequence[Message]) -> tuple[Message, ...]:

@@ -154,7 +154,7 @@ class WorkingSet:
         if weave is NO_NOTES:
             return NOTHING_WOVEN
         state = self._journal.state
-        return add(weave, room, state.noteboard.left_out, is_first=state.shown is None)
+        return add(weave, room, state.noteboard.left_out)
 
     def _wishes(self, terms: Terms, placements: Iterable[Placement]) -> Iterator[Wish]:
         """The forms that would have made room, or told more: of large rules, which only their author or writeback may put into other

@@ -34,6 +34,7 @@ class StudyCounter:
 
     name = "study"
     exact = False
+    described = "estimate: a quarter of the characters"
 
     def text(self, text: str) -> int:
         return len(text) // 4

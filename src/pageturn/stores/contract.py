@@ -7,6 +7,7 @@ at a time.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
 LAST = 2**40 - 1  # the greatest number that a record may have
@@ -140,7 +141,11 @@ class Sidecars(Protocol):
 
 @runtime_checkable
 class Store(Sidecars, Protocol):
-    """Where journals live. Every method raises `StoreError` where the backend fails."""
+    """Where journals live. Every method raises `StoreError` where the backend fails.
+
+    Whatever only reads never waits for a writer. What writes may have to wait, up to a limit that whoever opened the store has
+    set, and raises `Busy` after it.
+    """
 
     def create(self, row: SessionRow) -> None:
         """Add a session; raises `Conflict` where the id is taken."""
@@ -175,7 +180,7 @@ class Store(Sidecars, Protocol):
         ...
 
     def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
-        """The best matches among the records of these spans."""
+        """The best matches among the records of these spans; also those that an index does not have yet."""
         ...
 
     def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
@@ -187,7 +192,22 @@ class Store(Sidecars, Protocol):
         ...
 
     def is_erased(self, digest: str) -> bool:
-        """Whether a blob is missing because it was erased."""
+        """Whether a blob is missing because it was erased; False while any record of any session still needs it.
+
+        So it says nothing about a single record: of two that brought the same bytes one may be erased. That is what `erased` is for.
+        """
+        ...
+
+    def erasures(self) -> int:
+        """A number that grows with every erasure, by whatever session and process; 0 before the first."""
+        ...
+
+    def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
+        """The numbers of the records of these spans that lost words, by whatever session, after `erasures()` was that number."""
+        ...
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """Within it, this thread waits for nobody: a write that would have to raises `Busy` and has not happened."""
         ...
 
     def vacuum(self, *, dry_run: bool) -> Freed:

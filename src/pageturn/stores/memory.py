@@ -27,6 +27,10 @@ class MemoryStore(SqliteStore):
             self._shared = self._connect()
         return self._shared
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        yield  # the other threads are soon done
+
     def scrub(self) -> None:
         with self._lock:
             super().scrub()
@@ -44,6 +48,10 @@ class MemoryStore(SqliteStore):
     def sidecar_version(self) -> int:
         with self._lock:
             return super().sidecar_version()
+
+    def erasures(self) -> int:
+        with self._lock:
+            return super().erasures()
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

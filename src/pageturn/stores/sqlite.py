@@ -3,17 +3,21 @@
 Durability: with `full`, the default, an append that returned survives kill -9 and loss of power (write-ahead log, fsync
 at every commit). With `normal` it survives kill -9 of the process; loss of power may take the last appends, but never
 half of one.
+
+Waiting: whoever reads waits for nobody. Whoever writes waits until the writer before has finished, for `wait_seconds` at
+the most, and then raises `Busy`.
 """
 
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from heapq import nlargest
+from time import monotonic, sleep
 from weakref import WeakSet
 
-from pageturn.errors import Conflict, NotScrubbed, StoreError
-from pageturn.stores import sidecars
+from pageturn.checks import require_finite
+from pageturn.errors import Busy, Conflict, Damaged, NotScrubbed, StoreError
+from pageturn.stores import index, sidecars
 from pageturn.stores.contract import (
     LAST,
     Batch,
@@ -28,12 +32,11 @@ from pageturn.stores.contract import (
     Snapshot,
     Span,
 )
-from pageturn.stores.words import hidden_parts, terms
 
 _APPLICATION_ID = 0x50414745  # "PAGE"
-_COMMON = 500  # a term that occurs in more documents than this is dropped from a query that has rarer ones
-_BUSY_MS = 30_000
-_INDEX_EVERY = 64  # records of a session; the index takes many documents at once for a third of what each costs alone
+WAIT_SECONDS = 5.0
+_LONGEST_WAIT_MS = 2**31 - 1
+_BETWEEN_TRIES = 0.01  # seconds
 _LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
 
 _SCHEMA = """
@@ -51,19 +54,18 @@ CREATE TABLE erased (digest TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE refs (
     digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
-CREATE VIRTUAL TABLE words USING fts5(
-    text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
-);
 """
+# Every record that lost words by an erasure, whoever erased them; the last number says whether there was another erasure.
+_LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
 _FORMATS = (  # each script brings a file from the format before to its own
-    _SCHEMA,
-    "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL);\n",
+    f"{_SCHEMA}{index.WORDS};\n",
+    f"{index.WAITING};\n",
     sidecars.SCHEMA,
+    _LOSSES,
 )
 FORMAT = len(_FORMATS)
 _HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
 _SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD} FROM sessions"
-_OF_SESSION = "WHERE row BETWEEN ? AND ?"
 
 
 class _Connection(sqlite3.Connection):
@@ -77,13 +79,15 @@ class _Connection(sqlite3.Connection):
 class SqliteStore:
     """A store in one file; one connection for each thread."""
 
-    def __init__(self, path: str, *, durability: str = "full") -> None:
+    def __init__(self, path: str, *, durability: str = "full", wait_seconds: float = WAIT_SECONDS) -> None:
+        require_finite("wait_seconds", wait_seconds, at_least=0)
         self.path = path
+        self.wait_seconds = wait_seconds
         self._durability = durability
         self._local = threading.local()
         self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
         self._closed = False
-        with _translated(path):
+        with self._translated():
             self._prepare(self._connection)
 
     # -- sessions
@@ -99,12 +103,12 @@ class SqliteStore:
                 raise Conflict(f"session {row.id!r} exists already") from error
 
     def session(self, session: str) -> SessionRow | None:
-        with _translated(self.path):
+        with self._translated():
             found = self._connection.execute(f"{_SESSIONS} WHERE id = ?", (session,)).fetchone()
         return SessionRow(*found) if found else None
 
     def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
-        with _translated(self.path):
+        with self._translated():
             rows = self._connection.execute(
                 f"{_SESSIONS} WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC", (scope,)
             )
@@ -117,7 +121,7 @@ class SqliteStore:
             self._append(db, session, after, batch)
 
     def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record]:
-        with _translated(self.path):
+        with self._translated():
             rows = self._connection.execute(
                 "SELECT seq, at, body FROM records WHERE session = (SELECT number FROM sessions WHERE id = ?)"
                 " AND seq > ? AND seq <= ? ORDER BY seq",
@@ -126,7 +130,7 @@ class SqliteStore:
             yield from map(Record._make, rows)
 
     def snapshot(self, session: str) -> Snapshot | None:
-        with _translated(self.path):
+        with self._translated():
             found = self._connection.execute(
                 "SELECT p.seq, p.body FROM snapshots p JOIN sessions s ON s.number = p.session WHERE s.id = ?",
                 (session,),
@@ -141,71 +145,60 @@ class SqliteStore:
             self._index_if_possible(db, self._numbers(db, session))
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
-        with _translated(self.path):
+        with self._translated():
             found = self._connection.execute(
                 "SELECT substr(data, ?, ?) FROM blobs WHERE digest = ?",
                 (start + 1, _LONGEST if length is None else length, digest),
             ).fetchone()
         if found and not isinstance(found[0], bytes):
-            raise StoreError(f"{self.path}: blob {digest} was changed by another program")
+            raise Damaged(f"{self.path}: blob {digest} was changed by another program")
         return found[0] if found else None
 
     # -- search
 
     def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
-        with _translated(self.path):
+        with self._translated():
             db = self._connection
-            self._index_before_search(db, spans)
-            phrases = self._rare(db, [_phrase(term) for term in terms(query)])
-            if not phrases:
-                return []
-            found: list[Found] = []
-            for span in spans:
-                for number in self._numbers(db, span.session):
-                    rows = db.execute(
-                        "SELECT rowid, -bm25(words, 1, .5) AS score FROM words WHERE words MATCH ?"
-                        " AND rowid BETWEEN ? AND ? ORDER BY score DESC, rowid DESC LIMIT ?",
-                        (" OR ".join(phrases), _row(number, 0), _row(number, span.upto), limit),
-                    )
-                    found += [Found(span.session, row & LAST, score) for row, score in rows]
-            return nlargest(limit, found, key=lambda each: each.score)
+            searched = [
+                index.Searched(span.session, number, span.upto)
+                for span in spans
+                for number in self._numbers(db, span.session)
+            ]
+            if self._index_at_once([each.number for each in searched]):
+                return index.search(db, searched, query, limit)
+            with self._reading():
+                return index.search_with_waiting(db, searched, query, limit)
 
-    def _index_before_search(self, db: sqlite3.Connection, spans: Sequence[Span]) -> None:
-        """See to it that everything that is searched is in the index; most often it is, and nothing is written."""
-        numbers = [number for span in spans for number in self._numbers(db, span.session)]
-        waiting = f"SELECT 1 FROM unindexed {_OF_SESSION} LIMIT 1"
-        if any(db.execute(waiting, _rows(number)).fetchone() for number in numbers):
-            with self._writing():
-                self._index(db, numbers)
-
-    def _rare(self, db: sqlite3.Connection, phrases: list[str]) -> list[str]:
-        """The phrases without those that very many documents contain, unless there are no others."""
-        rare = []
-        for phrase in phrases:
-            counted = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
-            if db.execute(counted, (phrase, _COMMON + 1)).fetchone()[0] <= _COMMON:
-                rare.append(phrase)
-        return rare or phrases
+    def _index_at_once(self, numbers: Sequence[int]) -> bool:
+        """See to it that the index has all documents of these sessions. False where another is writing: nobody waits for that."""
+        if not index.is_waiting(self._connection, numbers):
+            return True
+        try:
+            with self.at_once(), self._writing() as db:
+                index.take_in(db, numbers)
+        except Busy:
+            return False
+        return True
 
     # -- sidecars
 
     def sidecar(self, name: str, after: int = 0) -> Sidecar:
-        with _translated(self.path):
+        with self._translated():
             return sidecars.changed(self._connection, name, after)
 
     def sidecars(self) -> list[str]:
-        with _translated(self.path):
+        with self._translated():
             return sidecars.names(self._connection)
 
     def document(self, slot: Slot) -> bytes | None:
-        with _translated(self.path):
+        with self._translated():
             return sidecars.document(self._connection, slot)
 
     def sidecar_version(self) -> int:
         try:  # asked before every choice, so without the ceremony of a context manager
             return sidecars.version(self._connection)
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: {error}") from error
+            raise self._failure(error) from error
 
     def amend(self, slots: Sequence[Slot], change: Change) -> int:
         with self._writing() as db:
@@ -220,8 +213,7 @@ class SqliteStore:
                 for number in self._numbers(db, loss.session):
                     self._forget(db, number, loss)
             freed = self._drop_unnamed(db, {digest for loss in losses for digest in loss.digests})
-            # The index keeps deleted words until its segments are merged.
-            db.execute("INSERT INTO words(words) VALUES ('optimize')")
+            index.wipe(db)
         return freed
 
     def scrub(self) -> None:
@@ -230,12 +222,31 @@ class SqliteStore:
             self._connection.execute("VACUUM")
             busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as error:
-            raise NotScrubbed(f"{self.path}: {error}, so erased bytes stay in the file for now") from error
+            raise NotScrubbed(f"{self._failure(error)}, so erased bytes stay in the file for now") from error
         if busy:
-            raise NotScrubbed(f"{self.path}: others are reading, so erased bytes stay in the log for now")
+            reading = f"others are still reading after {self.wait_seconds:g} s (wait_seconds)"
+            raise NotScrubbed(f"{self.path}: {reading}, so erased bytes stay in the log for now")
+
+    def erasures(self) -> int:
+        try:  # asked before every context, so without the ceremony of a context manager
+            last: int = self._connection.execute("SELECT coalesce(max(number), 0) FROM losses").fetchone()[0]
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
+        return last
+
+    def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
+        lost = "SELECT seq FROM losses WHERE number > ? AND session = ? AND seq <= ?"
+        with self._translated():
+            db = self._connection
+            return {
+                seq
+                for span in spans
+                for number in self._numbers(db, span.session)
+                for (seq,) in db.execute(lost, (after, number, span.upto))
+            }
 
     def is_erased(self, digest: str) -> bool:
-        with _translated(self.path):
+        with self._translated():
             return self._connection.execute("SELECT 1 FROM erased WHERE digest = ?", (digest,)).fetchone() is not None
 
     def vacuum(self, *, dry_run: bool) -> Freed:
@@ -249,10 +260,10 @@ class SqliteStore:
         return freed
 
     def check(self) -> list[str]:
-        with _translated(self.path):
+        with self._translated():
             db = self._connection
             broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            broken += self._check_index(db)
+            broken += index.check(db)
             counts = db.execute(
                 "SELECT s.id, s.parent_seq, count(r.seq), coalesce(max(r.seq), s.parent_seq) FROM sessions s"
                 " LEFT JOIN records r ON r.session = s.number GROUP BY s.number"
@@ -267,6 +278,17 @@ class SqliteStore:
         for connection in list(self._connections):
             connection.close()
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        db = self._connection
+        before = db.execute("PRAGMA busy_timeout").fetchone()[0]
+        db.execute("PRAGMA busy_timeout = 0")
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.ProgrammingError):  # the store was closed meanwhile
+                db.execute(f"PRAGMA busy_timeout = {before}")
+
     # -- inside
 
     def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> None:
@@ -280,36 +302,18 @@ class SqliteStore:
         db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
         db.executemany("DELETE FROM erased WHERE digest = ?", [(digest,) for digest in batch.blobs])
         db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
-        db.executemany(
-            "INSERT INTO unindexed VALUES (?,?)", [(_row(number, seq), text) for seq, text in batch.documents]
-        )
-        if (head + len(batch.records)) // _INDEX_EVERY > head // _INDEX_EVERY:
+        index.add(db, number, batch.documents)
+        if (head + len(batch.records)) // index.EVERY > head // index.EVERY:
             self._index_if_possible(db, [number])
 
     def _index_if_possible(self, db: sqlite3.Connection, numbers: Iterable[int]) -> None:
         """Index, unless the index is damaged: the journal goes on without it, and the next search says what is wrong."""
         db.execute("SAVEPOINT indexing")
         try:
-            self._index(db, numbers)
+            index.take_in(db, numbers)
         except sqlite3.Error:
             db.execute("ROLLBACK TO indexing")
         db.execute("RELEASE indexing")
-
-    def _check_index(self, db: sqlite3.Connection) -> list[str]:
-        """What is wrong with the index; it cannot be looked at in a file that takes no writes."""
-        try:
-            db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
-        except sqlite3.Error as error:
-            return [] if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_READONLY else [f"the index: {error}"]
-        return []
-
-    def _index(self, db: sqlite3.Connection, numbers: Iterable[int]) -> None:
-        """Bring the documents of these sessions into the index."""
-        for number in numbers:
-            waiting = db.execute(f"SELECT row, text FROM unindexed {_OF_SESSION}", _rows(number))
-            words = [(row, text, hidden_parts(text)) for row, text in waiting]
-            db.executemany("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", words)
-            db.execute(f"DELETE FROM unindexed {_OF_SESSION}", _rows(number))
 
     def _numbers(self, db: sqlite3.Connection, session: str) -> list[int]:
         return [row[0] for row in db.execute("SELECT number FROM sessions WHERE id = ?", (session,))]
@@ -320,10 +324,10 @@ class SqliteStore:
         for digest in loss.digests:
             named = "DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?"
             gone += db.execute(named, (digest, number, loss.seq)).rowcount
-        waited = db.execute("DELETE FROM unindexed WHERE row = ?", (_row(number, loss.seq),)).rowcount
-        if loss.text is not None and gone and not waited:  # a fork or its parent may have erased it before
-            words = (_row(number, loss.seq), loss.text, hidden_parts(loss.text))
-            db.execute("INSERT INTO words(words, rowid, text, parts) VALUES ('delete', ?, ?, ?)", words)
+        index.forget(
+            db, number, loss.seq, loss.text if gone else None
+        )  # a fork or its parent may have erased it before
+        db.execute("INSERT INTO losses(session, seq) VALUES (?,?)", (number, loss.seq))
 
     def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
         """Destroy those of the blobs that no record needs any more, and remember that this was meant."""
@@ -350,10 +354,11 @@ class SqliteStore:
 
     def _connect(self) -> "_Connection":
         connection: _Connection = sqlite3.connect(
-            self.path, isolation_level=None, timeout=_BUSY_MS / 1_000, check_same_thread=False, factory=_Connection
+            self.path, isolation_level=None, timeout=0, check_same_thread=False, factory=_Connection
         )
+        connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
         _refuse_foreign(self.path, connection)
-        _use_log(connection)
+        _use_log(connection, self.wait_seconds)
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
         self._connections.add(connection)
         return connection
@@ -383,18 +388,35 @@ class SqliteStore:
             if db.in_transaction:
                 db.execute("ROLLBACK")
             if isinstance(error, sqlite3.Error):
-                raise StoreError(f"{self.path}: {error}") from error
+                raise self._failure(error) from error
             raise
 
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Everything that is read within it is as it was at one moment."""
+        db = self._connection
+        db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            db.execute("ROLLBACK")
 
-def _row(number: int, seq: int) -> int:
-    """Where the words of a record are in the index: those of one session lie together, in order."""
-    return number << 40 | seq
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """SQLite's errors as ours, with the file that they concern."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._failure(error) from error
 
-
-def _rows(number: int) -> tuple[int, int]:
-    """The first and the last row that the words of a session may have."""
-    return _row(number, 0), _row(number, LAST)
+    def _failure(self, error: sqlite3.Error) -> StoreError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the module's own errors have none
+        if code == sqlite3.SQLITE_BUSY:
+            return Busy(
+                f"{self.path}: waited {self.wait_seconds:g} s (wait_seconds) for another process or thread to finish writing"
+            )
+        kind = Damaged if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
+        return kind(f"{self.path}: {error}")
 
 
 def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
@@ -406,28 +428,16 @@ def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
         raise StoreError(f"{path}: a SQLite file of another program")
 
 
-def _use_log(connection: sqlite3.Connection) -> None:
+def _use_log(connection: sqlite3.Connection, wait_seconds: float) -> None:
     """Switch to the write-ahead log. Where another is at it, SQLite says that it is busy instead of waiting: we wait."""
+    until = monotonic() + wait_seconds
     while True:
         try:
             connection.execute("PRAGMA journal_mode = WAL")
             break
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= until:
                 raise
-            connection.execute("BEGIN IMMEDIATE")  # waits for the other, and gives up after the timeout
-            connection.execute("ROLLBACK")
-
-
-def _phrase(term: str) -> str:
-    """A term as FTS5 reads it: quoted, so that nothing in it is an operator."""
-    return '"' + term.replace('"', '""') + '"'
-
-
-@contextmanager
-def _translated(path: str) -> Iterator[None]:
-    """SQLite's errors as ours, with the file that they concern."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        raise StoreError(f"{path}: {error}") from error
+        connection.execute("BEGIN IMMEDIATE")  # waits for the other, and gives up after the timeout
+        connection.execute("ROLLBACK")
+        sleep(_BETWEEN_TRIES)  # it may have been a reader, which the line above does not wait for

@@ -1,17 +1,25 @@
-"""Which store a URL means: `:memory:`, `agent.db`, `sqlite:agent.db?durability=normal`."""
+"""Which store a URL means: `:memory:`, `agent.db`, `sqlite:agent.db?durability=normal&wait_seconds=2`."""
 
+import math
 from urllib.parse import parse_qsl
 
+from pageturn.checks import require_finite
 from pageturn.errors import InvalidInput
 from pageturn.stores.contract import Store
 from pageturn.stores.memory import MemoryStore
-from pageturn.stores.sqlite import SqliteStore
+from pageturn.stores.sqlite import WAIT_SECONDS, SqliteStore
 
 _DURABILITIES = ("full", "normal")
 
 
-def open_store(url: str) -> Store:
-    """The store behind a URL; a path without a scheme is a SQLite file."""
+def open_store(url: str, *, wait_seconds: float | None = None) -> Store:
+    """The store behind a URL; a path without a scheme is a SQLite file.
+
+    `wait_seconds` is how long a write waits for another writer before it raises `Busy`; 0 is not at all. It may also stand in the
+    URL, which counts where no argument is given.
+    """
+    if wait_seconds is not None:
+        require_finite("wait_seconds", wait_seconds, at_least=0)
     if not url or "\0" in url:
         raise InvalidInput("url", expected="':memory:', a path, or sqlite:PATH", got=repr(url))
     if url == ":memory:":
@@ -24,7 +32,21 @@ def open_store(url: str) -> Store:
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     durability = options.pop("durability", "full")
-    if durability not in _DURABILITIES or options:
-        expected = f"durability={' or '.join(_DURABILITIES)} and no other option"
+    waited = _seconds(options.pop("wait_seconds", f"{WAIT_SECONDS}"))
+    if durability not in _DURABILITIES or waited is None or options:
+        expected = f"durability={' or '.join(_DURABILITIES)}, wait_seconds=0 or more, and no other option"
         raise InvalidInput("url", expected=expected, got=repr(query))
-    return SqliteStore(path.removeprefix("//") if rest is not url else path, durability=durability)
+    return SqliteStore(
+        path.removeprefix("//") if rest is not url else path,
+        durability=durability,
+        wait_seconds=waited if wait_seconds is None else wait_seconds,
+    )
+
+
+def _seconds(text: str) -> float | None:
+    """A time of a URL, or None where it is none."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        return None
+    return seconds if math.isfinite(seconds) and seconds >= 0 else None

@@ -96,11 +96,12 @@ class Summaries:
     def tend(self) -> None:
         """Write down what is finished, and go on; a little at a time, and without an error."""
         try:
-            self.collect()
-            if self._rest:
-                self._rest -= 1
-            else:
-                self._go_on()
+            with self._recorder.journal.store.at_once():
+                self.collect()
+                if self._rest:
+                    self._rest -= 1
+                else:
+                    self._go_on()
         except StoreError:
             return  # what is finished is kept, and written the next time
 

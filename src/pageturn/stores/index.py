@@ -1,0 +1,179 @@
+"""The full-text index of a SQLite store: what is in it, what waits for it, and how both are searched.
+
+Documents come into the index many at a time, for a third of what each costs alone; until then they wait in a table. Bringing
+them in is a write. A search that would have to wait for another writer takes an index of them in memory instead.
+"""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
+from heapq import nlargest
+from math import log
+from typing import NamedTuple
+
+from pageturn.stores.contract import LAST, Document, Found
+from pageturn.stores.words import hidden_parts, terms
+
+WORDS = """CREATE VIRTUAL TABLE words USING fts5(
+    text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
+)"""
+WAITING = "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL)"
+EVERY = 64  # records of a session between two times that its documents are brought in
+
+_COMMON = 500  # a term that occurs in more documents than this is dropped from a query that has rarer ones
+_LEAST_WEIGHT = 1e-6  # of a term that most documents contain, as FTS5 has it
+_SCORE = "-bm25(words, 1, .5)"
+_OF_SESSION = "WHERE row BETWEEN ? AND ?"
+
+
+class Searched(NamedTuple):
+    """A session that is searched: its name, its number in the file, and the number of the last record that counts."""
+
+    session: str
+    number: int
+    upto: int
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """The first and the last row that its words may have in the index."""
+        return _row(self.number, 0), _row(self.number, self.upto)
+
+
+# -- what waits, and what is in the index
+
+
+def add(db: sqlite3.Connection, number: int, documents: Iterable[Document]) -> None:
+    """Let documents wait for the index."""
+    db.executemany("INSERT INTO unindexed VALUES (?,?)", [(_row(number, seq), text) for seq, text in documents])
+
+
+def is_waiting(db: sqlite3.Connection, numbers: Iterable[int]) -> bool:
+    """Whether a document of these sessions waits for the index."""
+    waiting = f"SELECT 1 FROM unindexed {_OF_SESSION} LIMIT 1"
+    return any(db.execute(waiting, _rows(number)).fetchone() for number in numbers)
+
+
+def take_in(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Bring the documents of these sessions into the index."""
+    for number in numbers:
+        _fill(db, _waiting(db, _rows(number)))
+        db.execute(f"DELETE FROM unindexed {_OF_SESSION}", _rows(number))
+
+
+def forget(db: sqlite3.Connection, number: int, seq: int, text: str | None) -> None:
+    """Take the words of a record out: `text` is what is in the index, None where it is not there any more."""
+    waited = db.execute("DELETE FROM unindexed WHERE row = ?", (_row(number, seq),)).rowcount
+    if text is not None and not waited:
+        words = (_row(number, seq), text, hidden_parts(text))
+        db.execute("INSERT INTO words(words, rowid, text, parts) VALUES ('delete', ?, ?, ?)", words)
+
+
+def wipe(db: sqlite3.Connection) -> None:
+    """Merge the segments of the index, which keep words that were taken out until then."""
+    db.execute("INSERT INTO words(words) VALUES ('optimize')")
+
+
+def check(db: sqlite3.Connection) -> list[str]:
+    """What is wrong with the index; it cannot be looked at in a file that takes no writes."""
+    try:
+        db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
+    except sqlite3.Error as error:
+        return [] if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_READONLY else [f"the index: {error}"]
+    return []
+
+
+# -- searching
+
+
+def search(db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int) -> list[Found]:
+    """The best matches of what is in the index."""
+    phrases = _phrases(query)
+    counts = {phrase: _count(db, phrase, _COMMON + 1) for phrase in phrases}
+    asked = " OR ".join(_rare(phrases, counts))
+    found: list[Found] = []
+    for each in searched if asked else ():
+        rows = db.execute(
+            f"SELECT rowid, {_SCORE} AS score FROM words WHERE words MATCH ?"
+            " AND rowid BETWEEN ? AND ? ORDER BY score DESC, rowid DESC LIMIT ?",
+            (asked, *each.rows, limit),
+        )
+        found += [Found(each.session, row & LAST, score) for row, score in rows]
+    return nlargest(limit, found, key=lambda each: each.score)
+
+
+def search_with_waiting(db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int) -> list[Found]:
+    """The best matches of what is in the index and of what waits for it, without a write.
+
+    A term weighs by how rare it is in both together. The length of a document is compared with that of others on its own
+    side, so its score may differ a little from what it will be when all are in one index.
+    """
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as beside:
+        beside.execute(WORDS)
+        for each in searched:
+            _fill(beside, _waiting(db, each.rows))
+        parts = (db, beside)
+        documents = [part.execute("SELECT count(*) FROM words").fetchone()[0] for part in parts]
+        phrases = _phrases(query)
+        counts = {phrase: tuple(_count(part, phrase) for part in parts) for phrase in phrases}
+        totals = {phrase: sum(counted) for phrase, counted in counts.items()}
+        found: list[Found] = []
+        for each in searched:
+            scores: dict[int, float] = defaultdict(float)
+            for phrase in _rare(phrases, totals):
+                weight = _weight(sum(documents), totals[phrase])
+                for part, of, having in zip(parts, documents, counts[phrase], strict=True):
+                    factor = weight / _weight(of, having)
+                    for row, score in _scores(part, phrase, each):
+                        scores[row] += score * factor
+            best = nlargest(limit, scores.items(), key=lambda scored: (scored[1], scored[0]))
+            found += [Found(each.session, row & LAST, score) for row, score in best]
+    return nlargest(limit, found, key=lambda each: each.score)
+
+
+def _phrases(query: str) -> list[str]:
+    """The terms of a query as FTS5 reads them: quoted, so that nothing in them is an operator."""
+    return ['"' + term.replace('"', '""') + '"' for term in terms(query)]
+
+
+def _rare(phrases: list[str], counts: dict[str, int]) -> list[str]:
+    """The phrases without those that very many documents contain, unless there are no others."""
+    return [phrase for phrase in phrases if counts[phrase] <= _COMMON] or phrases
+
+
+def _count(db: sqlite3.Connection, phrase: str, most: int = -1) -> int:
+    """How many documents contain a phrase; it is not counted further than to `most`."""
+    counted = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
+    count: int = db.execute(counted, (phrase, most)).fetchone()[0]
+    return count
+
+
+def _scores(db: sqlite3.Connection, phrase: str, searched: Searched) -> Iterator[tuple[int, float]]:
+    """The rows of a session that contain a phrase, each with its score for this phrase alone."""
+    return db.execute(
+        f"SELECT rowid, {_SCORE} FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?", (phrase, *searched.rows)
+    )
+
+
+def _weight(documents: int, having: int) -> float:
+    """How much a term weighs that so many of the documents contain: the inverse document frequency of FTS5's bm25."""
+    return max(log((documents - having + 0.5) / (having + 0.5)), _LEAST_WEIGHT)
+
+
+def _fill(db: sqlite3.Connection, documents: Iterable[tuple[int, str]]) -> None:
+    words = [(row, text, hidden_parts(text)) for row, text in documents]
+    db.executemany("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", words)
+
+
+def _waiting(db: sqlite3.Connection, rows: tuple[int, int]) -> Iterator[tuple[int, str]]:
+    return db.execute(f"SELECT row, text FROM unindexed {_OF_SESSION}", rows)
+
+
+def _row(number: int, seq: int) -> int:
+    """Where the words of a record are in the index: those of one session lie together, in order."""
+    return number << 40 | seq
+
+
+def _rows(number: int) -> tuple[int, int]:
+    """The first and the last row that the words of a session may have."""
+    return _row(number, 0), _row(number, LAST)
