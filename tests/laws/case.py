@@ -121,7 +121,9 @@ class Case:
     @cached_property
     def floor_tokens(self) -> int:
         """What must stand takes at most so many tokens: tools, rules and the plan whole, notes, and short forms of the rest."""
-        must = [item for item in self.model.rules] + ([self.model.plan] if self.model.plan else [])
+        rules = self.model.rules
+        must = rules + [item for item in self._beside(rules) if item not in rules]
+        must += [self.model.plan] if self.model.plan is not None and self.model.plan not in must else []
         notes = sum(self.tokens(each.message) for each in self.shown if each.is_note)
         return (
             self.tool_tokens
@@ -129,6 +131,19 @@ class Case:
             + sum(self.tokens(item.message) for item in must)
             + _SHORT * (2 + len(self.open_items) + 3)
         )
+
+    def _beside(self, items: list[Item]) -> list[Item]:
+        """The other pages of the steps that these are of: a result stands with its call, and that with its other results."""
+        calls = {call.id for item in items for call in item.message.tool_calls}
+        calls |= {result.tool_call_id for item in items for result in item.message.tool_results}
+        for item in self.model.live:
+            if any(call.id in calls for call in item.message.tool_calls):
+                calls |= {call.id for call in item.message.tool_calls}
+        return [
+            item for item in self.model.live
+            if any(call.id in calls for call in item.message.tool_calls)
+            or any(result.tool_call_id in calls for result in item.message.tool_results)
+        ]  # fmt: skip
 
     @cached_property
     def spare_tokens(self) -> int:

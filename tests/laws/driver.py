@@ -281,6 +281,10 @@ class Driver:
     def clear_plan(self) -> None:
         if self.model.plan is not None:
             self.session.plan(None)
+            still = {page.handle for page in self.session.pages()}
+            for item in self.model.items:
+                if item.plan is not None and item.handle not in still:
+                    item.replaced = True
             self._sync("plan", is_clearing=True)
 
     def prefer(self, salt: int, scope: str | None) -> None:

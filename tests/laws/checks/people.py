@@ -36,7 +36,7 @@ def _tokens(case: Case, item: Item) -> int:
 
 
 def _task(case: Case, task: Item) -> Iterator[str]:
-    tokens = _tokens(case, task)
+    tokens = case.tokens(task.message)
     if not case.context.notices:
         yield f"the task {task.handle} is not verbatim, and nothing says so"
     if tokens * 3 <= case.context.budget_tokens and tokens + _SHORT <= case.spare_tokens:

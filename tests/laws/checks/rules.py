@@ -45,7 +45,7 @@ def _quoted(case: Case, item: Item) -> bool:
 
 def _plan(case: Case) -> Iterator[str]:
     item = case.model.plan
-    if item is None or item.plan is None:
+    if item is None or item.plan is None or item.is_rule:
         return
     texts = [message.text for message in case.context.messages]
     if not any(item.plan.text in text or item.plan.structured in text for text in texts):
