@@ -10,6 +10,9 @@ ABANDONED = 32  # turns after which nobody waits for a call any more
 HANDLE = re.compile(r"(?<![A-Za-z0-9])p([1-9][0-9]{0,14})-([a-z2-7]{4})(?![A-Za-z0-9])")
 
 
+MARK = re.compile(r"Mark-?\d+q")  # which each text of `texts` has of its own
+
+
 def said(message: pt.Message) -> tuple[str, bytes]:
     """What a message says and who says it, without its reasoning, which goes where what it was made on has changed."""
     return str(message.role), pt.to_json([part for part in message.content if not isinstance(part, pt.Thinking)])
@@ -201,7 +204,7 @@ class Model:
         return again
 
     def marks_of(self, item: Item) -> set[str]:
-        return set(re.findall(r"Mark\d+q", words(item.message)))
+        return set(MARK.findall(words(item.message)))
 
     def texts(self) -> Iterator[str]:
         """Every text that the host or a model gave, as it was given."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pageturn as pt
 from tests.laws.case import Case
-from tests.laws.model import HANDLE, words
+from tests.laws.model import HANDLE, MARK, words
 
 _TAG = re.compile(r"</?(?:pages?|system-reminder)\b", re.IGNORECASE)
 _INSTRUCTING = (pt.Role.SYSTEM, pt.Role.DEVELOPER)
@@ -37,8 +37,14 @@ def _roles(case: Case) -> Iterator[str]:
         if item.plan is not None:
             by_host |= {item.plan.text, item.plan.structured}
         by_host |= case.model.forms.get(item.handle, set())
+    hosts = {
+        mark for item in case.model.items if item.message.role in _INSTRUCTING and not item.is_models
+        for mark in case.model.marks_of(item)
+    }  # fmt: skip
     for at, message in enumerate(case.context.messages):
-        if message.role in _INSTRUCTING and message.text not in by_host:
+        marks = set(MARK.findall(message.text))
+        is_shortened = bool(marks) and marks <= hosts  # a renderer may shorten what the host said
+        if message.role in _INSTRUCTING and message.text not in by_host and not is_shortened:
             yield f"message {at} speaks as {message.role}, and no host said it: {message.text[:60]!r}"
         if message.role in _INSTRUCTING and any(mark in message.text for mark in case.model.written - case.model.approved):
             yield f"message {at} speaks as {message.role} with a model's words"
