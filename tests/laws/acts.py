@@ -202,7 +202,7 @@ class _Drawing:
         )
 
     def _retract(self) -> Act:
-        return Act("retract", {"key": self._rng.choice(NOTE_KEYS), "now": self._rng.random() < 0.5})
+        return Act("retract", {"ref": self._ref(), "now": self._rng.random() < 0.6})
 
     def _recall(self) -> Act:
         return Act("recall", {"ref": self._ref()})

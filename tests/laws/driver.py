@@ -283,7 +283,7 @@ class Driver:
             self.session.plan(None)
             still = {page.handle for page in self.session.pages()}
             for item in self.model.items:
-                if item.plan is not None and item.handle not in still:
+                if (item.plan is not None or item.is_clearing) and item.handle not in still:
                     item.replaced = True
             self._sync("plan", is_clearing=True)
 
@@ -324,7 +324,10 @@ class Driver:
         self.model.noted.add(note.content)
         self.model.taken_back.discard(note.content)
 
-    def retract(self, key: str, now: bool) -> None:
+    def retract(self, ref: int, now: bool) -> None:
+        if not self.model.notes:
+            return
+        key = sorted(self.model.notes)[ref % len(self.model.notes)]
         try:
             self.session.retract(key, now=now)
         except pt.InvalidInput:
