@@ -37,8 +37,14 @@ class Plot:
     budget: int
     acts: tuple[Act, ...]
 
+    @property
+    def is_filed(self) -> bool:
+        """Whether it is kept in a file, which takes longer."""
+        return self.seed % 25 == 24
+
     def __str__(self) -> str:
-        opened = f"{self.policy!r}, model={self.model!r}, recall={self.recall}, budget={self.budget}"
+        where = "a file" if self.is_filed else "memory"
+        opened = f"{self.policy!r}, model={self.model!r}, recall={self.recall}, budget={self.budget}, in {where}"
         return "\n".join([f"seed {self.seed}: {opened}", *(f"  {act}" for act in self.acts)])
 
 
@@ -49,12 +55,14 @@ def plot(seed: int) -> Plot:
     budget = rng.choice((900, 1_200, 1_600, 2_400, 4_000, 9_000)) + (600 if "claude" in model else 0)
     made = policy(rng, budget)
     drawn = _Drawing(rng, seed, is_rare=rng.random() < 0.5)
-    return Plot(seed, made, model, rng.random() < 0.7, budget, tuple(drawn.acts(rng.choice((6, 12, 20, 32)))))
+    return Plot(seed, made, model, rng.random() < 0.7, budget, tuple(drawn.acts(rng.choice((6, 12, 20, 32, 48)))))
 
 
 def policy(rng: random.Random, budget: int) -> pt.DerivePolicy:
     own = NewestFirst(budget_tokens=budget)
-    return rng.choice((pt.Legacy(), pt.Reset(budget), pt.Incremental(budget), pt.Paged(budget), pt.Paged(4 * budget), own))
+    return rng.choice(
+        (pt.Legacy(), pt.Reset(budget), pt.Incremental(budget), pt.Paged(budget), pt.Paged(4 * budget), own)
+    )
 
 
 class _Drawing:
@@ -73,8 +81,7 @@ class _Drawing:
         drawn.append(self._say())
         while len(drawn) < count:
             drawn += self._turn()
-            for _ in range(rng.choice((0, 0, 1, 1, 2, 3))):
-                drawn.append(self._other())
+            drawn += [self._other() for _ in range(rng.choice((0, 0, 1, 1, 2, 3)))]
         drawn.append(Act("derive", self._asked()))
         return drawn
 
@@ -86,9 +93,7 @@ class _Drawing:
         turn.append(self._reply())
         if rng.random() < 0.15:
             turn.append(Act("answer"))
-        for _ in range(rng.choice((0, 1, 1, 1, 2))):
-            turn.append(self._result())
-        return turn
+        return turn + [self._result() for _ in range(rng.choice((0, 1, 1, 1, 2)))]
 
     def _other(self) -> Act:
         common = (self._say, self._say, self._result, self._late, self._rule, self._note, self._asking)
@@ -122,7 +127,9 @@ class _Drawing:
         return Act("derive", self._asked())
 
     def _opening(self) -> Act:
-        return Act("system", {"salt": self.salt(), "lines": self._rng.choice((1, 2, 6)), "repeat": self._rng.random() < 0.2})
+        return Act(
+            "system", {"salt": self.salt(), "lines": self._rng.choice((1, 2, 6)), "repeat": self._rng.random() < 0.2}
+        )
 
     def _developer(self) -> Act:
         return Act("developer", {"salt": self.salt(), "lines": self._lines()})
@@ -246,7 +253,10 @@ class _Drawing:
         return Act("twin")
 
     def _peer(self) -> Act:
-        return Act("peer", {"salt": self.salt(), "does": self._rng.choice(("say", "erase", "erase", "pin")), "ref": self._ref()})
+        return Act(
+            "peer",
+            {"salt": self.salt(), "does": self._rng.choice(("say", "erase", "erase", "pin")), "ref": self._ref()},
+        )
 
     def _checkpoint(self) -> Act:
         return Act("checkpoint")

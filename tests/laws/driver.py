@@ -3,9 +3,10 @@
 import random
 from contextlib import suppress
 from datetime import timedelta
+from tempfile import TemporaryDirectory
 
 import pageturn as pt
-from pageturn.stores import open_store
+from pageturn.stores import SqliteStore, Store, open_store
 from tests.laws import texts
 from tests.laws.acts import MODELS, Act, Plot, policy
 from tests.laws.case import Asked, Case
@@ -43,13 +44,19 @@ class Driver:
         self.violations: list[Violation] = []
         self._rng = random.Random(plot.seed)
         self._clock = Clock()
-        self._store = open_store(":memory:")
+        self._folder = TemporaryDirectory() if plot.is_filed else None
+        self._store = self._opened_store()
         self._recall = pt.RecallTool() if plot.recall else None
         self._forks = 0
         self._records: dict[str, list] = {}
         first = Side(self._open("s", policy=plot.policy, model=plot.model), Model())
         self._sides = [first]
         self._now = first
+
+    def _opened_store(self) -> Store:
+        if self._folder is None:
+            return open_store(":memory:")
+        return SqliteStore(f"{self._folder.name}/laws.db", durability="normal")
 
     @property
     def session(self) -> pt.Session:
@@ -67,10 +74,15 @@ class Driver:
     def play(self) -> list[Violation]:
         """Do everything; the laws that did not hold."""
         self.tally.counts["sessions"] += 1
-        for act in self.plot.acts:
-            self.do(act)
-        for side in self._sides:
-            self._take(check_end(side.session, side.model, self._store, self._records))
+        try:
+            for act in self.plot.acts:
+                self.do(act)
+            for side in self._sides:
+                self._take(check_end(side.session, side.model, self._store, self._records))
+        finally:
+            if self._folder is not None:
+                self._store.close()
+                self._folder.cleanup()
         return self.violations
 
     def do(self, act: Act) -> None:
@@ -129,12 +141,20 @@ class Driver:
                 message = pt.user(text)
         self._append(message)
 
-    def reply(self, salt: int, lines: int, thinking: str | None, calls: int, ids: str, usage: bool, asks: str | None) -> None:
+    def reply(
+        self, salt: int, lines: int, thinking: str | None, calls: int, ids: str, usage: bool, asks: str | None
+    ) -> None:
         parts: list = []
         if thinking is not None:
             mark = texts.base64.b64encode(f"signature {salt}".encode()).decode()
             redacted = thinking == "redacted"
-            parts.append(pt.Thinking(text="" if redacted else f"I think of {salt}", signature=None if redacted else mark, redacted=mark if redacted else None))
+            parts.append(
+                pt.Thinking(
+                    text="" if redacted else f"I think of {salt}",
+                    signature=None if redacted else mark,
+                    redacted=mark if redacted else None,
+                )
+            )
         parts.append(texts.prose(salt, lines))
         parts += [self._call(salt, at, ids) for at in range(calls)]
         if asks is not None and self._recall is not None:
@@ -153,12 +173,17 @@ class Driver:
         name = ("read", "bash", "edit")[salt % 3]
         told = {"path": texts.path(salt), "note": f"{texts.mark(salt)} {at}"}
         arguments = f"{{not json {salt}" if salt % 29 == 0 else pt.to_json(told).decode()
-        signature = texts.base64.b64encode(f"call {salt} {at}".encode()).decode() if "gemini" in self.session.model else None
+        signature = (
+            texts.base64.b64encode(f"call {salt} {at}".encode()).decode() if "gemini" in self.session.model else None
+        )
         return pt.ToolCall(id=id, name=name, arguments=arguments, thought_signature=signature)
 
     def _asking(self, salt: int, asks: str) -> pt.ToolCall:
         handles = [item.handle for item in self.model.live] or ["p1-aaaa"]
-        one, other = sorted((handles[salt % len(handles)], handles[(salt * 7) % len(handles)]), key=lambda h: int(h[1:].partition("-")[0]))
+        one, other = sorted(
+            (handles[salt % len(handles)], handles[(salt * 7) % len(handles)]),
+            key=lambda h: int(h[1:].partition("-")[0]),
+        )
         asked = {"handle": {"handle": one}, "range": {"handle": f"{one}..{other}"}, "query": {"query": "login token"}}
         return pt.ToolCall(id=f"recall_{salt}", name="recall", arguments=pt.to_json(asked[asks]).decode())
 
@@ -355,7 +380,16 @@ class Driver:
         except pt.BudgetTooSmall as error:
             self.tally.counts["refused"] += 1
             if not is_probe:
-                self._take(check_refusal(self.session, self.model, asked, error, self._recall, lambda more: self._derive(more, is_probe=True)))
+                self._take(
+                    check_refusal(
+                        self.session,
+                        self.model,
+                        asked,
+                        error,
+                        self._recall,
+                        lambda more: self._derive(more, is_probe=True),
+                    )
+                )
             self._now.asked = asked
             raise
         self.model.derived, self.model.derived_items = context, len(self.model.items)
@@ -515,6 +549,8 @@ class Driver:
         with suppress(pt.BudgetTooSmall):
             context = self._derive(self._now.asked)
             self.session.close()
+            if self._folder is not None:
+                self._reopen_store()
             self._now.session = self._open(self.session.id)
             self._take(check_twin(context, self._now.session, self._now.asked))
             self.model.derived, self.model.derived_items = context, len(self.model.items)
@@ -523,6 +559,14 @@ class Driver:
             for side in self._sides:
                 side.session = self._open(side.session.id)
                 side.model.derived = None
+
+    def _reopen_store(self) -> None:
+        """Let go of the file, and open it as another process would."""
+        self._store.close()
+        self._store = self._opened_store()
+        for side in self._sides:
+            side.session = self._open(side.session.id)
+            side.model.derived = None
 
     def peer(self, salt: int, does: str, ref: int) -> None:
         """Another object on the same store writes; what it erased is seen without being told."""

@@ -69,9 +69,7 @@ class Item:
         """Instructions that opened the session, system messages of the host, and whatever is pinned."""
         if self.pinned or self.origin == "system":
             return True
-        instructs = self.message.role == pt.Role.SYSTEM or (
-            self.is_opening and self.message.role == pt.Role.DEVELOPER
-        )
+        instructs = self.message.role == pt.Role.SYSTEM or (self.is_opening and self.message.role == pt.Role.DEVELOPER)
         return instructs and self.origin == "said"
 
     @property
@@ -167,7 +165,9 @@ class Model:
     def unseen(self) -> list[Item]:
         """What no context that was answered was made of. Plans that are over and wishes of another scope need not be shown at all."""
         covered = self.resets[-1].seq if self.resets else 0  # who writes the summary of a reset has seen it all
-        return [item for item in self.items[self.seen :] if item.counts and item.seq >= covered and not self.is_hidden(item)]
+        return [
+            item for item in self.items[self.seen :] if item.counts and item.seq >= covered and not self.is_hidden(item)
+        ]
 
     def is_hidden(self, item: Item) -> bool:
         if item.origin == "plan":

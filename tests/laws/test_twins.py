@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partialmethod
 
 import msgspec
-import pytest
 
 import pageturn as pt
 from pageturn import deriver as deriving
@@ -32,7 +31,9 @@ def noticed(monkeypatch, law, saying, *acts):
 
     In the same session of the library as it is, they do not.
     """
-    given = [replace(plot(0), policy=pt.Paged(9_000), model="gpt-5", recall=True, budget=9_000, acts=acts)] if acts else []
+    given = (
+        [replace(plot(0), policy=pt.Paged(9_000), model="gpt-5", recall=True, budget=9_000, acts=acts)] if acts else []
+    )
     found = []
     for each in given or map(plot, range(_WITHIN)):
         found += [each] if _says(each, law, saying) else []
@@ -93,8 +94,10 @@ def test_l1_a_journal_that_gives_back_other_words(monkeypatch):
 
     def shortened(*given, **options):
         found = resolve(*given, **options)
-        return found._replace(text=found.text[:-1]) if isinstance(found, tuple) else (
-            msgspec.structs.replace(found, text=found.text[:-1]) if isinstance(found, pt.Resolved) else found
+        return (
+            found._replace(text=found.text[:-1])
+            if isinstance(found, tuple)
+            else (msgspec.structs.replace(found, text=found.text[:-1]) if isinstance(found, pt.Resolved) else found)
         )
 
     monkeypatch.setattr(sessions.recalling, "resolve", shortened)
@@ -137,7 +140,9 @@ def test_l2_a_plan_that_is_like_any_other_page(monkeypatch):
 
 
 def test_l3_open_calls_without_a_pending_result(monkeypatch):
-    monkeypatch.setattr(pairing.Pairing, "messages", property(lambda self: (*self._messages, *(m for m, _ in self._held))))
+    monkeypatch.setattr(
+        pairing.Pairing, "messages", property(lambda self: (*self._messages, *(m for m, _ in self._held)))
+    )
     assert noticed(monkeypatch, "L3", "have no result")
 
 
@@ -181,7 +186,9 @@ def test_l4_tools_that_are_not_charged(monkeypatch):
 def test_l4_a_smallest_budget_that_is_not_the_smallest(monkeypatch):
     init = pt.BudgetTooSmall.__init__
     monkeypatch.setattr(
-        pt.BudgetTooSmall, "__init__", lambda self, *, needed_tokens, **more: init(self, needed_tokens=needed_tokens + 9, **more)
+        pt.BudgetTooSmall,
+        "__init__",
+        lambda self, *, needed_tokens, **more: init(self, needed_tokens=needed_tokens + 9, **more),
     )
     assert noticed(monkeypatch, "L4", "were enough")
 
@@ -189,7 +196,9 @@ def test_l4_a_smallest_budget_that_is_not_the_smallest(monkeypatch):
 def test_l4_a_smallest_budget_that_does_not_work(monkeypatch):
     init = pt.BudgetTooSmall.__init__
     monkeypatch.setattr(
-        pt.BudgetTooSmall, "__init__", lambda self, *, needed_tokens, **more: init(self, needed_tokens=needed_tokens - 9, **more)
+        pt.BudgetTooSmall,
+        "__init__",
+        lambda self, *, needed_tokens, **more: init(self, needed_tokens=needed_tokens - 9, **more),
     )
     assert noticed(monkeypatch, "L4", "were said to be enough")
 
@@ -241,12 +250,16 @@ def test_l6_old_steps_that_cannot_leave(monkeypatch):
 
 def test_l7_pages_in_another_order(monkeypatch):
     steps = folding.FoldMaker._missing_steps
-    monkeypatch.setattr(folding.FoldMaker, "_missing_steps", lambda self, placed: placed.reverse() or steps(self, placed))
+    monkeypatch.setattr(
+        folding.FoldMaker, "_missing_steps", lambda self, placed: placed.reverse() or steps(self, placed)
+    )
     assert noticed(monkeypatch, "L7", "stands behind")
 
 
 def test_l7_a_page_that_stands_twice(monkeypatch):
-    altered(monkeypatch, lambda context: msgspec.structs.replace(context, messages=(*context.messages, *context.messages)))
+    altered(
+        monkeypatch, lambda context: msgspec.structs.replace(context, messages=(*context.messages, *context.messages))
+    )
     assert noticed(monkeypatch, "L7", "stands twice")
 
 
@@ -266,7 +279,9 @@ def test_l8_a_context_that_depends_on_what_was_derived_before(monkeypatch):
 
 def test_l9_a_store_that_loses_what_came_last(monkeypatch):
     records = MemoryStore.records
-    monkeypatch.setattr(MemoryStore, "records", lambda self, *given, **more: iter([*records(self, *given, **more)][:-1]))
+    monkeypatch.setattr(
+        MemoryStore, "records", lambda self, *given, **more: iter([*records(self, *given, **more)][:-1])
+    )
     assert noticed(monkeypatch, "L9", "too many or too few")
 
 
@@ -297,10 +312,17 @@ def test_l11_folds_that_nobody_is_told_of(monkeypatch):
 
 def test_l11_notes_that_cannot_be_taken_back(monkeypatch):
     retract = pt.Session.retract
-    monkeypatch.setattr(pt.Session, "retract", lambda self, key, *, now=False: retract(self, key))
+    monkeypatch.setattr(pt.Session, "retract", lambda self, key, *, now=False: retract(self, key, now=False))
     note = {"key": "a", "band": "system", "lines": 1, "cooldown": 0, "once": False, "same": False}
     turn = (Act("inject", {"salt": 1, **note}), Act("derive", _ASKED), Act("reply", {"salt": 2, "calls": 0, **_REPLY}))
-    assert noticed(monkeypatch, "L11", "was taken back at once", *turn, Act("retract", {"ref": 0, "now": True}), Act("derive", _ASKED))
+    assert noticed(
+        monkeypatch,
+        "L11",
+        "was taken back at once",
+        *turn,
+        Act("retract", {"ref": 0, "now": True}),
+        Act("derive", _ASKED),
+    )
 
 
 # -- L12

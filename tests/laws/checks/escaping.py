@@ -46,5 +46,7 @@ def _roles(case: Case) -> Iterator[str]:
         is_shortened = bool(marks) and marks <= hosts  # a renderer may shorten what the host said
         if message.role in _INSTRUCTING and message.text not in by_host and not is_shortened:
             yield f"message {at} speaks as {message.role}, and no host said it: {message.text[:60]!r}"
-        if message.role in _INSTRUCTING and any(mark in message.text for mark in case.model.written - case.model.approved):
+        if message.role in _INSTRUCTING and any(
+            mark in message.text for mark in case.model.written - case.model.approved
+        ):
             yield f"message {at} speaks as {message.role} with a model's words"

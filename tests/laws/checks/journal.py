@@ -34,7 +34,9 @@ def check_twin(context: pt.Context, other: pt.Session, asked: Asked) -> list[tup
         return [("L8", [f"opened again, the context is refused: {error}"])]
     broken = []
     if pt.to_json(again.messages) != pt.to_json(context.messages):
-        at = next((n for n, (a, b) in enumerate(zip(again.messages, context.messages, strict=False)) if a != b), "the end")
+        at = next(
+            (n for n, (a, b) in enumerate(zip(again.messages, context.messages, strict=False)) if a != b), "the end"
+        )
         broken.append(f"opened again, the context differs at message {at}")
     if (again.tokens, again.budget_tokens, again.model) != (context.tokens, context.budget_tokens, context.model):
         broken.append(f"opened again, {again.tokens} tokens instead of {context.tokens}")
@@ -70,7 +72,9 @@ def _reread(session: pt.Session, model: Model, store: Store) -> list[str]:
     other = pt.Session.open(store, id=session.id)
     there = [page.handle for page in other.pages()]
     wanted = [item.handle for item in model.items if not item.undone and not item.replaced]
-    erased = {item.handle for item in model.items if item.erased}  # on another side, perhaps, which a derive would notice
+    erased = {
+        item.handle for item in model.items if item.erased
+    }  # on another side, perhaps, which a derive would notice
     if [each for each in wanted if each not in erased] == [each for each in there if each not in erased]:
         return []
     return [f"the store has {set(there) ^ set(wanted) - erased} too many or too few"]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pageturn as pt
 from tests.laws.case import Case
@@ -37,7 +38,7 @@ def _lines(case: Case) -> Iterator[str]:
         found = _LINE.match(each.message.text)
         if found is not None:
             spans.append((int(found[1]), int(found[2])))
-    for (first, last), (after, _) in zip(spans, spans[1:], strict=False):
+    for (first, last), (after, _) in pairwise(spans):
         if after <= last:
             yield f"index lines overlap: p{first}..p{last} and p{after}"
     for first, last in spans:
@@ -46,7 +47,11 @@ def _lines(case: Case) -> Iterator[str]:
                 yield f"the index line p{first}..p{last} covers the rule {item.handle}"
         inside = [item for item in case.model.live if first <= item.seq <= last and item.handle in case.whole]
         # the pages of a unit whose late result lies between are not of the line
-        lone = [item for item in inside if not item.message.tool_results and not item.message.tool_calls and not item.is_rule]
+        lone = [
+            item
+            for item in inside
+            if not item.message.tool_results and not item.message.tool_calls and not item.is_rule
+        ]
         if lone:
             yield f"{lone[0].handle} stands as it came and in the index line p{first}..p{last}"
 

@@ -62,7 +62,9 @@ def _joined(case: Case) -> Iterator[str]:
             came = answered.get(result.tool_call_id)
             if result.content != PENDING or came is None:
                 continue
-            made = next(item for item in case.model.items for call in item.message.tool_calls if call.id == result.tool_call_id)
+            made = next(
+                item for item in case.model.items for call in item.message.tool_calls if call.id == result.tool_call_id
+            )
             late = sum(1 for turn in turns if made.seq < turn.seq < came.seq)
             if late < ABANDONED:
                 yield f"message {at}: {result.tool_call_id!r} is pending in a fold, and was answered {late} turns after"
@@ -72,7 +74,9 @@ def check_pending(session: pt.Session, model: Model, recall: pt.RecallTool | Non
     """What the host is told to run: every open call of its own, in order, until it is abandoned."""
     again = model.repeated_ids
     gone = {call.id for item in model.items if item.erased for call in item.message.tool_calls}
-    told = [call for call in session.pending() if call.id not in again | gone]  # the next derive notices what others erased
+    told = [
+        call for call in session.pending() if call.id not in again | gone
+    ]  # the next derive notices what others erased
     wanted = [
         each
         for each in model.calls()

@@ -7,7 +7,11 @@ import pageturn as pt
 from tests.laws.case import Case
 from tests.laws.model import HANDLE, words
 
-_RANGE = re.compile(rf"({HANDLE.pattern})\.\.({HANDLE.pattern})".replace("([1-9]", "(?:[1-9]").replace("([a-z", "(?:[a-z"))
+_RANGE = re.compile(
+    rf"({HANDLE.pattern})\.\.({HANDLE.pattern})".replace("([1-9]", "(?:[1-9]").replace("([a-z", "(?:[a-z")
+)
+
+_POINTER = re.compile(r"<page>\n[^\n]* [\d,]+ characters\n</page>\Z")
 
 
 def problems(case: Case) -> Iterator[str]:
@@ -18,7 +22,11 @@ def problems(case: Case) -> Iterator[str]:
     quoted = "\n".join(words(item.message) for item in case.model.live)  # answers of the recall tool name pages too
     for each in case.ours:
         text = words(each.message)
-        ends = {end for span in _RANGE.finditer(text) if _resolves(case, span[1], span[2]) for end in (span[1], span[2])}
+        if not has_tool and _POINTER.match(text):
+            yield f"message {each.at} is a pointer, and there is no recall tool: {text[7:60]!r}"
+        ends = {
+            end for span in _RANGE.finditer(text) if _resolves(case, span[1], span[2]) for end in (span[1], span[2])
+        }
         for found in HANDLE.finditer(text):
             item = handles.get(found[0])
             if not has_tool:

@@ -39,7 +39,12 @@ def _compared(where: str, before: list[Any], now: list[Any]) -> Iterator[str]:
 
 def flat(request: dict[str, Any]) -> list[Any]:
     """The blocks of a request in the order in which a model reads them, with who speaks; marks of a cache do not count."""
-    system = request.get("system") or (request.get("config") or {}).get("system_instruction") or request.get("systemInstruction") or request.get("instructions")
+    system = (
+        request.get("system")
+        or (request.get("config") or {}).get("system_instruction")
+        or request.get("systemInstruction")
+        or request.get("instructions")
+    )
     blocks: list[Any] = [("system", part) for part in _parts(system)]
     for message in request.get("messages") or request.get("contents") or request.get("input") or ():
         role = message.get("role", message.get("type"))

@@ -47,4 +47,6 @@ def _is_whole(case: Case, item: Item) -> bool:
         return False
     # A result without a call to stand behind is quoted: its lines, escaped.
     lines = [line for line in words(item.message).splitlines() if not any(mark in line for mark in ("<", "-"))]
-    return any(all(line in words(each.message) for line in lines) for each in case.ours if each.message.role == pt.Role.USER)
+    return any(
+        all(line in words(each.message) for line in lines) for each in case.ours if each.message.role == pt.Role.USER
+    )

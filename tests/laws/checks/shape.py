@@ -10,7 +10,7 @@ from tests.strict import gemini as strict_gemini
 from tests.strict import openai_chat as strict_chat
 from tests.strict import openai_responses as strict_responses
 
-DUMPS_ARE_STRICT = False  # until the dumps join neighbours of one role
+DUMPS_ARE_STRICT = False  # until the dumps join neighbours of one role; True then
 _FORMATS = (
     ("anthropic", anthropic.dump, strict_anthropic.problems, "claude"),
     ("gemini", gemini.dump, strict_gemini.problems, "gemini"),
@@ -29,6 +29,6 @@ def problems(case: Case) -> Iterator[str]:
         history = [dump(each) for each in case.model.sent] if has_reasoning and is_own else []
         told = read(dump(context), model=context.model if is_own else None, previous=history)
         for problem in told:
-            if DUMPS_ARE_STRICT or problem.code.startswith(("reasoning", "thinking")):
-                if is_own or not problem.code.startswith(("reasoning", "thinking", "signature")):
-                    yield f"{name}: {problem}"
+            is_of_model = problem.code.startswith(("reasoning", "thinking", "signature"))
+            if is_own if is_of_model else DUMPS_ARE_STRICT:
+                yield f"{name}: {problem}"
