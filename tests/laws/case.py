@@ -122,7 +122,7 @@ class Case:
     def floor_tokens(self) -> int:
         """What must stand takes at most so many tokens: tools, rules and the plan whole, notes, and short forms of the rest."""
         rules = self.model.rules
-        must = rules + [item for item in self._beside(rules) if item not in rules]
+        must = rules + [item for item in self.beside(rules) if item not in rules]
         must += [self.model.plan] if self.model.plan is not None and self.model.plan not in must else []
         notes = sum(self.tokens(each.message) for each in self.shown if each.is_note)
         return (
@@ -132,7 +132,7 @@ class Case:
             + _SHORT * (2 + len(self.open_items) + 3)
         )
 
-    def _beside(self, items: list[Item]) -> list[Item]:
+    def beside(self, items: list[Item]) -> list[Item]:
         """The other pages of the steps that these are of: a result stands with its call, and that with its other results."""
         calls = {call.id for item in items for call in item.message.tool_calls}
         calls |= {result.tool_call_id for item in items for result in item.message.tool_results}

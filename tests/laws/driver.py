@@ -509,7 +509,7 @@ class Driver:
         for item in gone:
             item.undone = True
         for item in last:  # pinned ones still count, but were turns no longer
-            item.undone = item.undone or not item.pinned
+            item.undone, item.spared = item.undone or not item.pinned, item.pinned
         self.model.resets = [item for item in self.model.resets if item.counts]
         self._take([("L1", wrong)])
 

@@ -44,6 +44,7 @@ class Item:
     is_opening: bool = False  # it came before anything but instructions did
     is_models: bool = False  # a model wrote it
     undone: bool = False
+    spared: bool = False  # its turn was undone, and only its pin keeps it
     erased: bool = False
     replaced: bool = False
     pinned: bool = False
@@ -177,7 +178,7 @@ class Model:
     @property
     def turns(self) -> list[Item]:
         """Turns that were not undone; an erased one was a turn all the same."""
-        return [item for item in self.items if item.is_turn and not item.undone]
+        return [item for item in self.items if item.is_turn and not item.undone and not item.spared]
 
     def calls(self) -> list[Open]:
         """Every call that counts with the results that answer it: each goes to the newest call of its id that waits."""

@@ -16,9 +16,16 @@ def problems(case: Case) -> Iterator[str]:
     tokens = sum(case.tokens(item.message) for item in unseen) + _siblings(case, unseen)
     if 2 * tokens <= room:
         names = ", ".join(item.handle for item in missing[:4])
-        yield f"{names} of {len(unseen)} new pages are not whole: {tokens} tokens in a room of {room}"
+        yield f"{names} of {len(unseen)} new pages are not whole: {tokens} tokens in a room of {room}{_beside(case, missing)}"
     if not case.context.notices:
-        yield f"{missing[0].handle} is new and not whole, and nothing says so"
+        yield f"{missing[0].handle} is new and not whole, and nothing says so{_beside(case, missing)}"
+
+
+def _beside(case: Case, missing: list[Item]) -> str:
+    """What may be the reason: a step is shown in the short form of a rule that is one of its pages."""
+    is_pinned = any(item.is_rule for item in case.beside(missing))
+    is_crowded = case.task is not None and case.task.handle not in case.whole
+    return ", beside a rule of the same step" if is_pinned else ", beside a task that is put shorter" if is_crowded else ""
 
 
 def _siblings(case: Case, unseen: list[Item]) -> int:

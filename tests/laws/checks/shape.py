@@ -31,4 +31,11 @@ def problems(case: Case) -> Iterator[str]:
         for problem in told:
             is_of_model = problem.code.startswith(("reasoning", "thinking", "signature"))
             if is_own if is_of_model else DUMPS_ARE_STRICT:
-                yield f"{name}: {problem}"
+                yield f"{name}: {problem}{_reason(case) if is_of_model else ''}"
+
+
+def _reason(case: Case) -> str:
+    """What may have changed what reasoning was made on."""
+    items = case.model.items
+    told = [("erased", any(item.erased for item in items)), ("replaced", any(item.origin == "system" for item in items))]
+    return "".join(f", and something was {what}" for what, is_so in told if is_so)
