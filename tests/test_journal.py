@@ -27,6 +27,7 @@ def test_every_line_of_a_golden_journal_is_read_and_written_byte_for_byte(path):
 
 def test_the_golden_journals_hold_every_kind_of_entry():
     kinds = {type(pt.from_json(Entry, line)) for path in VERSIONS for line in path.read_bytes().splitlines()}
+    kinds |= {type(pt.from_json(Entry, path.read_bytes())) for path in GOLDEN.parent.glob("entry_*.json")}
     assert kinds == set(Entry.__subclasses__())
 
 
@@ -98,13 +99,14 @@ def test_a_long_journal_is_saved_now_and_then():
 def test_the_form_of_a_snapshot_has_its_number():
     """When this fails, raise `_SNAPSHOT_FORMAT` in journal.py and put the new fields here."""
     assert SessionState.__struct_fields__ == (
-        "head", "pages", "turns", "turn", "is_opening", "pins", "from_task_log", "plan", "spared", "preferences", "noteboard", "renditions", "fields",
-        "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "forms_folded", "promises", "changes", "changes_folded",
+        "head", "pages", "turns", "turn", "is_opening", "system", "rules", "model", "people", "pins", "from_task_log", "plan", "spared", "preferences",
+        "noteboard", "renditions", "fields", "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "forms_folded",
+        "has_handles", "unreasoned", "promises", "changes", "changes_folded",
         "is_cold", "seen", "shown", "overtaken", "fetched", "fetched_since_fold", "calibrations", "bounds", "next_txn", "staged", "waiting", "settled",
     )  # fmt: skip
     assert Page.__struct_fields__ == (
-        "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "at", "visibility", "synthetic", "calls",
-        "results", "relevance", "undone", "erased",
+        "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "counter", "at", "visibility", "synthetic", "calls",
+        "results", "relevance", "undone", "erased", "replaced",
     )  # fmt: skip
     assert NoteBoard.__struct_fields__ == (
         "notes", "standing", "lost", "emitted", "spent", "left_out", "answered", "is_leaving",

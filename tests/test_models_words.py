@@ -202,8 +202,8 @@ def test_a_models_wish_or_plan_cannot_fill_the_context(field, value, detail):
 
 
 def test_a_form_of_a_model_names_its_author_and_whom_it_stands_for():
-    session = started(policy=pt.Paged(1_500))
+    session = started(policy=pt.Paged(600))
     assert isinstance(propose(session, "structured", "The login fails."), Committed)
     session.append(pt.user("And now something else, please: mend the logout."))
-    told = "<page>\nA model's short form of a message by the user:\nThe login fails.\n</page>"
-    assert told in [each.text for each in work(session).messages]
+    told = re.compile(r"<page>\np\d+-\w{4} a model's short form of a message by the user:\nThe login fails.\n</page>")
+    assert any(told.fullmatch(each.text) for each in work(session).messages)

@@ -1,5 +1,6 @@
 """What providers say when a prompt is too long, and what comes of it."""
 
+from contextlib import suppress
 from itertools import pairwise
 from time import perf_counter
 
@@ -164,9 +165,9 @@ def cornered(budget=20_000):
 def test_the_shortest_prompt_is_tried_before_anybody_gives_up():
     session, refused = cornered()
     with pytest.raises(pt.BudgetTooSmall) as small:
-        session.derive(model="claude-opus-4", budget_tokens=100)
+        session.derive(model="gpt-5.1", budget_tokens=100)  # which counts alike
     assert refused.refused_tokens == refused.needed_tokens
-    assert abs(small.value.needed_tokens - refused.needed_tokens) < 20  # as far as the two models count alike
+    assert abs(small.value.needed_tokens - refused.needed_tokens) < 20
 
 
 def test_a_larger_budget_does_not_help_and_the_error_does_not_say_so():
@@ -258,7 +259,8 @@ def test_whatever_a_model_takes_it_is_sent_that_or_the_error_is_true(most, told,
             case "work":
                 work(session, 1, start=number, lines=20, derive=False)
             case "pin":
-                session.pin(f"Rule {number}: never touch host{number}.")
+                with suppress(pt.BudgetTooSmall):  # with the budget of the last context
+                    session.pin(f"Rule {number}: never touch host{number}.")
             case "change":
                 most = most * 2 % 4_001
                 session.forget_overflow()

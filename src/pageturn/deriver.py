@@ -63,7 +63,7 @@ class Deriver:
         self._asked: tuple[Sequence[Mapping[str, Any]], int | None] = (
             (),
             None,
-        )  # the tools and the budget of the last call
+        )  # the tools and the budget of the last context
         self._needed = (
             -1,
             0,
@@ -87,7 +87,7 @@ class Deriver:
         working_set = self._working_set(counter)
         self._noticed += self._recorder.journal.notice_erased()
         digest, fixed_tokens = self._count(tools, counter)
-        self._asked = (tools, budget_tokens)
+        fixed_tokens += self._opening_tokens(counter)
         limit = self._limit(policy, model, budget_tokens)
         bound = self._state.bounds.get(model)
         most = limit if bound is None else min(limit, bound.most)
@@ -104,6 +104,7 @@ class Deriver:
         except RuleUnreadable as error:
             self._keep_damage(error.page, error.fault)
             raise
+        self._asked = (tools, budget_tokens)
         return self._derived.context
 
     def _keep_damage(self, page: int, fault: AnyFault) -> None:
@@ -187,6 +188,7 @@ class Deriver:
         counter = self._counter_of(model)
         tools, budget_tokens = self._asked
         _, fixed_tokens = self._count(tools, counter)
+        fixed_tokens += self._opening_tokens(counter)
         limit = self._limit(policy, model, budget_tokens)
         terms = Terms(Guarded(policy), limit, fixed_tokens, self._recall_tool is not None)
         working_set, journal = self._working_set(counter), self._recorder.journal
@@ -245,6 +247,12 @@ class Deriver:
             tokens = counter.tools([*tools, *own])
             self._counted[counter.name] = (data, tokens)
         return digest_of(data), tokens
+
+    def _opening_tokens(self, counter: TokenCounter) -> int:
+        """What goes out before a conversation that the model began; a host's own counter need not know of it."""
+        begins = next((page for page in self._state.pages if not page.kind.is_rule and page.counts), None)
+        opening = getattr(counter, "opening", None)
+        return opening(begins.role) if begins is not None and opening is not None else 0
 
     def _limit(self, policy: DerivePolicy, model: str, budget_tokens: int | None) -> int:
         """The tokens of our count that a context may have, by what the caller, the policy and the model's window say."""

@@ -24,10 +24,11 @@ class Profile(Closed):
         "text"  # what the model sees of a call: its JSON text, or its values
     )
     names_results: bool = False  # whether a result goes out with the name of its tool
+    is_template: bool = False  # whether a chat template may stand before the model, which takes only turns in order
 
 
 # Raised whenever a constant or a rule here, in `images` or in `opaque` changes a count: it is part of every counter's name.
-VERSION = 2
+VERSION = 3
 
 # Slope, per_message and per_call are checked by `make calibrate`; the figures are in docs/tokens.md.
 _OPENAI = Profile("openai", "exact for text in OpenAI's o200k vocabulary", exact=True)
@@ -61,6 +62,7 @@ _UNKNOWN = Profile(
     tools_once=549,
     arguments="larger",
     names_results=True,
+    is_template=True,
 )
 
 _PATCHES = images.openai_patches(2.46)

@@ -18,8 +18,9 @@ import msgspec
 from pageturn import data_urls, images
 from pageturn.encodings import Encoding, encoding
 from pageturn.errors import InvalidInput
+from pageturn.fillers import CONTINUED, HEARD, NO_OUTPUT
 from pageturn.images import ImageRule
-from pageturn.messages import File, Image, Message, Native, Part, Text, Thinking, ToolCall, ToolResult
+from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.opaque import Opened, encrypted_tokens, file_tokens
 from pageturn.profiles import VERSION, Profile, profile_of
 from pageturn.reminders import is_note, reminder
@@ -118,6 +119,7 @@ class ProfileCounter:
         self.described = profile.described
         self._image_rule = image_rule
         self._encodings: list[Encoding] = [encoding(name) for name in profile.vocabularies]
+        self._filler_tokens: dict[str, int] = {}
 
     def text(self, text: str) -> int:
         return self._scaled(self._count(text))
@@ -127,9 +129,31 @@ class ProfileCounter:
         if message.extra:
             costs.append(self._kept(message))
         cost = costs[0] if len(costs) == 1 else _sum(costs)
-        counted = max(cost.counted, self._count(reminder(message.text))) if is_note(message) else cost.counted
+        counted = max(cost.counted, self._count(reminder(message.text))) if self._is_tagged(message) else cost.counted
         frame = max(self.profile.per_message + cost.frame, self._scaled(cost.framed))
-        return self._scaled(counted) + cost.added + frame
+        return self._scaled(counted) + cost.added + frame + self._fillers(message)
+
+    def opening(self, first: Role) -> int:
+        """What goes out before the first message of a conversation that this role begins."""
+        return self._filler(CONTINUED) if first is Role.ASSISTANT else 0
+
+    def _is_tagged(self, message: Message) -> bool:
+        """Whether a message may go out in tags: a program's note with some vendor, any instruction where only the first may be one."""
+        return is_note(message) or (not self.profile.exact and message.role in (Role.SYSTEM, Role.DEVELOPER))
+
+    def _fillers(self, message: Message) -> int:
+        """What may go out behind a message, or before it, in fixed words."""
+        if self.profile.exact:
+            return 0
+        if message.role is Role.ASSISTANT:
+            return 0 if message.tool_calls else self._filler(CONTINUED)
+        may_follow_results = self.profile.is_template and not message.tool_results  # instructions too, which the user says there
+        return self._filler(HEARD) if may_follow_results else 0
+
+    def _filler(self, text: str) -> int:
+        if text not in self._filler_tokens:
+            self._filler_tokens[text] = self._scaled(self._count(text)) + self.profile.per_message
+        return self._filler_tokens[text]
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
         if not tools:
@@ -200,8 +224,8 @@ class ProfileCounter:
     def _result(self, result: ToolResult) -> _Cost:
         ids = _Cost(framed=self._count(result.tool_call_id))
         if isinstance(result.content, str):
-            return _Cost(self._count(result.content), framed=ids.framed)
-        return _sum([ids, *map(self._cost, result.content)])
+            return _Cost(self._count(result.content if result.content.strip() else NO_OUTPUT), framed=ids.framed)
+        return _sum([ids, *map(self._cost, result.content or (Text(text=NO_OUTPUT),))])
 
     def _thinking(self, thinking: Thinking) -> _Cost:
         payloads = (thinking.signature, thinking.redacted)

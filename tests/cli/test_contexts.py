@@ -74,7 +74,10 @@ def test_a_context_has_a_row_for_everything_that_stands(path):
     assert table[1][1:4] == ["constraint", "system", "full"]
     assert len({row[-3] for row in table}) >= 3
     assert below[0].startswith(f"{context.tokens:,} of 1,500 tokens for gpt-5; the recall tool takes ")
-    assert below[0].endswith(f"; no fold since that of turn {context.view.journal.state.folds[-1]}")
+    fold = f"no fold since that of turn {context.view.journal.state.folds[-1]}"
+    assert below[0].endswith(
+        f"; {fold}" if context.fold is None else "; a fold, because the context had grown too large"
+    )
 
 
 def test_the_tools_and_the_rows_come_to_the_total(path):
@@ -462,7 +465,7 @@ def test_what_was_undone_is_gone(tmp_path):
 def test_what_only_a_summary_stands_for_is_told(tmp_path):
     file = str(tmp_path / "reset.db")
     session = open_session(file, recall=None)
-    one = session.append(pt.user("one"))
+    one = session.append(pt.user("one", synthetic=True))
     session.derive()
     session.append(pt.assistant("first"), pt.user("two"))
     session.derive()

@@ -98,7 +98,10 @@ def test_a_fold_takes_no_longer_for_what_lies_far_back():
 def test_a_ledger_that_was_written_before_anything_was_counted_is_read():
     old = msgspec.json.encode([[n, f"ran x{n}", f"p{n}-aaaa ran x{n}"] for n in range(3, 40)])
     session = begin(pt.Reset(4_000))
-    lines = session._deriver._working_set._folder._lines
+    session.append(pt.user("go"))
+    session.derive()
+    (working_set,) = session._deriver._working_sets.values()
+    lines = working_set._folder._lines
     lines._unwritten["old"] = old
     session.append(*(pt.user(f"word {n}") for n in range(50)))
     text = lines.message(IndexLine(3, 40, ledger="old", tells_changes=True)).text

@@ -1,12 +1,18 @@
-"""Requests as the vendors document them: every kind of block, in the form that `dump` gives back."""
+"""Requests as the vendors document them: every kind of block, in the form that `dump` gives back for the vendor's own models."""
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 PDF = "JVBERi0xLjQKJSVFT0YK"
 
 OPENAI_CHAT = {
     "messages": [
-        {"role": "system", "content": "You are a coding agent."},
-        {"role": "developer", "content": "Answer briefly.", "name": "host"},
+        {
+            "role": "developer",
+            "content": [
+                {"type": "text", "text": "You are a coding agent."},
+                {"type": "text", "text": "Answer briefly."},
+            ],
+            "name": "host",
+        },
         {
             "role": "user",
             "name": "ada",
@@ -21,7 +27,6 @@ OPENAI_CHAT = {
         },
         {
             "role": "assistant",
-            "reasoning_content": "Two files at once.",
             "content": "I look.",
             "tool_calls": [
                 {"id": "call_1", "type": "function", "function": {"name": "read", "arguments": '{"path": "a.py"}'}},
@@ -29,22 +34,28 @@ OPENAI_CHAT = {
                 {
                     "id": "call_3",
                     "type": "function",
-                    "function": {"name": "read", "arguments": "{not json"},
+                    "function": {"name": "read", "arguments": '{"path": "b.py"}'},
                     "index": 2,
                 },
             ],
         },
         {"role": "tool", "tool_call_id": "call_1", "content": "x = 1"},
-        {"role": "tool", "tool_call_id": "call_2", "content": [{"type": "text", "text": "ok"}]},
-        {"role": "tool", "tool_call_id": "call_3", "content": ""},
-        {"role": "assistant", "refusal": "I cannot help with that."},
+        {
+            "role": "tool",
+            "tool_call_id": "call_2",
+            "content": [{"type": "text", "text": "ok"}, {"type": "text", "text": "1 file"}],
+        },
+        {"role": "tool", "tool_call_id": "call_3", "content": "y = 2"},
         {"role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]},
+        {"role": "user", "content": "Say it aloud."},
         {
             "role": "assistant",
             "content": "Heard.",
             "audio": {"id": "audio_1"},
             "annotations": [{"type": "url_citation"}],
         },
+        {"role": "developer", "content": "It is noon."},
+        {"role": "user", "content": "Go on."},
         {"role": "assistant", "function_call": {"name": "old", "arguments": "{}"}},
         {"role": "function", "name": "old", "content": "done"},
     ]
@@ -53,7 +64,7 @@ OPENAI_CHAT = {
 OPENAI_RESPONSES = {
     "instructions": "You are a coding agent.",
     "input": [
-        {"type": "message", "role": "developer", "content": "Answer briefly."},
+        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Answer briefly."}]},
         {
             "type": "message",
             "role": "user",
@@ -90,7 +101,7 @@ OPENAI_RESPONSES = {
             ],
         },
         {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": '{"path": "a.py"}'},
-        {"type": "custom_tool_call", "id": "ct_1", "call_id": "call_2", "name": "patch", "input": "*** Begin"},
+        {"type": "custom_tool_call", "id": "ctc_1", "call_id": "call_2", "name": "patch", "input": "*** Begin"},
         {
             "type": "web_search_call",
             "id": "ws_1",
@@ -108,6 +119,7 @@ OPENAI_RESPONSES = {
         },
         {"type": "compaction", "id": "cmp_1", "encrypted_content": "gAAAB"},
         {"type": "local_shell_call_output", "id": "ls_1", "output": "{}"},
+        {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "gAAAC"},
         {
             "type": "message",
             "role": "assistant",
@@ -115,7 +127,7 @@ OPENAI_RESPONSES = {
             "status": "completed",
             "content": [{"type": "refusal", "refusal": "No."}],
         },
-        {"type": "message", "role": "user", "content": "Go on."},
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go on."}]},
         {"type": "message", "role": "assistant", "content": "Gone on."},
     ],
 }
@@ -166,6 +178,7 @@ ANTHROPIC = {
                 {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
                 {"type": "tool_use", "id": "toolu_1", "name": "read", "input": {"path": "a.py"}},
                 {"type": "tool_use", "id": "toolu_2", "name": "read", "input": {}, "caller": {"type": "direct"}},
+                {"type": "tool_use", "id": "toolu_3", "name": "read", "input": {}},
             ],
         },
         {
@@ -175,23 +188,23 @@ ANTHROPIC = {
                 {
                     "type": "tool_result",
                     "tool_use_id": "toolu_2",
-                    "is_error": True,
                     "content": [
-                        {"type": "text", "text": "no such file"},
+                        {"type": "text", "text": "y = 2"},
                         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
                         {"type": "tool_reference", "tool_name": "other"},
                     ],
                     "cache_control": {"type": "ephemeral"},
                 },
+                {"type": "tool_result", "tool_use_id": "toolu_3", "content": "no such file", "is_error": True},
                 {"type": "text", "text": "Now fix it."},
+                {"type": "text", "text": "And quickly."},
             ],
         },
-        {"role": "user", "content": "And quickly."},
-        {"role": "assistant", "content": "I hurry."},
-        {"role": "user", "content": "Now."},
-        {"role": "system", "content": "The clock says noon."},
-        {"role": "assistant", "content": "Noon."},
-        {"role": "user", "content": "Go on."},
+        {"role": "assistant", "content": [{"type": "text", "text": "I hurry."}]},
+        {"role": "user", "content": [{"type": "text", "text": "Now."}]},
+        {"role": "system", "content": [{"type": "text", "text": "The clock says noon."}]},
+        {"role": "assistant", "content": [{"type": "text", "text": "Noon."}]},
+        {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
     ],
 }
 

@@ -99,7 +99,7 @@ def counted(message):
 
 def test_openai_chat(server, openai):
     server.answer = CHAT_ANSWER
-    request = openai_chat.dump(openai_chat.load(examples.OPENAI_CHAT))
+    request = openai_chat.dump(openai_chat.load(examples.OPENAI_CHAT), model="gpt-5")
     reply = openai.chat.completions.create(model="gpt-5", **request)
     assert server.requests[0]["messages"] == examples.OPENAI_CHAT["messages"]
     message = openai_chat.load(reply)
@@ -167,7 +167,7 @@ def test_openai_responses(server, openai):
     assert bare(pt.assistant(*message.content[1:])) == expected_answer()
     assert counted(message) == pt.Usage(input_tokens=90, output_tokens=10, cache_read_tokens=64, model="gpt-5")
     assert message.usage.extra["openai_responses"]["output_tokens_details"] == {"reasoning_tokens": 4}
-    assert openai_responses.dump([message])["input"] == RESPONSE["output"]
+    assert openai_responses.dump([pt.user("hi"), message])["input"][1:] == RESPONSE["output"]
 
 
 def test_openai_responses_as_a_stream(server, openai):
@@ -180,7 +180,7 @@ def test_openai_responses_as_a_stream(server, openai):
     ]
     events = list(openai.responses.create(model="gpt-5", stream=True, **openai_responses.dump([pt.user("hi")])))
     whole = openai_responses.load(events)
-    assert openai_responses.dump([whole])["input"] == RESPONSE["output"]
+    assert openai_responses.dump([pt.user("hi"), whole])["input"][1:] == RESPONSE["output"]
     assert openai_responses.load(events[-1].response) == whole
 
 
@@ -235,7 +235,7 @@ def anthropic_events():
 def test_anthropic(server):
     client = pytest.importorskip("anthropic").Anthropic(base_url=server.url, api_key="k", max_retries=0)
     server.answer, server.events = ANTHROPIC_ANSWER, list(anthropic_events())
-    request = anthropic.dump(anthropic.load(examples.ANTHROPIC))
+    request = anthropic.dump(anthropic.load(examples.ANTHROPIC), model="claude-opus-5")
     message = anthropic.load(client.messages.create(model="claude-opus-4-6", max_tokens=99, **request))
     assert {name: server.requests[0][name] for name in request} == examples.ANTHROPIC
     assert message.content[0] == pt.Thinking(text="Two.", signature="sig==", extra={"anthropic": {}})

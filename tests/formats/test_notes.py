@@ -5,6 +5,7 @@ import pytest
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from tests.derivation.checks import check_all, check_notes
+from tests.formats.blocks import blocks_of as said_blocks
 from tests.formats.test_contexts import MESSAGES, TOOLS, blocks_of, lines, marks_of, read, written
 from tests.formats.test_round_trips import by_name
 from tests.sessions import open_session, reopened
@@ -26,15 +27,19 @@ def opening_of(vendor, request):
         return [system] if isinstance(system, str) else [block["text"] for block in system]
     if vendor is gemini:
         return [part["text"] for part in request["config"]["system_instruction"]["parts"]]
-    said = [message.get("content") for message in request[MESSAGES[vendor]]]
-    return said[: said.index("Fix the login.")]
+    texts = [block["text"] for _, block in said_in(vendor, request)]
+    return texts[: texts.index("Fix the login.")]
+
+
+def said_in(vendor, request):
+    """The texts of a request, each with who says it."""
+    return [(role, block) for role, block in said_blocks(vendor, request) if "text" in block]
 
 
 def last_of(vendor, request):
-    """Role and text of the last message."""
-    message = request[MESSAGES[vendor]][-1]
-    content = message.get("content") or message["parts"][0]["text"]
-    return message["role"], content if isinstance(content, str) else content[0]["text"]
+    """Role and text of what is said last."""
+    role, block = said_blocks(vendor, request)[-1]
+    return role, block["text"]
 
 
 @by_name
@@ -145,20 +150,23 @@ def test_no_request_is_larger_than_its_count_by_the_tags_of_its_notes(vendor):
         session.inject(Note.suffix_system(f"k{number}", f"note {number}"))
     context = session.derive()
     texts = [message.text for message in vendor.load(vendor.dump(context))]
-    assert sum(map(len, texts)) <= context.tokens <= 500
+    assert (
+        sum(len(text) - text.count("\n") for text in texts) <= context.tokens <= 500
+    )  # blocks of one message are joined by lines
     left_out = [outcome for outcome in context.notes if outcome.decision is pt.NoteDecision.OVER_BUDGET]
     assert len(left_out) in range(1, 12)
 
 
 @by_name
-def test_a_reminder_is_not_tagged_twice_and_other_words_not_at_all(vendor):
+def test_a_reminder_is_not_tagged_twice_and_words_of_the_user_not_at_all(vendor):
     session = begun()
     session.inject(Note.system_reminder("stay"))
     session.pin("Never push.")
     session.inject(Note.suffix_system("u", "said by the user", role=pt.Role.USER))
     texts = written(vendor.dump(session.derive()))
-    assert texts.count("system-reminder>") == 2
-    assert '"Never push."' in texts
+    assert texts.count("system-reminder>stay<") == 1
+    rule = "<system-reminder>Never push.</system-reminder>" if vendor in HOISTED else "Never push."
+    assert f'"{rule}"' in texts
     assert '"said by the user"' in texts
 
 
@@ -274,7 +282,7 @@ def test_in_such_a_session_the_prefix_holds_between_folds_and_the_cache_ends_fou
             assert len(marks_of(anthropic.dump(context))) <= 4
         if before is not None and context.fold is None:
             kept = before.messages[: before.bands.history]
-            sent, now = (vendor.dump(messages)[MESSAGES[vendor]] for messages in (kept, context.messages))
+            sent, now = (said_blocks(vendor, vendor.dump(each)) for each in (kept, context.messages))
             assert now[: len(sent)] == sent
             assert opening_of(vendor, vendor.dump(context)) == opening_of(vendor, vendor.dump(before))
             compared += 1

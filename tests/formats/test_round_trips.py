@@ -21,19 +21,29 @@ EXAMPLES = {
     anthropic: examples.ANTHROPIC,
     gemini: examples.GEMINI,
 }
+MODELS = {  # of the vendors themselves, which take more than others
+    openai_chat: "gpt-5",
+    openai_responses: "gpt-5",
+    anthropic: "claude-opus-5",
+    gemini: "gemini-3-flash",
+}
 by_name = pytest.mark.parametrize("vendor", FORMATS, ids=lambda vendor: vendor.VENDOR)
 
 
 @by_name
 def test_a_request_comes_back_as_it_was(vendor):
-    assert vendor.dump(vendor.load(EXAMPLES[vendor])) == EXAMPLES[vendor]
+    assert dumped(vendor, vendor.load(EXAMPLES[vendor])) == EXAMPLES[vendor]
+
+
+def dumped(vendor, messages):
+    return vendor.dump(messages, model=MODELS[vendor])
 
 
 @by_name
 def test_a_request_comes_back_as_it_was_from_a_journal(vendor):
     with pt.Session.open() as session:
         session.append(vendor.load(EXAMPLES[vendor]))
-        assert vendor.dump(list(session.messages())) == EXAMPLES[vendor]
+        assert dumped(vendor, list(session.messages())) == EXAMPLES[vendor]
 
 
 @by_name
@@ -48,7 +58,7 @@ def test_an_unknown_field_survives_and_goes_to_nobody_else(vendor):
     name = next(iter(known.keys() & {"messages", "input", "contents"}))
     marked = {**known, name: [_with_unknown(item) for item in known[name]]}
     messages = vendor.load(marked)
-    assert vendor.dump(messages) == marked
+    assert dumped(vendor, messages) == marked
     for other in FORMATS:
         if other is not vendor:
             assert b"x_unknown" not in msgspec.json.encode(other.dump(messages))
@@ -96,9 +106,7 @@ def conversations(draw, *, pictures_too):
         ]
         texts = draw(st.lists(said, min_size=0 if calls else 1, max_size=2))
         messages.append(pt.assistant(*texts, *calls))
-        messages += [
-            pt.tool_result(call, draw(words), is_error=draw(st.booleans())) for call in draw(st.permutations(calls))
-        ]
+        messages += [pt.tool_result(call, draw(words), is_error=draw(st.booleans())) for call in calls]
     return messages
 
 
@@ -130,7 +138,7 @@ def pairs(messages):
 @settings(max_examples=number_of(60, whole=600))
 @given(messages=conversations(pictures_too=True))
 def test_any_conversation_comes_back_as_the_same_messages(vendor, messages):
-    loaded = vendor.load(vendor.dump(messages))
+    loaded = vendor.load(dumped(vendor, messages))
     keeps_errors = vendor is anthropic
     assert [plainly(message, keeps_errors) for message in loaded] == [
         plainly(message, keeps_errors) for message in messages
@@ -154,8 +162,8 @@ def test_a_session_goes_from_vendor_to_vendor_and_back(messages, data):
     route = data.draw(st.lists(st.sampled_from(FORMATS), min_size=1, max_size=4))
     travelled = messages
     for vendor in route:
-        travelled = vendor.load(vendor.dump(travelled))
-        assert vendor.dump(travelled) == vendor.dump(vendor.load(vendor.dump(travelled)))
+        travelled = vendor.load(dumped(vendor, travelled))
+        assert dumped(vendor, travelled) == dumped(vendor, vendor.load(dumped(vendor, travelled)))
     assert essence(travelled) == essence(messages)
     assert pairs(travelled) == pairs(messages)
 

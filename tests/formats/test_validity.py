@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given, settings
 
 import pageturn as pt
+from pageturn.fillers import CONTINUED
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from tests.formats import examples
+from tests.formats.blocks import blocks_of, is_prefix
 from tests.formats.test_round_trips import FORMATS, by_name, conversations
 from tests.long import examples as number_of
 
@@ -60,6 +62,30 @@ def test_ids_that_a_vendor_refuses_are_replaced_in_call_and_result(vendor):
     assert back[1].tool_calls[0].id == back[2].tool_results[0].tool_call_id
 
 
+def test_results_stand_in_the_order_of_their_calls_before_everything_else():
+    calls = [call("a"), call("b")]
+    messages = [pt.user("x"), pt.assistant(*calls), pt.user("y"), pt.tool_result("b", "2"), pt.tool_result("a", "1")]
+    content = anthropic.dump(messages)["messages"][2]["content"]
+    assert [block.get("tool_use_id") or block["text"] for block in content] == ["a", "b", "y"]
+    assert [m.get("tool_call_id") for m in openai_chat.dump(messages)["messages"][2:4]] == ["a", "b"]
+    assert [item.get("call_id") for item in openai_responses.dump(messages)["input"][3:5]] == ["a", "b"]
+    parts = gemini.dump(messages)["contents"][2]["parts"]
+    assert [part["function_response"]["id"] for part in parts[:2]] == ["a", "b"]
+
+
+def test_two_calls_of_one_id_have_each_the_name_of_their_own_tool():
+    messages = [pt.user("x"), pt.assistant(call("a", "read"), call("a", "grep"))]
+    messages += [pt.tool_result("a", "1"), pt.tool_result("a", "2")]
+    parts = gemini.dump(messages)["contents"][2]["parts"]
+    assert [part["function_response"]["name"] for part in parts] == ["read", "grep"]
+
+
+def test_a_result_has_the_form_of_the_call_that_it_answers():
+    items = [{"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": "*** Begin"}]
+    messages = [pt.user("x"), *openai_responses.load(items), pt.tool_result("a", "1")]
+    assert openai_responses.dump(messages)["input"][-1]["type"] == "custom_tool_call_output"
+
+
 def test_a_result_without_a_call_keeps_its_id():
     assert openai_chat.dump([pt.tool_result("lost", "x")])["messages"][0]["tool_call_id"] == "lost"
 
@@ -96,6 +122,9 @@ def test_arguments_that_are_no_object_go_as_one_and_come_back(arguments, sent):
         assert json.dumps(sent) in json.dumps(request, default=str)
         back = vendor.load(request)[1].tool_calls[0].arguments
         assert back == (arguments if "not_an_object" in sent else json.dumps(sent, separators=(",", ":")))
+    for vendor in (openai_chat, openai_responses):
+        request = vendor.dump([pt.user("x"), pt.assistant(call("1", arguments=arguments))])
+        assert json.loads(vendor.load(request)[1].tool_calls[0].arguments) == sent
 
 
 # -- who speaks where
@@ -105,14 +134,109 @@ def test_a_conversation_that_begins_with_the_model_is_preceded_by_words():
     messages = [pt.system("s"), pt.assistant("a"), pt.user("b")]
     assert [m["role"] for m in anthropic.dump(messages)["messages"]] == ["user", "assistant", "user"]
     assert [m["role"] for m in gemini.dump(messages)["contents"]] == ["user", "model", "user"]
-    assert anthropic.dump(messages)["messages"][0]["content"] == anthropic.CONTINUED
+    assert [m["role"] for m in openai_chat.dump(messages)["messages"]] == ["system", "user", "assistant", "user"]
+    assert anthropic.dump(messages)["messages"][0]["content"] == [{"type": "text", "text": CONTINUED}]
+
+
+def test_what_the_model_says_twice_in_a_row_has_words_of_the_user_between_where_these_must_end_a_request():
+    thought = pt.Thinking(text="hm", signature="s")
+    messages = [pt.user("x"), pt.assistant(thought, "a"), pt.assistant(thought, "b")]
+    assert [m["role"] for m in anthropic.dump(messages)["messages"]] == ["user", "assistant", "user", "assistant"]
+    assert [m["role"] for m in gemini.dump(messages)["contents"]] == ["user", "model", "user", "model"]
+    assert [m["role"] for m in openai_chat.dump(messages)["messages"]] == ["user", "assistant", "user", "assistant"]
+    last = openai_chat.dump(messages, model="gpt-5")["messages"][-1]
+    assert last == {"role": "assistant", "content": "a\n\nb"}
+
+
+@by_name
+@pytest.mark.parametrize("model", ["gpt-5", "claude-opus-5", "gemini-3-flash", "llama-4"])
+def test_a_context_that_ends_with_the_model_is_a_request_that_each_vendor_takes(vendor, model):
+    session = pt.Session.open(model=model)
+    session.append(pt.user("x"), pt.assistant("a"))
+    request = vendor.dump(session.derive())
+    before = blocks_of(vendor, request)
+    is_openais = vendor is openai_responses or (vendor is openai_chat and model == "gpt-5")
+    said = {openai_responses: "item", openai_chat: "assistant"}
+    assert before[-1][0] == (said[vendor] if is_openais else "user")
+    session.append(pt.assistant("b"))
+    assert is_prefix(vendor, before, blocks_of(vendor, vendor.dump(session.derive())))
+
+
+def test_answers_that_are_joined_keep_their_calls_behind_the_words_and_are_never_joined_across_results():
+    messages = [
+        pt.user("x"),
+        pt.assistant("a"),
+        pt.assistant("b", call("1")),
+        pt.tool_result("1", "r"),
+        pt.assistant("c"),
+    ]
+    sent = openai_chat.dump(messages, model="gpt-5")["messages"]
+    assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant"]
+    assert sent[1]["content"] == "a\n\nb"
+    assert len(sent[1]["tool_calls"]) == 1
+    assert sent[3]["content"] == "c"
+
+
+def test_a_chat_template_hears_the_user_only_behind_the_model():
+    messages = [pt.user("x"), pt.assistant(call("1")), pt.tool_result("1", "r"), pt.user("y")]
+    roles = [message["role"] for message in openai_chat.dump(messages)["messages"]]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+    roles = [message["role"] for message in openai_chat.dump(messages, model="gpt-5")["messages"]]
+    assert roles == ["user", "assistant", "tool", "user"]
+
+
+@pytest.mark.parametrize(
+    ("model", "kept"),
+    [
+        *((model, True) for model in ("gpt-5", "openai/gpt-5.1", "o3-mini", "o1", "chatgpt-4o-latest", "ft:gpt-4o:x")),
+        *((model, False) for model in ("gpt-oss-120b", "qwen3", "olmo-2", "claude-opus-5", "yo1", None)),
+    ],
+)
+def test_instructions_in_the_middle_stay_with_openais_own_models_only(model, kept):
+    messages = [pt.system("s"), pt.developer("d"), pt.user("u"), pt.system("noon"), pt.assistant("a")]
+    sent = openai_chat.dump(messages, model=model)["messages"]
+    assert [message["role"] for message in sent][:2] == ["system", "user"]
+    assert ({"role": "system", "content": "noon"} in sent) is kept
+    assert ("<system-reminder>noon</system-reminder>" in json.dumps(sent)) is not kept
+    assert sent[0]["content"] == ([{"type": "text", "text": text} for text in "sd"] if kept else "s\n\nd")
+
+
+def test_ids_of_calls_are_those_that_the_models_own_servers_take():
+    messages = [pt.user("x"), pt.assistant(call("functions.read:0")), pt.tool_result("functions.read:0", "1")]
+
+    def sent(model):
+        return openai_chat.dump(messages, model=model)["messages"][2]["tool_call_id"]
+
+    assert sent("moonshotai/kimi-k2") == "functions.read:0"
+    assert sent("mistral-large").isalnum()
+    assert len(sent("mistral-large")) == 9
+    assert sent("gpt-5").startswith("call_")
+
+
+@pytest.mark.parametrize(
+    ("model", "kept"), [("claude-opus-5", True), ("claude-opus-4-6", False), ("claude-sonnet-5", False)]
+)
+def test_anthropics_own_instructions_in_the_middle_stay_where_the_model_takes_them(model, kept):
+    given_ = [
+        {"role": "user", "content": "a"},
+        {"role": "system", "content": "noon"},
+        {"role": "assistant", "content": "b"},
+    ]
+    sent = anthropic.dump(anthropic.load(given_), model=model)["messages"]
+    assert [message["role"] for message in sent] == (["user", "system", "assistant"] if kept else ["user", "assistant"])
+    behind = [*given_, {"role": "system", "content": "one"}, {"role": "user", "content": "c"}]
+    assert anthropic.dump(anthropic.load(behind), model=model)["messages"][-1]["role"] == "user"
 
 
 def test_instructions_in_the_middle_are_spoken_by_the_user_where_the_vendor_has_no_place_for_them():
     messages = [pt.system("s"), pt.developer("d"), pt.user("u"), pt.assistant("a"), pt.system("noon"), pt.user("v")]
     request = anthropic.dump(messages)
     assert request["system"] == [{"type": "text", "text": "s"}, {"type": "text", "text": "d"}]
-    assert [m["role"] for m in request["messages"]] == ["user", "assistant", "user", "user"]
+    assert [m["role"] for m in request["messages"]] == ["user", "assistant", "user"]
+    assert request["messages"][-1]["content"] == [
+        {"type": "text", "text": "<system-reminder>noon</system-reminder>"},
+        {"type": "text", "text": "v"},
+    ]
     assert gemini.dump(messages)["config"]["system_instruction"]["parts"] == [{"text": "s"}, {"text": "d"}]
 
 
@@ -124,16 +248,26 @@ def test_results_of_one_batch_are_in_one_message():
         pt.tool_result("b", "2"),
         pt.user("y"),
     ]
-    assert [len(m["content"]) for m in anthropic.dump(messages)["messages"]] == [1, 2, 2, 1]
-    assert [len(m["parts"]) for m in gemini.dump(messages)["contents"]] == [1, 2, 2, 1]
+    assert [len(m["content"]) for m in anthropic.dump(messages)["messages"]] == [1, 2, 3]
+    assert [len(m["parts"]) for m in gemini.dump(messages)["contents"]] == [1, 2, 3]
+
+
+@by_name
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_texts_that_say_nothing_are_not_sent(vendor, text):
+    said = [pt.system(text), pt.user("x"), pt.assistant(text), pt.user(text, "y"), pt.developer(text)]
+    assert vendor.dump(said) == vendor.dump([pt.user("x"), pt.user("y")])
 
 
 @pytest.mark.parametrize("text", ["", " \n"])
-def test_texts_that_say_nothing_are_not_sent_to_those_who_refuse_them(text):
-    assert anthropic.dump([pt.user("x"), pt.assistant(text), pt.user(text, "y")])["messages"] == [
-        {"role": "user", "content": "x"},
-        {"role": "user", "content": "y"},
-    ]
+def test_results_that_say_nothing_say_so_where_they_must(text):
+    messages = [pt.user("x"), pt.assistant(call("1"), call("2"))]
+    messages += [pt.tool_result("1", text), pt.tool_result("2", text, is_error=True)]
+    assert [m["content"] for m in openai_chat.dump(messages)["messages"][2:]] == ["(no output)"] * 2
+    assert [m["output"] for m in openai_responses.dump(messages)["input"][3:]] == ["(no output)"] * 2
+    first, second = anthropic.dump(messages)["messages"][2]["content"]
+    assert "content" not in first
+    assert second["content"] == "(no output)"
 
 
 def test_thinking_goes_only_to_the_vendor_that_signed_it():
@@ -143,8 +277,75 @@ def test_thinking_goes_only_to_the_vendor_that_signed_it():
     reasoned = openai_responses.load([{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "e"}])[0]
     for message, own in ((signed, anthropic), (reasoned, openai_responses)):
         for vendor in FORMATS:
-            sent = json.dumps(vendor.dump([pt.user("x"), message]), default=str)
+            said = msgspec.structs.replace(message, content=(*message.content, pt.Text(text="said")))
+            sent = json.dumps(vendor.dump([pt.user("x"), said]), default=str)
             assert (("hm" in sent) or ('"e"' in sent)) is (vendor is own)
+
+
+@by_name
+def test_thinking_that_leads_to_nothing_is_left_out(vendor):
+    reasoning = openai_responses.load([{"type": "reasoning", "id": "rs_1", "summary": []}])[0].content
+    thoughts = [pt.Thinking(text="hm", signature="s"), pt.Thinking(text="hm", extra={"gemini": {}}), *reasoning]
+    for thought in thoughts:
+        for content in ((thought,), (thought, pt.Text(text=" "))):
+            assert vendor.dump([pt.user("x"), pt.assistant(*content), pt.user("y")]) == vendor.dump(
+                [pt.user("x"), pt.user("y")]
+            )
+        ended = vendor.dump([pt.user("x"), pt.assistant("said", thought)])
+        assert ended == vendor.dump([pt.user("x"), pt.assistant("said")])
+
+
+REASONED = [
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"},
+    {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "phase": "commentary"}
+    | {"content": [{"type": "output_text", "text": text, "annotations": []} for text in ("I look.", "Closely.")]},
+    {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "read", "arguments": "{}", "status": "completed"},
+]
+
+
+def test_items_lose_their_ids_with_the_reasoning_that_led_to_them():
+    (message,) = openai_responses.load(REASONED)
+    ended = pt.tool_result("c1", "r")
+    assert openai_responses.dump([pt.user("x"), message, ended])["input"][1:4] == REASONED
+    folded = msgspec.structs.replace(message, content=message.content[1:])
+    assert openai_responses.dump([pt.user("x"), folded, ended])["input"][1:3] == [
+        {"type": "message", "role": "assistant", "phase": "commentary", "content": "I look.\n\nClosely."},
+        {"type": "function_call", "call_id": "c1", "name": "read", "arguments": "{}"},
+    ]
+
+
+def test_items_that_come_again_are_not_sent_under_the_same_ids():
+    (message,) = openai_responses.load(REASONED)
+    again = openai_responses.dump([pt.user("x"), message, pt.tool_result("c1", "r"), message])["input"]
+    ids = [item["id"] for item in again if "id" in item]
+    assert ids == ["rs_1", "msg_1", "fc_1"]
+    assert len({item["call_id"] for item in again if item["type"] == "function_call"}) == 2
+
+
+def test_signatures_of_gemini_go_back_to_the_model_that_made_them():
+    part = {"functionCall": {"id": "c1", "name": "read", "args": {}}, "thoughtSignature": "c2ln"}
+    reply = {"candidates": [{"content": {"parts": [part]}}], "modelVersion": "gemini-3-flash-001"}
+    for usage in ({}, {"usageMetadata": {"promptTokenCount": 5}}):
+        message = msgspec.structs.replace(gemini.load(reply | usage), usage=None)
+        for model, signature in (
+            ("gemini-3-flash", b"sig"),
+            ("gemini-flash-latest", b"sig"),
+            (None, b"sig"),
+            ("gemini-3-pro", b"skip_thought_signature_validator"),
+        ):
+            sent = gemini.dump([pt.user("x"), message], model=model)["contents"][1]["parts"][0]
+            assert sent["thought_signature"] == signature
+
+
+def test_a_call_of_gemini_that_lost_its_signature_gets_the_stand_in_except_for_models_that_want_none():
+    part = {"functionCall": {"id": "c1", "name": "read", "args": {}}}
+    message = gemini.load({"role": "model", "parts": [part]})
+    sent = gemini.dump([pt.user("x"), message])["contents"][1]["parts"][0]
+    assert sent["thought_signature"] == b"skip_thought_signature_validator"
+    assert (
+        "thought_signature"
+        not in gemini.dump([pt.user("x"), message], model="gemini-2.5-pro")["contents"][1]["parts"][0]
+    )
 
 
 def test_a_call_that_another_model_made_gets_the_signature_that_gemini_asks_for():
@@ -163,12 +364,53 @@ def test_pictures_of_results_follow_their_batch_in_chat():
         pt.tool_result("a", PICTURE),
         pt.tool_result("b", "text", PICTURE),
     ]
-    *_, first, second, pictures = openai_chat.dump(messages)["messages"]
+    *_, first, second, pictures = openai_chat.dump(messages, model="gpt-5")["messages"]
     assert first["content"] == "[image below]"
-    assert second["content"] == [{"type": "text", "text": "text"}]
+    assert second["content"] == "text"
     assert [part["type"] for part in pictures["content"]] == ["image_url", "image_url"]
-    again = openai_chat.dump([*messages, pt.user("y")])["messages"]
-    assert again[-2:] == [pictures, {"role": "user", "content": "y"}]
+    again = openai_chat.dump([*messages, pt.user("y")], model="gpt-5")["messages"]
+    assert again[-1] == {"role": "user", "content": [*pictures["content"], {"type": "text", "text": "y"}]}
+
+
+def test_pictures_of_a_result_that_is_an_error_follow_it():
+    messages = [pt.user("x"), pt.assistant(call("a")), pt.tool_result("a", "oh", PICTURE, is_error=True)]
+    result, picture = anthropic.dump(messages)["messages"][2]["content"]
+    assert result["content"] == [{"type": "text", "text": "oh"}]
+    assert picture["type"] == "image"
+
+
+def test_pictures_of_results_follow_them_with_models_that_take_none_in_results():
+    messages = [pt.user("x"), pt.assistant(call("a")), pt.tool_result("a", "seen", PICTURE)]
+    assert "parts" in gemini.dump(messages)["contents"][2]["parts"][0]["function_response"]
+    result, picture = gemini.dump(messages, model="gemini-2.5-pro")["contents"][2]["parts"]
+    assert result["function_response"]["response"] == {"output": "seen"}
+    assert picture["inline_data"]["mime_type"] == "image/png"
+
+
+@by_name
+def test_a_picture_goes_out_as_what_it_is_and_never_by_the_model_or_in_instructions(vendor):
+    mistaken = pt.Image(url=f"data:image/jpeg;base64,{examples.PNG}")
+    request = vendor.dump(
+        [
+            pt.system(PICTURE, "s"),
+            pt.user("x", mistaken),
+            pt.assistant(PICTURE),
+            pt.user("y", pt.Image(url="data:image/png;base64,")),
+        ]
+    )
+    sent = json.dumps(request, default=str)
+    if vendor in (anthropic, gemini):
+        assert "image/jpeg" not in sent
+    assert sent.count("[image image/png, 70 bytes]") == 2
+    assert sent.count("[image image/png, 0 bytes]") == 1
+
+
+@by_name
+def test_a_text_document_that_is_given_whole_is_read_and_one_of_another_kind_is_named(vendor):
+    files = [pt.File(path="data:text/csv;base64,YSxi"), pt.File(path="data:application/zip;base64,UEsDBA==")]
+    sent = json.dumps(vendor.dump([pt.user("x", *files)]), default=str)
+    assert "a,b" in sent
+    assert "[file application/zip, 4 bytes]" in sent
 
 
 def test_pictures_that_gemini_cannot_fetch_are_named():
@@ -178,7 +420,9 @@ def test_pictures_that_gemini_cannot_fetch_are_named():
 
 
 def test_pictures_by_the_model_are_named_where_only_users_may_show_them():
-    assert openai_chat.dump([pt.assistant(PICTURE)])["messages"][0]["content"].startswith("[image image/png")
+    assert openai_chat.dump([pt.user("x"), pt.assistant(PICTURE)])["messages"][1]["content"].startswith(
+        "[image image/png"
+    )
 
 
 def test_a_text_document_is_read_by_every_vendor_and_found():
@@ -206,8 +450,19 @@ def test_media_that_anthropic_refuses_are_sent_as_text_or_named():
 def test_what_was_said_aloud_goes_back_by_its_id_and_to_others_as_words():
     spoken = {"role": "assistant", "audio": {"id": "a1", "transcript": "hello there", "data": "AAAA"}}
     message = openai_chat.load(spoken)
-    assert openai_chat.dump([message])["messages"] == [{"role": "assistant", "audio": {"id": "a1"}}]
-    assert anthropic.dump([pt.user("x"), message])["messages"][1]["content"] == "hello there"
+    sent = openai_chat.dump([pt.user("x"), message], model="gpt-5")["messages"]
+    assert sent[1] == {"role": "assistant", "audio": {"id": "a1"}}
+    assert openai_chat.dump([pt.user("x"), message])["messages"][1]["content"] == "hello there"
+    assert anthropic.dump([pt.user("x"), message])["messages"][1]["content"] == [
+        {"type": "text", "text": "hello there"}
+    ]
+
+
+def test_reasoning_beside_the_content_goes_back_to_those_who_know_such_a_field():
+    given_ = {"role": "assistant", "reasoning_content": "hm", "content": "x"}
+    messages = [pt.user("x"), openai_chat.load(given_)]
+    assert openai_chat.dump(messages, model="deepseek-v4")["messages"][1] == given_
+    assert openai_chat.dump(messages, model="gpt-5")["messages"][1] == {"role": "assistant", "content": "x"}
 
 
 def test_a_picture_inside_a_native_item_is_charged_as_a_picture_and_not_as_text():
@@ -215,7 +470,7 @@ def test_a_picture_inside_a_native_item_is_charged_as_a_picture_and_not_as_text(
     (message,) = openai_responses.load([item])
     picture = pt.counter_for("gpt-5").message(pt.user(pt.Image(url="https://example.org/of-unknown-size.png")))
     assert picture <= pt.counter_for("gpt-5").message(message) < picture + 100
-    assert openai_responses.dump([message])["input"] == [item]
+    assert openai_responses.dump([pt.user("x"), message])["input"][1:] == [item]
 
 
 # -- responses and streams
@@ -275,7 +530,7 @@ def test_items_by_the_host_and_by_the_model_are_told_apart():
         "user",
         "assistant",
     ]
-    assert openai_responses.dump(openai_responses.load(items))["input"] == items
+    assert openai_responses.dump([pt.user("x"), *openai_responses.load(items)])["input"][1:] == items
 
 
 # -- caches

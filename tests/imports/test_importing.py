@@ -316,8 +316,8 @@ def test_what_was_imported_goes_to_the_vendor_as_it_was(store, tmp_path):
     lines = [said(1, "go"), answered(1, "m1", call("c1")), result(2, "c1"), answered(2, "m2", text("done"))]
     take(store, write_lines(tmp_path / "log.jsonl", lines))
     assert anthropic.dump(messages(store, "s"))["messages"] == [
-        {"role": "user", "content": "go"},
+        {"role": "user", "content": [text("go")]},
         {"role": "assistant", "content": [call("c1")]},
         {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c1", "content": "result of c1"}]},
-        {"role": "assistant", "content": "done"},
+        {"role": "assistant", "content": [text("done")]},
     ]

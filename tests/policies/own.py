@@ -7,7 +7,7 @@ import pageturn as pt
 FULL = pt.ResidencyLevel.FULL
 
 
-@pt.register_policy("errors_first")
+@pt.register_policy("errors_first_in_tests")
 class ErrorsFirst(pt.DerivePolicy):
     """Half of the room: what a reset left, what failed, then the newest."""
 

@@ -48,9 +48,9 @@ def test_it_is_opened_chosen_and_derived_by_and_stored_by_its_name_and_fields():
     assert session.policy == ErrorsFirst(2_000)
     bodies = [record.body for record, entry in session._journal.entries() if type(entry).__name__ == "PolicyChosen"]
     assert [msgspec.json.decode(body)["policy"] for body in bodies] == [
-        {"policy": "errors_first", "budget_tokens": 3_000},
+        {"policy": "errors_first_in_tests", "budget_tokens": 3_000},
         {"policy": "paged"},
-        {"policy": "errors_first", "budget_tokens": 2_000},
+        {"policy": "errors_first_in_tests", "budget_tokens": 2_000},
     ]
 
 
@@ -69,21 +69,21 @@ def test_where_its_name_is_unknown_the_session_is_read_and_only_what_needs_the_p
     for keeps_snapshot in (False, True):
         if keeps_snapshot:
             session._journal.keep_snapshot()
-        del names["errors_first"]
+        del names["errors_first_in_tests"]
         other = reopened(session)
         assert list(other.messages()) == list(session.messages())
         page = other.pages()[-1]
         assert other.resolve(page.handle).text
         assert other.recall("value_3").hits
         for refused in (other.derive, lambda other=other: other.policy, lambda other=other: other.pin("Never.")):
-            with pytest.raises(pt.UnknownPolicy, match=r"'errors_first', which is not registered") as error:
+            with pytest.raises(pt.UnknownPolicy, match=r"'errors_first_in_tests', which is not registered") as error:
                 refused()
-            assert "register_policy('errors_first')" in str(error.value)
+            assert "register_policy('errors_first_in_tests')" in str(error.value)
             assert isinstance(error.value, pt.InvalidInput)
         other.append(pt.user("Go on."))
         other.undo(1)
         other.close()
-        names["errors_first"] = ErrorsFirst
+        names["errors_first_in_tests"] = ErrorsFirst
         session.refresh()
         assert session.policy == ErrorsFirst(3_000)
     assert session.derive().tokens <= 3_000
@@ -92,7 +92,7 @@ def test_where_its_name_is_unknown_the_session_is_read_and_only_what_needs_the_p
 def test_where_its_name_is_unknown_another_policy_can_be_named(names):
     session = begin(ErrorsFirst(3_000))
     work(session, 5)
-    del names["errors_first"]
+    del names["errors_first_in_tests"]
     other = reopened(session, policy=pt.Paged(4_000))
     assert other.policy == pt.Paged(4_000)
     assert other.derive().budget_tokens == 4_000
@@ -101,16 +101,18 @@ def test_where_its_name_is_unknown_another_policy_can_be_named(names):
 
 def test_where_its_fields_are_others_now_it_says_so(names):
     session = begin(ErrorsFirst(3_000))
-    del names["errors_first"]
+    del names["errors_first_in_tests"]
 
-    @pt.register_policy("errors_first")
+    @pt.register_policy("errors_first_in_tests")
     class Changed(pt.DerivePolicy):
         share: float
 
         def plan(self, frame, least, tokens):
             return {}
 
-    with pytest.raises(pt.UnknownPolicy, match=r"'errors_first', whose fields do not fit: .*(budget_tokens|share)"):
+    with pytest.raises(
+        pt.UnknownPolicy, match=r"'errors_first_in_tests', whose fields do not fit: .*(budget_tokens|share)"
+    ):
         reopened(session).derive()
     assert list(reopened(session).messages())
 
@@ -159,8 +161,10 @@ def test_a_built_in_name_is_not_shadowed(names, name):
 
 def test_a_name_that_is_taken_is_refused_but_a_class_may_be_run_again(names):
     other = type("Other", (pt.DerivePolicy,), planning())
-    with pytest.raises(pt.InvalidInput, match=r"'errors_first', which is registered for tests\.policies\.own\.Err"):
-        pt.register_policy("errors_first")(other)
+    with pytest.raises(
+        pt.InvalidInput, match=r"'errors_first_in_tests', which is registered for tests\.policies\.own\.Err"
+    ):
+        pt.register_policy("errors_first_in_tests")(other)
     again = type("Other", (pt.DerivePolicy,), planning())
     pt.register_policy("other")(other)
     assert pt.register_policy("other")(again) is names["other"]

@@ -241,7 +241,7 @@ def test_an_index_line_hardly_grows_with_the_pages_behind_it():
     short, long = (COUNTER.text(index(run(pages))) for pages in (40, 4_000))
     assert long < 1.3 * short
     assert index(run(40)).startswith(
-        "p1-abcd..p40-abcd 40 pages, 20,000 tokens, 1970-01-01 00:00 to 1970-01-01 00:01: tool0 40, "
+        "p1-abcd..p40-abcd 40 pages, 20,000 bytes, 1970-01-01 00:00 to 1970-01-01 00:01: tool0 40, "
     )
 
 

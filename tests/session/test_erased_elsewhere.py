@@ -90,7 +90,10 @@ def test_an_erase_between_a_context_and_its_answer_keeps_nothing_of_it():
 
 
 def test_a_damaged_or_missing_blob_is_a_fault_and_never_a_raw_error():
-    for statement in ("DELETE FROM blobs WHERE length(data) > 4500", "UPDATE blobs SET data = zeroblob(length(data)) WHERE length(data) > 4500"):
+    for statement in (
+        "DELETE FROM blobs WHERE length(data) > 4500",
+        "UPDATE blobs SET data = zeroblob(length(data)) WHERE length(data) > 4500",
+    ):
         for policy in POLICIES:
             session = worked(policy, turns=6)
             session._journal.store._connection.execute(statement)

@@ -41,21 +41,22 @@ def test_pins_are_rules_and_unpinning_restores_what_was():
 
 
 def test_a_pin_that_no_longer_fits_is_refused_at_once():
-    session = open_session(policy=pt.Paged(100))
+    session = open_session(policy=pt.Paged(320))
     first = session.pin("Never push to main.")
     with pytest.raises(pt.BudgetTooSmall) as caught:
         session.pin("long " * 200)
-    assert caught.value.budget_tokens == 100
+    assert caught.value.budget_tokens == 320
     assert caught.value.needed_tokens > 200
     assert first.handle in caught.value.handles
     assert texts(session) == ["Never push to main."]
     session.pin("long " * 200, structured="be brief")
+    session.pin("long " * 200)  # the same words, which are shown once
     with pytest.raises(pt.BudgetTooSmall):
-        session.pin("long " * 200)
+        session.pin("longer " * 200)
 
 
 def test_pinning_a_page_again_counts_it_once():
-    session = open_session(policy=pt.Paged(40))
+    session = open_session(policy=pt.Paged(240))
     page = session.append(pt.user("one two three four five six seven eight nine ten eleven twelve thirteen fourteen"))
     session.pin(page)
     session.pin(page)
@@ -135,7 +136,7 @@ def test_unpinning_after_undo_does_not_bring_talk_back():
 
 
 def test_a_text_that_was_pinned_is_no_rule_any_more():
-    session = open_session(policy=pt.Paged(20))
+    session = open_session(policy=pt.Paged(240))
     rule = session.pin("one two three four five six")
     session.unpin(rule)
     state = session._journal.state

@@ -105,7 +105,8 @@ def work(session: pt.Session, first: int, last: int) -> None:
     """Turns of a question, a call and its result, with names of their own: two units and about 250 tokens each."""
     for number in range(first, last):
         told = call(number, "read_file", json.dumps({"path": f"src/shop/part_{number}.py"}))
-        session.append(pt.user(f"Please look at part_{number} of the shop and say what it does with tokens."))
+        asked = f"Please look at part_{number} of the shop and say what it does with tokens."
+        session.append(pt.user(asked, synthetic=True))  # what a person says is never part of a run
         session.append(pt.assistant(f"I read src/shop/part_{number}.py first.", told))
         lines = [
             f"def check_token_{number}_{at}(token): return token.expires_at > now()  # {at * 7}" for at in range(9)

@@ -65,14 +65,17 @@ def look_at(journal: Journal, budget_tokens: int | None, model: str | None) -> L
     """Derive the next context. A session whose policy looks ahead is derived as if it were paged, within the same limit."""
     state = journal.state
     last = state.shown
-    model = model or (last.model if last is not None else DEFAULT_MODEL)
+    model = model or state.model or (last.model if last is not None else DEFAULT_MODEL)
     asides = []
     instead = None
     policy = restored(state.policy)
     if policy.looks_ahead:
         instead = Paged(budget_tokens=policy.limit_tokens(window_of(model)))
         asides.append(f"the policy of the session, {policy.kind}, looks ahead: this is what paged would show")
-    session = Session(journal, policy=instead, model=model)  # it is never closed, since closing would be written down
+    recall = RecallTool() if journal.state.has_handles else None  # as the session was last shown
+    session = Session(
+        journal, policy=instead, model=model, recall=recall
+    )  # it is never closed, since closing would be written down
     try:
         context = session.derive(budget_tokens=budget_tokens)
     except BudgetTooSmall as error:

@@ -125,6 +125,10 @@ class FoldMaker:
                 forms[unit[0].seq] = self.forms.of(unit, placed.whole_from)
         return self._stand(placements, forms)
 
+    def forms_of(self, unit: Unit) -> Forms:
+        """What a unit offers to a fold that is made now."""
+        return self.forms.of(unit, _new_part(self._journal.state, unit))
+
     def needed(self, terms: Terms, tasks: frozenset[int]) -> int:
         """The tokens that a context takes at least, tools and all, with the task verbatim where it may stand so."""
         frame = self._ground(terms, self._wanted(tasks), FoldReason.FULL).frame
@@ -188,7 +192,7 @@ class FoldMaker:
         self._stood = {_told_of(line): line for line in state.lines}
         sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | opened)]
         units = units_within(page for page in outside(state, sealed) if not self._journal.is_out_of_scope(page))
-        forms = {unit[0].seq: self.forms.of(unit, _new_part(state, unit)) for unit in near(state, units, wanted)}
+        forms = {unit[0].seq: self.forms_of(unit) for unit in near(state, units, wanted)}
         candidates = list(candidates_of(state, units, forms, wanted, self.forms.sizes, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
         self._changed = changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None
@@ -431,8 +435,10 @@ class FoldMaker:
 
 
 def _new_part(state: SessionState, unit: Unit) -> int:
-    """Of a unit that was seen in part, the number from which on its pages are new; 0 of any other."""
-    return state.seen + 1 if unit[0].seq <= state.seen < unit[-1].seq else 0
+    """Of a unit some of whose results were seen, the number from which on its pages are new; 0 of any other."""
+    if unit[-1].seq <= state.seen or not any(page.results and page.seq <= state.seen for page in unit):
+        return 0
+    return state.seen + 1
 
 
 class _Ground(NamedTuple):

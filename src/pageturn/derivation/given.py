@@ -11,7 +11,7 @@ from pageturn.errors import StoreError
 from pageturn.journal import Journal
 from pageturn.messages import Message, Role, system, user
 from pageturn.pages import Page, ResidencyLevel
-from pageturn.renditions.fencing import fenced
+from pageturn.renditions.fencing import fenced, labelled
 from pageturn.units import Unit
 
 _WRITTEN = (ResidencyLevel.COMPRESSED, ResidencyLevel.STRUCTURED)
@@ -25,18 +25,18 @@ class Given(NamedTuple):
 
     def quoted(self, handle: str) -> str:
         """The words as a line of a text of ours."""
-        named = f"{handle} in the model's own words:" if self.is_model_written else handle
-        return f"{named} {self.text}".lstrip()
+        return labelled(handle, f"in a model's own words: {self.text}" if self.is_model_written else self.text)
 
     def in_place(self, handle: str) -> str:
         """The words in the place of what they are a short form of."""
         whole = f"; {handle} is the whole" if handle else ""
-        return f"{self.text}\n[in {'the model' if self.is_model_written else 'its author'}'s own words{whole}]"
+        return f"{self.text}\n[in {'a model' if self.is_model_written else 'its author'}'s own words{whole}]"
 
     def message(self, page: Page, handle: str) -> Message:
         """The words as a message of their own; those of a person speak in the voice of the page."""
         if self.is_model_written:
-            return user(fenced(self.quoted(handle)), synthetic=True)
+            told = f"a model's short form of a message by the {page.role}:\n{self.text}"
+            return user(fenced(labelled(handle, told)), synthetic=True)
         speak = system if page.role in (Role.SYSTEM, Role.DEVELOPER) else user
         return speak(self.text, synthetic=True)
 

@@ -1,36 +1,36 @@
 """Anthropic's messages.
 
 A user message there may hold results and instructions together; here each result is a message of its own, and so is what
-stands between them, joined to what came before. Normalised: a content of one plain text is a string, the results of one
-batch are in one message, developers speak as the system, empty texts are left out, null is absence.
+stands between them, joined to what came before. Normalised: contents are lists of blocks, neighbours of one role are one message,
+results come first, developers speak as the system, empty texts are left out, null is absence.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import base64
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pageturn import data_urls
 from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
+from pageturn.fillers import NO_OUTPUT
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
-from pageturn.formats.contexts import messages_of, tools_of
-from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
-from pageturn.formats.joining import belongs, split
-from pageturn.formats.lowering import lowered
-from pageturn.formats.placeholders import is_inline, is_web, placeholder
+from pageturn.formats.contexts import messages_of, model_of, tools_of
+from pageturn.formats.fields import Fields, each_of, inside_result, only_text, own, plain, whole
+from pageturn.formats.placeholders import PDF, PICTURES, inline, placeholder, words_in
+from pageturn.formats.profiles import takes_system_messages
+from pageturn.formats.shape import Block, Turn, shaped
+from pageturn.formats.splitting import split
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
 
 VENDOR = "anthropic"
 
-CONTINUED = "(The conversation began earlier.)"  # a request must begin with a user message
-
 _IN_THE_MIDDLE = "in the middle"  # in what `load` keeps: that the vendor itself had a system message there
-_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _IDS = r"[a-zA-Z0-9_-]{1,64}"
 _LONGEST_NAME = 128
 _MOST_BREAKPOINTS = 4
 _MARK = "cache_control"
+_MEDIA = ("image", "document")
 
 
 def load(given: Any) -> Message | list[Message]:
@@ -46,58 +46,38 @@ def load(given: Any) -> Message | list[Message]:
             return several[0] if len(several) == 1 else several
 
 
-def dump(context: Context | Sequence[Message], *, breakpoints: Sequence[int] | None = None) -> dict[str, Any]:
+def dump(
+    context: Context | Sequence[Message],
+    *,
+    breakpoints: Sequence[int] | None = None,
+    model: str | None = None,
+) -> dict[str, Any]:
     """What the client's `messages.create` takes beside the model; up to each of these messages the prompt is cached.
 
-    A derived context says itself where, unless it is told; marks that came with its messages give way.
+    A derived context says itself where, unless it is told; marks that came with its messages give way. `model` is for mere messages,
+    and the strictest is meant where it is not given.
     """
-    ids = CallIds(_IDS)
     tools = tools_of(context, _declare)
     if tools and breakpoints is None and isinstance(context, Context) and not context.bands.base:
-        tools["tools"] = _cached(
-            tools["tools"]
-        )  # instructions, where there are any, stand behind the tools and end both
-    ends = _ends(context, breakpoints, spent=sum(map(_is_marked, tools.get("tools", ()))))
-    shown: list[dict[str, Any]] = []  # every block so far
-    system: list[dict[str, Any]] = []
-    messages: list[dict[str, Any]] = []
-    before: Message | None = None
-    for index, message in enumerate(messages_of(context)):
-        role = _ROLES[message.role]
-        is_opening = role == "system" and not messages
-        said = message if is_opening else lowered(message)
-        blocks = _dump_blocks(said, ids, with_marks=not isinstance(context, Context))
-        if is_opening:
-            blocks = [block for block in blocks if block["type"] == "text"]
-        shown += blocks
-        if index in ends:
-            _mark(shown)
-        if not blocks:
-            continue
-        if is_opening:
-            system += blocks
-        elif messages and messages[-1]["role"] == role and belongs(message, before):
-            messages[-1]["content"] += blocks
-        else:
-            kept = own(message, VENDOR)
-            if role == "system" and not kept.pop(_IN_THE_MIDDLE, False):
-                role = "user"  # only some models take others, and those only in some places
-            if not messages and role == "assistant":
-                messages.append({"role": "user", "content": [{"type": "text", "text": CONTINUED}]})
-            messages.append({"role": role, "content": blocks, **kept})
-        before = message
-    request: dict[str, Any] = {"system": _short(system)} if system else {}
-    request["messages"] = [fields | {"content": _short(fields["content"])} for fields in messages]
+        # Instructions, where there are any, stand behind the tools and end both.
+        tools["tools"] = _cached(tools["tools"])
+    is_derived = isinstance(context, Context)
+    takes_system = takes_system_messages(model_of(context, model))
+    dumped = _Dump(CallIds(_IDS), with_marks=not is_derived)
+    shape = shaped(
+        messages_of(context),
+        dumped.heard,
+        dumped.answer,
+        _text,
+        keeps_instruction=lambda message, *between: takes_system and _stands_in_the_middle(message, *between),
+        is_request=is_derived,
+    )
+    shape.opening.pieces = [piece for piece in shape.opening.pieces if piece.block["type"] == "text"]
+    for end in _ends(context, breakpoints, spent=sum(map(_is_marked, tools.get("tools", ())))):
+        _mark(shape.through(end))
+    request: dict[str, Any] = {"system": shape.opening.blocks} if shape.opening.pieces else {}
+    request["messages"] = [_message(turn) for turn in shape.turns]
     return request | tools
-
-
-_ROLES = {
-    Role.SYSTEM: "system",
-    Role.DEVELOPER: "system",
-    Role.USER: "user",
-    Role.TOOL: "user",
-    Role.ASSISTANT: "assistant",
-}
 
 
 # -- in
@@ -157,8 +137,9 @@ def _block(raw: Any, path: str) -> Part:
         case "redacted_thinking":
             return Thinking(text="", redacted=fields.text("data"), extra={VENDOR: fields.rest})
         case "tool_use":
-            id_, name, arguments = fields.text("id"), fields.text("name"), fields.take("input", dict) or {}
-            return ToolCall(id=id_, name=name, arguments=from_object(arguments), extra=fields.kept(VENDOR))
+            id_, name = fields.text("id"), fields.text("name")
+            written = from_object(fields.take("input", dict) or {}, f"{path}.input")
+            return ToolCall(id=id_, name=name, arguments=written, extra=fields.kept(VENDOR))
         case "tool_result":
             return _result(fields)
         case "image" | "document" as kind if isinstance(source := fields.rest.get("source"), dict):
@@ -197,7 +178,7 @@ def _words(raw: dict[str, Any]) -> str:
         case {"text": str() as text} | {"content": str() as text} | {"stdout": str() as text}:
             return text
         case {"name": str() as name, "input": dict() as arguments}:
-            return f"{name} {from_object(arguments)}"
+            return f"{name} {from_object(arguments, '$.input')}"
         case {"source": {"data": str() as text, "type": "text"}}:
             return text
         case {"source": {"content": inner}} | {"content": inner}:
@@ -214,37 +195,104 @@ def _declare(tool: RecallTool) -> dict[str, Any]:
     return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
 
 
-def _dump_blocks(message: Message, ids: CallIds, *, with_marks: bool) -> list[dict[str, Any]]:
-    text = only_text(message)
-    if text and text.strip():
-        return [{"type": "text", "text": text}]
-    blocks = [block for part in message.content for block in _dump_part(part, ids)]
-    return blocks if with_marks else [_unmarked(block) for block in blocks]
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
 
 
-def _dump_part(part: Part, ids: CallIds) -> list[dict[str, Any]]:
+def _message(turn: Turn) -> dict[str, Any]:
+    kept = own(turn.first, VENDOR) if turn.first is not None else {}
+    kept.pop(_IN_THE_MIDDLE, None)
+    return {"role": str(turn.role), "content": turn.blocks, **kept}
+
+
+def _stands_in_the_middle(message: Message, behind: Role, ahead: Role | None) -> bool:
+    """Whether the vendor itself had a system message, and one may stand here: behind the user's words, before the model's."""
+    is_there = behind is Role.USER and ahead in (Role.ASSISTANT, None)
+    return is_there and bool(own(message, VENDOR).get(_IN_THE_MIDDLE))
+
+
+class _Dump:
+    """What the parts of one request come to in blocks."""
+
+    def __init__(self, ids: CallIds, *, with_marks: bool) -> None:
+        self._ids = ids
+        self._with_marks = with_marks  # of the cache, as they came
+
+    def answer(self, message: Message) -> list[Block]:
+        """The blocks of the model. The last of them cannot be thinking, so what nothing follows is left out."""
+        text = only_text(message)
+        if text is not None:
+            return [_text(text)] if text.strip() else []
+        blocks = [block for part in message.content for block in self._marked(self._said(part))]
+        while blocks and _is_thinking(blocks[-1]):
+            blocks.pop()
+        return blocks
+
+    def heard(self, part: Part, role: Role, _message: Message) -> Iterable[Block]:
+        """The blocks of anybody else. Instructions are words alone, unless the vendor itself had more in them."""
+        match part:
+            case ToolResult() if role is Role.USER:
+                blocks = self._result(part)
+            case ToolCall() | ToolResult() | Thinking():
+                blocks = []
+            case Image() | File() if role is Role.SYSTEM:
+                blocks = [_text(placeholder(part))]
+            case _:
+                blocks = _shown(part)
+        return self._marked(blocks)
+
+    def _said(self, part: Part) -> list[Block]:
+        kept = own(part, VENDOR)
+        match part:
+            case Thinking(text=text, signature=signature, redacted=redacted):
+                return [*_thinking(text, signature, redacted, kept)] if _is_ours(part) else []
+            case ToolCall():
+                name = fitting_name(part.name, _LONGEST_NAME)
+                id_ = self._ids.of_call(part.id)
+                return [{"type": "tool_use", "id": id_, "name": name, "input": as_object(part), **kept}]
+            case ToolResult():
+                return []
+            case Image() | File():
+                return [_text(placeholder(part))]
+            case _:
+                return _shown(part)
+
+    def _result(self, result: ToolResult) -> list[Block]:
+        """A result, and behind it what it may not hold: pictures of an error."""
+        fields: Block = {"type": "tool_result", "tool_use_id": self._ids.of_result(result.tool_call_id)}
+        content: Any = result.content
+        behind: list[Block] = []
+        if not isinstance(content, str):
+            shown = [block for part in content for block in _shown(part)]
+            behind = [block for block in shown if result.is_error and block["type"] in _MEDIA]
+            content = [block for block in shown if block not in behind]
+        if content and (not isinstance(content, str) or content.strip()):
+            fields["content"] = content
+        elif result.is_error:  # which must say what went wrong; any other result may be without content
+            fields["content"] = NO_OUTPUT
+        return [fields | ({"is_error": True} if result.is_error else {}) | own(result, VENDOR), *behind]
+
+    def _marked(self, blocks: list[Block]) -> list[Block]:
+        return blocks if self._with_marks else [_unmarked(block) for block in blocks]
+
+
+def _shown(part: Part) -> list[Block]:
+    """The blocks of what may stand in a message of the user or in a result."""
     kept = own(part, VENDOR)
     match part:
-        case Text() if WHOLE in kept:
-            return [dict(kept[WHOLE])]
+        case Text() if (item := whole(kept)) is not None:
+            return [item]
         case Text(text=text):
             return [{"type": "text", "text": text, **kept}] if text.strip() else []
-        case Thinking(text=text, signature=signature, redacted=redacted):
-            return [*_dump_thinking(text, signature, redacted, kept)] if _is_ours(part) else []
-        case ToolCall():
-            name = fitting_name(part.name, _LONGEST_NAME)
-            return [{"type": "tool_use", "id": ids.of_call(part.id), "name": name, "input": as_object(part), **kept}]
-        case ToolResult():
-            return [_dump_result(part, ids) | kept]
-        case Image(url=url) if (source := _source(url, kept, _IMAGES)) is not None:
+        case Image(url=url) if (source := _source(url, kept, PICTURES)) is not None:
             return [{"type": "image", "source": source, **kept}]
-        case File(path=path) if (source := _source(path, kept, ("application/pdf",))) is not None:
+        case File(path=path) if (source := _source(path, kept, (PDF,))) is not None:
             return [{"type": "document", "source": source, **kept}]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR:
+        case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
             return [dict(item)]
         case _:
             said = placeholder(part)
-            return [{"type": "text", "text": said}] if said else []
+            return [_text(said)] if said else []
 
 
 def _is_ours(part: Thinking) -> bool:
@@ -252,37 +300,27 @@ def _is_ours(part: Thinking) -> bool:
     return not part.extra or VENDOR in part.extra
 
 
-def _dump_thinking(
-    text: str, signature: str | None, redacted: str | None, kept: dict[str, Any]
-) -> Iterator[dict[str, Any]]:
-    if redacted is not None:
+def _thinking(text: str, signature: str | None, redacted: str | None, kept: dict[str, Any]) -> Iterator[Block]:
+    if redacted:
         yield {"type": "redacted_thinking", "data": redacted, **kept}
-    elif signature is not None:
+    elif signature:
         yield {"type": "thinking", "thinking": text, "signature": signature, **kept}
 
 
-def _dump_result(result: ToolResult, ids: CallIds) -> dict[str, Any]:
-    content: Any = result.content
-    if not isinstance(content, str):
-        content = [block for part in content for block in _dump_part(part, ids)]
-    fields = {"type": "tool_result", "tool_use_id": ids.of_result(result.tool_call_id), "content": content}
-    return fields | ({"is_error": True} if result.is_error else {})
+def _is_thinking(block: Block) -> bool:
+    return block["type"] in ("thinking", "redacted_thinking")
 
 
-def _source(url: str, kept: dict[str, Any], mime_types: Sequence[str]) -> dict[str, Any] | None:
+def _source(url: str, kept: dict[str, Any], mime_types: Collection[str]) -> Block | None:
     if kept.pop("source", None) == "file":
         return {"type": "file", "file_id": url}
-    if is_web(url):
+    if url.startswith("https://"):
         return {"type": "url", "url": url}
-    header, _, data = url.partition(",")
-    data = "".join(data.split())
-    content = data_urls.read(f"{header},{data}") if is_inline(url) else None
-    if content is None:
-        return None
-    if content.mime_type.startswith("text/") and "application/pdf" in mime_types:
-        return {"type": "text", "media_type": "text/plain", "data": content.data.decode("utf-8", "replace")}
-    is_taken = content.mime_type in mime_types and header.endswith(";base64")
-    return {"type": "base64", "media_type": content.mime_type, "data": data} if is_taken else None
+    content = inline(url, mime_types)
+    if content is not None:
+        return {"type": "base64", "media_type": content.mime_type, "data": base64.b64encode(content.data).decode()}
+    text = words_in(url) if PDF in mime_types else None
+    return {"type": "text", "media_type": "text/plain", "data": text} if text is not None else None
 
 
 def _ends(context: Context | Sequence[Message], breakpoints: Sequence[int] | None, *, spent: int) -> set[int]:
@@ -309,12 +347,11 @@ def _end() -> dict[str, Any]:
     return {"type": "ephemeral"}
 
 
-def _mark(blocks: list[dict[str, Any]]) -> None:
+def _mark(blocks: list[Block]) -> None:
     """Let the cache end behind the last of these blocks that can say so; thinking cannot."""
-    for block in reversed(blocks):
-        if "thinking" not in block["type"]:
-            block.setdefault(_MARK, _end())
-            return
+    last = next((block for block in reversed(blocks) if not _is_thinking(block)), None)
+    if last is not None:
+        last.setdefault(_MARK, _end())
 
 
 def _unmarked(content: Any) -> Any:
@@ -327,12 +364,3 @@ def _unmarked(content: Any) -> Any:
             return fields | {name: _unmarked(fields[name]) for name in ("content", "source") if name in fields}
         case _:
             return content
-
-
-def _short(blocks: list[dict[str, Any]]) -> Any:
-    """The content as a string where it is nothing but one plain text."""
-    match blocks:
-        case [{"type": "text", "text": text, **rest}] if not rest:
-            return text
-        case _:
-            return blocks

@@ -6,8 +6,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
-import msgspec
-
+from pageturn.formats.fields import as_json
 from pageturn.messages import ToolCall
 
 _NOT_AN_OBJECT = "not_an_object"
@@ -16,8 +15,9 @@ _NOT_AN_OBJECT = "not_an_object"
 class CallIds:
     """The ids of the calls of one request: fit for the vendor, and each used for one call only."""
 
-    def __init__(self, pattern: str) -> None:
+    def __init__(self, pattern: str, *, prefix: str = "call_", digits: int = 24) -> None:
         self._fits = re.compile(pattern).fullmatch
+        self._prefix, self._digits = prefix, digits  # of an id that stands for one that does not fit
         self._used: set[str] = set()
         self._open: defaultdict[str, list[str]] = defaultdict(list)
         self._answered: dict[str, str] = {}
@@ -26,7 +26,8 @@ class CallIds:
         """The id under which a call goes out."""
         shown, again = id_, 1
         while not self._fits(shown) or shown in self._used:
-            shown = "call_" + blake2b(f"{again}:{id_}".encode(), digest_size=12).hexdigest()
+            name = f"{again}:{id_}".encode("utf-8", "surrogatepass")
+            shown = self._prefix + blake2b(name, digest_size=12).hexdigest()[: self._digits]
             again += 1
         self._used.add(shown)
         self._open[id_].append(shown)
@@ -50,6 +51,8 @@ def fitting_name(name: str, longest: int, also: str = "") -> str:
     A host that gives its tools names that a vendor refuses must offer them under these.
     """
     fitting = re.sub(rf"[^a-zA-Z0-9_{re.escape(also)}-]", "_", name) or "_"
+    if also and not re.match(r"[a-zA-Z_]", fitting):  # who takes more inside a name takes less at its beginning
+        fitting = f"_{fitting}"
     if len(fitting) <= longest:
         return fitting
     return f"{fitting[: longest - 9]}_{blake2b(name.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
@@ -61,7 +64,7 @@ def as_object(call: ToolCall) -> dict[str, Any]:
     return parsed if isinstance(parsed, dict) else {_NOT_AN_OBJECT: call.arguments}
 
 
-def from_object(arguments: dict[str, Any]) -> str:
-    """The arguments of a call from a vendor that gives an object, as text."""
+def from_object(arguments: dict[str, Any], path: str) -> str:
+    """The arguments of a call from a vendor that gives an object, as text; `path` is where they stand."""
     text = arguments.get(_NOT_AN_OBJECT) if len(arguments) == 1 else None
-    return text if isinstance(text, str) else msgspec.json.encode(arguments).decode()
+    return text if isinstance(text, str) else as_json(arguments, path)

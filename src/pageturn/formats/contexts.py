@@ -13,6 +13,11 @@ def messages_of(context: Context | Sequence[Message]) -> Sequence[Message]:
     return context.messages if isinstance(context, Context) else context
 
 
+def model_of(context: Context | Sequence[Message], model: str | None) -> str | None:
+    """The model that the request is for: the one that is named, else the one that a context was derived for."""
+    return model if model is not None or not isinstance(context, Context) else context.model
+
+
 def tools_of(
     context: Context | Sequence[Message], declare: Callable[[RecallTool], dict[str, Any]]
 ) -> dict[str, list[Mapping[str, Any]]]:

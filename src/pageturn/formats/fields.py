@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
+import msgspec
+
 from pageturn.complaints import show
 from pageturn.errors import InvalidInput
 from pageturn.messages import File, Image, Message, Native, Part, Text
@@ -77,7 +79,20 @@ def each_of(content: Any, path: str, read: Callable[[Any, str], T]) -> tuple[T, 
     return tuple(read(plain(raw), f"{path}[{index}]") for index, raw in enumerate(content))
 
 
+AS = "as"  # in what `load` keeps: the form that a part had, where it was not the usual one
 WHOLE = "whole"  # in what `load` keeps of a text: the item that it stands for
+
+
+def form_of(kept: dict[str, Any]) -> str | None:
+    """The form that a part had, which is taken out of what was kept of it; None for the usual one."""
+    form = kept.pop(AS, None)
+    return form if isinstance(form, str) else None
+
+
+def whole(kept: dict[str, Any]) -> dict[str, Any] | None:
+    """The item that a text stands for, if it does."""
+    item = kept.get(WHOLE)
+    return dict(item) if isinstance(item, dict) and isinstance(item.get("type"), str) else None
 
 
 def inside_result(parts: Iterable[Part]) -> tuple[Text | Image | File, ...]:
@@ -100,6 +115,23 @@ def only_text(message: Message) -> str | None:
         return None
     part = message.content[0]
     return part.text if type(part) is Text and not part.extra else None
+
+
+def as_json(value: Any, path: str) -> str:
+    """A value that came from outside as JSON."""
+    try:
+        return msgspec.json.encode(value).decode()
+    except UnicodeEncodeError as error:
+        lone = ascii(error.object[error.start : error.end])
+        raise InvalidInput(path, expected="text that is valid Unicode", got=f"the lone surrogate {lone}") from error
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(path, expected="a value that JSON can hold", got=str(error)) from error
+
+
+def inside(kept: dict[str, Any], name: str) -> dict[str, Any]:
+    """The fields of an object inside of what `load` kept, which is taken out; none where it is absent."""
+    value = kept.pop(name, None)
+    return value if isinstance(value, dict) else {}
 
 
 def plain(given: Any) -> Any:

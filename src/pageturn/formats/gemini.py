@@ -2,42 +2,42 @@
 
 Field names are those of the official Python client, `function_call`; the names of the wire, `functionCall`, are read as well.
 Bytes are bytes, as the client wants them. Normalised further: developers speak as the system, the results of one batch are in
-one content, null is absence. A call without an id gets its name for one, numbered where a content has several.
+one content, as is everything that one role says in a row, null is absence. A call without an id gets its name for one, numbered where a content has several.
 """
 
 import base64
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
-from pageturn import data_urls
 from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
-from pageturn.formats.contexts import messages_of, tools_of
-from pageturn.formats.fields import Fields, only_text, own, plain
-from pageturn.formats.joining import belongs, split
-from pageturn.formats.lowering import lowered
-from pageturn.formats.placeholders import is_inline, placeholder
+from pageturn.formats.contexts import messages_of, model_of, tools_of
+from pageturn.formats.fields import AS, Fields, as_json, form_of, inside, only_text, own, plain
+from pageturn.formats.placeholders import PDF, inline, is_inline, placeholder
+from pageturn.formats.profiles import checks_signatures, may_be_same
+from pageturn.formats.shape import Block, Turn, shaped
+from pageturn.formats.splitting import split
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
 
 VENDOR = "gemini"
 
-CONTINUED = "(The conversation began earlier.)"  # a request must begin with a user content
-
 _UNSIGNED = b"skip_thought_signature_validator"  # what the vendor wants with a call that another model made
 _OF_A_RESPONSE = ("candidates", "prompt_feedback", "usage_metadata", "model_version")
-_AS = "as"  # in what `load` keeps: how a part differs from the usual form
 _NO_ID = "no id"
-_IDS = r".{1,128}"
+_IDS = r"[a-zA-Z0-9_.:#/-]{1,128}"
 _LONGEST_NAME = 128
+_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
+_IN_RESULTS = ("image/png", "image/jpeg", "image/webp", PDF, "text/plain")
+_DOCUMENTS = (PDF, "text/", "audio/", "video/")
 _NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # whose names are the tools' and the host's
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
@@ -60,35 +60,16 @@ def load(given: Any) -> Message | list[Message]:
             return several[0] if len(several) == 1 else several
 
 
-def dump(context: Context | Sequence[Message]) -> dict[str, Any]:
-    """What the client's `models.generate_content` takes beside the model."""
-    ids = CallIds(_IDS)
-    names: dict[str, str] = {}
-    system: list[dict[str, Any]] = []
-    contents: list[dict[str, Any]] = []
-    before: Message | None = None
-    for message in messages_of(context):
-        is_answer = message.role is Role.ASSISTANT
-        if is_answer:
-            names |= {call.id: call.name for call in message.tool_calls}
-        is_opening = message.role in (Role.SYSTEM, Role.DEVELOPER) and not contents
-        said = message if is_opening else lowered(message)
-        parts = [{"text": text}] if (text := only_text(said)) else _dump_parts(said, ids, names)
-        if not parts:
-            continue
-        if is_answer:
-            _sign_first_call(message, parts)
-        role = "model" if is_answer else "user"
-        if is_opening:
-            system += parts
-        elif contents and contents[-1]["role"] == role and belongs(message, before):
-            contents[-1]["parts"] += parts
-        else:
-            if not contents and role == "model":
-                contents.append({"role": "user", "parts": [{"text": CONTINUED}]})
-            contents.append({"role": role, "parts": parts, **own(message, VENDOR)})
-        before = message
-    config = ({"system_instruction": {"parts": system}} if system else {}) | tools_of(context, _declare)
+def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
+    """What the client's `models.generate_content` takes beside the model. `model` is for mere messages: signatures go by it."""
+    dumped = _Dump(CallIds(_IDS), model_of(context, model))
+    shape = shaped(messages_of(context), dumped.heard, dumped.answer, _text, is_request=isinstance(context, Context))
+    contents = [_content(turn) for turn in shape.turns]
+    if dumped.checks_signatures:
+        for content in contents:
+            _sign_first_call(content["parts"])
+    config: dict[str, Any] = {"system_instruction": {"parts": shape.opening.blocks}} if shape.opening.pieces else {}
+    config |= tools_of(context, _declare)
     return {"contents": contents} | ({"config": config} if config else {})
 
 
@@ -112,8 +93,8 @@ def _response(response: dict[str, Any]) -> Message:
     if len(candidates) > 1 or not (candidates or "prompt_feedback" in fields.rest):
         raise InvalidInput("$.candidates", expected="one candidate", got=f"{len(candidates)}")
     candidate = Fields(candidates[0] if candidates else {}, "$.candidates[0]")  # a blocked prompt has none
-    content = candidate.take("content", dict) or {}
-    parts = _parts(content.get("parts") or [], "$.candidates[0].content.parts")
+    content = candidate.inner("content")
+    parts = _parts(content.take("parts", list) or [], "$.candidates[0].content.parts")
     usage = _usage(fields)
     metadata = {"response": fields.rest | candidate.rest}
     return Message(role=Role.ASSISTANT, content=tuple(parts), usage=usage, metadata=metadata)
@@ -123,11 +104,14 @@ def _usage(fields: Fields) -> Usage | None:
     if "usage_metadata" not in fields.rest:
         return None
     usage = fields.inner("usage_metadata")
+    model = fields.take("model_version", str)
+    if model is not None:  # it stays with the message too: signatures are this model's alone
+        fields.rest["model_version"] = model
     return Usage(
         input_tokens=usage.count("prompt_token_count") + usage.count("tool_use_prompt_token_count"),
         output_tokens=usage.count("candidates_token_count") + usage.count("thoughts_token_count"),
         cache_read_tokens=usage.count("cached_content_token_count"),
-        model=fields.take("model_version", str),
+        model=model,
         extra=usage.kept(VENDOR),
     )
 
@@ -185,11 +169,11 @@ def _part(raw: Any, path: str, seen: Counter[str]) -> Part:
 
 def _call(fields: Fields, seen: Counter[str]) -> ToolCall:
     call = fields.inner("function_call")
-    name, arguments = call.text("name"), call.take("args", dict) or {}
+    name, written = call.text("name"), from_object(call.take("args", dict) or {}, f"{call.path}.args")
     id_, mark = _id_of(call, name, seen)
     signature = _as_text(fields.rest.pop("thought_signature", None))
     extra = {VENDOR: fields.rest | mark | ({"function_call": call.rest} if call.rest else {})}
-    return ToolCall(id=id_, name=name, arguments=from_object(arguments), thought_signature=signature, extra=extra)
+    return ToolCall(id=id_, name=name, arguments=written, thought_signature=signature, extra=extra)
 
 
 def _result(fields: Fields, seen: Counter[str]) -> ToolResult:
@@ -200,7 +184,7 @@ def _result(fields: Fields, seen: Counter[str]) -> ToolResult:
     is_error = list(response) == ["error"]
     text = response.get("error" if is_error else "output") if len(response) == 1 else None
     if not isinstance(text, str):
-        text, is_error, mark = msgspec.json.encode(response).decode(), False, mark | {_AS: "object"}
+        text, is_error, mark = as_json(response, f"{answer.path}.response"), False, mark | {AS: "object"}
     content: Any = text
     pictures = [_media(Fields(part, f"{answer.path}.parts")) for part in media]
     if None in pictures:  # something that we do not know; it goes back as it came
@@ -229,7 +213,7 @@ def _media(fields: Fields) -> Image | File | None:
     elif "file_data" in fields.rest:
         file = fields.inner("file_data")
         mime_type, url = file.take("mime_type", str) or "", file.text("file_uri")
-        kept = {_AS: "file_data", **({"file_data": file.rest} if file.rest else {})}
+        kept = {AS: "file_data", **({"file_data": file.rest} if file.rest else {})}
     else:
         return None
     extra = fields.kept(VENDOR, **kept)
@@ -258,13 +242,19 @@ def _accumulated(chunks: Sequence[Any]) -> dict[str, Any]:
                 raise InvalidInput(f"{candidate.path}.index", expected="one candidate", got="several")
             for part in candidate.inner("content").take("parts", list) or []:
                 piece = Fields(part, f"{candidate.path}.content.parts").rest
-                if parts and piece.keys() <= {"text", "thought"} and parts[-1].keys() == piece.keys():
-                    parts[-1]["text"] += str(piece["text"])
+                if parts and _goes_on(parts[-1], piece):
+                    parts[-1]["text"] += piece["text"]
                 else:
                     parts.append(piece)
             told |= candidate.rest
         whole |= fields.rest
     return whole | {"candidates": [{**told, "content": {"role": "model", "parts": parts}}]}
+
+
+def _goes_on(part: dict[str, Any], piece: dict[str, Any]) -> bool:
+    """Whether a piece of a stream is more of the same plain text."""
+    is_plain = piece.keys() <= {"text", "thought"} and part.keys() == piece.keys()
+    return is_plain and all(isinstance(each.get("text"), str) for each in (part, piece))
 
 
 def _snake(value: Any) -> Any:
@@ -299,39 +289,119 @@ def _declare(tool: RecallTool) -> dict[str, Any]:
     return {"function_declarations": [tool.definition]}  # the client makes one list of all that there are
 
 
-def _dump_parts(message: Message, ids: CallIds, names: dict[str, str]) -> list[dict[str, Any]]:
-    return [shown for part in message.content for shown in _dump_part(part, ids, names)]
+def _text(text: str) -> Block:
+    return {"text": text}
 
 
-def _dump_part(part: Part, ids: CallIds, names: dict[str, str]) -> list[dict[str, Any]]:
-    kept = own(part, VENDOR)
-    match part:
-        case Text(text=text):
-            return [_signed({"text": text, **kept})] if text or kept else []
-        case Thinking(text=text, signature=signature):
-            shown = {"text": text, "thought": True, "thought_signature": signature, **kept}
-            return [_signed(shown)] if _is_ours(part) else []
-        case ToolCall():
-            return [_dump_call(part, kept, ids)]
-        case ToolResult():
-            return [_dump_result(part, kept, ids, names)]
-        case Image() | File():
-            return [_dump_media(part, kept) or {"text": placeholder(part)}]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR:
-            return [dict(item)]
-        case _:
-            said = placeholder(part)
-            return [{"text": said}] if said else []
+def _content(turn: Turn) -> dict[str, Any]:
+    role = "model" if turn.role is Role.ASSISTANT else "user"
+    kept = own(turn.first, VENDOR) if turn.first is not None else {}
+    return {"role": role, "parts": turn.blocks, **kept}
 
 
-def _dump_call(call: ToolCall, kept: dict[str, Any], ids: CallIds) -> dict[str, Any]:
-    shown: dict[str, Any] = {"name": fitting_name(call.name, _LONGEST_NAME, ".:"), "args": as_object(call)}
-    id_ = ids.of_call(call.id)
-    if not kept.pop(_NO_ID, False):
-        shown["id"] = id_
-    shown |= kept.pop("function_call", {})
-    signature = call.thought_signature if _is_ours(call) else None
-    return _signed({"function_call": shown, "thought_signature": signature, **kept})
+def _sign_first_call(parts: list[Block]) -> None:
+    """The first call of a content needs a signature, in every turn so that nothing changes when the next begins; the others need none."""
+    call = next((part for part in parts if "function_call" in part), None)
+    if call is not None:
+        call.setdefault("thought_signature", _UNSIGNED)
+
+
+class _Dump:
+    """What the parts of one request come to."""
+
+    def __init__(self, ids: CallIds, model: str | None) -> None:
+        self._ids = ids
+        self._model = model
+        self._names: dict[str, str] = {}  # of the tools that were called, by the ids that are sent
+        self.checks_signatures = checks_signatures(model)
+
+    def answer(self, message: Message) -> list[Block]:
+        """The parts of the model. Thoughts that nothing follows are left out, and signatures that another model made."""
+        text = only_text(message)
+        if text is not None:
+            return [_text(text)] if text.strip() else []
+        is_signed = may_be_same(self._model, _made_by(message))
+        parts = [shown for part in message.content for shown in self._said(part, is_signed=is_signed)]
+        while parts and parts[-1].get("thought"):
+            parts.pop()
+        return parts
+
+    def heard(self, part: Part, role: Role, _message: Message) -> Iterable[Block]:
+        """The parts of anybody else."""
+        match part:
+            case ToolResult() if role is Role.USER:
+                return self._result(part)
+            case ToolCall() | ToolResult() | Thinking():
+                return []
+            case Image() | File() if role is Role.SYSTEM:
+                return [_text(placeholder(part))]
+            case _:
+                return _shown(part)
+
+    def _said(self, part: Part, *, is_signed: bool) -> list[Block]:
+        kept = own(part, VENDOR)
+        match part:
+            case Text() if not is_signed:
+                return [_text(part.text)] if part.text.strip() else []
+            case Thinking(text=text, signature=signature):
+                shown = {"text": text, "thought": True, "thought_signature": signature, **kept}
+                return [_signed(shown)] if _is_ours(part) and is_signed and text.strip() else []
+            case ToolCall():
+                return [self._call(part, kept, is_signed=is_signed)]
+            case ToolResult():
+                return []
+            case Image() | File() if not _is_ours(part):
+                return [_text(placeholder(part))]
+            case _:
+                return _shown(part)
+
+    def _call(self, call: ToolCall, kept: dict[str, Any], *, is_signed: bool) -> Block:
+        id_ = self._ids.of_call(call.id)
+        name = self._names[id_] = fitting_name(call.name, _LONGEST_NAME, ".:")
+        shown: Block = {"name": name, "args": as_object(call)}
+        if not kept.pop(_NO_ID, False):
+            shown["id"] = id_
+        shown |= inside(kept, "function_call")
+        signature = call.thought_signature if is_signed and _is_ours(call) else None
+        return _signed({"function_call": shown, "thought_signature": signature, **kept})
+
+    def _result(self, result: ToolResult) -> list[Block]:
+        kept = own(result, VENDOR)
+        words: list[Block] = []
+        media: list[Block] = []
+        for part in result.parts:
+            for shown in _shown(part):
+                (words if shown.keys() == {"text"} else media).append(shown)
+        text = "\n".join(block["text"] for block in words)
+        response = _object(text) if form_of(kept) else None
+        if response is None:
+            response = {"error" if result.is_error else "output": text}
+        told = kept.pop("name", None)
+        id_ = self._ids.of_result(result.tool_call_id)
+        name = self._names.get(id_) or fitting_name(told if isinstance(told, str) else "unknown", _LONGEST_NAME, ".:")
+        shown_result: Block = {"name": name, "response": response}
+        if not kept.pop(_NO_ID, False):
+            shown_result["id"] = id_
+        inner = [part for part in media if self.checks_signatures and _is_inside(part)]
+        if inner:
+            shown_result["parts"] = inner
+        behind = [part for part in media if part not in inner]
+        return [{"function_response": shown_result | inside(kept, "function_response"), **kept}, *behind]
+
+
+def _is_inside(part: Block) -> bool:
+    """Whether a picture or a document may stand in a result, where models take any there: since Gemini 3."""
+    data = part.get("inline_data") or part.get("file_data") or {}
+    return data.get("mime_type") in _IN_RESULTS
+
+
+def _made_by(message: Message) -> str | None:
+    """The model that wrote a message, where the response said so."""
+    if message.usage is not None and message.usage.model:
+        return message.usage.model
+    response = (message.metadata or {}).get("response")
+    made_by = response.get("model_version") if isinstance(response, Mapping) else None
+    return made_by if isinstance(made_by, str) else None
 
 
 def _is_ours(part: Part) -> bool:
@@ -339,50 +409,47 @@ def _is_ours(part: Part) -> bool:
     return VENDOR in (part.extra or {})
 
 
-def _sign_first_call(message: Message, parts: list[dict[str, Any]]) -> None:
-    """The first call of a content needs a signature; for one that another model made there is a stand-in."""
-    call = next((part for part in message.content if isinstance(part, ToolCall)), None)
-    if call is not None and not _is_ours(call):
-        first = next(part for part in parts if "function_call" in part)
-        first.setdefault("thought_signature", _UNSIGNED)
+def _object(text: str) -> dict[str, Any] | None:
+    """The object that a tool answered with, unless only an excerpt of it is left."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
 
 
-def _dump_result(result: ToolResult, kept: dict[str, Any], ids: CallIds, names: dict[str, str]) -> dict[str, Any]:
-    words, media = [], []
-    for part in result.parts:
-        shown_media = None if isinstance(part, Text) else _dump_media(part, own(part, VENDOR))
-        if shown_media is not None:
-            media.append(shown_media)
-        else:
-            words.append(part.text if isinstance(part, Text) else placeholder(part))
-    text = "\n".join(words)
-    response = msgspec.json.decode(text) if kept.pop(_AS, None) else {"error" if result.is_error else "output": text}
-    name = kept.pop("name", None) or names.get(result.tool_call_id, "unknown")
-    id_ = ids.of_result(result.tool_call_id)
-    shown: dict[str, Any] = {"name": fitting_name(name, _LONGEST_NAME, ".:"), "response": response}
-    if not kept.pop(_NO_ID, False):
-        shown["id"] = id_
-    if media:
-        shown["parts"] = media
-    return {"function_response": shown | kept.pop("function_response", {}), **kept}
+def _shown(part: Part) -> list[Block]:
+    """The parts that the user may send, or that stand in a result."""
+    kept = own(part, VENDOR)
+    match part:
+        case Text(text=text):
+            return [_signed({"text": text, **kept})] if text.strip() or kept.get("thought_signature") else []
+        case Image() | File():
+            return [_media_part(part, kept) or _text(placeholder(part))]
+        case Native(vendor=vendor, item=item) if vendor == VENDOR and item:
+            return [dict(item)]
+        case _:
+            said = placeholder(part)
+            return [_text(said)] if said else []
 
 
-def _dump_media(part: Image | File, kept: dict[str, Any]) -> dict[str, Any] | None:
+def _media_part(part: Image | File, kept: dict[str, Any]) -> Block | None:
     url = part.url if isinstance(part, Image) else part.path
-    content = data_urls.read(url)
+    content = inline(url)
     if content is not None:
-        mime_type = url.partition(",")[0].removeprefix("data:").removesuffix(";base64") or content.mime_type
-        return {"inline_data": {"mime_type": mime_type, "data": content.data, **kept.pop("inline_data", {})}, **kept}
-    if kept.pop(_AS, None) != "file_data":
+        is_taken = _is_ours(part) or content.mime_type in _PICTURES or content.mime_type.startswith(_DOCUMENTS)
+        data = {"mime_type": content.mime_type, "data": content.data, **inside(kept, "inline_data")}
+        return {"inline_data": data, **kept} if is_taken else None
+    if form_of(kept) != "file_data":
         return None
     known = {"mime_type": part.mime_type} if part.mime_type else {}
-    return {"file_data": {"file_uri": url, **known, **kept.pop("file_data", {})}, **kept}
+    return {"file_data": {"file_uri": url, **known, **inside(kept, "file_data")}, **kept}
 
 
-def _signed(part: dict[str, Any]) -> dict[str, Any]:
+def _signed(part: Block) -> Block:
     """The part with its signature as bytes, or without where it has none."""
     signature = part.pop("thought_signature", None)
-    if isinstance(signature, str):
+    if isinstance(signature, str) and signature:
         with suppress(ValueError):  # which would not be a signature of this vendor
             part["thought_signature"] = base64.b64decode(signature, validate=True)
     return part

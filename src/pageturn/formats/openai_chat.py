@@ -1,10 +1,11 @@
 """OpenAI's chat completions, spoken by many others too.
 
-Normalised: a content of one plain text is a string, text comes before calls, null is absence. A result has no error mark
-here and no pictures; pictures follow the results of their batch in a user message.
+Normalised: a content of one plain text is a string, text comes before calls, neighbours of one role are one message but for
+results, null is absence. A result has no error mark here and no pictures; these follow the results of their batch in the user's
+message. OpenAI's own models take more than others do (`pageturn.formats.profiles`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -12,22 +13,38 @@ import msgspec
 
 from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
-from pageturn.formats.calls import CallIds, fitting_name
-from pageturn.formats.contexts import messages_of, tools_of
-from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
+from pageturn.fillers import HEARD, NO_OUTPUT
+from pageturn.formats.calls import CallIds, as_object, fitting_name
+from pageturn.formats.contexts import messages_of, model_of, tools_of
+from pageturn.formats.fields import (
+    AS,
+    Fields,
+    as_json,
+    each_of,
+    form_of,
+    inside,
+    inside_result,
+    only_text,
+    own,
+    plain,
+    whole,
+)
 from pageturn.formats.openings import is_synthetic
-from pageturn.formats.placeholders import is_inline, is_web, placeholder
+from pageturn.formats.placeholders import PDF, PICTURES, inline, is_inline, is_web, placeholder, words_in
+from pageturn.formats.profiles import ChatProfile, chat_profile
+from pageturn.formats.shape import Block, Piece, Shape, Turn, shaped
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
 
 VENDOR = "openai_chat"
 
-_AS = "as"  # in what `load` keeps: the form that a part had, where it was not the usual one
-_BESIDE_CONTENT = ("reasoning_content", "reasoning", "refusal")  # texts in fields of their own
+_REASONING = ("reasoning_content", "reasoning")  # texts in fields of their own
+_BESIDE_CONTENT = (*_REASONING, "refusal")
+_REFUSALS = ("refusal", "refusal part")
+_MEDIA = ("image_url", "file", "input_audio")
 _FUNCTION = "function"
 _WRITTEN = {"custom": "input"}  # where a kind of call has its arguments; the others have "arguments"
-_IDS = r".{1,40}"
 _LONGEST_NAME = 64
 
 
@@ -46,28 +63,24 @@ def load(given: Any) -> Message | list[Message]:
             return _message(message, "$")
 
 
-def dump(context: Context | Sequence[Message]) -> dict[str, Any]:
-    """What the client's `chat.completions.create` takes beside the model."""
-    ids = CallIds(_IDS)
-    messages: list[dict[str, Any]] = []
-    pictures: list[dict[str, Any]] = []  # of results: between the results of one batch they would be refused
-    for message in messages_of(context):
-        text = only_text(message)
-        results = message.tool_results if text is None else ()
-        if pictures and not results:
-            messages.append({"role": "user", "content": pictures})
-            pictures = []
-        for result in results:
-            messages.append(_dump_result(message, result, ids))
-            pictures += [shown for part in result.parts if isinstance(part, Image) for shown in _dump_part(part)]
-        role = "user" if message.role is Role.TOOL else str(message.role)  # a tool that answers no call
-        if text is not None:
-            messages.append({"role": role, "content": text})
-        elif message.role is not Role.TOOL:
-            messages += _dump_message(message, ids)
-    if pictures:
-        messages.append({"role": "user", "content": pictures})
-    return {"messages": messages} | tools_of(context, _declare)
+def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
+    """What the client's `chat.completions.create` takes beside the model.
+
+    What the model takes goes by its name. `model` is for mere messages, and the strictest is meant where it is not given.
+    """
+    profile = chat_profile(model_of(context, model))
+    prefix, digits = profile.made_ids
+    dumped = _Dump(CallIds(profile.ids, prefix=prefix, digits=digits), profile)
+    shape = shaped(
+        messages_of(context),
+        dumped.heard,
+        dumped.answer,
+        _text,
+        keeps_instruction=lambda *_: profile.is_openai,
+        user_ends=not profile.is_openai,
+        is_request=isinstance(context, Context),
+    )
+    return {"messages": [*_messages(shape, messages_of(context), profile)]} | tools_of(context, _declare)
 
 
 # -- in
@@ -120,14 +133,14 @@ def _result(fields: Fields, call: str, form: str | None = None) -> Message:
     if not isinstance(content, str):
         content = inside_result(each_of(content, f"{fields.path}.content", _part))
     result = ToolResult(tool_call_id=call, content=content)
-    return Message(role=Role.TOOL, content=(result,), extra=fields.kept(VENDOR, **{_AS: form} if form else {}))
+    return Message(role=Role.TOOL, content=(result,), extra=fields.kept(VENDOR, **{AS: form} if form else {}))
 
 
 def _beside_content(fields: Fields) -> Iterator[Part]:
     for name in _BESIDE_CONTENT:
         if isinstance(fields.rest.get(name), str):
             kind = Text if name == "refusal" else Thinking
-            yield kind(text=fields.text(name), extra={VENDOR: {_AS: name}})
+            yield kind(text=fields.text(name), extra={VENDOR: {AS: name}})
 
 
 def _audio(fields: Fields) -> Iterator[Part]:
@@ -150,7 +163,7 @@ def _part(raw: Any, path: str) -> Part:
         case "text":
             return Text(text=fields.text("text"), extra=fields.kept(VENDOR))
         case "refusal":
-            return Text(text=fields.text("refusal"), extra=fields.kept(VENDOR, **{_AS: "refusal part"}))
+            return Text(text=fields.text("refusal"), extra=fields.kept(VENDOR, **{AS: "refusal part"}))
         case "image_url":
             image = fields.inner("image_url")
             return Image(url=image.text("url"), extra=fields.kept(VENDOR, **_inside("image_url", image)))
@@ -158,7 +171,7 @@ def _part(raw: Any, path: str) -> Part:
             file = fields.inner("file")
             form = "file_id" if "file_id" in file.rest else "file_data"
             path = file.text(form)
-            return File(path=path, extra=fields.kept(VENDOR, **{_AS: form}, **_inside("file", file)))
+            return File(path=path, extra=fields.kept(VENDOR, **{AS: form}, **_inside("file", file)))
         case _:
             return Native(vendor=VENDOR, item=raw)
 
@@ -169,12 +182,12 @@ def _calls(fields: Fields) -> Iterator[Part]:
         kind = call.take("type", str) or _FUNCTION
         body = call.inner(kind)
         id_, name, written = call.text("id"), body.text("name"), body.text(_WRITTEN.get(kind, "arguments"))
-        form = {} if kind == _FUNCTION else {_AS: kind}
+        form = {} if kind == _FUNCTION else {AS: kind}
         yield ToolCall(id=id_, name=name, arguments=written, extra=call.kept(VENDOR, **form, **_inside(kind, body)))
     if "function_call" in fields.rest:  # before there were several
         body = fields.inner("function_call")
         name, written = body.text("name"), body.text("arguments")
-        yield ToolCall(id=name, name=name, arguments=written, extra={VENDOR: {_AS: "function_call"}})
+        yield ToolCall(id=name, name=name, arguments=written, extra={VENDOR: {AS: "function_call"}})
 
 
 def _inside(name: str, fields: Fields) -> dict[str, Any]:
@@ -227,72 +240,167 @@ def _declare(tool: RecallTool) -> dict[str, Any]:
     return {"type": _FUNCTION, _FUNCTION: tool.definition}
 
 
-def _dump_message(message: Message, ids: CallIds) -> Iterator[dict[str, Any]]:
-    """A message without its results, unless nothing is left of it."""
-    fields: dict[str, Any] = {}
-    content: list[dict[str, Any]] = []
-    for part in message.content:
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
+
+
+class _Dump:
+    """What the parts of one request come to in blocks: parts of a content, whole tool messages, and in an answer also its other fields."""
+
+    def __init__(self, ids: CallIds, profile: ChatProfile) -> None:
+        self._ids = ids
+        self._is_openai = profile.is_openai
+
+    def answer(self, message: Message) -> list[Block]:
+        """The blocks of the model; none where it says nothing, since reasoning alone is refused."""
+        text = only_text(message)
+        if text is not None:
+            return [_text(text)] if text.strip() else []
+        blocks = [block for part in message.content for block in self._said(part)]
+        return blocks if any(block.keys().isdisjoint(_REASONING) for block in blocks) else []
+
+    def heard(self, part: Part, role: Role, message: Message) -> Iterable[Block]:
+        """The blocks of anybody else: of a result the tool message, and behind it the pictures that it may not hold."""
         match part:
-            case ToolResult():
-                continue
-            case Image() if message.role is not Role.USER:
-                content.append({"type": "text", "text": placeholder(part)})
-            case Native(vendor=vendor, item={"audio": audio}) if vendor == VENDOR:
-                fields["audio"] = audio
-            case ToolCall():
-                _dump_call(part, fields, ids)
-            case Text() | Thinking() if (name := own(part, VENDOR).get(_AS)) in _BESIDE_CONTENT:
-                fields[name] = part.text
+            case ToolResult() if role is Role.USER:
+                shown = [block for inner in part.parts for block in _shown(inner)]
+                media = [block for block in shown if block["type"] in _MEDIA]
+                words = [block for block in shown if block["type"] not in _MEDIA]
+                return [self._result(part, words, own(message, VENDOR), has_media=bool(media)), *media]
+            case ToolCall() | ToolResult() | Thinking():
+                return []
+            case Image() | File() if role is Role.SYSTEM:
+                return [_text(placeholder(part))]
             case _:
-                content += _dump_part(part)
-    match content:
-        case [{"type": "text", "text": text, **rest}] if not rest:
-            fields["content"] = text
-        case [_, *_]:
-            fields["content"] = content
-    fields |= own(message, VENDOR)
-    if fields:
-        yield {"role": str(message.role), **fields}
+                return _shown(part)
+
+    def _said(self, part: Part) -> list[Block]:
+        kept = own(part, VENDOR)
+        form = form_of(kept)
+        match part:
+            case ToolCall():
+                return [self._call(part)]
+            case Thinking(text=text):
+                is_taken = form in _REASONING and not self._is_openai  # which knows no such field
+                return [{str(form): text}] if is_taken and text.strip() else []
+            case Text(text=text) if form in _REFUSALS:
+                is_part = self._is_openai and text.strip()
+                return [{"type": "refusal", "refusal": text, **kept}] if is_part else _shown(Text(text=text))
+            case Native(vendor=vendor, item={"audio": dict() as audio}) if vendor == VENDOR and self._is_openai:
+                return [{"audio": audio}]
+            case Image() | File():
+                return [_text(placeholder(part))]
+            case Native() | ToolResult():
+                said = placeholder(part)
+                return [_text(said)] if said else []
+            case _:
+                return _shown(part)
+
+    def _call(self, call: ToolCall) -> Block:
+        kept = own(call, VENDOR)
+        kind = form_of(kept) or _FUNCTION
+        written = call.arguments
+        if kind == _FUNCTION and not isinstance(call.parsed, dict):  # which chat templates parse
+            written = as_json(as_object(call), "$.arguments")
+        body = {"name": fitting_name(call.name, _LONGEST_NAME), _WRITTEN.get(kind, "arguments"): written}
+        if kind == "function_call":
+            return {kind: body}
+        body |= inside(kept, kind)
+        return {"tool_call": {"id": self._ids.of_call(call.id), "type": kind, kind: body, **kept}}
+
+    def _result(self, result: ToolResult, words: list[Block], kept: dict[str, Any], *, has_media: bool) -> Block:
+        empty = "[image below]" if has_media else NO_OUTPUT
+        content = _as_content(words, as_text=not self._is_openai) if words else empty
+        if form_of(kept) == _FUNCTION:
+            return {"role": _FUNCTION, "name": result.tool_call_id, "content": content, **kept}
+        return {"role": "tool", "tool_call_id": self._ids.of_result(result.tool_call_id), "content": content, **kept}
 
 
-def _dump_call(call: ToolCall, fields: dict[str, Any], ids: CallIds) -> None:
-    kept = own(call, VENDOR)
-    kind = kept.pop(_AS, _FUNCTION)
-    body = {"name": fitting_name(call.name, _LONGEST_NAME), _WRITTEN.get(kind, "arguments"): call.arguments}
-    if kind == "function_call":
-        fields[kind] = body
-    else:
-        body |= kept.pop(kind, {})
-        fields.setdefault("tool_calls", []).append({"id": ids.of_call(call.id), "type": kind, kind: body, **kept})
+def _messages(shape: Shape, given: Sequence[Message], profile: ChatProfile) -> Iterator[dict[str, Any]]:
+    """The messages of the turns: the results of a turn stand each for itself, before what the user says."""
+    instructing = "system"
+    if shape.opening.first is not None:
+        if profile.is_openai:  # which has two names for it, and wants one of them in a request
+            instructing = str(shape.opening.first.role)
+        content = _as_content(shape.opening.blocks, as_text=not profile.is_openai)
+        yield {"role": instructing, "content": content, **own(shape.opening.first, VENDOR)}
+    for turn in shape.turns:
+        if turn.role is Role.ASSISTANT:
+            yield {"role": "assistant", **_answer(turn, as_text=not profile.is_openai), **_kept(turn.pieces[0], given)}
+            continue
+        results = [piece.block for piece in turn.pieces if piece.rank is not None]
+        yield from results
+        rest = turn.pieces[len(results) :]
+        if rest and results and not profile.is_openai:
+            yield {"role": "assistant", "content": HEARD}
+        if rest:
+            role = "user" if turn.role is Role.USER else instructing
+            yield {"role": role, "content": _as_content([piece.block for piece in rest]), **_kept(rest[0], given)}
 
 
-def _dump_result(message: Message, result: ToolResult, ids: CallIds) -> dict[str, Any]:
-    kept = own(message, VENDOR)
-    content: Any = result.content
-    if not isinstance(content, str):
-        words = [shown for part in content if not isinstance(part, Image) for shown in _dump_part(part)]
-        content = words or ("[image below]" if content else "")
-    if kept.pop(_AS, None) == "function":
-        return {"role": "function", "name": result.tool_call_id, "content": content, **kept}
-    return {"role": "tool", "tool_call_id": ids.of_result(result.tool_call_id), "content": content, **kept}
+def _kept(piece: Piece, given: Sequence[Message]) -> dict[str, Any]:
+    """The fields of the message that a piece came from; a result's own stand on the result."""
+    message = given[piece.source] if piece.source >= 0 else None
+    return own(message, VENDOR) if message is not None and message.role is not Role.TOOL else {}
 
 
-def _dump_part(part: Part) -> list[dict[str, Any]]:
+def _answer(turn: Turn, *, as_text: bool) -> dict[str, Any]:
+    """The fields of an assistant message: content, calls, and texts beside them."""
+    fields: dict[str, Any] = {}
+    content: list[Block] = []
+    source = None
+    for piece in turn.pieces:
+        block = piece.block
+        if "type" not in block:
+            for name, value in block.items():
+                if name == "tool_call":
+                    fields.setdefault("tool_calls", []).append(value)
+                else:
+                    fields[name] = f"{fields[name]}\n\n{value}" if name in _REASONING and name in fields else value
+            continue
+        if source not in (None, piece.source) and _is_bare(block) and content and _is_bare(content[-1]):
+            content[-1] = _text(f"{content[-1]['text']}\n\n{block['text']}")
+        else:
+            content.append(block)
+        source = piece.source
+    return ({"content": _as_content(content, as_text=as_text)} if content else {}) | fields
+
+
+def _as_content(blocks: list[Block], *, as_text: bool = False) -> Any:
+    """A content as a text where it is nothing but one, or where the model takes nothing else; otherwise as parts."""
+    if len(blocks) == 1 and _is_bare(blocks[0]):
+        return blocks[0]["text"]
+    if as_text and all(block["type"] == "text" for block in blocks):
+        return "\n\n".join(block["text"] for block in blocks)
+    return blocks
+
+
+def _is_bare(block: Block) -> bool:
+    return block["type"] == "text" and len(block) == 2
+
+
+def _shown(part: Part) -> list[Block]:
+    """The parts of a content that the user may send, or that stand in a result."""
     kept = own(part, VENDOR)
-    form = kept.pop(_AS, None)
+    form = form_of(kept)
     match part:
-        case Text() if WHOLE in kept:
-            return [dict(kept[WHOLE])]
-        case Text(text=text) if form == "refusal part":
-            return [{"type": "refusal", "refusal": text, **kept}]
+        case Text() if (item := whole(kept)) is not None:
+            return [item]
         case Text(text=text):
-            return [{"type": "text", "text": text, **kept}]
-        case Image(url=url) if is_inline(url) or is_web(url) or part.extra:
-            return [{"type": "image_url", "image_url": {"url": url, **kept.pop("image_url", {})}, **kept}]
-        case File(path=path) if form or is_inline(path):
-            return [{"type": "file", "file": {form or "file_data": path, **kept.pop("file", {})}, **kept}]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR:
+            return [{"type": "text", "text": text, **kept}] if text.strip() else []
+        case Image(url=url) if (
+            is_web(url) or inline(url, PICTURES) or (VENDOR in (part.extra or {}) and not is_inline(url))
+        ):
+            return [{"type": "image_url", "image_url": {"url": url, **inside(kept, "image_url")}, **kept}]
+        case File(path=path) if form == "file_id" or inline(path, (PDF,)) is not None:
+            file = inside(kept, "file")
+            if form != "file_id":
+                file = {"filename": "document.pdf"} | file
+            return [{"type": "file", "file": {"file_id" if form == "file_id" else "file_data": path, **file}, **kept}]
+        case File(path=path) if (words := words_in(path)) is not None:
+            return [_text(words)]
+        case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
             return [dict(item)]
         case _:
             said = placeholder(part)
-            return [{"type": "text", "text": said}] if said else []
+            return [_text(said)] if said else []

@@ -1,7 +1,7 @@
 """OpenAI's responses: a list of items, of which those that the model wrote in one go are one message here.
 
-Normalised: a content of one plain text is a string, a message always says its type, null is absence. Reasoning goes back
-only to where it came from. A result has no error mark here.
+Normalised: contents are lists of parts but for those of the model, neighbours of one role are one message, a message always says its
+type, null is absence. Reasoning goes back only to where it came from, and only before what it led to. A result has no error mark.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,18 +10,20 @@ from typing import Any
 
 from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput
-from pageturn.formats.calls import CallIds, fitting_name
-from pageturn.formats.contexts import messages_of, tools_of
-from pageturn.formats.fields import WHOLE, Fields, each_of, inside_result, only_text, own, plain
+from pageturn.fillers import NO_OUTPUT
+from pageturn.formats.calls import CallIds, as_object, fitting_name
+from pageturn.formats.contexts import messages_of, model_of, tools_of
+from pageturn.formats.fields import AS, Fields, as_json, each_of, form_of, inside_result, only_text, own, plain, whole
 from pageturn.formats.openings import is_synthetic
-from pageturn.formats.placeholders import is_inline, is_web, placeholder
+from pageturn.formats.placeholders import PDF, PICTURES, inline, is_web, placeholder, words_in
+from pageturn.formats.profiles import is_openai
+from pageturn.formats.shape import Block, Shape, shaped
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
 
 VENDOR = "openai_responses"
 
-_AS = "as"  # in what `load` keeps: the form that a part had, where it was not the usual one
 _ITEM = "item"  # ... and the fields of the message item around a text
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}  # where each kind has its arguments
 _RESULTS = ("function_call_output", "custom_tool_call_output")
@@ -40,7 +42,8 @@ _TOLD = (  # of a response; the rest repeats the request
         "conversation",
     ),
 )
-_IDS = r".{1,64}"
+_FILES = ("file_id", "file_url", "file_data")
+_IDS = r"[a-zA-Z0-9_-]{1,64}"
 _LONGEST_NAME = 64
 
 
@@ -63,23 +66,30 @@ def load(given: Any) -> Message | list[Message]:
             return next(_messages([(item, "$")]))
 
 
-def dump(context: Context | Sequence[Message]) -> dict[str, Any]:
-    """What the client's `responses.create` takes beside the model."""
-    ids = CallIds(_IDS)
-    request: dict[str, Any] = {}
-    items: list[dict[str, Any]] = []
-    for message in messages_of(context):
-        if (text := only_text(message)) is not None:
-            role = "user" if message.role is Role.TOOL else str(message.role)  # a tool that answers no call
-            items.append({"type": "message", "role": role, "content": text})
-        elif own(message, VENDOR).get(_AS) == "instructions":
-            request["instructions"] = message.text
-        elif message.role is Role.ASSISTANT:
-            items += _dump_answer(message, ids)
-        else:
-            items += [_dump_result(result, ids) for result in message.tool_results]
-            items += _dump_message(message)
-    return request | {"input": items} | tools_of(context, _declare)
+def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
+    """What the client's `responses.create` takes beside the model.
+
+    Instructions may stand anywhere with OpenAI's own models. `model` is for mere messages, and one of these is meant where it is not
+    given.
+    """
+    messages = [message for message in messages_of(context) if not _is_instructions(message)]
+    told = [message.text for message in messages_of(context) if _is_instructions(message) and message.text.strip()]
+    dumped = _Dump(CallIds(_IDS))
+    name = model_of(context, model)
+    shape = shaped(
+        messages,
+        dumped.heard,
+        dumped.answer,
+        _text,
+        keeps_instruction=lambda *_: name is None or is_openai(name),
+        user_ends=False,
+    )
+    request: dict[str, Any] = {"instructions": told[-1]} if told else {}
+    return request | {"input": [*_items(shape)]} | tools_of(context, _declare)
+
+
+def _is_instructions(message: Message) -> bool:
+    return own(message, VENDOR).get(AS) == "instructions"
 
 
 # -- in
@@ -114,7 +124,7 @@ def _request(fields: Fields, items: str | list[Any]) -> list[Message]:
     messages = list(_messages(given))
     instructions = fields.take("instructions", str)
     if instructions is not None:
-        kept = {VENDOR: {_AS: "instructions"}}
+        kept = {VENDOR: {AS: "instructions"}}
         messages.insert(0, Message(role=Role.SYSTEM, content=(Text(text=instructions),), extra=kept))
     return messages
 
@@ -156,7 +166,7 @@ def _answer_parts(raw: Any, path: str) -> Iterator[Part]:
             yield _reasoning(fields)
         case "function_call" | "custom_tool_call":
             id_, name, written = fields.text("call_id"), fields.text("name"), fields.text(_CALLS[kind])
-            form = {} if kind == "function_call" else {_AS: kind}
+            form = {} if kind == "function_call" else {AS: kind}
             yield ToolCall(id=id_, name=name, arguments=written, extra=fields.kept(VENDOR, **form))
         case _:
             yield Native(vendor=VENDOR, item=raw, text=_words(raw))
@@ -176,7 +186,7 @@ def _said(fields: Fields) -> Iterator[Part]:
         part = Fields(raw, f"{fields.path}.content[{index}]")
         match part.text("type"):
             case "refusal":
-                yield Text(text=part.text("refusal"), extra=part.kept(VENDOR, **{_AS: "refusal", _ITEM: item}))
+                yield Text(text=part.text("refusal"), extra=part.kept(VENDOR, **{AS: "refusal", _ITEM: item}))
             case _:
                 yield Text(text=part.text("text"), extra=part.kept(VENDOR, **{_ITEM: item}))
         item = None
@@ -213,7 +223,7 @@ def _message(raw: Any, path: str) -> Message:
     if kind in _RESULTS:
         call, output = fields.text("call_id"), fields.rest.pop("output", "")
         content = output if isinstance(output, str) else inside_result(each_of(output, f"{path}.output", _input))
-        form = {} if kind == "function_call_output" else {_AS: kind}
+        form = {} if kind == "function_call_output" else {AS: kind}
         result = ToolResult(tool_call_id=call, content=content, extra=fields.kept(VENDOR, **form))
         return Message(role=Role.TOOL, content=(result,))
     native = Native(vendor=VENDOR, item=raw, text=_words(raw))
@@ -227,10 +237,10 @@ def _input(raw: Any, path: str) -> Part:
             return Text(text=fields.text("text"), extra=fields.kept(VENDOR))
         case "input_image":
             form = "file_id" if "file_id" in fields.rest else "image_url"
-            return Image(url=fields.text(form), extra=fields.kept(VENDOR, **{_AS: form}))
+            return Image(url=fields.text(form), extra=fields.kept(VENDOR, **{AS: form}))
         case "input_file":
             form = next((name for name in ("file_id", "file_url") if name in fields.rest), "file_data")
-            return File(path=fields.text(form), extra=fields.kept(VENDOR, **{_AS: form}))
+            return File(path=fields.text(form), extra=fields.kept(VENDOR, **{AS: form}))
         case _:
             return Native(vendor=VENDOR, item=raw)
 
@@ -242,74 +252,162 @@ def _declare(tool: RecallTool) -> dict[str, Any]:
     return {"type": "function", **tool.definition, "strict": False}  # which would make every argument required
 
 
-def _dump_answer(message: Message, ids: CallIds) -> list[dict[str, Any]]:
-    items: list[dict[str, Any]] = []
-    for part in message.content:
+def _text(text: str) -> Block:
+    return {"type": "input_text", "text": text}
+
+
+def _items(shape: Shape) -> Iterator[dict[str, Any]]:
+    """The items of the turns: those of the model, and results, as they are; what else one role says is one message."""
+    instructing = str(shape.opening.first.role) if shape.opening.first is not None else "system"
+    for turn in (shape.opening, *shape.turns):
+        if turn.role is Role.ASSISTANT:
+            yield from turn.blocks
+            continue
+        role = "user" if turn.role is Role.USER else instructing
+        for is_content, run in groupby(turn.blocks, key=_is_content):
+            if is_content:
+                kept = own(turn.first, VENDOR) if turn.first is not None and turn.first.role is not Role.TOOL else {}
+                yield {"type": "message", "role": role, "content": [*run], **kept}
+            else:
+                yield from run
+
+
+def _is_content(block: Block) -> bool:
+    return str(block["type"]).startswith("input_")
+
+
+class _Dump:
+    """What the parts of one request come to: items, and the contents of messages that are not the model's."""
+
+    def __init__(self, ids: CallIds) -> None:
+        self._ids = ids
+        self._kinds: dict[str, str] = {}  # of the calls, by the ids that are sent
+        self._sent: set[str] = set()  # the ids of items, which stand in a request once
+
+    def answer(self, message: Message) -> list[Block]:
+        """The items of the model. Those that reasoning led to have their ids beside it and lose them without; reasoning that led to nothing is left out."""
+        text = only_text(message)
+        if text is not None:
+            return [{"type": "message", "role": "assistant", "content": text}] if text.strip() else []
+        items: list[Block] = []
+        for part in message.content:
+            items += self._said(part, items)
+        fresh = [_id_of(item) not in self._sent for item in items]
+        items = [item for item, is_new in zip(items, fresh, strict=True) if is_new or item["type"] != "reasoning"]
+        while items and items[-1]["type"] == "reasoning":
+            items.pop()
+        reasoned = next((at for at, item in enumerate(items) if item["type"] == "reasoning"), len(items))
+        for at, item in enumerate(items):
+            id_ = _id_of(item)
+            if at < reasoned or id_ is None or id_ in self._sent:
+                items[at] = _without_id(item)
+        self._sent |= {id_ for item in items if (id_ := _id_of(item)) is not None}
+        return items
+
+    def heard(self, part: Part, role: Role, _message: Message) -> Iterable[Block]:
+        """The items and contents of anybody else."""
+        match part:
+            case ToolResult() if role is Role.USER:
+                return [self._result(part)]
+            case ToolCall() | ToolResult() | Thinking():
+                return []
+            case Image() | File() if role is Role.SYSTEM:
+                return [_text(placeholder(part))]
+            case _:
+                return _shown(part)
+
+    def _said(self, part: Part, items: list[Block]) -> list[Block]:
+        """The items of a part, unless it goes into the last of those that there are."""
         kept = own(part, VENDOR)
-        form = kept.pop(_AS, None)
+        form = form_of(kept)
         match part:
             case Text(text=text) if _ITEM in kept:
                 item = kept.pop(_ITEM)
                 name = "refusal" if form == "refusal" else "text"
-                if item is not None or not items or items[-1]["type"] != "message":
-                    items.append({"type": "message", "role": "assistant", "content": [], **(item or {})})
-                items[-1]["content"].append({"type": _SAID[name], name: text, **kept})
+                content = {"type": _SAID[name], name: text, **kept}
+                if not text.strip():
+                    return []
+                if not isinstance(item, dict) and items and isinstance(items[-1].get("content"), list):
+                    items[-1]["content"].append(content)
+                    return []
+                return [
+                    {
+                        "type": "message",
+                        "role": "assistant",
+                        "content": [content],
+                        **(item if isinstance(item, dict) else {}),
+                    }
+                ]
             case Thinking(redacted=hidden) if VENDOR in (part.extra or {}):
-                items.append({"type": "reasoning", **kept} | ({"encrypted_content": hidden} if hidden else {}))
+                return [{"type": "reasoning", **kept} | ({"encrypted_content": hidden} if hidden else {})]
             case ToolCall():
-                kind = form or "function_call"
+                kind = form if form in _CALLS else "function_call"
                 name = fitting_name(part.name, _LONGEST_NAME)
-                call = {"type": kind, "call_id": ids.of_call(part.id), "name": name, _CALLS[kind]: part.arguments}
-                items.append(call | kept)
-            case Native(vendor=vendor, item=item) if vendor == VENDOR:
-                items.append(dict(item))
+                id_ = self._ids.of_call(part.id)
+                self._kinds[id_] = kind
+                written = part.arguments
+                if kind == "function_call" and not isinstance(part.parsed, dict):
+                    written = as_json(as_object(part), "$.arguments")
+                return [{"type": kind, "call_id": id_, "name": name, _CALLS[kind]: written, **kept}]
+            case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
+                return [dict(item)]
             case _:
                 said = part.text if isinstance(part, Text) else placeholder(part)
-                if said:
-                    items.append({"type": "message", "role": "assistant", "content": said, **kept})
-    return items
+                return [{"type": "message", "role": "assistant", "content": said, **kept}] if said.strip() else []
+
+    def _result(self, result: ToolResult) -> Block:
+        kept = own(result, VENDOR)
+        id_ = self._ids.of_result(result.tool_call_id)
+        form = form_of(kept)
+        kind = f"{self._kinds[id_]}_output" if id_ in self._kinds else form or "function_call_output"
+        content: Any = result.content
+        if not isinstance(content, str):
+            content = [shown for part in content for shown in _shown(part)]
+        if not content or (isinstance(content, str) and not content.strip()):
+            content = NO_OUTPUT
+        return {"type": kind, "call_id": id_, "output": content, **kept}
 
 
-def _dump_result(result: ToolResult, ids: CallIds) -> dict[str, Any]:
-    kept = own(result, VENDOR)
-    kind = kept.pop(_AS, "function_call_output")
-    content: Any = result.content
-    if not isinstance(content, str):
-        content = [shown for part in content for shown in _dump_input(part)]
-    return {"type": kind, "call_id": ids.of_result(result.tool_call_id), "output": content, **kept}
+def _id_of(item: Block) -> str | None:
+    id_ = item.get("id")
+    return id_ if isinstance(id_, str) else None
 
 
-def _dump_message(message: Message) -> Iterator[dict[str, Any]]:
-    content: list[dict[str, Any]] = []
-    for part in message.content:
-        if isinstance(part, Native) and part.vendor == VENDOR and not str(part.item.get("type")).startswith("input_"):
-            yield dict(part.item)
-        else:
-            content += _dump_input(part)
-    fields = {"type": "message", "role": str(message.role)}
-    match content:
-        case [{"type": "input_text", "text": text, **rest}] if not rest:
-            yield {**fields, "content": text, **own(message, VENDOR)}
-        case [_, *_]:
-            yield {**fields, "content": content, **own(message, VENDOR)}
+def _without_id(item: Block) -> Block:
+    """An item that the vendor need not look up: under its id it would miss the reasoning that led to it."""
+    match item:
+        case {"type": "function_call" | "custom_tool_call"}:
+            return {name: value for name, value in item.items() if name not in ("id", "status")}
+        case {"type": "message", "content": list() as content}:
+            fields = {name: value for name, value in item.items() if name not in ("id", "status")}
+            return fields | {"content": "\n\n".join(piece.get("text") or piece["refusal"] for piece in content)}
+        case _:
+            return item
 
 
-def _dump_input(part: Part) -> list[dict[str, Any]]:
+def _shown(part: Part) -> list[Block]:
+    """The contents that the user may send, or that stand in a result; items of the vendor as they came."""
     kept = own(part, VENDOR)
-    form = kept.pop(_AS, None)
+    form = form_of(kept)
     match part:
-        case Text() if WHOLE in kept:
-            return [dict(kept[WHOLE])]
+        case Text() if (item := whole(kept)) is not None:
+            return [item]
         case Text(text=text):
-            return [{"type": "input_text", "text": text, **kept}]
-        case Image(url=url) if form or is_inline(url) or is_web(url):
-            return [{"type": "input_image", form or "image_url": url, "detail": "auto"} | kept]
-        case File(path=path) if form or is_inline(path) or is_web(path):
-            return [{"type": "input_file", form or ("file_url" if is_web(path) else "file_data"): path, **kept}]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR:
+            return [{"type": "input_text", "text": text, **kept}] if text.strip() else []
+        case Image(url=url) if form == "file_id" or is_web(url) or inline(url, PICTURES) is not None:
+            named = "file_id" if form == "file_id" else "image_url"
+            return [{"type": "input_image", named: url, "detail": "auto"} | kept]
+        case File(path=path) if form in _FILES or is_web(path) or inline(path, (PDF,)) is not None:
+            if form not in _FILES:
+                form = "file_url" if is_web(path) else "file_data"
+            named_file = {"filename": "document.pdf"} if form == "file_data" else {}
+            return [{"type": "input_file", form: path, **named_file, **kept}]
+        case File(path=path) if (words := words_in(path)) is not None:
+            return [_text(words)]
+        case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
             return [dict(item)]
         case ToolCall() | ToolResult() | Thinking():
             return []
         case _:
             said = placeholder(part)
-            return [{"type": "input_text", "text": said}] if said else []
+            return [_text(said)] if said else []

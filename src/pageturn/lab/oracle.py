@@ -215,7 +215,7 @@ class _Sight:
         groups: dict[int, list[Choice]] = {}
         told: set[str] = set()
         for first, unit in self._units.items():
-            forms = self._folds.forms.of(unit)
+            forms = self._folds.forms_of(unit)
             floor = state.path(unit)[-1]
             is_rule = any(state.kind(page).is_rule for page in unit)
             allowed = {level: size for level, size in forms.sizes.items() if level >= floor}
@@ -272,7 +272,7 @@ class _Sight:
         for name in names:
             if (key, name) not in self._holds:
                 self._holds[key, name] = any(
-                    name in self._text(unit, key, each) for each in self._folds.forms.of(unit).sizes
+                    name in self._text(unit, key, each) for each in self._folds.forms_of(unit).sizes
                 )
             if self._holds[key, name] and name in self._text(unit, key, level):
                 inside.append(name)
@@ -280,7 +280,7 @@ class _Sight:
 
     def _text(self, unit: Unit, key: _Key, level: ResidencyLevel) -> str:
         if (key, level) not in self._texts:
-            forms = self._folds.forms.of(unit)
+            forms = self._folds.forms_of(unit)
             messages: Sequence[Message] = (
                 self._folds.forms.full(unit).messages if level is _FULL else forms.below(level).messages
             )

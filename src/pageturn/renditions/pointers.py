@@ -31,11 +31,11 @@ class Run(NamedTuple):
     last: str
     pages: int
     size: int  # in bytes
-    steps: int  # calls with their results, and lone messages
     tools: Mapping[str, int]
     folders: Mapping[str, int]
     began: int = 0  # in microseconds; 0 where nobody knows
     ended: int = 0
+    steps: int = 0  # calls with their results, and lone messages
 
 
 def index(run: Run) -> str:

@@ -1,4 +1,4 @@
-"""Joining: vendors that put results and instructions into one user message, and we who keep them apart."""
+"""Splitting: vendors put results and instructions into one user message, and we keep them apart."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
@@ -19,8 +19,3 @@ def split(parts: Sequence[Part], extra: Mapping[str, Any] | None = None) -> Iter
                 role=role, content=content, synthetic=synthetic, joined=joined, extra=None if joined else extra
             )
             joined = True
-
-
-def belongs(message: Message, before: Message | None) -> bool:
-    """Whether a message goes into the one before: it came so, or both hold results of one batch."""
-    return message.joined or (before is not None and bool(message.tool_results) and bool(before.tool_results))

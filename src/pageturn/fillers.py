@@ -1,0 +1,7 @@
+"""Fillers: the fixed words that a request gets where a vendor takes no silence. They are charged like everything else."""
+
+CONTINUED = (
+    "(Continue.)"  # by the user, where the model would begin or speak twice, and at the end of what it said last
+)
+HEARD = "(The results are above.)"  # by the model, where the user may not speak directly behind results
+NO_OUTPUT = "(no output)"  # of a result that is empty

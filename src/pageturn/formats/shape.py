@@ -1,0 +1,193 @@
+"""Shape: a conversation as the strictest reader of any vendor's format takes it.
+
+A format says what each part comes to in its own blocks; here the blocks become turns. Neighbours of one role are one turn, which
+grows only at its end; results stand first, in the order of their calls; the user begins and, with most vendors, ends; instructions
+open the request, and where they may not stand later the user says them in tags. What says nothing is left out before turns are
+made, so what was sent stays as it is when more is said.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.fillers import CONTINUED
+from pageturn.formats.fields import only_text
+from pageturn.messages import Message, Part, Role, Text, ToolResult
+from pageturn.reminders import reminder
+
+Block = dict[str, Any]
+Hear = Callable[
+    [Part, Role, Message], Iterable[Block]
+]  # the blocks of a part of a message of anybody else, in the role that it goes out in
+Answer = Callable[[Message], Sequence[Block]]  # the blocks of a message of the model
+KeepsInstruction = Callable[[Message, Role, Role | None], bool]  # whether an instruction may stand between these roles
+Waiting = defaultdict[str, list[int]]  # the calls of the last turn of the model, by their ids
+
+_OURS = -1  # the place of a message that nobody sent
+_TO_NOTHING = 1 << 40  # results that answer nothing stand behind those that do
+
+
+class Piece(NamedTuple):
+    """A block, the place of the message that it came from, and for a result its place among the results of its turn."""
+
+    block: Block
+    source: int
+    rank: int | None = None
+
+
+class Turn:
+    """What one role says before another does. `first` is the message that began it, whose fields count for all."""
+
+    __slots__ = ("first", "pieces", "role")
+
+    def __init__(self, role: Role, first: Message | None = None) -> None:
+        self.role = role
+        self.first = first
+        self.pieces: list[Piece] = []
+
+    @property
+    def blocks(self) -> list[Block]:
+        """The blocks of all messages."""
+        return [piece.block for piece in self.pieces]
+
+    def put_results_first(self) -> None:
+        """Results stand first, in the order of their calls; everything else follows as it came."""
+        if any(piece.rank is not None for piece in self.pieces):
+            self.pieces.sort(key=_place)
+
+
+def _place(piece: Piece) -> tuple[bool, int]:
+    return piece.rank is None, piece.rank or 0
+
+
+class Shape(NamedTuple):
+    """A request: its opening instructions, and the turns behind them."""
+
+    opening: Turn
+    turns: list[Turn]
+
+    def through(self, message: int) -> list[Block]:
+        """The blocks up to the last that came from this message or one before it."""
+        pieces = [piece for turn in (self.opening, *self.turns) for piece in turn.pieces]
+        ends = [at for at, piece in enumerate(pieces) if 0 <= piece.source <= message]
+        return [piece.block for piece in pieces[: ends[-1] + 1]] if ends else []
+
+
+def shaped(
+    messages: Sequence[Message],
+    hear: Hear,
+    answer: Answer,
+    say: Callable[[str], Block],
+    *,
+    keeps_instruction: KeepsInstruction = lambda _message, _behind, _ahead: False,
+    user_ends: bool = True,
+    is_request: bool = False,
+) -> Shape:
+    """The messages as turns; `say` makes a block of a plain text.
+
+    `user_ends`: a request may not end with the model's words, so where it is to go on without the user, the user says so in fixed words,
+    and these stay between its two answers. `is_request`: there is an answer to come.
+    """
+    shape = Shape(Turn(Role.SYSTEM), [])
+    waiting: Waiting = defaultdict(list)
+    for source, given in enumerate(messages):
+        ahead = messages[source + 1].role if source + 1 < len(messages) else None
+        role, message = _spoken(given, shape.turns, ahead, keeps_instruction)
+        if role is Role.ASSISTANT:
+            if _waits_for_user(shape.turns, user_ends=user_ends):  # also where it says nothing: it was asked to go on
+                shape.turns.append(_said(CONTINUED, say))
+            pieces = [Piece(block, source) for block in answer(message)]
+        elif (text := only_text(message)) is not None:  # as most are
+            pieces = [Piece(say(text), source)] if text.strip() else []
+        else:
+            pieces = [
+                piece for part in message.content for piece in _heard(part, hear(part, role, message), source, waiting)
+            ]
+        if pieces:
+            turn = _turn(shape, role)
+            if role is Role.ASSISTANT:
+                _call(message, waiting, is_first=not turn.pieces)
+            turn.first = turn.first or message
+            turn.pieces += pieces
+    if not shape.turns or (is_request and _waits_for_user(shape.turns, user_ends=user_ends)):
+        shape.turns.append(_said(CONTINUED, say))
+    for turn in shape.turns:
+        turn.put_results_first()
+    return shape
+
+
+def _spoken(
+    message: Message, turns: Sequence[Turn], ahead: Role | None, keeps_instruction: KeepsInstruction
+) -> tuple[Role, Message]:
+    """Who says a message, and what: behind the opening an instruction is the user's where it may not be its author's."""
+    role = _ROLES[message.role]
+    if role is Role.SYSTEM and turns and not keeps_instruction(message, turns[-1].role, ahead):
+        return Role.USER, lowered(message)
+    return role, message
+
+
+def _waits_for_user(turns: Sequence[Turn], *, user_ends: bool) -> bool:
+    """Whether the user must say something before the model can answer."""
+    return not turns or (user_ends and turns[-1].role is Role.ASSISTANT)
+
+
+def _turn(shape: Shape, role: Role) -> Turn:
+    """The turn that somebody goes on with, or a new one."""
+    if role is Role.SYSTEM and not shape.turns:
+        return shape.opening
+    if not shape.turns or shape.turns[-1].role is not role:
+        shape.turns.append(Turn(role))
+    return shape.turns[-1]
+
+
+def _call(message: Message, waiting: Waiting, *, is_first: bool) -> None:
+    """Let the calls of a message wait for their results, in their order."""
+    if is_first:
+        waiting.clear()
+    calls = message.tool_calls
+    if calls:
+        called = sum(map(len, waiting.values()))
+        for number, call in enumerate(calls, start=called):
+            waiting[call.id].append(number)
+
+
+_ROLES = {
+    Role.SYSTEM: Role.SYSTEM,
+    Role.DEVELOPER: Role.SYSTEM,
+    Role.USER: Role.USER,
+    Role.TOOL: Role.USER,
+    Role.ASSISTANT: Role.ASSISTANT,
+}
+
+
+def _heard(part: Part, blocks: Iterable[Block], source: int, waiting: defaultdict[str, list[int]]) -> Iterator[Piece]:
+    """The pieces of a part that is not the model's. Of a result the first is the result itself, the others follow all results."""
+    if type(part) is not ToolResult:
+        yield from (Piece(block, source) for block in blocks)
+        return
+    calls = waiting[part.tool_call_id]
+    rank: int | None = calls.pop(0) if calls else _TO_NOTHING
+    for block in blocks:
+        yield Piece(block, source, rank)
+        rank = None
+
+
+def _said(text: str, say: Callable[[str], Block]) -> Turn:
+    turn = Turn(Role.USER)
+    turn.pieces.append(Piece(say(text), _OURS))
+    return turn
+
+
+def lowered(message: Message) -> Message:
+    """An instruction as the user may say it: in tags that tell whose words it is.
+
+    The tags are those of `ContextMessage.system_reminder`, and a recorded request that has them is known as a program's.
+    """
+    content = tuple(_tagged(part) if isinstance(part, Text) else part for part in message.content)
+    return msgspec.structs.replace(message, content=content)
+
+
+def _tagged(part: Text) -> Text:
+    return Text(text=reminder(part.text)) if part.text.strip() else part
