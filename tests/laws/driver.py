@@ -77,6 +77,8 @@ class Driver:
         try:
             for act in self.plot.acts:
                 self.do(act)
+            if self.plot.seed % 3 == 0:
+                self.twin()
             for side in self._sides:
                 self._take(check_end(side.session, side.model, self._store, self._records))
         finally:

@@ -12,7 +12,10 @@ UNMENDED = (
     ("L5", r"of a person, is not verbatim"),  # beside long synthetic parts, without recall, and behind longer messages
     ("L6", r"tokens needed, though|is a pointer, and there is no recall tool|which was erased"),
     ("L12", r"beside a rule of the same step|are not whole.*beside a task that is put shorter"),
-    ("L14", r"reasoning_prefix_changed.*something was (erased|replaced)"),  # the page of set_system stands first, with a late number
+    (
+        "L14",
+        r"reasoning_prefix_changed.*something was (erased|replaced)",
+    ),  # the page of set_system stands first, with a late number
 )
 CRASHES = ("cannot become pointer",)  # without recall, built-in policies
 

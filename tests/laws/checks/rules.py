@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pageturn as pt
 from tests.laws.case import Case
-from tests.laws.model import Item, said, words
+from tests.laws.model import HANDLE, Item, said, words
 
 
 def problems(case: Case) -> Iterator[str]:
@@ -25,8 +25,9 @@ def problems(case: Case) -> Iterator[str]:
 def _stands(case: Case, item: Item, standing: Counter[tuple[str, bytes]]) -> bool:
     if standing[said(item.message)]:
         return True
-    forms = {item.form} if item.form is not None else set()
-    forms |= case.model.forms.get(item.handle, set())
+    same = [other for other in case.model.rules if said(other.message) == said(item.message)]
+    forms = {other.form for other in same if other.form is not None}  # the same rule is shown once, be it in short
+    forms = forms.union(*(case.model.forms.get(other.handle, set()) for other in same))
     if any(form in case.text for form in forms):
         return True
     # A pinned result is one with its call, which may be told in the same text; alone, it is quoted as a note where it came late.
@@ -39,7 +40,7 @@ def _stands(case: Case, item: Item, standing: Counter[tuple[str, bytes]]) -> boo
 
 def _quoted(case: Case, item: Item) -> bool:
     """Whether each of its lines stands in one text of ours: as it is, but for what had to be escaped."""
-    lines = [line for line in words(item.message).splitlines() if "<" not in line and "p" not in line.split("-")[0][:1]]
+    lines = [line for line in words(item.message).splitlines() if "<" not in line and not HANDLE.search(line)]
     return any(all(line in words(each.message) for line in lines) for each in case.ours)
 
 

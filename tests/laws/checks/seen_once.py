@@ -25,7 +25,9 @@ def _beside(case: Case, missing: list[Item]) -> str:
     """What may be the reason: a step is shown in the short form of a rule that is one of its pages."""
     is_pinned = any(item.is_rule for item in case.beside(missing))
     is_crowded = case.task is not None and case.task.handle not in case.whole
-    return ", beside a rule of the same step" if is_pinned else ", beside a task that is put shorter" if is_crowded else ""
+    return (
+        ", beside a rule of the same step" if is_pinned else ", beside a task that is put shorter" if is_crowded else ""
+    )
 
 
 def _siblings(case: Case, unseen: list[Item]) -> int:

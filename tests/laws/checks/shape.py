@@ -37,5 +37,8 @@ def problems(case: Case) -> Iterator[str]:
 def _reason(case: Case) -> str:
     """What may have changed what reasoning was made on."""
     items = case.model.items
-    told = [("erased", any(item.erased for item in items)), ("replaced", any(item.origin == "system" for item in items))]
+    told = [
+        ("erased", any(item.erased for item in items)),
+        ("replaced", any(item.origin == "system" for item in items)),
+    ]
     return "".join(f", and something was {what}" for what, is_so in told if is_so)
