@@ -4,5 +4,9 @@ import os
 
 from hypothesis import settings
 
+from tests.laws.reporting import pytest_sessionfinish, pytest_sessionstart, pytest_terminal_summary
+
 settings.register_profile("pageturn", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("pageturn")
+
+__all__ = ["pytest_sessionfinish", "pytest_sessionstart", "pytest_terminal_summary"]

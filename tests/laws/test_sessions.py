@@ -1,0 +1,30 @@
+"""Random sessions under every policy, model and recall: no law is broken. `make test-long` plays more than 20,000 of them."""
+
+import pytest
+
+import pageturn as pt
+from tests.laws.acts import plot
+from tests.laws.driver import Driver
+from tests.laws.shrinking import shrunk
+from tests.laws.tally import TOTAL
+from tests.laws.unmended import CRASHES, is_known
+from tests.long import examples
+
+_BLOCK = 50
+_BLOCKS = examples(5, whole=410)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("block", range(_BLOCKS))
+def test_no_law_is_broken(block):
+    for seed in range(block * _BLOCK, (block + 1) * _BLOCK):
+        driver = Driver(plot(seed))
+        try:
+            driver.play()
+        except pt.PageturnError as error:
+            if not any(known in str(error) for known in CRASHES):
+                raise
+        TOTAL.add(driver.tally)
+        new = [violation for violation in driver.violations if not is_known(violation)]
+        if new:
+            pytest.fail(f"{new[0]}\n{shrunk(plot(seed), new[0].law)}")
