@@ -60,7 +60,11 @@ class Deriver:
         self._counted: dict[
             str, tuple[bytes, int]
         ] = {}  # by counter: the tools that were counted last, and their tokens
-        self._asked: tuple[Sequence[Mapping[str, Any]], str | None, int | None] = ((), None, None)  # of the last context
+        self._asked: tuple[Sequence[Mapping[str, Any]], str | None, int | None] = (
+            (),
+            None,
+            None,
+        )  # of the last context
         self._needed = (
             -1,
             0,

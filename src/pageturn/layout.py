@@ -81,11 +81,12 @@ class Candidate(NamedTuple):
     floor: ResidencyLevel
     why: Why = Why.ROOM  # the promise that holds for it, beside its floor
     is_bound: bool = False  # it never joins an index line
+    may_be_absent: bool = False  # it may be missing altogether, since the model could not ask for it anyway
     unseen_tokens: int = 0  # of its pages that the model has not seen yet, which stand whole in the compressed form too
     is_seen_in_part: bool = False  # the model has seen some of its pages, and others not
     is_human: bool = False  # a person said it
     own_tokens: int | None = (
-        None  # of the person's own words, which the compressed form keeps beside an outline of a harness's
+        None  # of the person's own words, which the compressed form keeps, where something else stands beside them
     )
     about: About = About.OTHER
     is_error: bool = False
@@ -119,6 +120,11 @@ class Placement(NamedTuple):
     why: Why = Why.ROOM
     line: IndexLine | None = None
     turn: int = 0  # of the fold that put it there
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether only a number tells of it, where nothing can be pointed at."""
+        return self.level is ResidencyLevel.POINTER and (self.line is None or self.line.summary is None)
 
 
 class Layout(NamedTuple):
@@ -215,6 +221,11 @@ def lay_out(frame: Frame, levels: Levels, told: Told = Told()) -> tuple[Placemen
         if gap:
             placements += _gap(frame, gap, told)
             gap = []
+        if (
+            first not in levels and item.may_be_absent
+        ):  # its pages lie between those of others, so no line can stand for it
+            placements.append(Placement(first, item.last, ResidencyLevel.POINTER, 0, item.why))
+            continue
         level = item.at_least(levels.get(first, item.floor))
         placements.append(Placement(first, item.last, level, item.sizes[level], item.why))
     placements += _gap(frame, gap, told)
@@ -224,9 +235,9 @@ def lay_out(frame: Frame, levels: Levels, told: Told = Told()) -> tuple[Placemen
 
 
 def _count_in(placements: list[Placement], tokens: int) -> None:
-    """Let the first line that is no summary tell how much all of them leave out."""
+    """Let the first place at which something is missing tell how much that is in all."""
     for at, placement in enumerate(placements):
-        if placement.line is not None and placement.line.summary is None:
+        if placement.is_missing:
             placements[at] = placement._replace(tokens=placement.tokens + tokens)
             return
 

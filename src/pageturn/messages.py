@@ -156,10 +156,21 @@ class Message(Open, kw_only=True):
         return "\n".join(part.text for part in self.content if isinstance(part, Text))
 
     @property
-    def own_words(self) -> str:
-        """The text parts that the speaker wrote, one below the other: without what a harness put in."""
+    def own_parts(self) -> tuple[Text, ...]:
+        """The texts that the speaker wrote: without what a harness put in."""
         texts = (part for part in self.content if isinstance(part, Text))
-        return "" if self.synthetic else "\n".join(part.text for part in texts if not part.synthetic)
+        return () if self.synthetic else tuple(part for part in texts if not part.synthetic)
+
+    @property
+    def own_words(self) -> str:
+        """Those, one below the other."""
+        return "\n".join(part.text for part in self.own_parts)
+
+    @property
+    def has_other_parts(self) -> bool:
+        """Whether a person's own words stand beside something else: a picture, a file, words of a harness."""
+        own = self.own_parts if self.role is Role.USER else ()
+        return 0 < len(own) < len(self.content) and any(part.text.strip() for part in own)
 
     @property
     def is_synthetic(self) -> bool:

@@ -19,6 +19,7 @@ from pageturn.units import Unit, entangled, unanswered
 _REACH = 2_000  # units
 _REACH_BYTES = 16_000_000
 _BINDING = frozenset((Why.RULE, Why.PLAN, Why.TASK, Why.OPEN))
+_BINDING_ALWAYS = frozenset((Why.RULE, Why.PLAN))  # where nothing can be pointed at, the others may have to leave
 _FULL, _, _STRUCTURED, _POINTER = ResidencyLevel
 
 
@@ -97,7 +98,8 @@ def candidates_of(
             made.sizes if can_point else {level: size for level, size in made.sizes.items() if level is not _POINTER},
             floor=floor if can_point else max(floor, _STRUCTURED),
             why=why,
-            is_bound=why in _BINDING,
+            is_bound=why in (_BINDING if can_point else _BINDING_ALWAYS),
+            may_be_absent=not can_point and why not in _BINDING_ALWAYS,
             unseen_tokens=sum(sizes.of(page) for page in unit if page.seq > state.seen) if last > state.seen else 0,
             is_seen_in_part=bool(made.whole_from),
             is_human=unit[0].is_human and why is not Why.RULE,

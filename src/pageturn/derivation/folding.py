@@ -390,11 +390,11 @@ class FoldMaker:
         ordered = sorted(placements, key=lambda each: 0 if each.first == state.system else each.first)
         steps = self._missing_steps(ordered)
         for placement in ordered:
-            if placement.line is not None:
-                message = self._lines.message(placement.line, steps if placement.line.summary is None else 0)
+            if steps and placement.is_missing:
+                form, steps = self.forms.formed([self._lines.missing(steps, placement.line)]), 0
+            elif placement.line is not None:
+                message = self._lines.message(placement.line)
                 form = Form((message,), self._lines.tokens(placement.line)) if message is not None else Form((), 0)
-                if steps and placement.line.summary is None:
-                    form, steps = self.forms.formed(form.messages), 0
             else:
                 form = self.forms.at(forms[placement.first], placement.level, known)
                 if unreasoned[0] < placement.first <= unreasoned[1]:
@@ -414,7 +414,7 @@ class FoldMaker:
             if placement.why is Why.TASK and placement.level is not _FULL:
                 whole = forms[placement.first].sizes[_FULL]
                 yield f"the task is shown {placement.level}: whole it takes {whole:,} tokens"
-        whole_ones = {each.first for each in placements if each.level is _FULL or each.why is Why.TASK}
+        whole_ones = {each.first for each in placements if each.why is Why.TASK or _is_verbatim(each, forms)}
         last = max((each.last for each in placements), default=0)
         pages = (state.page(seq) for seq in state.people if seq <= last and seq not in whole_ones)
         short = sum(1 for page in pages if page is not None and page.counts)
@@ -431,8 +431,15 @@ class FoldMaker:
         """How many steps are told of by their number alone, to a model that cannot ask for them."""
         if self._shows_handles:
             return 0
-        lines = (each.line for each in placements if each.line is not None and each.line.summary is None)
-        return sum(map(self._lines.steps, lines))
+        return sum(
+            self._lines.steps(each.line) if each.line is not None else 1 for each in placements if each.is_missing
+        )
+
+
+def _is_verbatim(placement: Placement, forms: Mapping[int, Forms]) -> bool:
+    """Whether a person's words stand as they are, be it beside an outline of a harness's."""
+    has_own = placement.line is None and forms[placement.first].own_tokens is not None
+    return placement.level is _FULL or (has_own and placement.level is _COMPRESSED)
 
 
 def _new_part(state: SessionState, unit: Unit) -> int:

@@ -19,7 +19,7 @@ from pageturn.derivation.sizes import PageSizes
 from pageturn.errors import StoreError
 from pageturn.identifiers import Heard, Vocabulary, names_in
 from pageturn.journal import Journal
-from pageturn.messages import Message, Role, Text, ToolCall, ToolResult, user
+from pageturn.messages import Message, Role, ToolCall, ToolResult, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.paging import plan_in_short
 from pageturn.reasoning import has_reasoning, without_reasoning
@@ -62,7 +62,7 @@ class Forms:
         self.path: str | None = None  # the file that the unit is about
         self.edited: frozenset[str] = frozenset()  # the names of the files that it changed
         self.calls = frozenset([(call.name, call.arguments) for page in unit for call in page.calls])
-        self.own_tokens: int | None = None  # of a person's own words, where a harness put others beside them
+        self.own_tokens: int | None = None  # of a person's own words, where something else stands beside them
         self.is_error = any(result.is_error for page in unit for result in page.results)
         self.effects: tuple[Effect, ...] | None = None  # what it changed, once somebody has asked
         self.relevance: RelevanceMeta | None = None  # and what it is about
@@ -187,6 +187,8 @@ class FormMaker:
         if level is _FULL:
             known.update(*map(self._names_of, forms.unit))
             return self.full(forms.unit)
+        if level is _POINTER and not self._shows_handles:
+            return Form((), 0)  # only a number tells of it
         if level is not _STRUCTURED:
             return forms.below(level)
         form = forms.structured_without(known, self._counter.message)
@@ -247,6 +249,8 @@ class FormMaker:
     def _make(self, unit: Unit, whole_from: int) -> Forms:
         messages = self._messages(unit)
         forms = Forms(unit, self.full(unit).tokens, whole_from)
+        if unit[0].is_human and messages and messages[0][1].has_other_parts:
+            forms.own_tokens = self._counter.message(user(messages[0][1].own_words))
         for level in self._journal.state.path(unit)[1:] if not self._journal.state.repeats_rule(unit[0]) else ():
             given = self._given(unit, messages, level)
             if level is _COMPRESSED and whole_from:
@@ -255,8 +259,6 @@ class FormMaker:
                 forms.offer(level, given)
             elif messages and not self._has_rule(unit):
                 self._render(forms, messages, level)
-        if unit[0].is_human and messages and any(isinstance(p, Text) and p.synthetic for p in messages[0][1].content):
-            forms.own_tokens = self._counter.message(user(messages[0][1].own_words))
         calls = [call for _, message in messages for call in message.tool_calls]
         forms.path = next(filter(None, map(file_of, calls)), None)
         forms.edited = frozenset(name for call in calls for name in _edited(call))
@@ -267,7 +269,7 @@ class FormMaker:
         voiced = [Voiced(self.handle(page), message) for page, message in messages]
         vocabulary = self._names.before(forms.unit[-1])
         if level is _COMPRESSED:
-            if sum(page.size for page, _ in messages) >= _COMPRESSED_FROM:
+            if forms.own_tokens is not None or sum(page.size for page, _ in messages) >= _COMPRESSED_FROM:
                 shown = render(voiced, level, vocabulary, self._renderers)
                 counted = zip((page for page, _ in messages), shown, map(self._counter.message, shown), strict=True)
                 forms.offer(level, self._reasoned(forms.unit, self._paired(counted)))

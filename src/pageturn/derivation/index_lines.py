@@ -44,21 +44,27 @@ class IndexLines:
             int, StoreError
         ] = {}  # the first pages of lines of which the store could not tell everything
 
-    def message(self, line: IndexLine, missing_steps: int = 0) -> Message | None:
+    def message(self, line: IndexLine) -> Message | None:
         """What stands in the context for the run: its counts or its summary, and what was changed in it.
 
-        A model that cannot ask for pages is told of one number for all runs, `missing_steps`; a run that tells nothing else is None.
+        A model that cannot ask for pages is told of no run by itself: one that tells nothing else is None.
         """
         summary = self._told(line, line.summary)
         if self._shows_handles:
             told = summed_up(self._run(line), summary) if summary is not None else index(self._run(line))
         else:
-            told = summed_up_only(summary) if summary is not None else missing(missing_steps) if missing_steps else ""
-        changed = self.changes(line).text(line.changes_shown) if line.tells_changes else ""
-        if not self._shows_handles:
-            changed = _HANDLES.sub("", changed)  # that were written when there was the recall tool
-        text = f"{told}\n{changed}".strip()
+            told = summed_up_only(summary) if summary is not None else ""
+        text = f"{told}\n{self._changed(line)}".strip()
         return user(fenced(text), synthetic=True) if text else None
+
+    def missing(self, steps: int, line: IndexLine | None) -> Message:
+        """What tells a model that cannot ask for them how many steps it does not see, and what was changed in the first run of them."""
+        changed = self._changed(line) if line is not None else ""
+        return user(fenced(f"{missing(steps)}\n{changed}".strip()), synthetic=True)
+
+    def _changed(self, line: IndexLine) -> str:
+        changed = self.changes(line).text(line.changes_shown) if line.tells_changes else ""
+        return changed if self._shows_handles else _HANDLES.sub("", changed)  # written when there was the recall tool
 
     def tokens(self, line: IndexLine) -> int:
         """What that takes, beside the number of steps."""

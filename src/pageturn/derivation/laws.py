@@ -90,7 +90,7 @@ def _room_for_floors(draft: Draft) -> None:
 def room_above_laws(frame: Frame) -> int:
     """What is left beside the floors and the task, where that may stand verbatim."""
     tasks = (unit for unit in frame.candidates if unit.why is Why.TASK and _may_stand(unit, frame))
-    task = sum(unit.sizes[_FULL] - unit.sizes[unit.cheapest] for unit in tasks)
+    task = sum(unit.sizes[_FULL] - (unit.sizes[unit.cheapest] if unit.is_bound else 0) for unit in tasks)
     return frame.budget_tokens - frame.needed_tokens - task
 
 

@@ -43,12 +43,16 @@ class Compressor(NamedTuple):
     def message(self, message: Message, calls: Mapping[str, ToolCall], handle: str) -> Message:
         """The message in its place: texts as outlines, pictures and files as descriptions, thinking left out.
 
-        Beside words that a harness put into it, a person's own stay as they are.
+        Beside pictures, files and words that a harness put into it, a person's own words stay as they are, and the harness's are named.
         Before calls, thinking stays as it is: a vendor that signs it wants it back with them.
         """
         kept = [part for part in message.content if message.tool_calls or not isinstance(part, Thinking)]
-        is_mixed = bool(message.own_words) and any(isinstance(part, Text) and part.synthetic for part in kept)
-        parts = [part if is_mixed and _is_own(part) else self._part(part, calls, handle) for part in kept]
+        if message.has_other_parts:
+            parts = [
+                _stub(part, handle) if isinstance(part, Text) else self._part(part, calls, handle) for part in kept
+            ]
+        else:
+            parts = [self._part(part, calls, handle) for part in kept]
         return msgspec.structs.replace(message, content=tuple(parts)) if parts else message
 
     def outline(self, material: Material, room: int | None = None) -> str:
@@ -83,8 +87,12 @@ class Compressor(NamedTuple):
         return told if len(told) < len(text) else text
 
 
-def _is_own(part: Part) -> bool:
-    return isinstance(part, Text) and not part.synthetic
+def _stub(part: Text, handle: str) -> Text:
+    """Words of a harness by their length; anybody else's as they are."""
+    if not part.synthetic or len(part.text) < _SHORT:
+        return part
+    whole = f"; {handle} is the whole" if handle else ""
+    return Text(text=f"[{len(part.text):,} characters by the program around the agent{whole}]", synthetic=True)
 
 
 def _room_of_names(text: str) -> int:
