@@ -60,10 +60,7 @@ class Deriver:
         self._counted: dict[
             str, tuple[bytes, int]
         ] = {}  # by counter: the tools that were counted last, and their tokens
-        self._asked: tuple[Sequence[Mapping[str, Any]], int | None] = (
-            (),
-            None,
-        )  # the tools and the budget of the last context
+        self._asked: tuple[Sequence[Mapping[str, Any]], str | None, int | None] = ((), None, None)  # of the last context
         self._needed = (
             -1,
             0,
@@ -104,7 +101,7 @@ class Deriver:
         except RuleUnreadable as error:
             self._keep_damage(error.page, error.fault)
             raise
-        self._asked = (tools, budget_tokens)
+        self._asked = (tools, model, budget_tokens)
         return self._derived.context
 
     def _keep_damage(self, page: int, fault: AnyFault) -> None:
@@ -185,8 +182,9 @@ class Deriver:
 
     def require_room(self, policy: DerivePolicy, model: str, rule: Sequence[Fresh], name: str) -> None:
         """Refuse a rule with which no context could be derived any more, with the tools, notes, task and budget of the last one."""
+        tools, last_model, budget_tokens = self._asked
+        model = last_model or model
         counter = self._counter_of(model)
-        tools, budget_tokens = self._asked
         _, fixed_tokens = self._count(tools, counter)
         fixed_tokens += self._opening_tokens(counter)
         limit = self._limit(policy, model, budget_tokens)

@@ -84,6 +84,9 @@ class Candidate(NamedTuple):
     unseen_tokens: int = 0  # of its pages that the model has not seen yet, which stand whole in the compressed form too
     is_seen_in_part: bool = False  # the model has seen some of its pages, and others not
     is_human: bool = False  # a person said it
+    own_tokens: int | None = (
+        None  # of the person's own words, which the compressed form keeps beside an outline of a harness's
+    )
     about: About = About.OTHER
     is_error: bool = False
     is_superseded: bool = False  # a newer unit shows the same
@@ -313,7 +316,8 @@ def _run(frame: Frame, run: Sequence[Candidate], told: Told) -> Iterator[Placeme
         return
     are_near = all(unit.sizes for unit in run)
     line = IndexLine(run[0].first, max(unit.last for unit in run))  # the fold says since when
-    tokens = frame.line_tokens(line) if len(run) > 1 or not are_near else None
+    is_line = len(run) > 1 or not are_near or not frame.can_point  # a pointer is as short, where there are pointers
+    tokens = frame.line_tokens(line) if is_line else None
     if are_near and (tokens is None or sum(unit.sizes[unit.cheapest] for unit in run) <= tokens):
         for unit in run:
             yield Placement(unit.first, unit.last, unit.cheapest, unit.sizes[unit.cheapest])

@@ -101,6 +101,7 @@ def candidates_of(
             unseen_tokens=sum(sizes.of(page) for page in unit if page.seq > state.seen) if last > state.seen else 0,
             is_seen_in_part=bool(made.whole_from),
             is_human=unit[0].is_human and why is not Why.RULE,
+            own_tokens=made.own_tokens,
             about=_about(state, unit, made, edited),
             is_error=made.is_error,
             is_superseded=made.path in shown or (bool(calls) and calls <= made_since),

@@ -237,9 +237,10 @@ class FoldMaker:
         same = _common(shown, sent.messages) if sent.head_holds else 0
         if same > standing.opening:
             same = max(standing.opening, same - len(folded.woven.front))
-        held = takewhile(lambda at: standing.ends[at] <= same, range(len(standing.placements)))
-        behind = max((standing.placements[at].last for at in held), default=0)
-        span = (behind, sent.loop - 1 if sent.loop is not None else folded.fold.upto)
+        last = folded.fold.upto
+        changed = (each for each, end in zip(standing.placements, standing.ends, strict=True) if end > same)
+        first = min((each.first for each in changed if each.first != self._journal.state.system), default=last + 1)
+        span = (first - 1, sent.loop - 1 if sent.loop is not None else last)
         stripped = self._stand(standing.placements, forms, span)
         if stripped.messages == standing.messages:
             return folded

@@ -19,7 +19,7 @@ from pageturn.derivation.sizes import PageSizes
 from pageturn.errors import StoreError
 from pageturn.identifiers import Heard, Vocabulary, names_in
 from pageturn.journal import Journal
-from pageturn.messages import Message, Role, ToolCall, ToolResult, user
+from pageturn.messages import Message, Role, Text, ToolCall, ToolResult, user
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.paging import plan_in_short
 from pageturn.reasoning import has_reasoning, without_reasoning
@@ -62,6 +62,7 @@ class Forms:
         self.path: str | None = None  # the file that the unit is about
         self.edited: frozenset[str] = frozenset()  # the names of the files that it changed
         self.calls = frozenset([(call.name, call.arguments) for page in unit for call in page.calls])
+        self.own_tokens: int | None = None  # of a person's own words, where a harness put others beside them
         self.is_error = any(result.is_error for page in unit for result in page.results)
         self.effects: tuple[Effect, ...] | None = None  # what it changed, once somebody has asked
         self.relevance: RelevanceMeta | None = None  # and what it is about
@@ -118,7 +119,7 @@ class FormMaker:
 
     def handle(self, page: Page) -> str:
         """The name by which a model may ask for a page; none where it cannot ask."""
-        return page.handle if self._shows_handles else ""
+        return page.handle if self._shows_handles and not page.erased else ""
 
     def message(self, page: Page) -> Message | None:
         """The message of a page; None where it was erased or damaged. A result keeps its place all the same."""
@@ -254,6 +255,8 @@ class FormMaker:
                 forms.offer(level, given)
             elif messages and not self._has_rule(unit):
                 self._render(forms, messages, level)
+        if unit[0].is_human and messages and any(isinstance(p, Text) and p.synthetic for p in messages[0][1].content):
+            forms.own_tokens = self._counter.message(user(messages[0][1].own_words))
         calls = [call for _, message in messages for call in message.tool_calls]
         forms.path = next(filter(None, map(file_of, calls)), None)
         forms.edited = frozenset(name for call in calls for name in _edited(call))

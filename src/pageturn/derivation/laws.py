@@ -16,7 +16,6 @@ from pageturn.pages import ResidencyLevel
 
 _FULL, _COMPRESSED = ResidencyLevel.FULL, ResidencyLevel.COMPRESSED
 _TASK_SHARE = 3  # the task turn stands verbatim if it takes at most this part of the budget
-_PROMISED = frozenset((Why.RULE, Why.PLAN, Why.TASK))  # which have a law of their own
 _UNSEEN_SHARE = 2  # and what the model has not seen yet, if it takes at most this part of the room
 _PEOPLE_SHARE = 4  # what people said stands verbatim up to this part of the budget,
 _PEOPLE_TOKENS = 4_000  # and up to so many tokens
@@ -107,13 +106,13 @@ def _may_stand(task: Candidate, frame: Frame) -> bool:
 def _task(draft: Draft) -> None:
     tasks = [unit for unit in draft.frame.candidates if unit.why is Why.TASK]
     for unit in sorted(tasks, key=lambda unit: unit.sizes[_FULL]):
-        may_stand = _may_stand(unit, draft.frame)
-        wanted = sorted((level for level in unit.sizes if may_stand or level < _FULL), reverse=True)
+        most = draft.frame.budget_tokens // _TASK_SHARE  # for its outline too: what is new must have room
+        wanted = sorted((level for level, size in unit.sizes.items() if size <= most), reverse=True)
         any(draft.raised(unit, level, Why.TASK) for level in wanted)
 
 
 def _unseen(draft: Draft) -> None:
-    units = [unit for unit in draft.frame.candidates if unit.unseen_tokens and unit.sizes and unit.why not in _PROMISED]
+    units = [unit for unit in draft.frame.candidates if unit.unseen_tokens and unit.sizes and unit.why is not Why.TASK]
     if not units:
         return
     before = dict(draft.levels)
@@ -193,21 +192,39 @@ def _people(draft: Draft) -> None:
 
 
 def _longest_shortened(said: Sequence[Candidate], most: int) -> dict[int, ResidencyLevel]:
-    """All verbatim; then the longest one level lower, and at last the oldest left to index lines, until so many tokens hold them."""
-    levels = {unit.first: _FULL for unit in said}
-    total = sum(unit.sizes[_FULL] for unit in said)
-    for unit in sorted(said, key=lambda unit: -unit.sizes[_FULL]):
-        lower = [level for level in unit.sizes if level < _FULL]
-        if total <= most or unit.sizes[_FULL] < _PASTED:
-            break
+    """All verbatim; then always the longest one level lower, and when all are short the oldest left to index lines, until so many
+    tokens hold them.
+    """
+    levels = {unit.first: _verbatim(unit) for unit in said}
+    taken = {unit.first: _words(unit, levels[unit.first]) for unit in said}
+    total = sum(taken.values())
+    heap = [(-taken[unit.first], unit.first, unit) for unit in said]
+    heapq.heapify(heap)
+    while total > most and heap and -heap[0][0] >= _PASTED:
+        _, first, unit = heapq.heappop(heap)
+        lower = [level for level in unit.sizes if level < levels[first]]
         if lower:
-            levels[unit.first] = max(lower)
-            total += unit.sizes[levels[unit.first]] - unit.sizes[_FULL]
+            levels[first] = max(lower)
+            total += _words(unit, levels[first]) - taken[first]
+            taken[first] = _words(unit, levels[first])
+            heapq.heappush(heap, (-taken[first], first, unit))
     for unit in sorted(said):
         if total <= most:
             break
-        total -= unit.sizes[levels.pop(unit.first)]
+        total -= taken[unit.first]
+        del levels[unit.first]
     return levels
+
+
+def _verbatim(unit: Candidate) -> ResidencyLevel:
+    """The lowest level at which a person's words stand as they are: what a harness put beside them may be shorter."""
+    return _COMPRESSED if unit.own_tokens is not None and _COMPRESSED in unit.sizes else _FULL
+
+
+def _words(unit: Candidate, level: ResidencyLevel) -> int:
+    """What a person's words take at a level."""
+    is_own = unit.own_tokens is not None and level >= _verbatim(unit)
+    return unit.own_tokens if is_own and unit.own_tokens is not None else unit.sizes[level]
 
 
 def _open(draft: Draft) -> None:

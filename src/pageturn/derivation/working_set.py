@@ -356,7 +356,7 @@ class WorkingSet:
         keeps_loop = reasoning_rule(asked.model) is ReasoningRule.OPEN_LOOP_STAYS
         return Sent(
             self._frozen + self._tail.messages,
-            head_holds=self._head_holds(asked),
+            head_holds=self._head_holds(asked) and self._is_settled() and not self._is_broken,
             loop=self._open_loop() if keeps_loop and self._same_model(asked) else None,
         )
 
@@ -376,7 +376,7 @@ class WorkingSet:
     def _fold(self, asked: ContextRequest, reason: FoldReason, tokens: int, notes: Weave) -> Folded | None:
         """A fold for these terms; None where what stands fits as it is and could only grow."""
         terms = asked.terms
-        key = (self._journal.head, asked.model, asked.tools_digest, terms, reason)
+        key = (self._journal.head, self._journal.state.changes, asked.model, asked.tools_digest, terms, reason)
         if self._planned is None or self._planned[0] != key:
             try:
                 made = self._folder.fold(terms, self.tasks(), reason, notes, self._sent(asked))

@@ -43,10 +43,12 @@ class Compressor(NamedTuple):
     def message(self, message: Message, calls: Mapping[str, ToolCall], handle: str) -> Message:
         """The message in its place: texts as outlines, pictures and files as descriptions, thinking left out.
 
+        Beside words that a harness put into it, a person's own stay as they are.
         Before calls, thinking stays as it is: a vendor that signs it wants it back with them.
         """
         kept = [part for part in message.content if message.tool_calls or not isinstance(part, Thinking)]
-        parts = [self._part(part, calls, handle) for part in kept]
+        is_mixed = bool(message.own_words) and any(isinstance(part, Text) and part.synthetic for part in kept)
+        parts = [part if is_mixed and _is_own(part) else self._part(part, calls, handle) for part in kept]
         return msgspec.structs.replace(message, content=tuple(parts)) if parts else message
 
     def outline(self, material: Material, room: int | None = None) -> str:
@@ -59,8 +61,8 @@ class Compressor(NamedTuple):
 
     def _part(self, part: Part, calls: Mapping[str, ToolCall], handle: str) -> Part:
         match part:
-            case Text(text=text):
-                return Text(text=self._shorter(text, handle))
+            case Text(text=text, synthetic=synthetic):
+                return Text(text=self._shorter(text, handle), synthetic=synthetic)
             case ToolResult(tool_call_id=call, is_error=is_error):
                 inner = tuple(self._inside(each, handle, calls.get(call)) for each in part.parts)
                 content = inner[0].text if isinstance(part.content, str) else inner
@@ -79,6 +81,10 @@ class Compressor(NamedTuple):
         whole = f"; {handle} is the whole" if handle else ""
         told = f"{self.outline(material_of(text, call))}\n[in short{whole}]"
         return told if len(told) < len(text) else text
+
+
+def _is_own(part: Part) -> bool:
+    return isinstance(part, Text) and not part.synthetic
 
 
 def _room_of_names(text: str) -> int:
