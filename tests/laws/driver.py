@@ -147,7 +147,8 @@ class Driver:
         self, salt: int, lines: int, thinking: str | None, calls: int, ids: str, usage: bool, asks: str | None
     ) -> None:
         parts: list = []
-        if thinking is not None:
+        is_answer = self.model.derived is not None or not self.model.is_shown
+        if thinking is not None and is_answer:  # else nobody knows what it was made on
             mark = texts.base64.b64encode(f"signature {salt}".encode()).decode()
             redacted = thinking == "redacted"
             parts.append(

@@ -12,6 +12,7 @@ from pageturn import deriver as deriving
 from pageturn import session as sessions
 from pageturn import state as states
 from pageturn.derivation import candidates, folding, laws, pairing, working_set
+from pageturn.formats import shape
 from pageturn.journal import Journal
 from pageturn.layout import Why
 from pageturn.renditions import fencing
@@ -339,3 +340,22 @@ def test_l12_no_law_of_what_is_new(monkeypatch):
 def test_l14_reasoning_that_stays_behind_a_change(monkeypatch):
     monkeypatch.setattr(folding.FoldMaker, "_without_stale_reasoning", lambda self, folded, *more: folded)
     assert noticed(monkeypatch, "L14", "not what it was made on")
+
+
+def test_l14_neighbours_of_one_role_that_are_not_joined(monkeypatch):
+    turn = shape._turn
+
+    def apart(shaped, role):
+        made = turn(shaped, role)
+        if made.pieces:
+            made = shape.Turn(role)
+            shaped.turns.append(made)
+        return made
+
+    monkeypatch.setattr(shape, "_turn", apart)
+    assert noticed(monkeypatch, "L14", "roles_repeat")
+
+
+def test_l14_results_that_do_not_stand_first(monkeypatch):
+    monkeypatch.setattr(shape.Turn, "put_results_first", lambda self: self.pieces.reverse())
+    assert noticed(monkeypatch, "L14", "result")

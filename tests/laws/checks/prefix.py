@@ -18,9 +18,17 @@ def problems(case: Case) -> Iterator[str]:
     if before is None or case.context.fold is not None:
         return
     yield from _compared("messages", _blocks(before.messages[: before.bands.history]), _blocks(case.context.messages))
-    if before.bands.history == len(before.messages):
+    if before.bands.history == len(before.messages) and before.model == case.context.model:
         for name, dump in _DUMPS.items():
-            yield from _compared(name, flat(dump(before)), flat(dump(case.context)))
+            yield from _compared(name, _without_filler(flat(dump(before)), before), flat(dump(case.context)))
+
+
+def _without_filler(blocks: list[Any], context: pt.Context) -> list[Any]:
+    """The blocks without words that a format put at the end because a person has to speak last."""
+    said = {part.text for message in context.messages for part in message.content if isinstance(part, pt.Text)}
+    role, last = blocks[-1] if blocks else ("", {})
+    is_filler = role == "user" and isinstance(last, dict) and "text" in last and last["text"] not in said
+    return blocks[:-1] if is_filler else blocks
 
 
 def _blocks(messages: tuple[pt.Message, ...]) -> list[Any]:
@@ -28,13 +36,20 @@ def _blocks(messages: tuple[pt.Message, ...]) -> list[Any]:
 
 
 def _compared(where: str, before: list[Any], now: list[Any]) -> Iterator[str]:
-    if now[: len(before)] == before:
+    if now[: len(before)] == before or (len(now) >= len(before) and _grows(before[-1], now[len(before) - 1]) and
+                                        now[: len(before) - 1] == before[:-1]):  # fmt: skip
         return
     pairs = zip(before, now, strict=False)
     at = next((n for n, (old, new) in enumerate(pairs) if old != new), min(len(before), len(now)))
     old = f"{before[at]!r:.160}" if at < len(before) else "nothing"
     new = f"{now[at]!r:.160}" if at < len(now) else "nothing"
     yield f"{where}: block {at} of {len(before)} was {old}, is {new}, and no fold says so"
+
+
+def _grows(before: Any, now: Any) -> bool:
+    """Whether a plain text has only got longer, where a format takes nothing else."""
+    texts = [block.get("text") if isinstance(block, dict) else None for _, block in (before, now)]
+    return before[0] == now[0] and all(isinstance(text, str) for text in texts) and texts[1].startswith(texts[0])
 
 
 def flat(request: dict[str, Any]) -> list[Any]:
@@ -53,7 +68,7 @@ def flat(request: dict[str, Any]) -> list[Any]:
         calls = rest.pop("tool_calls", None) or []
         blocks += [(role, part) for part in _parts(inner)]
         blocks += [(role, _plain(call)) for call in calls]
-        if rest:
+        if rest and rest != {"type": "message"}:
             blocks.append((role, _plain(rest)))
     return blocks
 
