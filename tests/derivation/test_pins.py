@@ -10,6 +10,20 @@ POLICIES = (pt.Reset(1_200), pt.Incremental(1_200), pt.Paged(1_200))
 TOOL = {"name": "deploy", "description": "Deploy a part. " * 20, "parameters": {"type": "object"}}
 
 
+def rule(number):
+    return f"Rule {number}: never touch part {number} of the house, nor its garden."
+
+
+def pins(session):
+    """Pin rules until one is refused; how many were taken."""
+    for number in range(200):
+        try:
+            session.pin(rule(number))
+        except pt.BudgetTooSmall:
+            return number
+    pytest.fail("200 rules were taken")
+
+
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.kind)
 @pytest.mark.parametrize("beside", ["tools", "notes", "task", "budget"])
 def test_a_pin_that_was_taken_never_makes_a_context_fail(policy, beside):
@@ -20,18 +34,14 @@ def test_a_pin_that_was_taken_never_makes_a_context_fail(policy, beside):
         session.inject(pt.ContextMessage.system("where", "You are in the shop. " * 40))
     tools, budget = [TOOL] if beside == "tools" else [], 700 if beside == "budget" else None
     session.derive(tools, budget_tokens=budget)
-    number = 0
-    try:
-        while number < 200:
-            session.pin(f"Rule {number}: never touch part {number} of the house, nor its garden.")
-            number += 1
-    except pt.BudgetTooSmall as refused:
-        assert "the new pin" in refused.handles
-    assert 3 < number < 200
+    taken = pins(session)
+    with pytest.raises(pt.BudgetTooSmall, match="the new pin"):
+        session.pin(rule(taken))
+    assert taken > 3
     context = session.derive(tools, budget_tokens=budget)
     assert context.tokens <= context.budget_tokens
     assert task in words(context)
-    assert all(f"Rule {each}:" in words(context) for each in range(number))
+    assert all(f"Rule {each}:" in words(context) for each in range(taken))
     assert not any("no room" in notice for notice in context.notices)
 
 
