@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.formats import anthropic, openai_chat, openai_responses
+from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from pageturn.formats.openings import OPENINGS, is_synthetic
 
 FORMS = [
@@ -48,3 +48,37 @@ def test_one_part_by_the_person_makes_the_message_theirs():
 def test_only_users_are_mistaken_for_harnesses():
     assert not openai_chat.load({"role": "assistant", "content": "<system-reminder>"}).synthetic
     assert not openai_chat.load({"role": "system", "content": "<system-reminder>"}).synthetic
+
+
+@pytest.mark.parametrize("vendor", [anthropic, openai_chat, openai_responses, gemini], ids=lambda each: each.VENDOR)
+def test_a_reminder_beside_a_persons_sentence_is_marked_by_itself(vendor):
+    reminder, words = "<system-reminder>Files changed.</system-reminder>", "Now fix the login."
+    said = {
+        anthropic: {"role": "user", "content": [{"type": "text", "text": reminder}, {"type": "text", "text": words}]},
+        openai_chat: {"role": "user", "content": [{"type": "text", "text": reminder}, {"type": "text", "text": words}]},
+        openai_responses: {
+            "role": "user",
+            "content": [{"type": "input_text", "text": reminder}, {"type": "input_text", "text": words}],
+        },
+        gemini: {"role": "user", "parts": [{"text": reminder}, {"text": words}]},
+    }
+    (message,) = vendor.load([said[vendor]])
+    assert not message.synthetic
+    assert [part.synthetic for part in message.content] == [True, False]
+    assert message.own_words == words
+    (again,) = vendor.load(
+        vendor.dump([message])[{gemini: "contents", openai_responses: "input"}.get(vendor, "messages")]
+    )
+    assert again == message
+    (alone,) = vendor.load(
+        [
+            {
+                **said[vendor],
+                "parts" if vendor is gemini else "content": said[vendor]["parts" if vendor is gemini else "content"][
+                    :1
+                ],
+            }
+        ]
+    )
+    assert alone.synthetic
+    assert not alone.content[0].synthetic

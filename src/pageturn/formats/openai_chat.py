@@ -29,7 +29,7 @@ from pageturn.formats.fields import (
     plain,
     whole,
 )
-from pageturn.formats.openings import is_synthetic
+from pageturn.formats.openings import is_synthetic, marked
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import ChatProfile, chat_profile
 from pageturn.formats.shape import Block, Piece, Shape, Turn, shaped
@@ -123,7 +123,8 @@ def _message(raw: Any, path: str) -> Message:
             parts = (*_beside_content(fields), *_content(fields), *_audio(fields), *_calls(fields))
             synthetic = role == "user" and is_synthetic(parts)
             extra = fields.kept(VENDOR)
-            return Message(role=Role(role), content=parts, synthetic=synthetic, extra=extra)
+            content = marked(parts) if role == "user" else parts
+            return Message(role=Role(role), content=content, synthetic=synthetic, extra=extra)
         case role:
             raise InvalidInput(f"{path}.role", expected="system, developer, user, assistant or tool", got=repr(role))
 

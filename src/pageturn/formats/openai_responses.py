@@ -14,7 +14,7 @@ from pageturn.fillers import NO_OUTPUT
 from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.contexts import messages_of, model_of, tools_of
 from pageturn.formats.fields import AS, Fields, as_json, each_of, form_of, inside_result, only_text, own, plain, whole
-from pageturn.formats.openings import is_synthetic
+from pageturn.formats.openings import is_synthetic, marked
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import is_openai
 from pageturn.formats.shape import Block, Shape, shaped
@@ -219,7 +219,8 @@ def _message(raw: Any, path: str) -> Message:
         content = fields.rest.pop("content", "")
         parts = (Text(text=content),) if isinstance(content, str) else each_of(content, f"{path}.content", _input)
         synthetic = role == "user" and is_synthetic(parts)
-        return Message(role=Role(role), content=parts, synthetic=synthetic, extra=fields.kept(VENDOR))
+        content = marked(parts) if role == "user" else parts
+        return Message(role=Role(role), content=content, synthetic=synthetic, extra=fields.kept(VENDOR))
     if kind in _RESULTS:
         call, output = fields.text("call_id"), fields.rest.pop("output", "")
         content = output if isinstance(output, str) else inside_result(each_of(output, f"{path}.output", _input))

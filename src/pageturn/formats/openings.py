@@ -1,10 +1,12 @@
 """Openings: how the texts begin that harnesses put into people's mouths.
 
-Only texts that are a harness's from beginning to end are listed: a person's own words with a file or a reminder around them
-are theirs. The list comes from recorded sessions, and a person would have to paste one to be mistaken.
+Only texts that are a harness's from beginning to end are listed: a person's own words with a file or a reminder around them, in
+one text, are theirs. The list comes from recorded sessions, and a person would have to paste one to be mistaken.
 """
 
 from collections.abc import Sequence
+
+import msgspec
 
 from pageturn.messages import Part, Text
 
@@ -30,6 +32,7 @@ OPENINGS = (
     "<user_instructions>",
     "<turn_aborted>",
     # OpenCode
+    "Called the Read tool with the following input: ",
     "Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.",
 )
 _WITH_WORDS = ("<command-args>", "\nARGUMENTS: ")  # behind which a person's own words stand
@@ -39,6 +42,18 @@ def is_synthetic(parts: Sequence[Part]) -> bool:
     """Whether a harness wrote all of the words of a user message."""
     texts = [part.text for part in parts if isinstance(part, Text)]
     return bool(texts) and all(_is_harness(text) for text in texts)
+
+
+def marked(parts: Sequence[Part]) -> tuple[Part, ...]:
+    """The parts of a user message, with a mark on each that a harness wrote beside a person's words; a message of nothing else has its own."""
+    if is_synthetic(parts) or not any(isinstance(part, Text) and _is_harness(part.text) for part in parts):
+        return tuple(parts)
+    return tuple(_marked(part) for part in parts)
+
+
+def _marked(part: Part) -> Part:
+    is_harness = isinstance(part, Text) and _is_harness(part.text)
+    return msgspec.structs.replace(part, synthetic=True) if is_harness else part
 
 
 def _is_harness(text: str) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from pageturn.formats.openings import is_synthetic
+from pageturn.formats.openings import is_synthetic, marked
 from pageturn.messages import Message, Part, Role, ToolResult
 
 
@@ -15,7 +15,6 @@ def split(parts: Sequence[Part], extra: Mapping[str, Any] | None = None) -> Iter
         for content in ((part,) for part in run) if is_result else (tuple(run),):
             role = Role.TOOL if is_result else Role.USER
             synthetic = not is_result and is_synthetic(content)
-            yield Message(
-                role=role, content=content, synthetic=synthetic, joined=joined, extra=None if joined else extra
-            )
+            shown = content if is_result else marked(content)
+            yield Message(role=role, content=shown, synthetic=synthetic, joined=joined, extra=None if joined else extra)
             joined = True

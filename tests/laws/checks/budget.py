@@ -59,8 +59,6 @@ def check_refusal(
         derive(replace(asked, budget=needed))
     except pt.ModelTooSmall:  # a provider refused as much, so that no budget helps
         pass
-    except pt.ModelTooSmall:
-        pass  # enough for the budget, and the model has refused as much
     except pt.BudgetTooSmall as again:
         broken.append(f"{needed} tokens were said to be enough, then {again.needed_tokens}")
     return [*found, ("L4", broken)]
