@@ -242,7 +242,7 @@ def test_l6_handles_that_mean_nothing(monkeypatch):
 
 def test_l6_old_steps_that_cannot_leave(monkeypatch):
     why = candidates._why
-    monkeypatch.setattr(candidates, "_why", lambda *given: Why.OPEN if (is_why := why(*given)) is Why.ROOM else is_why)
+    monkeypatch.setattr(candidates, "_why", lambda *given: Why.PLAN if (is_why := why(*given)) is Why.ROOM else is_why)
     assert noticed(monkeypatch, "L6", "tokens needed, though")
 
 
