@@ -12,7 +12,7 @@ from pageturn.checks import require_instance, require_text, require_whole
 from pageturn.derivation.context import Context
 from pageturn.derivation.folding import Terms
 from pageturn.derivation.working_set import ContextRequest, Derived, WorkingSet
-from pageturn.entries import BoundaryCrossed, BoundaryKind, OverflowForgotten, PageErased, Shown, UsageReported
+from pageturn.entries import BoundaryCrossed, BoundaryKind, Fold, OverflowForgotten, PageErased, Shown, UsageReported
 from pageturn.errors import BudgetTooSmall, InvalidInput, ModelTooSmall, RuleUnreadable
 from pageturn.faults import AnyFault, Refetch
 from pageturn.injection import ContextMessageTarget
@@ -122,9 +122,14 @@ class Deriver:
         derived = self._derived
         if derived is None or derived.turn != self._state.turn:
             return None
-        if derived.folded is None or derived.folded.fold.changes == self._state.changes:
+        if derived.folded is None or self._still_holds(derived, derived.folded.fold):
             return derived
-        return derived._replace(folded=None, shown=msgspec.structs.replace(derived.shown, fold=None))
+        return derived._replace(folded=None, shown=msgspec.structs.replace(derived.shown, fold=None, is_outdated=True))
+
+    def _still_holds(self, derived: Derived, fold: Fold) -> bool:
+        """Whether a fold knows of everything that has changed: of what was shown, and of which of its pages are rules."""
+        pins = {page: form for page, form in self._state.pins.items() if page <= fold.upto}
+        return fold.changes == self._state.changes and pins == derived.pins
 
     def take_in(self, pages: Sequence[Page], messages: Sequence[Message], derived: Derived | None) -> None:
         """Keep what was just written at hand, and write down what of it had to be fetched again."""

@@ -92,6 +92,7 @@ class Shown(Closed, omit_defaults=True):
     layout: str  # the digest of what stood where
     fold: Fold | None = None
     notes: tuple[NoteShown, ...] = ()  # those that came; after a fold, all
+    is_outdated: bool = False  # its fold is not kept, since what it knew of had changed before the answer came
 
 
 class TurnTaken(Entry, tag="turn"):

@@ -304,7 +304,7 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
     _learn(state, entry.shown, entry.usage)
     if entry.shown.fold is not None:
         _fold(state, entry.shown.fold)
-    state.changes += has_to_leave
+    state.changes += has_to_leave or entry.shown.is_outdated
 
 
 def _learn(state: SessionState, shown: e.Shown, usage: Usage | None) -> None:

@@ -203,16 +203,19 @@ def _longest_shortened(said: Sequence[Candidate], most: int) -> dict[int, Reside
     while total > most and heap and -heap[0][0] >= _PASTED:
         _, first, unit = heapq.heappop(heap)
         lower = [level for level in unit.sizes if level < levels[first]]
-        if lower:
-            levels[first] = max(lower)
-            total += _words(unit, levels[first]) - taken[first]
-            taken[first] = _words(unit, levels[first])
-            heapq.heappush(heap, (-taken[first], first, unit))
-    for unit in sorted(said):
+        total -= taken[first]
+        if not lower:
+            del levels[first]
+            continue
+        levels[first] = max(lower)
+        taken[first] = _words(unit, levels[first])
+        total += taken[first]
+        heapq.heappush(heap, (-taken[first], first, unit))
+    for first in sorted(levels):
         if total <= most:
             break
-        total -= taken[unit.first]
-        del levels[unit.first]
+        total -= taken[first]
+        del levels[first]
     return levels
 
 

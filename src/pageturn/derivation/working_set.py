@@ -16,7 +16,7 @@ from pageturn.derivation.pairing import Pairing
 from pageturn.derivation.sealing import has_place
 from pageturn.derivation.task import tasks_of
 from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Weaver, Woven, add, base_of, put_into
-from pageturn.entries import FoldReason, MessageAdded, Shown
+from pageturn.entries import FoldReason, MessageAdded, Shown, TextReference
 from pageturn.errors import BudgetTooSmall, RuleUnreadable
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.injection import ContextMessageTarget
@@ -51,6 +51,7 @@ class Derived(NamedTuple):
     shown: Shown
     folded: Folded | None
     turn: int  # how many there had been
+    pins: Mapping[int, TextReference | None]  # of the pages in it
 
     @property
     def blobs(self) -> Mapping[str, bytes]:
@@ -147,7 +148,7 @@ class WorkingSet:
             bands=Bands(opening, opening + front + len(woven.front), len(messages) - len(woven.suffix)),
             view=view,
         )
-        return Derived(context, shown, folded, state.turn)
+        return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
 
     def _added(self, weave: Weave, room: int) -> Woven:
         """The notes that come beside what stands."""
