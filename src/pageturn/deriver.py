@@ -2,7 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -38,6 +38,23 @@ _MOST_COUNTERS = 2  # whose working sets are kept at hand: the session's own, an
 _LEAST_CALIBRATED = 4  # whatever a provider reports, this part of the budget is left
 
 
+class _Asked(NamedTuple):
+    """What the last context was asked for."""
+
+    tools: Sequence[Mapping[str, Any]] = ()
+    model: str | None = None
+    budget_tokens: int | None = None
+
+
+class _LetIn(NamedTuple):
+    """What a context takes at least since a rule was last let in, by whose count, beside which tools, and up to which entry that holds."""
+
+    counter: str = ""
+    fixed_tokens: int = 0
+    upto: int = -1
+    needed_tokens: int = 0
+
+
 class Deriver:
     """Derives the contexts of one session."""
 
@@ -53,22 +70,11 @@ class Deriver:
         self._counter_of = counter_of
         self._recall_tool = recall_tool
         self._renderers = renderers
-        self._working_sets: dict[
-            str, WorkingSet
-        ] = {}  # by the name of the counter, the one that was used last at the end
+        self._working_sets: dict[str, WorkingSet] = {}  # by the name of the counter, the newest use last
         self._repeats = Repeats(self._state)
-        self._counted: dict[
-            str, tuple[bytes, int]
-        ] = {}  # by counter: the tools that were counted last, and their tokens
-        self._asked: tuple[Sequence[Mapping[str, Any]], str | None, int | None] = (
-            (),
-            None,
-            None,
-        )  # of the last context
-        self._needed = (
-            -1,
-            0,
-        )  # what a context took at least when a rule was last let in, and the entry up to which that holds
+        self._counted: dict[str, tuple[bytes, int]] = {}  # by counter: the last tools, and their tokens
+        self._asked = _Asked()
+        self._let_in = _LetIn()
         self._noticed: list[PageErased] = []  # pages that others erased, and that nobody has written down here yet
         self._derived: Derived | None = None  # the context that nobody has answered yet
         self._reported: set[int] = set()  # pages whose damage was written down
@@ -105,7 +111,7 @@ class Deriver:
         except RuleUnreadable as error:
             self._keep_damage(error.page, error.fault)
             raise
-        self._asked = (tools, model, budget_tokens)
+        self._asked = _Asked(tools, model, budget_tokens)
         return self._derived.context
 
     def _keep_damage(self, page: int, fault: AnyFault) -> None:
@@ -191,25 +197,25 @@ class Deriver:
 
     def require_room(self, policy: DerivePolicy, model: str, rule: Sequence[Fresh], name: str) -> None:
         """Refuse a rule with which no context could be derived any more, with the tools, notes, task and budget of the last one."""
-        tools, last_model, budget_tokens = self._asked
-        model = last_model or model
+        model = self._asked.model or model
         counter = self._counter_of(model)
-        _, fixed_tokens = self._count(tools, counter)
+        _, fixed_tokens = self._count(self._asked.tools, counter)
         fixed_tokens += self._opening_tokens(counter)
-        limit = self._limit(policy, model, budget_tokens)
-        terms = Terms(Guarded(policy), limit, fixed_tokens, self._recall_tool is not None)
-        working_set, journal = self._working_set(counter), self._recorder.journal
+        limit = self._limit(policy, model, self._asked.budget_tokens)
+        head = self._recorder.journal.head
         more = sum(counter.message(each.message) for each in rule if each.message is not None)
-        if more and self._needed[:1] == (journal.head,) and self._needed[1] + more <= limit:
-            self._needed = (journal.head + len(rule), self._needed[1] + more)  # a new text takes what it takes
-            return
-        needed = working_set.needed_with(rule, terms)
+        is_known = self._let_in[:3] == (counter.name, fixed_tokens, head)
+        if more and is_known and self._let_in.needed_tokens + more <= limit:
+            needed = self._let_in.needed_tokens + more  # a new text takes what it takes
+        else:
+            terms = Terms(Guarded(policy), limit, fixed_tokens, self._recall_tool is not None)
+            needed = self._working_set(counter).needed_with(rule, terms)
         if needed > limit:
-            at_least = self._budget_for(model, needed)
             rules = [page for page in self._state.live_pages() if self._state.kind(page).is_rule]
             largest = [page.handle for page in sorted(rules, key=lambda page: -page.tokens)]
+            at_least = self._budget_for(model, needed)
             raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name, *largest))
-        self._needed = (journal.head + len(rule), needed)
+        self._let_in = _LetIn(counter.name, fixed_tokens, head + len(rule), needed)
 
     def _working_set(self, counter: TokenCounter) -> WorkingSet:
         """The working set of a counter: a call for another model counts everything anew, and mixes nothing."""

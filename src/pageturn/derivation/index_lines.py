@@ -82,7 +82,7 @@ class IndexLines:
 
     def steps(self, line: IndexLine) -> int:
         """The calls with their results, and the lone messages, that a line stands for."""
-        return self._run(line).steps
+        return len(units_of(self._journal.state.between(line.first, line.last)))
 
     def with_folders(self, line: IndexLine, folders: Mapping[str, int]) -> IndexLine:
         """The line with the folders that its calls were about."""
@@ -219,7 +219,6 @@ class IndexLines:
             last=pages[-1].handle,
             pages=len(pages),
             size=sum(page.size for page in pages),
-            steps=len(units_of(pages)),
             tools=Counter(call.name for page in pages for call in page.calls),
             folders=self._folders(line),
             began=pages[0].at,

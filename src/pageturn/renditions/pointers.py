@@ -35,7 +35,6 @@ class Run(NamedTuple):
     folders: Mapping[str, int]
     began: int = 0  # in microseconds; 0 where nobody knows
     ended: int = 0
-    steps: int = 0  # calls with their results, and lone messages
 
 
 def index(run: Run) -> str:
