@@ -4,7 +4,7 @@ import pytest
 
 import pageturn as pt
 from tests.derivation.test_turns import words, work
-from tests.sessions import call, open_session
+from tests.sessions import call, open_session, reopened
 
 POLICIES = (pt.Reset(1_200), pt.Incremental(1_200), pt.Paged(1_200))
 TOOL = {"name": "deploy", "description": "Deploy a part. " * 20, "parameters": {"type": "object"}}
@@ -75,3 +75,16 @@ def test_a_models_form_of_a_result_is_used_and_named_as_the_models(field):
     }
     levels = {context.explain(page.handle).level.name.lower(): words(context) for context in work(session, 9)[1:]}
     assert told[field] in levels[field]
+
+
+def test_a_pin_that_was_refused_leaves_nothing_behind():
+    """What was worked out for it must not be taken for what comes in its place."""
+    session = open_session(policy=pt.Paged(2_500))
+    session.append(pt.user("Fix src/auth.py"))
+    work(session, 12)
+    session.derive()
+    with pytest.raises(pt.BudgetTooSmall):
+        session.pin("Never touch value_3, value_5, value_7 or compute_9. " * 400)
+    session.pin("Never push to main.")
+    work(session, 12, start=12)
+    assert pt.to_json(list(session.derive().messages)) == pt.to_json(list(reopened(session).derive().messages))

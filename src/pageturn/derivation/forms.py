@@ -149,6 +149,9 @@ class FormMaker:
         """Forget pages that were only supposed."""
         self._made = {key: forms for key, forms in self._made.items() if forms.unit[-1].seq <= seq}
         self._held = {page: message for page, message in self._held.items() if page <= seq}
+        self._all_names = {page: names for page, names in self._all_names.items() if page <= seq}
+        self.sizes.forget_after(seq)
+        self._names.forget_after(seq)
 
     def forget(self) -> None:
         """Forget everything: the past is not what it was."""
@@ -357,6 +360,14 @@ class _Names:
             self._vocabulary.take(self._hear(self._next, pages[self._next]))
             self._next += 1
         return self._vocabulary
+
+    def forget_after(self, seq: int) -> None:
+        """Forget pages that were only supposed."""
+        place = self._journal.state.after(seq)
+        self._heard = {at: heard for at, heard in self._heard.items() if at < place}
+        if self._next > place:
+            self._vocabulary = Vocabulary()
+            self._next = self._start
 
     def _hear(self, place: int, page: Page) -> Heard:
         if place not in self._heard:

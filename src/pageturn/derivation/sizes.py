@@ -25,6 +25,10 @@ class PageSizes:
             self._kept[page.seq] = self.counter.message(message) if message is not None else 0
         return self._kept[page.seq]
 
+    def forget_after(self, seq: int) -> None:
+        """Forget pages that were only supposed."""
+        self._kept = {page: tokens for page, tokens in self._kept.items() if page <= seq}
+
     def forget(self) -> None:
         """Forget what was counted: the past is not what it was."""
         self._kept.clear()
