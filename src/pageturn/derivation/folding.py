@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from hashlib import blake2b
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import NamedTuple
 
 import msgspec
@@ -19,6 +19,7 @@ from pageturn.derivation.forms import Form, FormMaker, Forms
 from pageturn.derivation.index_lines import IndexLines
 from pageturn.derivation.laws import enforce, lowest_levels, most_of_people, promised, room_above_laws
 from pageturn.derivation.sealing import outside, still_sealed, units_within
+from pageturn.derivation.task import tasks_of
 from pageturn.derivation.telling import AdmittedSummaries, changes
 from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Woven, base_of, fold_in, settle
 from pageturn.entries import Fold, FoldReason, Placed
@@ -34,6 +35,7 @@ from pageturn.state import SessionState
 from pageturn.tokens import TokenCounter
 from pageturn.units import Unit, entangled
 
+_LOOKED_AT = 256  # messages of people among which the task is looked for
 _SEALED_FROM = 8  # units that stand in a line for the second time
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 
@@ -124,6 +126,13 @@ class FoldMaker:
                 placements.append(placement)
                 forms[unit[0].seq] = self.forms.of(unit, placed.whole_from)
         return self._stand(placements, forms)
+
+    def tasks(self, upto: int = NEVER) -> frozenset[int]:
+        """The pages that hold what the agent was last asked to do, up to one of them."""
+        state = self._journal.state
+        asked = (state.page(seq) for seq in islice(reversed(state.people), _LOOKED_AT) if seq <= upto)
+        said = ((page, self.forms.message(page)) for page in asked if page is not None and page.counts)
+        return tasks_of((page, message) for page, message in said if message is not None)
 
     def forms_of(self, unit: Unit) -> Forms:
         """What a unit offers to a fold that is made now."""
@@ -410,12 +419,15 @@ class FoldMaker:
     def _notices(self, placements: Sequence[Placement], forms: Mapping[int, Forms]) -> Iterator[str]:
         """What a user must know: that the task, or what people said, is not shown verbatim, or that steps are missing for good."""
         state = self._journal.state
-        for placement in placements:
-            if placement.why is Why.TASK and placement.level is not _FULL:
-                whole = forms[placement.first].sizes[_FULL]
-                yield f"the task is shown {placement.level}: whole it takes {whole:,} tokens"
-        whole_ones = {each.first for each in placements if each.why is Why.TASK or _is_verbatim(each, forms)}
         last = max((each.last for each in placements), default=0)
+        tasks = self.tasks(upto=last)
+        shown = {each.first: each for each in placements if each.line is None}
+        for seq in sorted(tasks - {first for first, each in shown.items() if each.level is _FULL}):
+            whole = self._size(seq)
+            is_missing = seq not in shown or (shown[seq].is_missing and not self._shows_handles)
+            how = "not shown" if is_missing else f"shown {shown[seq].level}"
+            yield f"the task is {how}: whole it takes {whole:,} tokens"
+        whole_ones = tasks | {each.first for each in placements if _is_verbatim(each, forms)}
         pages = (state.page(seq) for seq in state.people if seq <= last and seq not in whole_ones)
         short = sum(1 for page in pages if page is not None and page.counts)
         if short:

@@ -108,7 +108,7 @@ def _task(draft: Draft) -> None:
     for unit in sorted(tasks, key=lambda unit: unit.sizes[_FULL]):
         most = draft.frame.budget_tokens // _TASK_SHARE  # for its outline too: what is new must have room
         wanted = sorted((level for level, size in unit.sizes.items() if size <= most), reverse=True)
-        any(draft.raised(unit, level, Why.TASK) for level in wanted)
+        any(draft.raised(unit, level, Why.TASK) for level in [*wanted, unit.cheapest])
 
 
 def _unseen(draft: Draft) -> None:
@@ -242,7 +242,10 @@ def _without_recall(draft: Draft) -> None:
         return
     least = dict(draft.levels)
     newest_first = [unit for unit in draft.frame.candidates if unit.sizes and unit.first not in least][::-1]
-    most = draft.tokens() + (draft.frame.budget_tokens - draft.tokens()) // _STEPS_SHARE
+    free = max(
+        0, draft.frame.budget_tokens - draft.tokens()
+    )  # a number of steps is charged by its largest, so there may be less than none
+    most = min(draft.frame.budget_tokens, draft.tokens() + free // _STEPS_SHARE)
 
     def keep(count: int) -> bool:
         draft.levels = least | {unit.first: unit.cheapest for unit in newest_first[:count]}

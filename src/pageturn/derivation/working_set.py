@@ -6,7 +6,6 @@ from the journal alone, and is then the same.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
-from itertools import islice
 from typing import Any, NamedTuple
 
 from pageturn.derivation.context import Bands, Context, View, Wish, range_of
@@ -14,7 +13,6 @@ from pageturn.derivation.folding import Folded, FoldMaker, Sent, Standing, Terms
 from pageturn.derivation.forms import LevelGone
 from pageturn.derivation.pairing import Pairing
 from pageturn.derivation.sealing import has_place
-from pageturn.derivation.task import tasks_of
 from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Weaver, Woven, add, base_of, put_into
 from pageturn.entries import FoldReason, MessageAdded, Shown, TextReference
 from pageturn.errors import BudgetTooSmall, RuleUnreadable
@@ -31,7 +29,6 @@ from pageturn.tokens import TokenCounter
 
 _LARGE_RULE = 400  # tokens
 _LARGE_RUN = 4_000  # bytes
-_LOOKED_AT = 256  # messages of people among which the task is looked for
 _STARVED = 0.1  # of the room that a fold should leave free
 
 
@@ -278,12 +275,7 @@ class WorkingSet:
         """The pages that hold what the agent was last asked to do."""
         state = self._journal.state
         if self._tasks[0] != len(state.people):
-            people = (state.page(seq) for seq in islice(reversed(state.people), _LOOKED_AT))
-            said = ((page, self._folder.forms.message(page)) for page in people if page is not None and page.counts)
-            self._tasks = (
-                len(state.people),
-                tasks_of((page, message) for page, message in said if message is not None),
-            )
+            self._tasks = (len(state.people), self._folder.tasks())
         return self._tasks[1]
 
     def needed_with(self, rule: Sequence[Fresh], terms: Terms) -> int:

@@ -264,7 +264,7 @@ class Ours(Cells):
             means = [(w + 1.0) / (n + 2.0) for (_, other), (w, n) in self.seen.items() if other == at]
             means = means or [(w + 1.0) / (n + 2.0) for w, n in self.seen.values()]
             if means:
-                won, lost = 2.0 * sum(means) / len(means), 2.0 - 2.0 * sum(means) / len(means)
+                won, lost = (sum(each) / len(means) * 2.0 for each in (means, [1.0 - mean for mean in means]))
         return _lower(won + 1.0, lost + 1.0)
 
     @property
