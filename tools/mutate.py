@@ -2,12 +2,14 @@
 
 python -m tools.mutate src/pageturn/state.py tests/session tests/test_session_model.py --sample 120 --seed 1
 
-A first run finds out which tests execute which statements. Each mutant then meets only the tests that execute its statement, the quickest
-first, in a process that was forked when everything but the library had been imported. Needs an operating system that forks.
+Everything is imported and collected once. A first run finds out which tests execute which statements; each mutant then meets only
+the tests that execute its statement, the quickest first, in a forked process in which the code of one function, or the value of one
+constant, is exchanged. Defaults of fields are left alone. Needs an operating system that forks.
 """
 
 import ast
 import builtins
+import inspect
 import os
 import pickle
 import random
@@ -15,38 +17,35 @@ import signal
 import sys
 import time
 import traceback
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator, Sequence
-from copy import deepcopy
-from importlib.machinery import SourceFileLoader
+from itertools import zip_longest
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
-import hypothesis.stateful  # noqa: F401  here, so that no mutant has to import it
-import msgspec  # noqa: F401
 import pytest
 
 COMPARED = {ast.Lt: ast.LtE, ast.Gt: ast.GtE, ast.Eq: ast.NotEq, ast.Is: ast.IsNot, ast.In: ast.NotIn}
 SWAPPED = COMPARED | {new: old for old, new in COMPARED.items()} | {ast.And: ast.Or, ast.Or: ast.And}
 SWAPPED |= {ast.Add: ast.Sub, ast.Sub: ast.Add}
 RENAMED = {"min": "max", "max": "min", "reversed": "iter", "any": "all", "all": "any"}
-NO_TESTS = 5  # pytest's exit code
 
 
 class Mutant(NamedTuple):
-    """A changed module: the line of the statement, what was changed, and the tree."""
+    """What was changed: the statement at the top of the module, the innermost one and its line, the node's line, and in words."""
 
+    top: ast.stmt
     statement: int
     line: int
     change: str
-    tree: ast.Module
 
 
 class Test(NamedTuple):
     """A test with how long it takes and the statements of the module that it executes."""
 
-    name: str
+    item: int
     seconds: float
     statements: frozenset[int]
 
@@ -94,30 +93,34 @@ def changed(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def mutants(module: ast.Module) -> Iterator[Mutant]:
-    """All changes that can be made to a module."""
+    """Every change in turn; the module has it until the next one is asked for."""
 
-    def visit(node: ast.AST, statement: int) -> Iterator[Mutant]:
+    def visit(node: ast.AST, top: ast.stmt, statement: int) -> Iterator[Mutant]:
         for field, value in ast.iter_fields(node):
-            if field in ("annotation", "returns"):
+            if field in ("annotation", "returns", "decorator_list", "bases"):
                 continue
             for at, child in enumerate(value) if isinstance(value, list) else ((None, value),):
-                if not isinstance(child, ast.AST):
+                if not isinstance(child, ast.AST) or (
+                    isinstance(node, ast.ClassDef) and not isinstance(child, ast.FunctionDef)
+                ):
                     continue
                 within = child.lineno if isinstance(child, ast.stmt) else statement
                 for new in changed(child):
-                    put(node, field, at, new)
-                    told = f"{_short(child)}  ->  {_short(new)}"
-                    yield Mutant(within, getattr(child, "lineno", within), told, deepcopy(module))
-                    put(node, field, at, child)
-                yield from visit(child, within)
+                    _put(node, field, at, ast.fix_missing_locations(ast.copy_location(new, child)))
+                    yield Mutant(top, within, getattr(child, "lineno", within), f"{_short(child)}  ->  {_short(new)}")
+                    _put(node, field, at, child)
+                yield from visit(child, top, within)
 
-    def put(node: ast.AST, field: str, at: int | None, child: ast.AST) -> None:
-        if at is None:
-            setattr(node, field, child)
-        else:
-            getattr(node, field)[at] = child
+    for top in module.body:
+        if isinstance(top, ast.FunctionDef | ast.ClassDef | ast.Assign):
+            yield from visit(top, top, top.lineno)
 
-    yield from visit(module, 0)
+
+def _put(node: ast.AST, field: str, at: int | None, child: ast.AST) -> None:
+    if at is None:
+        setattr(node, field, child)
+    else:
+        getattr(node, field)[at] = child
 
 
 def _short(node: ast.AST) -> str:
@@ -125,108 +128,145 @@ def _short(node: ast.AST) -> str:
     return line if len(line) < 90 else f"{line[:87]}..."
 
 
-def watched(module: ast.Module) -> ast.Module:
-    """A module that says which of its statements are executed inside functions."""
-    module = deepcopy(module)
-    for function in ast.walk(module):
-        if isinstance(function, ast.FunctionDef):
-            for block in ast.walk(function):
-                for field in ("body", "orelse", "finalbody"):
-                    if isinstance(rows := getattr(block, field, None), list):
-                        setattr(block, field, [each for row in rows for each in _told(row)])
-    return module
+def watch(module: ast.Module) -> None:
+    """Let every statement inside a function say that it is executed."""
+    blocks = [block for top in ast.walk(module) if isinstance(top, ast.FunctionDef) for block in ast.walk(top)]
+    for block in {id(block): block for block in blocks}.values():
+        for field in ("body", "orelse", "finalbody"):
+            if isinstance(rows := getattr(block, field, None), list):
+                told = [(ast.parse(f"_hit_({row.lineno})").body[0], row) for row in rows]
+                setattr(block, field, [each for pair in told for each in pair])
 
 
-def _told(row: ast.stmt) -> list[ast.stmt]:
-    is_told = isinstance(row, ast.Expr) and isinstance(row.value, ast.Call) and ast.unparse(row.value.func) == "_hit_"
-    hit = ast.Expr(ast.Call(ast.Name("_hit_", ast.Load()), [ast.Constant(row.lineno)], [])) if not is_told else row
-    hit.lineno = row.lineno
-    return [hit] if is_told else [hit, row]
+def exchange(living: ModuleType, module: ast.Module, tops: Sequence[ast.stmt]) -> None:
+    """Put the code of these statements of a module into the one that everybody has imported."""
+    made = dict(vars(living))
+    exec(compile(ast.fix_missing_locations(module), living.__file__ or "", "exec"), made)  # noqa: S102  our own
+    for top in tops:
+        if isinstance(top, ast.Assign):
+            for name in [node.id for node in ast.walk(top) if isinstance(node, ast.Name) and node.id in vars(living)]:
+                old = vars(living)[name]
+                for each in [each for key, each in sys.modules.items() if key.startswith("pageturn")]:
+                    if vars(each).get(name) is old:
+                        setattr(each, name, made[name])
+        elif isinstance(top, ast.FunctionDef | ast.ClassDef):
+            for old, new in zip(_functions(vars(living)[top.name]), _functions(made[top.name]), strict=True):
+                old.__code__, old.__defaults__ = new.__code__, new.__defaults__
 
 
-def run(path: Path, tree: ast.Module, arguments: Sequence[str], plugin: object) -> int:
-    """pytest's exit code with that tree in the place of a module; only in a forked process."""
-    code = compile(ast.fix_missing_locations(tree), str(path), "exec")
-    real: Callable[..., Any] = SourceFileLoader.get_code
-    SourceFileLoader.get_code = lambda self, name: code if Path(self.path) == path else real(self, name)  # type: ignore[method-assign]
-    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "--tb=line"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # since hypothesis is imported already
-    return pytest.main([*options, *arguments], plugins=[plugin])
+def _functions(thing: Any) -> list[FunctionType]:
+    """The functions of a class or of a decorated function, in order."""
+    if not isinstance(thing, type):
+        return [inspect.unwrap(thing)]
+    own = [getattr(each, "fget", None) or getattr(each, "__func__", each) for each in vars(thing).values()]
+    return [
+        inspect.unwrap(each) for each in own if isinstance(each, FunctionType) and each.__module__ == thing.__module__
+    ]
 
 
-def forked(task: Callable[[], int], seconds: float, output: str = os.devnull) -> int | None:
+def forked(task: Callable[[], int], seconds: float) -> int | None:
     """The exit code of a task in a process of its own; None where it takes longer than that."""
     child = os.fork()
     if not child:
         os.setsid()
-        with Path(output).open("wb") as sink:
-            os.dup2(sink.fileno(), 1)
-            os.dup2(sink.fileno(), 2)
+        sink = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(sink, 1)
         code = 3
         try:
-            code = int(task())
+            code = task()
         except BaseException:  # noqa: BLE001  it is told, and the process ends
             traceback.print_exc()
         finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
             os._exit(code)
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         pid, status = os.waitpid(child, os.WNOHANG)
         if pid:
             return os.waitstatus_to_exitcode(status)
-        time.sleep(0.01)
+        time.sleep(0.005)
     os.killpg(child, signal.SIGKILL)
     os.waitpid(child, 0)
     return None
 
 
-class Watch:
-    """Keeps what each test executes."""
+class Mutation:
+    """The plugin that runs the tests again and again."""
 
-    def __init__(self, kept: Path) -> None:
-        self.hits: set[int] = set()
-        self._kept, self._tests = kept, list[Test]()
-        builtins._hit_ = self.hits.add  # type: ignore[attr-defined]
+    def __init__(self, asked: Namespace) -> None:
+        self._asked = asked
+        self._module = ast.parse(asked.module.read_text())
+        self._seconds: dict[str, float] = {}
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """One test."""
-        self.hits.clear()
-        start = time.monotonic()
-        result = yield
-        self._tests.append(Test(item.nodeid, time.monotonic() - start, frozenset(self.hits)))
-        return result
-
-    def pytest_sessionfinish(self) -> None:
-        """All of them."""
-        self._kept.write_bytes(pickle.dumps(self._tests))
-
-
-class Chosen:
-    """Runs some tests, in their order."""
-
-    def __init__(self, tests: Sequence[Test]) -> None:
-        self._order = {test.name: at for at, test in enumerate(tests)}
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Leave out all others."""
-        items[:] = sorted(
-            (item for item in items if item.nodeid in self._order), key=lambda item: self._order[item.nodeid]
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """In the place of the usual loop."""
+        asked, path = self._asked, self._asked.module.resolve()
+        self._living = next(
+            each for each in sys.modules.values() if Path(getattr(each, "__file__", None) or "/") == path
         )
+        tests = self._watched(session)
+        count = sum(1 for _ in mutants(self._module))
+        size = min(count, asked.sample or count)
+        chosen = set(random.Random(asked.seed).sample(range(count), size))  # noqa: S311  not a secret
+        print(f"{len(tests)} tests, {sum(test.seconds for test in tests):.0f} s; {size} of {count} mutants", flush=True)
+        survived = 0
+        for at, mutant in enumerate(mutants(self._module)):
+            if at in chosen and not self._is_killed(session, mutant, affected(tests, mutant.statement, asked.seconds)):
+                survived += 1
+                print(f"survived  {path.name}:{mutant.line}  {mutant.change}", flush=True)
+        print(f"{path.name}: {size - survived} of {size} killed ({1 - survived / max(1, size):.0%})")
+        return True
+
+    def _watched(self, session: pytest.Session) -> list[Test]:
+        """All tests, as they are."""
+        with NamedTemporaryFile() as kept:
+
+            def run() -> int:
+                hits: set[int] = set()
+                builtins._hit_ = hits.add  # type: ignore[attr-defined]
+                module = ast.parse(self._asked.module.read_text())
+                tops = [top for top in module.body if isinstance(top, ast.FunctionDef | ast.ClassDef)]
+                watch(module)
+                exchange(self._living, module, tops)
+                tests: list[Test] = []
+                for at in range(len(session.items)):
+                    hits.clear()
+                    start = time.monotonic()
+                    if failed := self._fails(session, [at]):
+                        print("fails as it is:", session.items[at].nodeid, file=sys.stderr)
+                        return failed
+                    tests.append(Test(at, time.monotonic() - start, frozenset(hits)))
+                Path(kept.name).write_bytes(pickle.dumps(tests))
+                return 0
+
+            if forked(run, 3_600) != 0:
+                pytest.exit("the tests must pass before the module is changed", 1)
+            return pickle.loads(Path(kept.name).read_bytes())  # type: ignore[no-any-return]  # noqa: S301  our own
+
+    def _is_killed(self, session: pytest.Session, mutant: Mutant, tests: Sequence[Test]) -> bool:
+        def run() -> int:
+            exchange(self._living, self._module, [mutant.top])
+            return self._fails(session, [test.item for test in tests])
+
+        return forked(run, self._asked.timeout) != 0
+
+    def _fails(self, session: pytest.Session, places: Sequence[int]) -> int:
+        for at, after in zip_longest(places, places[1:]):
+            item, follows = session.items[at], session.items[after] if after is not None else None
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=follows)
+            if session.testsfailed:
+                return 1
+        return 0
 
 
 def affected(tests: Sequence[Test], statement: int, seconds: float) -> list[Test]:
     """The tests that execute a statement, the quickest first, as many as so many seconds hold. What runs at import concerns all."""
-    is_imported = not any(statement in test.statements for test in tests)
+    concerned = [test for test in tests if statement in test.statements] or tests
     chosen: list[Test] = []
-    for test in sorted(tests, key=lambda test: test.seconds):
-        if is_imported or statement in test.statements:
-            seconds -= test.seconds
-            if chosen and seconds < 0:
-                break
-            chosen.append(test)
+    for test in sorted(concerned, key=lambda test: test.seconds):
+        seconds -= test.seconds
+        if chosen and seconds < 0:
+            break
+        chosen.append(test)
     return chosen
 
 
@@ -237,35 +277,11 @@ def main() -> None:
     parser.add_argument("tests", nargs="+")
     parser.add_argument("--sample", type=int, help="try so many mutants, chosen by chance")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--lines", help="only those of the statements in these lines, such as 20-40")
     parser.add_argument("--seconds", type=float, default=10, help="of tests for each mutant")
-    parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--timeout", type=float, default=60, help="seconds after which a mutant is taken for killed")
     asked = parser.parse_args()
-    path = asked.module.resolve()
-    sys.dont_write_bytecode = False
-    module = ast.parse(path.read_text())
-    with NamedTemporaryFile() as kept, NamedTemporaryFile() as output:
-        found = forked(lambda: run(path, watched(module), asked.tests, Watch(Path(kept.name))), 3_600, output.name)
-        if found != 0:
-            sys.exit(f"the tests do not pass as they are:\n{Path(output.name).read_text()[-2_000:]}")
-        tests: list[Test] = pickle.loads(Path(kept.name).read_bytes())  # noqa: S301  our own
-    found = [*mutants(module)]
-    if asked.lines:
-        first, last = map(int, asked.lines.split("-"))
-        found = [each for each in found if first <= each.line <= last]
-    if asked.sample and asked.sample < len(found):
-        chosen = sorted(random.Random(asked.seed).sample(range(len(found)), asked.sample))  # noqa: S311
-        found = [found[at] for at in chosen]
-    print(f"{len(tests)} tests, {sum(test.seconds for test in tests):.0f} s; {len(found)} mutants", flush=True)
-    survived = 0
-    for mutant in found:
-        met = affected(tests, mutant.statement, asked.seconds)
-        files = [*dict.fromkeys(test.name.partition("::")[0] for test in met)]
-        code = forked(lambda tree=mutant.tree, met=met, files=files: run(path, tree, files, Chosen(met)), asked.timeout)
-        if code == 0:
-            survived += 1
-            print(f"survived  {path.name}:{mutant.line}  {mutant.change}  ({len(met)} tests)", flush=True)
-    print(f"{path.name}: {len(found) - survived} of {len(found)} killed ({1 - survived / max(1, len(found)):.0%})")
+    options = ["-x", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:randomly", "-p", "no:xdist", "--tb=no"]
+    sys.exit(pytest.main([*options, *asked.tests], plugins=[Mutation(asked)]))
 
 
 if __name__ == "__main__":
