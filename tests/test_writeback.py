@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 import pageturn as pt
 from pageturn import proposals as p
 from pageturn.entries import Committed, Rejected, Waiting
+from pageturn.lab.deriving import StudyCounter
+from pageturn.plans import Plan
 from pageturn.proposals import Op
 from pageturn.stores import MemoryStore
 from pageturn.writeback import summary_floor
@@ -282,3 +284,77 @@ def test_any_proposal_is_committed_or_rejected_or_waits_and_the_journal_says_whi
     again = open_session(session._journal.store)
     assert again._journal.state == session._journal.state
     assert again._journal.state.staged == {}
+
+
+def counted_session():
+    """One whose tokens are a quarter of the characters, so that a test can say how many there are."""
+    session = open_session(counter=StudyCounter())
+    session.append(pt.user("a long story about a login bug " * 100))
+    return session
+
+
+def words(tokens):
+    """Different ones, so that nothing is said twice."""
+    told = " ".join(f"{at:b}".translate({48: "la", 49: "do"}) for at in range(1, tokens))
+    return told[: 4 * tokens]
+
+
+@pytest.mark.parametrize(("tokens", "is_kept"), [(300, True), (301, False)])
+def test_a_wish_of_a_model_has_at_most_300_tokens(tokens, is_kept):
+    session = counted_session()
+    assert isinstance(propose(session, "preference", words(tokens)), Committed if is_kept else Rejected)
+    assert len(session._journal.state.preferences) == is_kept
+    if is_kept:
+        page = session.pages()[-1]
+        assert page.kind == "preference"
+        assert words(tokens) in session.resolve(page.handle).text
+
+
+def plan(goal, *steps):
+    return {"goal": goal, "steps": list(steps)}
+
+
+@pytest.mark.parametrize(("tokens", "is_kept"), [(300, True), (301, False)])
+def test_a_goal_with_any_one_step_has_at_most_300_tokens(tokens, is_kept):
+    text = words(tokens)
+    goal, step = text[:40], text[41:]
+    for steps in ((step, "then stop"), ("first look", step)):
+        outcome = propose(counted_session(), "plan", plan(goal, *steps), op=Op.SET_WITH_VERSION, version=0)
+        assert isinstance(outcome, Committed if is_kept else Rejected)
+    if not is_kept:
+        assert reason(outcome).detail == "its goal with one step has 301 tokens, more than 300"
+
+
+def test_a_plan_of_a_model_has_at_most_2000_tokens():
+    def outcome(more):
+        steps = [words(250 + at)[at * 4 :] for at in range(7)]
+        whole = Plan(goal="goal", steps=(*steps, "x")).text
+        last = words(290)[: 2_000 * 4 - len(whole) + 1 + more]
+        assert len(Plan(goal="goal", steps=(*steps, last)).text) == 8_000 + more
+        return propose(counted_session(), "plan", plan("goal", *steps, last), op=Op.SET_WITH_VERSION, version=0)
+
+    assert reason(outcome(4)).detail == "2,001 tokens are more than a plan may have, 2,000"
+    assert isinstance(outcome(0), Committed)
+
+
+def test_the_floor_begins_at_256_tokens_and_grows_from_50():
+    assert [summary_floor(tokens) for tokens in (1, 255, 256, 50_999, 51_000)] == [1, 1, 50, 50, 51]
+
+
+def test_a_summary_says_which_rules_it_would_cover_but_not_all_of_many():
+    session = open_session()
+    session.append(pt.user("go " * 300))
+    rules = [session.pin(f"Rule {number}: never do what is forbidden.").handle for number in range(6)]
+    session.append(pt.user("more"))
+    refused = reason(propose(session, "summary", PLAIN, (0, -1))).detail
+    assert all(handle in refused for handle in rules[:5])
+    assert rules[5] not in refused
+
+
+def test_the_summary_of_a_second_reset_covers_what_came_since_the_first():
+    session = open_session()
+    session.append(pt.user("a long story about the login, told in many words " * 100))
+    session.reset(PLAIN)
+    session.append(pt.user("short"))
+    session.reset("ok then")  # far too little for the long story, which the first one covers
+    assert len(session._journal.state.resets) == 2
