@@ -104,7 +104,24 @@ def test_of_what_is_new_the_largest_gives_way_first_level_by_level():
 
 
 def test_what_is_new_and_has_no_room_even_as_a_pointer_goes_into_a_line():
-    assert levels(*(new(at, 90, 80) for at in (1, 2, 3)), budget=180) == {3: COMPRESSED}
+    units = *(new(at, 90, 80) for at in (1, 2, 3)), rule(4, 1), new(5, 95, 94)
+    draft = promised(frame(*units, budget=275))
+    assert (draft.levels, draft.whys) == ({3: COMPRESSED, 4: FULL}, {3: Why.UNSEEN})
+
+
+@pytest.mark.parametrize(("budget", "level"), [(12, COMPRESSED), (13, FULL)])
+def test_what_is_new_makes_room_for_a_line_that_it_cuts_in_two(budget, level):
+    old = [unit(at, 10, 4) for at in (1, 2, 4, 5)]
+    assert levels(*old[:2], new(3, 3, 2, 1), *old[2:], budget=budget) == {3: level}
+
+
+def test_a_call_that_is_new_and_open_counts_with_what_it_takes_anyway_and_never_sinks_below_its_floor():
+    def waiting(*sizes, **signs):
+        return new(3, *sizes, why=Why.OPEN, is_bound=True, **signs)
+
+    assert levels(rule(1, 146), task(2, 100, 8), waiting(54, 30), budget=300) == {1: FULL, 2: FULL, 3: FULL}
+    low = waiting(90, 60, 20, 5, floor=STRUCTURED)
+    assert levels(rule(1, 100), low, budget=130) == {1: FULL, 3: STRUCTURED}
 
 
 def test_rules_plans_and_tasks_are_no_news_and_what_was_seen_is_not_raised():
@@ -151,10 +168,20 @@ def test_what_people_pasted_gives_way_the_longest_first_and_then_the_oldest():
 
 def test_of_what_people_said_the_newest_stands_where_the_budget_does_not_hold_all():
     units = (*(said(at, 20, 12, 8, 6) for at in (1, 2, 3, 4)), rule(5, 340))
-    assert levels(*units, budget=425) == {1: FULL, 2: FULL, 3: FULL, 4: FULL, 5: FULL}
+    assert levels(*units, budget=420) == {1: FULL, 2: FULL, 3: FULL, 4: FULL, 5: FULL}
     assert levels(*units, budget=391) == {3: FULL, 4: FULL, 5: FULL}
     draft = promised(frame(*units, budget=391))
     assert draft.whys == {3: Why.PERSON, 4: Why.PERSON}
+
+
+def test_what_people_said_that_has_no_shorter_form_leaves_as_a_whole():
+    assert levels(said(1, 101), rule(2, 1), said(3, 60), budget=400) == {2: FULL, 3: FULL}
+
+
+@pytest.mark.parametrize("tokens", [50, 101])
+def test_what_a_person_just_said_stands_whole_as_something_new(tokens):
+    draft = promised(frame(new(1, tokens, 30, 10, 6, is_human=True), budget=400))
+    assert (draft.levels, draft.whys) == ({1: FULL}, {1: Why.UNSEEN})
 
 
 def test_a_person_who_sets_the_task_is_not_counted_as_talk():
@@ -209,6 +236,10 @@ def test_what_is_taken_back_stands_as_the_law_put_it():
     layout, stands = enforced({2: COMPRESSED, 1: FULL}, *units, budget=100)
     assert stands == {1: (COMPRESSED, Why.UNSEEN), 2: (COMPRESSED, Why.WORTH)}
     assert layout.notices == ("a new page is too large to be shown whole",)
+    _, stands = enforced({1: COMPRESSED}, *units, budget=100)
+    assert stands[1] == (COMPRESSED, Why.UNSEEN)
+    _, stands = enforced({2: FULL}, *units, budget=100)
+    assert stands == {1: (COMPRESSED, Why.UNSEEN), 2: (STRUCTURED, Why.ROOM)}
     _, stands = enforced({1: FULL, 2: COMPRESSED}, *units, budget=100)
     assert stands == {1: (FULL, Why.WORTH), 2: (STRUCTURED, Why.ROOM)}
 
