@@ -130,13 +130,11 @@ def test_the_path_of_a_call_whose_result_is_a_rule_needs_a_form_for_every_rule(t
     assert state.path(unit) == CONSTRAINT.degradation_path
     told.tell(e.Pinned(page=two))
     assert state.path(unit) == (FULL,)
+    form = {"first": two, "last": two, "level": STRUCTURED, "digest": "r", "tokens": 3, "txn": 0}
     for fields in ({}, {"approved": True, "level": COMPRESSED}, {"approved": True, "first": one}):
-        fields = {"first": two, "last": two, "level": STRUCTURED, "digest": "r", "tokens": 3, "txn": 0} | fields
-        told.tell(e.RenditionAdmitted(**fields))
+        told.tell(e.RenditionAdmitted(**form | fields))
         assert state.path(unit) == (FULL,), fields
-    told.tell(
-        e.RenditionAdmitted(first=two, last=two, level=STRUCTURED, digest="r", tokens=3, txn=0, approved=True)
-    )
+    told.tell(e.RenditionAdmitted(**form, approved=True))
     assert state.path(unit) == CONSTRAINT.degradation_path
 
 
@@ -278,9 +276,7 @@ def test_the_level_of_a_page_is_that_of_its_unit_in_the_last_fold(told):
     call, early, late = told.answer("a", "b"), told.result("a"), told.result("b")
     alone = told.page()
     gone = told.page()
-    told.fold(
-        {call: COMPRESSED, alone: STRUCTURED}, [IndexLine(lines[1], lines[2])], upto=gone
-    )
+    told.fold({call: COMPRESSED, alone: STRUCTURED}, [IndexLine(lines[1], lines[2])], upto=gone)
     new = told.page()
     state = told.state
 
@@ -462,7 +458,9 @@ def test_what_is_committed_to_a_field_is_written_on_or_anew(told):
     def commit(op, value, *, field="memory.notes", key=None, refused=False):
         txn = told.state.next_txn
         told.tell(
-            e.Staged(txn=txn, proposal=Proposal(field=field, op=op, evidence=(handle, "nonsense"), key=key), value=value)
+            e.Staged(
+                txn=txn, proposal=Proposal(field=field, op=op, evidence=(handle, "nonsense"), key=key), value=value
+            )
         )
         assert txn in told.state.staged
         told.tell(e.Rejected(txn=txn, reason=DestructiveOp()) if refused else e.Committed(txn=txn))

@@ -200,7 +200,7 @@ def test_an_open_call_stays_a_call_if_there_is_room(budget, level):
 def test_without_recall_the_newest_steps_keep_a_form_in_half_of_what_is_free():
     units = [unit(at, 50, 30, 10) for at in range(1, 9)]
     assert levels(*units, budget=65) == {}
-    assert levels(*units, budget=65, can_point=False) == {at: STRUCTURED for at in (6, 7, 8)}  # 5 of the line and 30
+    assert levels(*units, budget=65, can_point=False) == dict.fromkeys((6, 7, 8), STRUCTURED)  # 5 + 30
     assert levels(*units, budget=63, can_point=False) == {7: STRUCTURED, 8: STRUCTURED}
 
 

@@ -83,7 +83,9 @@ def test_a_task_that_had_gone_into_a_sealed_line_comes_back_when_it_is_the_task_
     work(session, 6, lines=10)
     page = session.append(pt.user(first))
     work(session, 6, start=6, lines=10)
-    second = session.append(pt.user("Now rename every helper of src/auth/tokens.py, and keep the old names as aliases."))
+    second = session.append(
+        pt.user("Now rename every helper of src/auth/tokens.py, and keep the old names as aliases.")
+    )
     for number in range(12, 102):
         work(session, 1, start=number, lines=10)
         session.append(pt.user("yes, please go on with all of that"))
