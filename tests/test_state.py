@@ -170,7 +170,7 @@ def test_a_rule_that_is_said_again_repeats_the_first_as_long_as_that_counts_and_
 
 def test_an_earlier_page_that_is_pinned_later_comes_first_among_its_twins(told):
     talk, rule = told.page(digest="same"), told.system(digest="same")
-    told.tell(e.Pinned(page=talk))
+    assert told.tell(e.Pinned(page=talk)) == 1
     assert told.state.rules["same"] == [talk, rule]
     assert told.state.repeats_rule(told.state.page(rule))
     told.tell(e.Unpinned(page=talk))
@@ -481,6 +481,7 @@ def test_what_is_committed_to_a_field_is_written_on_or_anew(told):
     commit(Op.APPEND, "d", field="summary")
     assert told.state.fields.keys() == {"memory.notes"}
     assert told.state.next_txn == 5
+    assert told.state.settled.keys() == {"k"}
 
 
 def test_what_waits_is_settled_from_where_it_waits(told):
@@ -555,6 +556,9 @@ def test_a_plan_that_a_model_stated_as_the_system_becomes_its_own_words(told):
         return [(page.role is pt.Role.USER, page.synthetic, page.tokens) for page in state.pages]
 
     host, model = (False, False, 10), (True, True, 42)
+    told.tell(e.Staged(txn=0, proposal=Proposal(field="plan"), value="v"))
+    told.tell(e.Rejected(txn=0, reason=DestructiveOp()))
+    assert state.page(plan).role is pt.Role.SYSTEM
     assert commit("summary") == [host, host, host]
     assert commit("plan") == [model, host, host]
     assert commit("preference") == [model, host, model]
@@ -568,3 +572,75 @@ def test_rules_and_the_hosts_own_voice_are_authoritative(told):
     assert [told.state.is_authoritative(told.state.page(page)) for page in pages] == [True, True, False, False]
     told.tell(e.Pinned(page=pages[3]))
     assert told.state.is_authoritative(told.state.page(pages[3]))
+
+
+def test_a_call_whose_only_result_is_a_rule_stays_what_it_is(told):
+    unit = tuple(map(told.state.page, (told.answer("a"), told.result("a"))))
+    told.tell(e.Pinned(page=unit[1].seq))
+    assert told.state.path(unit) == (FULL,)
+
+
+def test_a_result_that_was_withdrawn_leaves_its_call_open_and_an_erased_call_is_not_waited_for(told):
+    one = told.answer("a")
+    result = told.result("a")
+    two = told.answer("b")
+    assert [page.seq for page, _ in told.state.open_calls()] == [two]
+    told.tell(e.Unpinned(page=result, withdrawn=True))
+    assert [page.seq for page, _ in told.state.open_calls()] == [one, two]
+    told.tell(e.PageErased(page=one, digest="d"))
+    assert [page.seq for page, _ in told.state.open_calls()] == [two]
+
+
+def test_the_first_page_of_a_session_belongs_to_its_first_turn_and_no_turn_has_no_beginning(told):
+    ask = told.page()
+    turn = told.answer()
+    assert told.state.start_of_turns(1) == ask == 1
+    told.page()
+    assert told.state.start_of_turns(0) is None
+    for page in (ask, turn, told.state.head):
+        told.tell(e.Unpinned(page=page, withdrawn=True))
+    told.tell(e.Unpinned(page=turn + 2, withdrawn=True))
+    assert told.state.start_of_turns(1) is None
+
+
+def test_rules_outlive_the_turn_in_which_they_were_stated_until_they_are_talk(told):
+    ask, stated = told.page(), told.page(CONSTRAINT, pt.Role.SYSTEM)
+    told.tell(e.Pinned(page=stated))
+    turn = told.answer("a")
+    both = told.page(EVIDENCE, pt.Role.TOOL, answers=("elsewhere", "a"))
+
+    def belonging():
+        return [told.state.pages[at].seq for at in told.state.belonging(ask, told.state.head)]
+
+    assert belonging() == [ask, turn, both]
+    told.tell(e.Unpinned(page=stated))
+    assert belonging() == [ask, stated, turn, both]
+
+
+def test_either_of_two_lines_stands_for_its_pages(told):
+    pages = [told.page() for _ in range(3)]
+    told.fold({page: FULL for page in pages}, [IndexLine(pages[0], pages[0]), IndexLine(pages[2], pages[2])])
+    assert [told.state.level_of(page) for page in told.state.pages[:3]] == [POINTER, FULL, POINTER]
+
+
+def test_talk_that_is_said_twice_has_no_twin_among_the_rules(told):
+    told.page(digest="same")
+    assert told.tell(e.Pinned(page=told.page(digest="same"))) == 0
+
+
+def test_the_notes_of_a_state_are_those_of_its_board(told):
+    told.tell(e.NoteAdded(note=pt.ContextMessage.system("os", "linux")))
+    assert [note.content for note in told.state.notes.values()] == ["linux"]
+    told.tell(e.NoteRetracted(key="os"))
+    assert told.state.notes == {}
+
+
+def test_undoing_from_a_turn_to_a_page_takes_both_with_their_forms(told):
+    first = told.answer()
+    second = told.answer()
+    last = told.page()
+    for page in (first, second, last):
+        told.tell(e.RenditionAdmitted(first=page, last=page, level=COMPRESSED, digest="r", tokens=3, txn=0))
+    told.tell(e.TurnsUndone(first=second, last=last))
+    assert told.state.turns == [first]
+    assert [each.first for each in told.state.renditions] == [first]

@@ -119,7 +119,8 @@ def test_a_call_that_is_new_and_open_counts_with_what_it_takes_anyway_and_never_
     def waiting(*sizes, **signs):
         return new(3, *sizes, why=Why.OPEN, is_bound=True, **signs)
 
-    assert levels(rule(1, 146), task(2, 100, 8), waiting(54, 30), budget=300) == {1: FULL, 2: FULL, 3: FULL}
+    draft = promised(frame(rule(1, 146), task(2, 100, 8), waiting(54, 30), budget=300))
+    assert (draft.levels, draft.notices) == ({1: FULL, 2: FULL, 3: FULL}, [])
     low = waiting(90, 60, 20, 5, floor=STRUCTURED)
     assert levels(rule(1, 100), low, budget=130) == {1: FULL, 3: STRUCTURED}
 
