@@ -258,3 +258,10 @@ def test_letters_of_other_scripts_are_no_order():
 def test_up_to_400_names_all_are_compared(count, told):
     text = " ".join(f"name_{number}_{number * number}" for number in range(count))
     assert flaw_of(text, "") == f"{told} names occur nowhere in what it stands for"
+
+
+@pytest.mark.parametrize(("once", "loops"), [(260, False), (100, True)])
+def test_a_third_of_a_text_may_be_said_twice(once, loops):
+    counted = " ".join(f"{at:b}".translate({48: "la", 49: "do"}) for at in range(1, 99))
+    text = counted[240 : 240 + once] + 2 * counted[:240]  # the second 240 are .28 of it, or .36
+    assert (flaw_of(text, "") is not None) is loops
