@@ -619,7 +619,7 @@ def test_rules_outlive_the_turn_in_which_they_were_stated_until_they_are_talk(to
 
 def test_either_of_two_lines_stands_for_its_pages(told):
     pages = [told.page() for _ in range(3)]
-    told.fold({page: FULL for page in pages}, [IndexLine(pages[0], pages[0]), IndexLine(pages[2], pages[2])])
+    told.fold(dict.fromkeys(pages, FULL), [IndexLine(pages[0], pages[0]), IndexLine(pages[2], pages[2])])
     assert [told.state.level_of(page) for page in told.state.pages[:3]] == [POINTER, FULL, POINTER]
 
 
