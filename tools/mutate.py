@@ -3,7 +3,7 @@
 python -m tools.mutate src/pageturn/state.py tests/session tests/test_session_model.py --sample 120 --seed 1
 
 Everything is imported and collected once. A first run finds out which tests execute which statements; each mutant then meets only
-the tests that execute its statement, the quickest first, in a forked process in which the code of one function, or the value of one
+the tests that execute its statement, the most telling first, in a forked process in which the code of one function, or the value of one
 constant, is exchanged. Defaults of fields are left alone. Needs an operating system that forks.
 """
 
@@ -168,10 +168,10 @@ class Mutation:
 
 
 def affected(tests: Sequence[Test], statement: int, seconds: float) -> list[Test]:
-    """The tests that execute a statement, the quickest first, as many as so many seconds hold. What runs at import concerns all."""
-    concerned = [test for test in tests if statement in test.statements] or tests
+    """The tests that execute a statement, those first that execute most in the least time, as many as so many seconds hold."""
+    concerned = [test for test in tests if statement in test.statements] or tests  # what runs at import concerns all
     chosen: list[Test] = []
-    for test in sorted(concerned, key=lambda test: test.seconds):
+    for test in sorted(concerned, key=lambda test: test.seconds / (1 + len(test.statements)) ** 2):
         seconds -= test.seconds
         if chosen and seconds < 0:
             break
