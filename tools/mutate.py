@@ -18,6 +18,7 @@ import sys
 import time
 import traceback
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -34,6 +35,7 @@ class Test(NamedTuple):
     """A test with how long it takes and the statements of the module that it executes."""
 
     item: int
+    file: str
     seconds: float
     statements: frozenset[int]
 
@@ -143,7 +145,8 @@ class Mutation:
                     if failed := self._fails(session, [at]):
                         print("fails as it is:", session.items[at].nodeid, file=sys.stderr)
                         return failed
-                    tests.append(Test(at, time.monotonic() - start, frozenset(hits)))
+                    file = session.items[at].nodeid.partition("::")[0]
+                    tests.append(Test(at, file, time.monotonic() - start, frozenset(hits)))
                 Path(kept.name).write_bytes(pickle.dumps(tests))
                 return 0
 
@@ -168,10 +171,15 @@ class Mutation:
 
 
 def affected(tests: Sequence[Test], statement: int, seconds: float) -> list[Test]:
-    """The tests that execute a statement, those first that execute most in the least time, as many as so many seconds hold."""
+    """The tests that execute a statement, as many as so many seconds hold: of every file in turn, and first those that execute much quickly."""
     concerned = [test for test in tests if statement in test.statements] or tests  # what runs at import concerns all
-    chosen: list[Test] = []
+    ranks: Counter[str] = Counter()
+    in_turn: list[tuple[int, Test]] = []
     for test in sorted(concerned, key=lambda test: test.seconds / (1 + len(test.statements)) ** 2):
+        in_turn.append((ranks[test.file], test))
+        ranks[test.file] += 1
+    chosen: list[Test] = []
+    for _, test in sorted(in_turn, key=lambda pair: pair[0]):
         seconds -= test.seconds
         if chosen and seconds < 0:
             break
