@@ -88,6 +88,21 @@ def test_a_snapshot_is_only_a_short_cut():
         assert Journal.open(store, "s").state == with_snapshot
 
 
+@pytest.mark.parametrize("step", [-1, 1])
+def test_a_snapshot_of_another_format_is_not_gone_by_even_if_it_can_be_read(step):
+    store = MemoryStore()
+    session = open_session(store)
+    take_turn(session, 1)
+    session.checkpoint()
+    stored = msgspec.msgpack.decode(store.snapshot("s").body, strict=False)
+    stored["state"]["turn"] = 77
+    head = session._journal.head
+    store.keep_snapshot("s", Snapshot(head, msgspec.msgpack.encode(stored)))
+    assert Journal.open(store, "s").state.turn == 77  # of our format, it is gone by
+    store.keep_snapshot("s", Snapshot(head, msgspec.msgpack.encode({**stored, "format": stored["format"] + step})))
+    assert Journal.open(store, "s").state == session._journal.state
+
+
 def test_a_long_journal_is_saved_now_and_then():
     store = MemoryStore()
     session = open_session(store)

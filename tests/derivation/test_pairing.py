@@ -1,10 +1,12 @@
 """Calls and results in a request, whatever order they came in."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.derivation.pairing import PENDING
+from pageturn.lab.deriving import StudyCounter
 from tests.derivation.checks import check_pairs
 from tests.sessions import call, open_session, reopened
 
@@ -184,3 +186,52 @@ def test_a_result_that_comes_before_a_call_is_made_again_stands_in_its_place():
     session.append(pt.assistant("now I know"))
     assert sent.messages[-1].tool_results[0].content == "at last"
     assert session.derive().messages[:-1] == sent.messages
+
+
+def test_what_was_said_while_a_tool_ran_stands_once_before_the_next_answer():
+    session = open_session()
+    session.append(pt.user("go"), pt.assistant("calling", call(1)), pt.user("hurry"), pt.user("please"))
+    session.append(pt.assistant("meanwhile", call(2)), pt.user("well?"), pt.tool_result("c2", "done"), pt.user("so?"))
+    assert shown(session) == [
+        "go", "calling", "pending", "hurry", "please", "meanwhile", "done", "well?", "so?",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [
+        (),
+        (pt.user("hurry"),),
+        (pt.user("hurry"), pt.tool_result("c2", "second")),
+        (pt.tool_result("c2", "second"), pt.tool_result("c1", "first"), pt.user("so?")),
+        (pt.tool_result("c2", "second"), pt.user("so?"), pt.assistant("wait"), pt.tool_result("c1", "late")),
+        (
+            pt.Message(
+                role="user", content=(pt.ToolResult(tool_call_id="c1", content="one"), pt.Text(text="and now this"))
+            ),
+        ),
+    ],
+)
+def test_a_request_takes_the_tokens_of_its_messages(tail):
+    session = open_session(counter=StudyCounter(), recall=None)
+    session.append(pt.user("go"), pt.assistant("calling", call(1), call(2)), *tail)
+    for context in (session.derive(), reopened(session, counter=StudyCounter(), recall=None).derive()):
+        assert context.tokens == sum(map(StudyCounter().message, context.messages))
+
+
+def test_a_pending_result_is_ours_and_not_the_tools():
+    session = open_session()
+    session.append(pt.user("go"), pt.assistant("calling", call(1), call(2)), pt.tool_result("c2", "done"))
+    assert [message.synthetic for message in session.derive().messages if message.tool_results] == [False, True]
+
+
+def test_a_picture_in_a_result_that_came_late_is_kept_beside_its_words():
+    session = open_session()
+    picture = pt.Image(url="https://e.org/a.png", width=64, height=64)
+    late = pt.ToolResult(tool_call_id="c1", content=(pt.Text(text="as you see"), picture))
+    session.append(pt.user("go"), pt.assistant("calling", call(1)))
+    session.derive()
+    session.append(pt.assistant("meanwhile"), pt.Message(role="tool", content=(late,)))
+    note = session.derive().messages[-1]
+    assert "as you see" in note.text
+    assert [part for part in note.content if not isinstance(part, pt.Text)] == [picture]

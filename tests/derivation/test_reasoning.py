@@ -128,3 +128,19 @@ def test_an_answer_that_was_nothing_but_reasoning_leaves_nothing():
 )
 def test_the_rule_of_a_model(model, rule):
     assert reasoning_rule(model) is rule
+
+
+@pytest.mark.parametrize(("model", "stays"), [("claude-sonnet-4-5", True), (BOUND, False)])
+def test_a_fold_in_a_tool_loop_leaves_its_reasoning_to_a_model_that_asks_for_it_and_takes_all_before(model, stays):
+    session = open_session(policy=pt.Paged(20_000), model=model)
+    session.append(pt.system("You are careful."), pt.user("Fix src/auth.py"))
+    for number in range(3):
+        think(session, number)
+    session.derive([TOOL])
+    session.append(pt.assistant("that is done"), pt.user("And now src/login.py"))
+    for number in (3, 4):
+        think(session, number)
+    assert thoughts(session.derive([TOOL])) == [f"sig{number}" for number in range(5)]
+    context = session.derive([TOOL, OTHER])  # what all of it was made on has changed
+    assert context.fold is not None
+    assert thoughts(context) == (["sig3", "sig4"] if stays else [])

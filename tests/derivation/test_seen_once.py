@@ -3,6 +3,7 @@
 import pytest
 
 import pageturn as pt
+from pageturn.layout import Why
 from tests.derivation.test_turns import words, work
 from tests.sessions import call, open_session, reopened
 
@@ -93,3 +94,40 @@ def test_turns_without_a_context_were_seen_by_nobody_else():
     session.append(pt.assistant("reading", read), pt.tool_result(read, body))
     session.append(pt.assistant("a turn that nobody derived"))
     assert body in results_of(session.derive(budget_tokens=2_000))
+
+
+def unseen(context, pages):
+    return [page.handle for page in pages if context.explain(page.handle).why is Why.UNSEEN]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_stood_before_the_first_context_and_was_answered_is_not_new(policy):
+    """A host that showed its model everything by itself; what came since the model's last answer is new all the same."""
+    session = open_session(policy=policy(3_000))
+    session.append(pt.user("Fix src/auth.py"))
+    work(session, 12, derive=False)
+    session.append(pt.assistant("that was all"))
+    seen = session.pages()
+    read = call("new", "read", '{"path": "new.py"}')
+    session.append(pt.user("And this one?", synthetic=True), pt.tool_result(read, "fresh = compute()\n" * 60))
+    context = session.derive()
+    assert context.fold is not None
+    assert unseen(context, seen) == []
+    assert unseen(context, session.pages()) == [page.handle for page in session.pages()[-2:]]
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_after_the_first_context_a_turn_that_nobody_derived_showed_nothing(policy):
+    session = open_session(policy=policy(3_000))
+    session.append(pt.user("Fix src/auth.py"))
+    work(session, 12)
+    first = len(session.pages())
+    work(session, 2, start=12, lines=30, derive=False)
+    session.append(pt.assistant("a turn that nobody derived"))
+    session.choose(policy(2_900))  # which makes a fold
+    context = session.derive()
+    new = session.pages()[first:]
+    results = [page for page in new if page.results]
+    assert len(results) == 2
+    assert unseen(context, results) == [page.handle for page in results]
+    assert all(context.explain(page.handle).level is pt.ResidencyLevel.FULL for page in results)

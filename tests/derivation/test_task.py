@@ -74,3 +74,25 @@ def test_small_talk_does_not_push_the_real_task_out(policy, can_recall):
         assert TASK in words(context)
         assert "how is it going?" in words(context)
     assert reopened(session, **options).derive().messages == session.derive().messages
+
+
+def test_a_task_that_had_gone_into_a_sealed_line_comes_back_when_it_is_the_task_again():
+    """Its successor is erased, and people said too much since for it to come back as something that was merely said."""
+    session = open_session(policy=pt.Paged(1_500))
+    first = "Make the sessions of src/auth/login.py expire after thirty minutes, and add a test for it."
+    work(session, 6, lines=10)
+    page = session.append(pt.user(first))
+    work(session, 6, start=6, lines=10)
+    second = session.append(
+        pt.user("Now rename every helper of src/auth/tokens.py, and keep the old names as aliases.")
+    )
+    for number in range(12, 102):
+        work(session, 1, start=number, lines=10)
+        session.append(pt.user("yes, please go on with all of that"))
+    context = session.derive()
+    assert any(line.sealed and line.first <= page.seq <= line.last for line in session._journal.state.lines)
+    assert not any(message.text == first for message in context.messages)
+    session.erase(second.handle)
+    again = session.derive()
+    assert any(message.text == first for message in again.messages)
+    assert again.explain(page.handle).why == "task"

@@ -353,3 +353,29 @@ def test_a_large_rule_without_a_shorter_form_is_wished_for_until_somebody_writes
     context = session.derive()
     assert "Release notes first." in words(context)
     assert context.wanted == ()
+
+
+def test_what_stays_where_it_is_has_stood_there_since_the_fold_that_put_it_there():
+    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    session.append(pt.system("You are careful."), pt.user("Fix src/auth/login.py."))
+    rule = session.pages()[0]
+    since = []
+    for context in work(session, 40):
+        if context.fold is not None:
+            placed = {each.first: each for each in context.layout.placements}
+            since.append((placed[rule.seq].turn, context.fold.upto))
+    assert len(since) > 2
+    assert len({turn for turn, _ in since}) == 1
+    assert len({upto for _, upto in since}) == len(since)
+
+
+@pytest.mark.parametrize(("people", "notice"), [(1, "1 human message is"), (2, "2 human messages are")])
+def test_what_people_said_that_is_not_shown_verbatim_is_counted(people, notice):
+    session = open_session(policy=pt.Paged(budget_tokens=3_000, low=0.0, high=0.0))
+    session.append(*(pt.user(f"Log {n}:\n" + f"line of log {n}\n" * 400) for n in range(people)))
+    work(session, 3)
+    session.append(pt.user("What I typed."), pt.assistant("yes"), pt.user("Now look at src/auth/login.py"))
+    context = session.derive()
+    assert f"{notice} not shown verbatim" in context.notices
+    session.append(pt.user("and src/auth/logout.py"))
+    assert any(notice in each for each in session.derive().notices)

@@ -5,6 +5,7 @@ import re
 import pytest
 
 import pageturn as pt
+from pageturn.lab.deriving import StudyCounter
 from tests.derivation.checks import check_pairs
 from tests.derivation.test_turns import words, work
 from tests.sessions import call, open_session, reopened
@@ -92,3 +93,19 @@ def test_a_session_may_lose_and_gain_the_tool(policy):
     again = reopened(without)
     assert again.derive().fold is not None
     assert HANDLE.search(everything(again.derive()))
+
+
+def test_how_many_steps_are_missing_is_told_once_and_charged():
+    session = open_session(policy=pt.Paged(1_000), recall=None, counter=StudyCounter())
+    session.append(pt.user("Fix the login in src/auth.py"))
+    for number in range(4):
+        work(session, 12, start=12 * number, lines=10)
+        session.pin(f"Rule {number}: never touch module_{number}.")  # rules divide what is missing into several lines
+    context = session.derive()
+    told = [message for message in context.messages if re.search(r"\d+ earlier steps are not shown", message.text)]
+    lines = [placement for placement in context.layout.placements if placement.line is not None]
+    assert len(lines) > 1
+    assert len(told) == 1
+    assert context.tokens == sum(map(StudyCounter().message, context.messages))
+    steps = re.search(r"\d+ earlier steps are not shown", told[0].text)[0]
+    assert steps in context.notices
