@@ -125,9 +125,11 @@ def test_a_call_that_is_new_and_open_counts_with_what_it_takes_anyway_and_never_
     assert levels(rule(1, 100), low, budget=130) == {1: FULL, 3: STRUCTURED}
 
 
-def test_rules_plans_and_tasks_are_no_news_and_what_was_seen_is_not_raised():
+def test_a_new_plan_is_whole_once_and_what_was_seen_is_not_raised():
     units = unit(1, 40, 8, why=Why.PLAN, is_bound=True, unseen_tokens=40), unit(2, 40, 8), unit(3, 40, 8)
-    assert levels(*units, budget=400) == {1: COMPRESSED}
+    assert levels(*units, budget=400) == {1: FULL}
+    seen = unit(1, 40, 8, why=Why.PLAN, is_bound=True)
+    assert levels(seen, *units[1:], budget=400) == {1: COMPRESSED}
 
 
 def test_what_is_new_has_only_the_room_that_the_task_left():
