@@ -144,3 +144,17 @@ def test_a_fold_in_a_tool_loop_leaves_its_reasoning_to_a_model_that_asks_for_it_
     context = session.derive([TOOL, OTHER])  # what all of it was made on has changed
     assert context.fold is not None
     assert thoughts(context) == (["sig3", "sig4"] if stays else [])
+
+
+@pytest.mark.parametrize("change", ["pin", "plan", "prefer", "set_system"])
+def test_an_instruction_in_the_middle_does_not_end_the_loop_that_a_model_is_in(change):
+    session = open_session(policy=pt.Paged(60_000), model="claude-sonnet-4-5")
+    session.append(pt.system("S"), pt.user("Fix src/auth.py"))
+    for number in range(3):
+        think(session, number)
+    getattr(session, change)("Never push to main.")
+    context = session.derive([TOOL, OTHER])
+    assert context.fold is not None
+    assert thoughts(context) == ["sig0", "sig1", "sig2"]
+    session.append(pt.assistant("done"), pt.user("Thanks. And now the docs."))
+    assert thoughts(session.derive([TOOL])) == []

@@ -8,7 +8,7 @@ import pytest
 import pageturn as pt
 from pageturn.entries import FoldReason
 from tests.derivation.test_turns import words, work
-from tests.sessions import Clock, reopened
+from tests.sessions import Clock, open_session, reopened
 
 growths = []
 
@@ -114,3 +114,13 @@ def test_a_context_after_a_fold_is_the_same_when_the_session_is_opened_again(ses
     assert pt.to_json(list(again.messages)) == pt.to_json(list(context.messages))
     assert again.tokens == context.tokens
     assert "value_13" in words(context)
+
+
+def test_a_fold_that_was_answered_is_kept_at_hand_and_what_it_sealed_is_let_go():
+    session = open_session(policy=pt.Paged(3_000))
+    session.append(pt.user("Fix src/auth.py"))
+    work(session, 150, lines=20)
+    (working_set,) = session._deriver._working_sets.values()
+    assert len(session._journal.state.folds) > 5
+    assert len(working_set._folder.forms._made) < 120
+    assert len(working_set._folder.forms._held) < 60

@@ -180,8 +180,8 @@ class WorkingSet:
             yield Wish(range_of(state, line), ResidencyLevel.STRUCTURED, reason)
 
     def acknowledge(self, derived: Derived) -> None:
-        """The context was answered, and that was written down: its fold, if it was written too, holds from now on."""
-        if derived.folded is None or self._journal.state.shown is not derived.shown:
+        """The context was answered, and that was written down: its fold, if it has one, holds from now on."""
+        if derived.folded is None:
             return
         state = self._journal.state
         self._folder.adopt(derived.folded)
@@ -358,12 +358,12 @@ class WorkingSet:
         return before is None or before.model == asked.model
 
     def _open_loop(self) -> int | None:
-        """The first page of the tool loop that the model is in: what came since something else than a result was said to it."""
+        """The first page of the tool loop that the model is in: what it said, and heard from tools, since the user last spoke."""
         first: int | None = None
         for page in reversed(self._journal.state.pages):
-            if page.counts and not page.results and page.role is not Role.ASSISTANT:
+            if page.counts and page.role is Role.USER and not page.results:
                 break
-            first = page.seq if page.counts else first
+            first = page.seq if page.counts and page.role is Role.ASSISTANT else first
         return first
 
     def _fold(self, asked: ContextRequest, reason: FoldReason, tokens: int, notes: Weave) -> Folded | None:
