@@ -88,7 +88,7 @@ def test_synthetic_parts_are_not_a_persons_words():
     context = session.derive()
     assert "Do not touch src/legacy.py, ever." in words(context)
     assert context.explain(page.handle).level is pt.ResidencyLevel.COMPRESSED
-    assert not any(pt.Page.is_human.fget(each) for each in [session.append(pt.user(reminder))])
+    assert not session.append(pt.user(reminder)).is_human
 
 
 @pytest.mark.parametrize("policy", POLICIES)
