@@ -164,9 +164,9 @@ def test_what_people_pasted_gives_way_the_longest_first_and_then_the_oldest():
     assert levels(long, longer, short, budget=776) == {1: FULL, 2: FULL, 3: FULL}
     assert levels(long, longer, short, budget=775) == {1: FULL, 2: COMPRESSED, 3: FULL}
     assert levels(long, longer, short, budget=535) == {1: COMPRESSED, 2: COMPRESSED, 3: FULL}
-    assert levels(long, longer, short, budget=356) == {2: COMPRESSED, 3: FULL}
+    assert levels(long, longer, short, budget=356) == {1: COMPRESSED, 2: STRUCTURED, 3: FULL}
     typed = said(1, 63, 20, 10, 6)  # which is not put shorter
-    assert levels(typed, longer, short, budget=528) == {2: COMPRESSED, 3: FULL}
+    assert levels(typed, longer, short, budget=528) == {1: FULL, 2: STRUCTURED, 3: FULL}
 
 
 def test_of_what_people_said_the_newest_stands_where_the_budget_does_not_hold_all():
@@ -175,6 +175,25 @@ def test_of_what_people_said_the_newest_stands_where_the_budget_does_not_hold_al
     assert levels(*units, budget=391) == {3: FULL, 4: FULL, 5: FULL}
     draft = promised(frame(*units, budget=391))
     assert draft.whys == {3: Why.PERSON, 4: Why.PERSON}
+
+
+def test_where_the_budget_is_short_a_paste_is_put_shorter_still_before_anything_that_was_typed_leaves():
+    units = rule(1, 325), said(2, 20), rule(3, 5), said(4, 90, 60, 30, 6)
+    assert levels(*units, budget=440) == {1: FULL, 2: FULL, 3: FULL, 4: FULL}
+    assert levels(*units, budget=410) == {1: FULL, 2: FULL, 3: FULL, 4: COMPRESSED}
+    assert levels(*units, budget=409) == {1: FULL, 2: FULL, 3: FULL, 4: STRUCTURED}
+    assert levels(*units, budget=356) == {1: FULL, 2: FULL, 3: FULL, 4: POINTER}
+    draft = promised(frame(*units, budget=356))
+    assert draft.whys == {2: Why.PERSON, 4: Why.PERSON}
+
+
+def test_what_was_typed_between_a_call_and_its_late_result_leaves_before_anything_else_that_was_typed():
+    call, inside = unit(2, 90, 60, 30)._replace(last=4), said(3, 20)
+    units = said(1, 20), call, inside, said(5, 20)
+    tangled = frame(*units, rule(6, 300), budget=364)._replace(groups={2: (2, 3), 3: (2, 3)})
+    assert promised(tangled).levels == {1: FULL, 5: FULL, 6: FULL}
+    roomy = tangled._replace(budget_tokens=391)
+    assert promised(roomy).levels == {1: FULL, 3: FULL, 5: FULL, 6: FULL}
 
 
 def test_what_people_said_that_has_no_shorter_form_leaves_as_a_whole():

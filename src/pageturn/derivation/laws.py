@@ -7,6 +7,7 @@ The other laws hold elsewhere: the journal's by its store, the order of calls an
 
 import heapq
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from pageturn.derivation.telling_room import most_told
@@ -171,36 +172,40 @@ def _charged(unit: Candidate, level: ResidencyLevel) -> int:
 
 
 def _people(draft: Draft) -> None:
-    """What people said, the newest first where not all of it has room."""
+    """What people said. Where not all of it has room, the longest is put shorter first, and then the oldest leaves.
+
+    What lies between a call and its result comes last: to show it, that call must stand by itself too.
+    """
     said = [unit for unit in draft.frame.candidates if unit.is_human and unit.why is not Why.TASK and unit.sizes]
-    if not said:
-        return
-    least = dict(draft.levels)
-    wanted = {
-        first: level
-        for first, level in _longest_shortened(said, most_of_people(draft.frame.budget_tokens)).items()
-        if first not in least or least[first] < level
-    }
-    newest_first = sorted(wanted, reverse=True)
+    before, most = dict(draft.levels), most_of_people(draft.frame.budget_tokens)
+    if not _stand_shortened(draft, before, said, most):
+        draft.levels = before
+        apart = [unit for unit in said if unit.first not in draft.frame.groups]
+        between = [unit for unit in said if unit.first in draft.frame.groups]
+        for units in (apart, between):
+            _most(most, partial(_stand_shortened, draft, dict(draft.levels), units))
+            standing = (unit for unit in units if unit.first in draft.levels)
+            most = max(0, most - sum(_words(unit, draft.levels[unit.first]) for unit in standing))
+    raised = (unit.first for unit in said if draft.levels.get(unit.first) != before.get(unit.first))
+    draft.whys |= dict.fromkeys(raised, Why.PERSON)
 
-    def keep(count: int) -> bool:
-        draft.levels = least | {first: wanted[first] for first in newest_first[:count]}
-        return draft.tokens() <= draft.frame.budget_tokens
 
-    kept = _most(len(newest_first), keep)
-    draft.whys |= dict.fromkeys(newest_first[:kept], Why.PERSON)
+def _stand_shortened(draft: Draft, least: Levels, said: Sequence[Candidate], most: int) -> bool:
+    """Let what people said stand in so many tokens, and nothing lower than it must; whether the budget holds that."""
+    draft.levels = dict(least) | _highest(least, _longest_shortened(said, most))
+    return draft.tokens() <= draft.frame.budget_tokens
 
 
 def _longest_shortened(said: Sequence[Candidate], most: int) -> dict[int, ResidencyLevel]:
-    """All verbatim; then always the longest one level lower, and when all are short the oldest left to index lines, until so many
-    tokens hold them.
+    """All verbatim; then always the longest paste one level lower, and when none is left the oldest left to index lines, until so
+    many tokens hold them.
     """
     levels = {unit.first: _verbatim(unit) for unit in said}
     taken = {unit.first: _words(unit, levels[unit.first]) for unit in said}
     total = sum(taken.values())
-    heap = [(-taken[unit.first], unit.first, unit) for unit in said]
+    heap = [(-taken[unit.first], unit.first, unit) for unit in said if taken[unit.first] >= _PASTED]
     heapq.heapify(heap)
-    while total > most and heap and -heap[0][0] >= _PASTED:
+    while total > most and heap:
         _, first, unit = heapq.heappop(heap)
         lower = [level for level in unit.sizes if level < levels[first]]
         total -= taken[first]
