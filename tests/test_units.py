@@ -1,5 +1,7 @@
 """Calls and their results belong together."""
 
+import pytest
+
 import pageturn as pt
 from pageturn.units import units_of
 from tests.sessions import call, open_session
@@ -16,7 +18,9 @@ def test_a_call_and_all_of_its_results_are_a_unit():
         pt.assistant("done"),
     )
     numbered = {page.seq: place for place, page in enumerate(session.pages())}
-    assert [[numbered[page.seq] for page in unit] for unit in units_of(session.pages())] == [[0], [1, 2, 4], [3], [5]]
+    assert [
+        [numbered[page.seq] for page in unit] for unit in units_of(session.pages(), session._journal.state.turns)
+    ] == [[0], [1, 2, 4], [3], [5]]
 
 
 def test_a_result_belongs_to_the_newest_call_of_its_id():
@@ -24,4 +28,16 @@ def test_a_result_belongs_to_the_newest_call_of_its_id():
     for _ in range(2):
         session.append(pt.assistant(call(1)), pt.tool_result("c1", "again"))
     session.append(pt.tool_result("c9", "of a call that nobody made"))
-    assert [len(unit) for unit in units_of(session.pages())] == [2, 2, 1]
+    assert [len(unit) for unit in units_of(session.pages(), session._journal.state.turns)] == [2, 2, 1]
+
+
+@pytest.mark.parametrize(("turns", "is_joined"), [(31, True), (32, False)])
+def test_a_late_result_joins_its_call_until_that_is_abandoned_however_much_was_written_between(turns, is_joined):
+    session = open_session()
+    session.append(pt.assistant(call(1)))
+    for turn in range(turns):
+        session.append(pt.user(f"message {turn}"), pt.user("and another"), pt.assistant(f"answer {turn}"))
+    page = session.append(pt.tool_result("c1", "at last"))
+    units = units_of(session.pages(), session._journal.state.turns)
+    assert [unit for unit in units if page in unit] == [(session.pages()[0], page) if is_joined else (page,)]
+    assert page.seq > 100

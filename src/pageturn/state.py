@@ -22,14 +22,11 @@ from pageturn.pages import CallReference, Page, PageKind, ResidencyLevel
 from pageturn.policies import STORED_DEFAULT
 from pageturn.policies.chosen import ChosenPolicy
 from pageturn.proposals import Op
-from pageturn.units import Unit
+from pageturn.units import ABANDONED, Unit
 from pageturn.usage import Usage
 from pageturn.wire import Closed
 
 _AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
-
-
-ABANDONED = 32  # turns after which nobody waits for a result any more
 
 
 class FaultRecord(Closed):

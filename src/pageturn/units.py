@@ -1,6 +1,7 @@
 """Units: a call with all of its results, or a lone message. What stands as messages of a unit, stands whole."""
 
-from collections.abc import Callable, Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from pageturn.pages import Page
@@ -9,23 +10,29 @@ T = TypeVar("T")
 
 Unit = tuple[Page, ...]
 
+ABANDONED = 32  # turns after which nobody waits for a result any more
 
-LATEST = 64  # entries of the journal; a result that comes later than that after its unit stands by itself
 
+def units_of(pages: Iterable[Page], turns: Sequence[int]) -> list[Unit]:
+    """The pages as units, in the order in which each begins. A result belongs to the newest call of its id, unless that was abandoned.
 
-def units_of(pages: Iterable[Page]) -> list[Unit]:
-    """The pages as units, in the order in which each begins. A result belongs to the newest call of its id, if it is not very late."""
+    `turns` are the numbers of the pages that ended each turn of the session.
+    """
     units: list[list[Page]] = []
     waiting: dict[str, list[Page]] = {}  # the id of a call -> the unit that it is in
     for page in pages:
         unit = next((waiting[result.call] for result in page.results if result.call in waiting), None)
-        if unit is None or page.seq - unit[-1].seq > LATEST:
+        if unit is None or _turns_between(unit[0], page, turns) >= ABANDONED:
             unit = []
             units.append(unit)
         unit.append(page)
         for call in page.calls:
             waiting[call.id] = unit
     return [tuple(unit) for unit in units]
+
+
+def _turns_between(call: Page, result: Page, turns: Sequence[int]) -> int:
+    return bisect_left(turns, result.seq) - bisect_right(turns, call.seq)
 
 
 def unanswered(unit: Unit) -> list[str]:

@@ -51,13 +51,13 @@ def test_a_call_is_waited_for_until_32_turns_came_after_it():
     assert waited == [True] * 32 + [False] * 8
 
 
-@pytest.mark.parametrize(("between", "joins"), [(62, True), (63, False)])
-def test_a_late_result_joins_its_call_across_up_to_64_entries(between, joins):
+@pytest.mark.parametrize(("between", "joins"), [(31, True), (32, False)])
+def test_a_late_result_joins_its_call_across_up_to_32_turns(between, joins):
     session = open_counted(pt.Paged(budget_tokens=30_000, high=0.0))
     session.append(pt.user("go"))
     session.append(pt.assistant("wait", call(1)))
     for number in range(between):
-        session.append(pt.user(f"meanwhile {number}"))
+        session.append(pt.user(f"meanwhile {number}"), pt.user("and then"), pt.assistant(f"answer {number}"))
     session.append(pt.tool_result("c1", "at last"))
     context = session.derive()
     after_call = next(at for at, message in enumerate(context.messages) if message.tool_calls) + 1

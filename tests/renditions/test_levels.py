@@ -331,7 +331,7 @@ def test_every_pointer_and_index_line_of_a_session_leads_back_to_the_original_wo
     for number in range(5):
         take_turn(session, number)
     voiced = {page.seq: Voiced(page.handle, session.resolve(page).message) for page in session.pages()}
-    units = [[voiced[page.seq] for page in pages] for pages in units_of(session.pages())]
+    units = [[voiced[page.seq] for page in pages] for pages in units_of(session.pages(), session._journal.state.turns)]
     for pages in units:
         (line,) = render(pages, ResidencyLevel.POINTER, Vocabulary())
         name = told_in(line).split()[0]

@@ -140,7 +140,7 @@ def found_simply(session):
     """The same runs, found by looking at everything."""
     state = session._journal.state
     after = state.resets[-1] if state.resets else 0
-    units = [unit for unit in units_of(session.pages()) if unit[0].seq > after]
+    units = [unit for unit in units_of(session.pages(), session._journal.state.turns) if unit[0].seq > after]
     stretches = [[]]
     for unit in units[:-8] if len(units) >= 12 else []:
         if unanswered(unit) or any(state.kind(page).is_rule for page in unit):
@@ -194,7 +194,7 @@ class Watched(list):
 @settings(max_examples=long.examples(60, whole=1_000))
 def test_runs_are_whole_and_cover_no_rule_and_nothing_that_is_covered(session):
     state = session._journal.state
-    units = units_of(session.pages())
+    units = units_of(session.pages(), session._journal.state.turns)
     for run in runs_of(session):
         first, last = run.pages[0].seq, run.pages[-1].seq
         assert [page.seq for page in run.pages] == [page.seq for page in session.pages() if first <= page.seq <= last]

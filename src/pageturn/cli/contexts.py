@@ -222,7 +222,7 @@ def _hints(look: Look, explanation: Explanation, store: str) -> Iterator[str]:
     if placement.first > page.seq:
         yield f"only a summary stands for it: {unit_of(state, placement)[0].handle}"
     if explanation.line is not None:
-        unit = next(unit for unit in units_of(state.live_pages()) if page in unit)
+        unit = next(unit for unit in units_of(state.live_pages(), state.turns) if page in unit)
         yield f"whole, it takes {sum(each.tokens for each in unit):,} tokens"
     if explanation.why is not Why.RULE:
         verb = "keep" if explanation.level is ResidencyLevel.FULL else "raise"
@@ -339,7 +339,7 @@ def _standing(state: SessionState | None) -> dict[int, Stood]:
     if state is None or state.shown is None:
         return {}
     upto = state.shown.upto
-    units = units_of(page for page in state.live_pages() if page.seq <= upto)
+    units = units_of((page for page in state.live_pages() if page.seq <= upto), state.turns)
     return {unit[0].seq: _stood(state, unit) for unit in units}
 
 

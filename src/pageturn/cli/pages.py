@@ -43,7 +43,7 @@ def show_page(
 def _unit_of(journal: Journal, page: Page) -> tuple[list[Voiced], Vocabulary]:
     """The unit that a page is in, and what the session had said before it."""
     pages = list(journal.state.live_pages())
-    unit = next((unit for unit in units_of(pages) if page in unit), (page,))
+    unit = next((unit for unit in units_of(pages, journal.state.turns) if page in unit), (page,))
     vocabulary = Vocabulary()
     for earlier in pages:
         if earlier.seq < unit[0].seq and (message := journal.message(earlier)) is not None:

@@ -10,8 +10,8 @@ from pageturn.derivation.sizes import PageSizes
 from pageturn.layout import About, Candidate, Why
 from pageturn.pages import PageKind, ResidencyLevel
 from pageturn.repeats import first_to_bring, is_repetition
-from pageturn.state import ABANDONED, SessionState
-from pageturn.units import Unit, entangled, unanswered
+from pageturn.state import SessionState
+from pageturn.units import ABANDONED, Unit, entangled, unanswered
 
 # What lies further back stands in index lines, whatever it says: more than any window holds even as pointers, and as much text as
 # can be read in some seconds when a long session is derived for the first time. Not a share of the budget, so that what is needed

@@ -196,7 +196,7 @@ def range_of(state: SessionState, line: IndexLine) -> str:
 def unit_of(state: SessionState, placement: Placement) -> Unit:
     """The unit that a placement is for."""
     inside = state.pages[state.after(placement.first - 1) : state.after(placement.last)]
-    units = units_within(filter(has_place, inside))
+    units = units_within(state, filter(has_place, inside))
     unit = next((unit for unit in units if unit[0].seq == placement.first), None)
     if unit is None:
         raise InvalidInput(

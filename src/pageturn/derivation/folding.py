@@ -120,7 +120,7 @@ class FoldMaker:
         pages = (page for page in outside(state, state.lines) if page.seq <= state.folded)
         placements = [_of_line(line) for line in state.lines]
         forms: dict[int, Forms] = {}
-        for unit in sorted(units_within(pages), key=lambda unit: unit[-1].seq):
+        for unit in sorted(units_within(state, pages), key=lambda unit: unit[-1].seq):
             if (placed := state.placed.get(unit[0].seq)) is not None:  # else only a summary stands for it
                 placement = Placement(unit[0].seq, unit[-1].seq, placed.level, 0, placed.why, turn=placed.turn)
                 placements.append(placement)
@@ -200,7 +200,8 @@ class FoldMaker:
         self.forms.given.among = len(state.renditions)
         self._stood = {_told_of(line): line for line in state.lines}
         sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | opened)]
-        units = units_within(page for page in outside(state, sealed) if not self._journal.is_out_of_scope(page))
+        shown = (page for page in outside(state, sealed) if not self._journal.is_out_of_scope(page))
+        units = units_within(state, shown)
         forms = {unit[0].seq: self.forms_of(unit) for unit in near(state, units, wanted)}
         candidates = list(candidates_of(state, units, forms, wanted, self.forms.sizes, can_point=terms.can_point))
         folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
@@ -323,8 +324,9 @@ class FoldMaker:
 
     def adopt(self, folded: Folded) -> None:
         """Keep what the next fold will need of one that was acknowledged."""
+        state = self._journal.state
         sealed = [line for line in folded.fold.lines if line.sealed]
-        self.forms.let_go(units_within(outside(self._journal.state, sealed)), folded.fold.upto)
+        self.forms.let_go(units_within(state, outside(state, sealed)), folded.fold.upto)
         self._lines.keep(frozenset(folded.fold.lines))
 
     # -- lines

@@ -82,7 +82,8 @@ class IndexLines:
 
     def steps(self, line: IndexLine) -> int:
         """The calls with their results, and the lone messages, that a line stands for."""
-        return len(units_of(self._journal.state.between(line.first, line.last)))
+        state = self._journal.state
+        return len(units_of(state.between(line.first, line.last), state.turns))
 
     def with_folders(self, line: IndexLine, folders: Mapping[str, int]) -> IndexLine:
         """The line with the folders that its calls were about."""

@@ -23,9 +23,9 @@ def has_place(page: Page) -> bool:
     return page.counts or (page.erased and bool(page.results) and not page.undone)
 
 
-def units_within(pages: Iterable[Page]) -> list[Unit]:
+def units_within(state: SessionState, pages: Iterable[Page]) -> list[Unit]:
     """The units of pages that have a place, but those of which everything was erased."""
-    return [unit for unit in units_of(pages) if any(page.counts for page in unit)]
+    return [unit for unit in units_of(pages, state.turns) if any(page.counts for page in unit)]
 
 
 def still_sealed(state: SessionState, wanted: AbstractSet[int]) -> Iterator[IndexLine]:
@@ -44,7 +44,7 @@ def still_sealed(state: SessionState, wanted: AbstractSet[int]) -> Iterator[Inde
 def _opened(state: SessionState, line: IndexLine, wanted: set[int]) -> Iterator[IndexLine]:
     """What is left of a line around some of its pages."""
     run: list[Unit] = []
-    units = units_of(state.between(line.first, line.last))
+    units = units_of(state.between(line.first, line.last), state.turns)
     for together in entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)):
         if any(page.seq in wanted for unit in together for page in unit):
             yield from _sealed_line(run, line)

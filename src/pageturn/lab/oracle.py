@@ -117,7 +117,9 @@ class _Sight:
             if page.is_human:
                 self._said.append((page, message))
         self._taken = max(self._taken, turn)
-        self._units = {unit[0].seq: unit for unit in units_of(self._journal.state.live_pages())}
+        self._units = {
+            unit[0].seq: unit for unit in units_of(self._journal.state.live_pages(), self._journal.state.turns)
+        }
 
     @property
     def _fits(self) -> bool:

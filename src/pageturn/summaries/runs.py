@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pageturn.pages import Page
 from pageturn.state import SessionState
-from pageturn.units import LATEST, Unit, entangled, unanswered, units_of
+from pageturn.units import ABANDONED, Unit, entangled, unanswered, units_of
 from pageturn.writeback import summary_floor
 
 SIZES = (4, 16, 64)  # units
@@ -85,7 +85,9 @@ class RunsAhead:
         if self._made_of != now:
             self._made_of, self._rested = now, _Rested()
         past = self._rested
-        groups = list(entangled(units_of(page for page in state.pages[past.pages :] if page.counts), _span))
+        groups = list(
+            entangled(units_of((page for page in state.pages[past.pages :] if page.counts), state.turns), _span)
+        )
         resting = self._resting(groups)
         rested, units = self._uncovered(groups[:resting]), self._uncovered(groups[resting:])
         self._extend(past.stretches, rested)
@@ -101,11 +103,16 @@ class RunsAhead:
         return list(past.runs.values())
 
     def _resting(self, groups: Sequence[_Group]) -> int:
-        """How many of the groups nothing can join any more; the newest units are none of them."""
+        """How many of the groups nothing can join any more: no call up to there may still get a result; the newest units are none of them."""
+        turns = self._state.turns
+        waiting_from = turns[-ABANDONED] if len(turns) >= ABANDONED else 0
         newer, resting = 0, len(groups)
-        while resting and (newer < _RECENT or max(map(_end, groups[resting - 1])) > self._state.head - LATEST):
+        while resting and newer < _RECENT:
             resting -= 1
             newer += len(self._uncovered([groups[resting]]))
+        for at, group in enumerate(groups[:resting]):
+            if any(unit[0].calls and unit[0].seq >= waiting_from for unit in group):
+                return at
         return resting
 
     def _uncovered(self, groups: Iterable[_Group]) -> list[Unit]:
@@ -135,7 +142,7 @@ def runs_ahead(state: SessionState, sizes: Sequence[int] = SIZES) -> list[Run]:
 
 def run_between(state: SessionState, pages: Sequence[Page]) -> Run | None:
     """The run that somebody wishes for; None where a summary may not cover it, or would save nothing."""
-    run = Run(tuple(pages), len(units_of(pages)))
+    run = Run(tuple(pages), len(units_of(pages, state.turns)))
     has_rule = any(state.kind(page).is_rule for page in pages)
     return run if run.is_worthwhile and not has_rule and pages[0].seq > _covered(state) else None
 
