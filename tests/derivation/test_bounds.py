@@ -20,6 +20,9 @@ def test_the_task_stands_verbatim_up_to_a_third_of_the_budget(tokens, is_whole):
     session = open_counted()
     task = "x" * 4 * tokens
     session.append(pt.user(task))
+    seen = session.derive()
+    assert any(message.text == task for message in seen.messages)
+    session.append(pt.assistant("I see."))
     context = session.derive()
     assert context.fold is not None
     assert any(message.text == task for message in context.messages) == is_whole

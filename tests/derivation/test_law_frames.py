@@ -67,6 +67,14 @@ def test_a_task_stands_whole_up_to_a_third_and_else_one_level_lower(budget, leve
     assert draft.tokens() == {FULL: 100, COMPRESSED: 60}[level]
 
 
+@pytest.mark.parametrize(("tokens", "level"), [(146, FULL), (147, COMPRESSED)])
+def test_a_new_task_stands_whole_up_to_half_of_the_room_and_says_why(tokens, level):
+    draft = promised(frame(task(1, tokens, 60, 20, 8)._replace(unseen_tokens=tokens), budget=300))
+    assert draft.levels == {1: level}
+    assert draft.whys == {1: Why.UNSEEN if level is FULL else Why.TASK}
+    assert draft.notices == []  # the task has one of its own
+
+
 def test_a_task_that_has_no_room_goes_as_low_as_it_must_and_the_smaller_of_two_comes_first():
     assert levels(rule(1, 150), task(2, 100, 60, 20, 8), budget=300) == {1: FULL, 2: FULL}
     assert levels(rule(1, 201), task(2, 100, 60, 20, 8), budget=300) == {1: FULL, 2: COMPRESSED}

@@ -113,7 +113,9 @@ def _task(draft: Draft) -> None:
 
 
 def _unseen(draft: Draft) -> None:
-    units = [unit for unit in draft.frame.candidates if unit.unseen_tokens and unit.sizes and unit.why is not Why.TASK]
+    """What is new, a task too that may not stand whole in every context."""
+    new = (unit for unit in draft.frame.candidates if unit.unseen_tokens and unit.sizes)
+    units = [unit for unit in new if unit.why is not Why.TASK or draft.levels.get(unit.first) is not _FULL]
     if not units:
         return
     before = dict(draft.levels)
@@ -124,7 +126,8 @@ def _unseen(draft: Draft) -> None:
         most -= excess
         draft.levels = before | _highest(before, _largest_first(units, most))
     draft.whys |= {unit.first: Why.UNSEEN for unit in units if draft.levels.get(unit.first) != before.get(unit.first)}
-    shortened = sum(1 for unit in units if not _shows_new(unit, draft.levels.get(unit.first)))
+    others = (unit for unit in units if unit.why is not Why.TASK)  # of which a notice of its own tells
+    shortened = sum(1 for unit in others if not _shows_new(unit, draft.levels.get(unit.first)))
     if shortened:
         what = "a new page is" if shortened == 1 else f"{shortened} new pages are"
         draft.notices.append(f"{what} too large to be shown whole")
