@@ -96,7 +96,16 @@ class Case:
     def whole(self) -> set[str]:
         """The handles of the pages that stand as they came."""
         stand = {each.item.handle for each in self.shown if each.item is not None}
-        return stand | {item.handle for each in self.shown for item in each.results if item is not None}
+        stand |= {item.handle for each in self.shown for item in each.results if item is not None}
+        # Where an id was used twice and brought the same, nobody can say which of the two is shown.
+        shown = {pt.to_json(part) for each in self.shown for part in each.message.tool_results}
+        again = self.model.repeated_ids
+        return stand | {
+            item.handle
+            for item in self.model.live
+            for part in item.message.tool_results
+            if part.tool_call_id in again and pt.to_json(part) in shown
+        }
 
     @cached_property
     def ours(self) -> tuple[Shown, ...]:
