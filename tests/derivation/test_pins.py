@@ -109,3 +109,30 @@ def test_a_rule_that_was_refused_once_is_shown_when_it_is_let_in():
     assert context.explain(page.handle).tokens > 0
     assert [message.text for message in context.messages if message.role is pt.Role.SYSTEM].count(rule) >= 1
     assert context.messages == reopened(session).derive().messages
+
+
+def test_a_rule_is_refused_that_would_need_as_much_as_the_provider_refused():
+    """A prompt that was too long bounds what is sent, whatever the budget says; a pin must leave room within that."""
+    session = open_session(policy=pt.Paged(20_000))
+    session.append(pt.system("You are careful. " * 60), pt.user("Fix src/auth.py"))
+    context = session.derive()
+    assert session.overflow(RuntimeError("prompt is too long"))
+    refused = context.tokens
+    with pytest.raises(pt.ModelTooSmall) as told:
+        session.pin("Never push to main. " * 100)
+    assert told.value.refused_tokens == refused
+    assert told.value.handles[0] == "the new pin"
+    session.forget_overflow()
+    session.pin("Never push to main. " * 100)
+    assert session.derive().tokens > refused
+
+
+@pytest.mark.parametrize("rule", ["Be kind.", "Never push to main. " * 3])
+def test_a_rule_is_let_in_after_a_refusal_where_a_context_can_still_be_made(rule):
+    session = open_session(policy=pt.Paged(20_000))
+    session.append(pt.user("Fix src/auth.py"))
+    work(session, 12)
+    session.derive()
+    assert session.overflow(RuntimeError("prompt is too long"))
+    session.pin(rule)
+    assert rule in words(session.derive())
