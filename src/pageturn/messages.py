@@ -189,6 +189,24 @@ class Message(Open, kw_only=True):
         return tuple(part for part in self.content if isinstance(part, ToolResult))
 
 
+_SPEAKERS: dict[type, tuple[Role, ...]] = {
+    ToolCall: (Role.ASSISTANT,),
+    Thinking: (Role.ASSISTANT,),
+    ToolResult: (Role.TOOL, Role.USER),
+}
+
+
+def require_speaker(path: str, message: Message) -> None:
+    """Refuse parts that only another role can say: no vendor has a place for them, so no request could carry them."""
+    for index, part in enumerate(message.content):
+        speakers = _SPEAKERS.get(type(part))
+        if speakers is not None and message.role not in speakers:
+            name, roles = type(part).__name__, " or ".join(speakers)
+            raise InvalidInput(
+                f"{path}.content[{index}]", expected=f"a {name} only where the role is {roles}", got=message.role
+            )
+
+
 class MessageFields(TypedDict, total=False):
     """What can be said of a message beside its role and content."""
 

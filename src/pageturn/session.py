@@ -27,7 +27,7 @@ from pageturn.handles import parse
 from pageturn.ids import micros, require_session_id, uuid7
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, Role, ToolCall, Visibility, system, tool_result, user
+from pageturn.messages import Message, Role, ToolCall, Visibility, require_speaker, system, tool_result, user
 from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
@@ -264,6 +264,7 @@ class Session:
             raise InvalidInput("messages", expected="at least one message", got="none")
         for index, message in enumerate(messages):
             require_instance(f"messages[{index}]", message, Message)
+            require_speaker(f"messages[{index}]", message)
         turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
         derived = self._deriver.answered() if turns else None
         is_fold = derived is not None and derived.folded is not None

@@ -25,7 +25,16 @@ def nested(levels):
     return value
 
 
-@given(st.lists(strategies.messages, min_size=1, max_size=5))
+SPEAKERS = {pt.ToolCall: ("assistant",), pt.Thinking: ("assistant",), pt.ToolResult: ("tool", "user")}
+
+
+def fitting(message):
+    """A message without the parts that only another role can say."""
+    parts = tuple(part for part in message.content if message.role in SPEAKERS.get(type(part), (message.role,)))
+    return msgspec.structs.replace(message, content=parts)
+
+
+@given(st.lists(strategies.messages.map(fitting), min_size=1, max_size=5))
 def test_every_message_comes_back_as_it_was(messages):
     session = open_session()
     pages = session.append(*messages)
@@ -33,6 +42,22 @@ def test_every_message_comes_back_as_it_was(messages):
         resolved = reopened(session).resolve(page.handle)
         assert bare(resolved.message) == bare(message)
         assert resolved.message.id == (message.id or page.id)
+
+
+@pytest.mark.parametrize(
+    ("part", "role"),
+    [
+        (part, role)
+        for part in (call("c1", "read"), pt.ToolResult(tool_call_id="c1", content="done"), pt.Thinking(text="hm"))
+        for role in pt.Role
+        if role not in SPEAKERS[type(part)]
+    ],
+)
+def test_what_only_another_role_can_say_is_refused_since_no_request_has_a_place_for_it(part, role):
+    session = open_session()
+    with pytest.raises(pt.InvalidInput, match=rf"messages\[1\]\.content\[1\]: expected a {type(part).__name__} only"):
+        session.append(pt.user("hello"), pt.Message(role=role, content=(pt.Text(text="and"), part)))
+    assert session.pages() == ()
 
 
 @pytest.mark.parametrize(
