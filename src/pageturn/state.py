@@ -143,12 +143,14 @@ class SessionState(msgspec.Struct):
         return any(each.level is ResidencyLevel.STRUCTURED for each in forms)
 
     def repeats_rule(self, page: Page) -> bool:
-        """Whether an earlier rule says the same byte for byte, so that this one is not shown again."""
+        """Whether another rule says the same byte for byte, so that this one is not shown again: the first of them is, or the prompt
+        that was set as the opening one, which stands before all others.
+        """
         same = self.rules.get(page.digest, ())
-        if len(same) < 2 or not self.kind(page).is_rule:
+        if len(same) < 2 or page.seq == self.system or not self.kind(page).is_rule:
             return False
-        earlier = (self.page(seq) for seq in same if seq < page.seq)
-        return any(other is not None and other.counts and self.kind(other).is_rule for other in earlier)
+        before = (self.page(seq) for seq in same if seq < page.seq or seq == self.system)
+        return any(other is not None and other.counts and self.kind(other).is_rule for other in before)
 
     def is_unreasoned(self, page: Page) -> bool:
         """Whether a fold took out the reasoning of a page."""

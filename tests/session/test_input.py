@@ -29,8 +29,10 @@ SPEAKERS = {pt.ToolCall: ("assistant",), pt.Thinking: ("assistant",), pt.ToolRes
 
 
 def fitting(message):
-    """A message without the parts that only another role can say."""
+    """A message without the parts that only another role can say, and without a user's words beside results."""
     parts = tuple(part for part in message.content if message.role in SPEAKERS.get(type(part), (message.role,)))
+    if message.role is pt.Role.USER and any(isinstance(part, pt.ToolResult) for part in parts):
+        parts = tuple(part for part in parts if not isinstance(part, pt.Text))
     return msgspec.structs.replace(message, content=parts)
 
 
@@ -58,6 +60,17 @@ def test_what_only_another_role_can_say_is_refused_since_no_request_has_a_place_
     with pytest.raises(pt.InvalidInput, match=rf"messages\[1\]\.content\[1\]: expected a {type(part).__name__} only"):
         session.append(pt.user("hello"), pt.Message(role=role, content=(pt.Text(text="and"), part)))
     assert session.pages() == ()
+
+
+def test_a_person_speaks_in_a_message_of_its_own_and_not_beside_results():
+    """There the words would be shortened and put away with the results."""
+    session = open_session()
+    result, reminder = pt.ToolResult(tool_call_id="c1", content="done"), pt.Text(text="It is late.", synthetic=True)
+    session.append(pt.user("hello"), pt.assistant(call(1)))
+    with pytest.raises(pt.InvalidInput, match=r"messages\[0\]\.content: expected results in messages of their own"):
+        session.append(pt.user(result, "Leave src/legacy.py alone."))
+    session.append(pt.user(result, reminder))
+    assert session.pending() == ()
 
 
 @pytest.mark.parametrize(
