@@ -64,6 +64,16 @@ def test_the_room_is_the_largest_count_that_stays_within_the_budget(usage, budge
     assert learned.expected(room + 3) > budget
 
 
+@pytest.mark.parametrize("hundredths", range(50, 401))
+def test_room_and_what_is_expected_of_it_agree_to_the_token(hundredths):
+    """Where the budget is a whole number of times the factor, floats would be one token off."""
+    learned = pt.Calibration().observe(counted=100_000, reported=hundredths * 1_000)
+    for counted in (1, 7, 300, 4_100, 684_073, 1_000_000):
+        budget = learned.expected(counted)
+        assert counted <= learned.room(budget) <= counted + 1
+        assert learned.expected(learned.room(budget)) <= budget
+
+
 @pytest.mark.parametrize(("counted", "reported"), [(0, 5), (5, 0), (-1, 1)])
 def test_usage_without_tokens_is_refused(counted, reported):
     with pytest.raises(pt.InvalidInput, match=r"\$\.usage: expected token counts above 0"):

@@ -135,6 +135,17 @@ def test_every_string_of_a_dump_is_charged(model, format_, message):
     assert least(counter, FORMATS[format_].dump([message])) <= counter.message(message)
 
 
+@pytest.mark.parametrize(("model", "format_"), PAIRS)
+@pytest.mark.parametrize(
+    "arguments", ['{"content": "say \\"hi\\"\\n' * 200, "def f(x):\n    return x\n" * 200, "\x00\x01" * 200, "[1]", ""]
+)
+def test_arguments_that_are_no_object_are_charged_as_they_go_out(model, format_, arguments):
+    """A call that was cut off, say, goes out as a text inside of an object, where quotes and line ends are escaped once more."""
+    message = pt.assistant("ok", pt.ToolCall(id="c1", name="write", arguments=arguments))
+    counter = pt.counter_for(model)
+    assert least(counter, FORMATS[format_].dump([message])) <= counter.message(message)
+
+
 REQUESTS = {
     "openai_chat": examples.OPENAI_CHAT,
     "openai_responses": examples.OPENAI_RESPONSES,

@@ -198,3 +198,21 @@ def test_the_recall_tool_tells_of_damage_beside_its_hits(store):
     assert not told.is_error
     assert "tulip one" in told.content
     assert told.content.endswith(f"[these match too and cannot be read: {pages[1].handle}]")
+
+
+def test_a_rule_that_cannot_be_read_is_a_fault_also_where_a_refusal_bounds_the_context(store):
+    """The rules take more than what would be sent after a refusal, so a second context is tried with more room."""
+    session = open_session(store, policy=pt.Paged(20_000))
+    session.append(pt.system("You are careful. " * 200))
+    rule = session.pin("Never push to main.")
+    session.append(pt.user("Find out why the nightly job fails."))
+    take_turn(session, 1)
+    session.append(pt.user("The log says: " + "the lease expired, so nobody ran it; " * 12, synthetic=True))
+    refused = session.derive().tokens
+    assert session.overflow(RuntimeError("prompt is too long"))
+    assert 0.75 * refused < session.derive().tokens < refused
+    damage(store, rule)
+    session = pt.Session.open(store, id=session.id)
+    with pytest.raises(pt.RuleUnreadable):
+        session.derive()
+    assert faulty(session) == [(rule.seq, "pinned_invariant_miss")]

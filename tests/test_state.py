@@ -159,11 +159,19 @@ def test_a_rule_that_is_said_again_repeats_the_first_as_long_as_that_counts_and_
     assert not state.repeats_rule(state.page(talk))
     assert told.tell(e.Pinned(page=talk)) == 1  # a twin stands for it
     assert state.repeats_rule(state.page(talk))
-    assert state.rules["same"] == [first, second, talk]
+    assert state.rules["same"] == (
+        first,
+        second,
+        talk,
+    )
     assert told.tell(e.Pinned(page=talk)) == 1
-    assert state.rules["same"] == [first, second, talk]
+    assert state.rules["same"] == (
+        first,
+        second,
+        talk,
+    )
     assert told.tell(e.Pinned(page=other)) == 0  # it stands whole as it is
-    assert state.rules["other"] == [other]
+    assert state.rules["other"] == (other,)
     told.tell(e.PageErased(page=first, digest="same"))
     assert not state.repeats_rule(state.page(second))
 
@@ -171,7 +179,10 @@ def test_a_rule_that_is_said_again_repeats_the_first_as_long_as_that_counts_and_
 def test_an_earlier_page_that_is_pinned_later_comes_first_among_its_twins(told):
     talk, rule = told.page(digest="same"), told.system(digest="same")
     assert told.tell(e.Pinned(page=talk)) == 1
-    assert told.state.rules["same"] == [talk, rule]
+    assert told.state.rules["same"] == (
+        talk,
+        rule,
+    )
     assert told.state.repeats_rule(told.state.page(rule))
     told.tell(e.Unpinned(page=talk))
     assert not told.state.repeats_rule(told.state.page(rule))

@@ -15,7 +15,7 @@ from tests import strategies
 
 MODELS = ["gpt-5.4", "gpt-4", "claude-opus-4-6", "gemini-3-flash", "my-own-model"]
 models = st.sampled_from(MODELS)
-UNKNOWN = "unknown/o200k+cl100k/tiles-85-170+patches-2.46+pixels-750+tiles-258+patches-28/3"
+UNKNOWN = "unknown/o200k+cl100k/tiles-85-170+patches-2.46+pixels-750+tiles-258+patches-28/4"
 OTHERS = [
     "grok-4",
     "deepseek-v3.2",
@@ -34,25 +34,25 @@ OTHERS = [
 @pytest.mark.parametrize(
     ("model", "name", "exact"),
     [
-        ("gpt-5.4", "openai/o200k/tiles-70-140/3", True),
-        ("openai/gpt-4o-mini", "openai/o200k/tiles-2833-5667/3", True),
-        ("gpt-4o", "openai/o200k/tiles-85-170/3", True),
-        ("gpt-4.1", "openai/o200k/tiles-85-170/3", True),
-        ("gpt-4.1-nano", "openai/o200k/patches-2.46/3", True),
-        ("gpt-4-turbo", "openai/cl100k/tiles-85-170/3", True),
-        ("gpt-3.5-turbo", "openai/cl100k/tiles-85-170/3", True),
-        ("o3", "openai/o200k/tiles-75-150/3", True),
-        ("o5", "openai/o200k/tiles-75-150/3", True),
-        ("anthropic.claude-sonnet-4-5", "anthropic/o200k/pixels-750/3", False),
-        ("models/gemini-2.5-pro", "gemini/o200k/tiles-258/3", False),
+        ("gpt-5.4", "openai/o200k/tiles-70-140/4", True),
+        ("openai/gpt-4o-mini", "openai/o200k/tiles-2833-5667/4", True),
+        ("gpt-4o", "openai/o200k/tiles-85-170/4", True),
+        ("gpt-4.1", "openai/o200k/tiles-85-170/4", True),
+        ("gpt-4.1-nano", "openai/o200k/patches-2.46/4", True),
+        ("gpt-4-turbo", "openai/cl100k/tiles-85-170/4", True),
+        ("gpt-3.5-turbo", "openai/cl100k/tiles-85-170/4", True),
+        ("o3", "openai/o200k/tiles-75-150/4", True),
+        ("o5", "openai/o200k/tiles-75-150/4", True),
+        ("anthropic.claude-sonnet-4-5", "anthropic/o200k/pixels-750/4", False),
+        ("models/gemini-2.5-pro", "gemini/o200k/tiles-258/4", False),
         ("llama-4", UNKNOWN, False),
         ("solar-pro1", UNKNOWN, False),
         ("gpt-2", UNKNOWN, False),
         ("gpt-neox-20b", UNKNOWN, False),
-        ("gpt-oss-120b", "openai/o200k/tiles-70-140/3", True),
+        ("gpt-oss-120b", "openai/o200k/tiles-70-140/4", True),
         ("marco-o1", UNKNOWN, False),
-        ("o4-mini", "openai/o200k/patches-1.72/3", True),
-        ("openai/o1", "openai/o200k/tiles-75-150/3", True),
+        ("o4-mini", "openai/o200k/patches-1.72/4", True),
+        ("openai/o1", "openai/o200k/tiles-75-150/4", True),
         *((model, UNKNOWN, False) for model in OTHERS),
     ],
 )
@@ -156,10 +156,10 @@ def test_a_count_never_changes_under_the_same_name():
         for model in ("gpt-5", "gpt-4", "claude-opus-4-6", "gemini-3", "my-own-model")
     }
     assert found == {
-        "openai/o200k/tiles-70-140/3": (16, 2025, 214, 354, 1194, 1194, 1194, 2113, 8, 59, 33),
-        "openai/cl100k/tiles-85-170/3": (16, 2032, 259, 429, 1449, 1449, 1449, 2111, 8, 59, 32),
-        "anthropic/o200k/pixels-750/3": (19, 2032, 28, 364, 1097, 1097, 1604, 2181, 9, 639, 606),
-        "gemini/o200k/tiles-258/3": (19, 2031, 262, 2068, 2584, 12388, 3100, 2116, 9, 65, 34),
+        "openai/o200k/tiles-70-140/4": (16, 2025, 214, 354, 1194, 1194, 1194, 2113, 8, 59, 33),
+        "openai/cl100k/tiles-85-170/4": (16, 2032, 259, 429, 1449, 1449, 1449, 2111, 8, 59, 32),
+        "anthropic/o200k/pixels-750/4": (19, 2032, 28, 364, 1097, 1097, 1604, 2181, 9, 639, 606),
+        "gemini/o200k/tiles-258/4": (19, 2031, 262, 2068, 2584, 12388, 3100, 2116, 9, 65, 34),
         UNKNOWN: (30, 2048, 273, 2079, 3587, 16399, 4085, 2202, 9, 639, 606),
     }
 

@@ -1,7 +1,5 @@
 """Calibration: what a session learns from the usage that its provider reports."""
 
-from math import ceil
-
 from pageturn.errors import InvalidInput
 from pageturn.wire import Closed
 
@@ -49,14 +47,19 @@ class Calibration(Closed):
         return round(min(max(slope, _LEAST), _MOST), 2)
 
     @property
+    def _hundredths(self) -> int:
+        """The factor as a whole number: what is counted with it is exact."""
+        return round(100 * self.factor)
+
+    @property
     def hidden_tokens(self) -> int:
         """What the provider adds to every prompt and we do not see: a system prompt or tools of a harness."""
         return max(0, round((self.y - self.factor * self.x) / self.weight)) if self.weight > 0.0 else 0
 
     def expected(self, counted: int) -> int:
         """What the provider will report for a prompt of this count."""
-        return self.hidden_tokens + ceil(self.factor * counted)
+        return self.hidden_tokens - (-self._hundredths * counted // 100)
 
     def room(self, budget_tokens: int) -> int:
         """The largest count whose expected report stays within a budget."""
-        return max(0, int((budget_tokens - self.hidden_tokens) / self.factor))
+        return max(0, (budget_tokens - self.hidden_tokens) * 100 // self._hundredths)

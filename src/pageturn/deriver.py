@@ -96,18 +96,20 @@ class Deriver:
         digest, fixed_tokens = self._count(tools, counter)
         fixed_tokens += self._opening_tokens(counter)
         limit = self._limit(policy, model, budget_tokens)
-        bound = self._state.bounds.get(model)
-        most = limit if bound is None else min(limit, bound.most)
         own = (self._recall_tool,) if self._recall_tool is not None else ()
         asked = ContextRequest(
-            Terms(Guarded(policy), most, fixed_tokens, self._recall_tool is not None), model, (*tools, *own), digest
+            Terms(Guarded(policy), self._most(model, limit), fixed_tokens, self._recall_tool is not None),
+            model,
+            (*tools, *own),
+            digest,
         )
         try:
-            self._derived = working_set.derive(asked)
-        except BudgetTooSmall as error:
-            room = min(limit, self._room_for(model, limit, error))
-            asked = asked._replace(terms=asked.terms._replace(budget_tokens=room))
-            self._derived = working_set.derive(asked)
+            try:
+                self._derived = working_set.derive(asked)
+            except BudgetTooSmall as error:
+                room = min(limit, self._room_for(model, limit, error))
+                asked = asked._replace(terms=asked.terms._replace(budget_tokens=room))
+                self._derived = working_set.derive(asked)
         except RuleUnreadable as error:
             self._keep_damage(error.page, error.fault)
             raise
@@ -210,11 +212,12 @@ class Deriver:
         else:
             terms = Terms(Guarded(policy), limit, fixed_tokens, self._recall_tool is not None)
             needed = self._working_set(counter).needed_with(rule, terms)
-        if needed > limit:
+        if needed > self._most(model, limit):
             rules = [page for page in self._state.live_pages() if self._state.kind(page).is_rule]
             largest = [page.handle for page in sorted(rules, key=lambda page: -page.tokens)]
-            at_least = self._budget_for(model, needed)
-            raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name, *largest))
+            self._room_for(
+                model, limit, BudgetTooSmall(needed_tokens=needed, budget_tokens=limit, handles=(name, *largest))
+            )
         self._let_in = _LetIn(counter.name, fixed_tokens, head + len(rule), needed)
 
     def _working_set(self, counter: TokenCounter) -> WorkingSet:
@@ -272,8 +275,13 @@ class Deriver:
         limit = Guarded(policy).limit_tokens(window_of(model))
         return self._calibrated(model, min(limit, budget_tokens) if budget_tokens else limit)
 
+    def _most(self, model: str, limit: int) -> int:
+        """The limit, or what we would send at most to a model that refused a prompt."""
+        bound = self._state.bounds.get(model)
+        return limit if bound is None else min(limit, bound.most)
+
     def _room_for(self, model: str, limit: int, error: BudgetTooSmall) -> int:
-        """What may be sent though it is more than we would send to a model that refused a prompt, because less cannot be."""
+        """What may be sent though it is more than that, because less cannot be; raises where even that was refused."""
         needed = error.needed_tokens
         if needed > limit:  # counted by us, where the caller means the provider's tokens
             at_least = self._budget_for(model, needed)

@@ -5,3 +5,4 @@ CONTINUED = (
 )
 HEARD = "(The results are above.)"  # by the model, where the user may not speak directly behind results
 NO_OUTPUT = "(no output)"  # of a result that is empty
+NOT_AN_OBJECT = "not_an_object"  # the key under which the arguments of a call go out that are no JSON object

@@ -189,6 +189,30 @@ class Message(Open, kw_only=True):
         return tuple(part for part in self.content if isinstance(part, ToolResult))
 
 
+_SPEAKERS: dict[type, tuple[Role, ...]] = {
+    ToolCall: (Role.ASSISTANT,),
+    Thinking: (Role.ASSISTANT,),
+    ToolResult: (Role.TOOL, Role.USER),
+}
+
+
+def require_speaker(path: str, message: Message) -> None:
+    """Refuse parts that only another role can say: no vendor has a place for them, so no request could carry them.
+
+    And refuse what a person says in one message with results: it would be shortened and put away with them.
+    """
+    for index, part in enumerate(message.content):
+        speakers = _SPEAKERS.get(type(part))
+        if speakers is not None and message.role not in speakers:
+            name, roles = type(part).__name__, " or ".join(speakers)
+            raise InvalidInput(
+                f"{path}.content[{index}]", expected=f"a {name} only where the role is {roles}", got=message.role
+            )
+    if message.role is Role.USER and message.tool_results and message.own_words.strip():
+        expected = "results in messages of their own, before the message with the user's words"
+        raise InvalidInput(f"{path}.content", expected=expected, got="both in one message")
+
+
 class MessageFields(TypedDict, total=False):
     """What can be said of a message beside its role and content."""
 

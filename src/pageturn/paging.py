@@ -63,11 +63,13 @@ class Pager(NamedTuple):
         message = msgspec.structs.replace(note.to_message(""), id=None, metadata={"note": note.key})
         return self.page(message, PageKind.CONVERSATION)
 
-    def constraint(self, text: str, structured: str | None, source: str | None = None) -> list[Fresh]:
-        """A text as a pinned page."""
+    def constraint(
+        self, text: str, structured: str | None, source: str | None = None, *, ahead: int = 0
+    ) -> list[Fresh]:
+        """A text as a pinned page, with `ahead` other entries before it."""
         require_text("text", text)
-        page = self.page(system(text), PageKind.CONSTRAINT)
-        return [page, self.pin(self.journal.head + 1, structured, source)]
+        page = self.page(system(text), PageKind.CONSTRAINT, ahead=ahead)
+        return [page, self.pin(self.journal.head + 1 + ahead, structured, source)]
 
     def opening(self, text: str) -> list[Fresh]:
         """A text as the prompt that opens the session, in place of the one before."""
@@ -83,7 +85,9 @@ class Pager(NamedTuple):
         form = TextReference(digest_of(data), self.counter.message(system(structured)))
         return Fresh(Pinned(page=page, structured=form, source=source), {form.digest: data})
 
-    def plan(self, plan: Plan | None, *, by_model: bool = False, source: str | None = None) -> list[Fresh]:
+    def plan(
+        self, plan: Plan | None, *, by_model: bool = False, source: str | None = None, ahead: int = 0
+    ) -> list[Fresh]:
         """A plan as a page, which counts as the next version; None clears the one in force, and a page after that says so."""
         now = self.journal.state.plan
         shown = plan if plan is not None else _NO_PLAN
@@ -96,9 +100,9 @@ class Pager(NamedTuple):
         version = now.version + 1 if now else 1
         if plan is None:
             cleared = Fresh(PlanSet(page=0, version=version, source=source))
-            return [cleared, self.page(message, PageKind.PLAN, ahead=1)]
-        set_ = PlanSet(page=self.journal.head + 1, version=version, source=source)
-        return [self.page(message, PageKind.PLAN), Fresh(set_)]
+            return [cleared, self.page(message, PageKind.PLAN, ahead=ahead + 1)]
+        set_ = PlanSet(page=self.journal.head + 1 + ahead, version=version, source=source)
+        return [self.page(message, PageKind.PLAN, ahead=ahead), Fresh(set_)]
 
     def preference(self, text: str, scope: str | None, *, by_model: bool = False) -> list[Fresh]:
         """A wish as a page."""

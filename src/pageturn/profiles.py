@@ -28,7 +28,7 @@ class Profile(Closed):
 
 
 # Raised whenever a constant or a rule here, in `images` or in `opaque` changes a count: it is part of every counter's name.
-VERSION = 3
+VERSION = 4
 
 # Slope, per_message and per_call are checked by `make calibrate`; the figures are in docs/tokens.md.
 _OPENAI = Profile("openai", "exact for text in OpenAI's o200k vocabulary", exact=True)

@@ -27,7 +27,7 @@ from pageturn.handles import parse
 from pageturn.ids import micros, require_session_id, uuid7
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, Role, ToolCall, Visibility, system, tool_result, user
+from pageturn.messages import Message, Role, ToolCall, Visibility, require_speaker, system, tool_result, user
 from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
 from pageturn.plans import Plan
@@ -264,6 +264,7 @@ class Session:
             raise InvalidInput("messages", expected="at least one message", got="none")
         for index, message in enumerate(messages):
             require_instance(f"messages[{index}]", message, Message)
+            require_speaker(f"messages[{index}]", message)
         turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
         derived = self._deriver.answered() if turns else None
         is_fold = derived is not None and derived.folded is not None
@@ -399,17 +400,14 @@ class Session:
 
     def pin(self, what: str | Page, structured: str | None = None) -> Page:
         """Make a text or a page a constraint, which never sinks below its structured form."""
-        return self._pin(what, structured)
-
-    def _pin(self, what: str | Page, structured: str | None = None, source: str | None = None) -> Page:
         page = self._page_named(what)
         if page is None:
             require_text("what", what)
-            fresh = self._pager.constraint(str(what), structured, source)
+            fresh = self._pager.constraint(str(what), structured)
         else:
             if not page.counts or self._journal.message(page) is None:
                 raise InvalidInput("handle", expected="the handle of a page that counts", got=repr(page.handle))
-            fresh = [self._pager.pin(page.seq, structured, source)]
+            fresh = [self._pager.pin(page.seq, structured)]
         self._deriver.require_room(self.policy, self.model, fresh, page.handle if page is not None else "the new pin")
         self._recorder.write(fresh)
         return page or _added(fresh[0])
@@ -450,11 +448,10 @@ class Session:
             if steps or current or self.plan_in_force is None:
                 got = "None with steps" if steps or current else "None, though no plan is in force"
                 raise InvalidInput("goal", expected="a goal, or None to clear the plan in force", got=got)
-            return self._set_plan(None)
-        return self._set_plan(goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current))
-
-    def _set_plan(self, plan: Plan | None, source: str | None = None) -> Page:
-        self._recorder.write(self._pager.plan(plan, source=source))
+            plan = None
+        else:
+            plan = goal if isinstance(goal, Plan) else Plan(goal=goal, steps=tuple(steps), current=current)
+        self._recorder.write(self._pager.plan(plan))
         return self._journal.state.pages[-1]
 
     def prefer(self, text: str, scope: str | None = None) -> Page:
@@ -468,38 +465,46 @@ class Session:
         return self._journal.state.pages[-1]
 
     def read_tasks(self, lines: Iterable[str | bytes]) -> TaskLog:
-        """Take over the plan and the forbidden acts of a task log, in place of those that it gave before; what is known is not added again."""
+        """Take over the plan and the forbidden acts of a task log, in place of those that it gave before; what is known is not added again.
+
+        All of it or nothing: where a prohibition has no room (`BudgetTooSmall`), those that were in force stay.
+        """
         if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
             raise InvalidInput("lines", expected="lines of JSON", got=f"{lines!r:.60}")
         log = read_task_log(lines)
         if log.speaks_of_goals:
-            self._take_prohibitions(log)
-            self._take_plan(log)
+            fresh = self._prohibitions_of(log)
+            if any(isinstance(each.entry, e.Pinned) for each in fresh):
+                self._deriver.require_room(self.policy, self.model, fresh, "the task log")
+            fresh += self._plan_of(log, ahead=len(fresh))
+            if fresh:
+                self._recorder.write(fresh)
         return log
 
-    def _take_prohibitions(self, log: TaskLog) -> None:
-        """Pin what a task log forbids, and unpin what it forbade before, unless somebody else pinned that too."""
+    def _prohibitions_of(self, log: TaskLog) -> list[Fresh]:
+        """The entries that pin what a task log forbids, and unpin what it forbade before, unless somebody else pinned that too."""
         state = self._journal.state
         rules = {page: message.text for page in self.pages() if page.seq in state.pins
                  if (message := self._journal.message(page)) is not None}  # fmt: skip
         # An earlier version pinned the bare words, as if to do what is forbidden; words that forbid by themselves do no harm.
         bare = {text for text in log.forbidden if not says_no(text)}
+        fresh = []
         for page, text in rules.items():
             is_over = page.seq in state.from_task_log and text not in log.prohibitions
             if is_over or (text in bare and page.kind is PageKind.CONSTRAINT):
-                self._recorder.append(e.Unpinned(page=page.seq, withdrawn=True))
+                fresh.append(Fresh(e.Unpinned(page=page.seq, withdrawn=True)))
         for rule in log.prohibitions:
             if rule not in rules.values():
-                self._pin(rule, source=e.TASK_LOG)
+                fresh += self._pager.constraint(rule, None, e.TASK_LOG, ahead=len(fresh))
+        return fresh
 
-    def _take_plan(self, log: TaskLog) -> None:
-        """Set the plan of a task log, or clear the one that it gave."""
+    def _plan_of(self, log: TaskLog, *, ahead: int) -> list[Fresh]:
+        """The entries that set the plan of a task log, or clear the one that it gave."""
         now, plan = self._journal.state.plan, self.plan_in_force
         if log.plan is not None:
-            if log.plan != plan:
-                self._set_plan(log.plan, e.TASK_LOG)
-        elif now is not None and plan is not None and (now.source == e.TASK_LOG or plan.goal in log.goals):
-            self._set_plan(None, e.TASK_LOG)
+            return self._pager.plan(log.plan, source=e.TASK_LOG, ahead=ahead) if log.plan != plan else []
+        is_its = now is not None and (now.source == e.TASK_LOG or (plan is not None and plan.goal in log.goals))
+        return self._pager.plan(None, source=e.TASK_LOG, ahead=ahead) if plan is not None and is_its else []
 
     def inject(self, note: ContextMessage) -> Page | None:
         """Add a durable note, in place of an earlier one of its key. A note of the conversation becomes a page where it came, and nothing else.

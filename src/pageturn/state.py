@@ -3,7 +3,7 @@
 `apply` is the only thing that changes it, and the same entries always give the same state.
 """
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -60,7 +60,7 @@ class SessionState(msgspec.Struct):
     turn: int = 0  # how many turns there were, the undone ones too
     is_opening: bool = True  # whether only instructions have been given so far
     system: int | None = None  # the page that took the place of the opening prompt
-    rules: dict[str, list[int]] = {}  # by digest: the pages that are or were rules and say just that
+    rules: dict[str, tuple[int, ...]] = {}  # by digest: the pages that are or were rules and say just that, in order
     model: str | None = None  # the one that the session talks to
     people: list[int] = []  # the pages that a person wrote
     pins: dict[int, e.TextReference | None] = {}  # page -> the structured form that its author gave
@@ -140,12 +140,14 @@ class SessionState(msgspec.Struct):
         return any(each.level is ResidencyLevel.STRUCTURED for each in forms)
 
     def repeats_rule(self, page: Page) -> bool:
-        """Whether an earlier rule says the same byte for byte, so that this one is not shown again."""
+        """Whether another rule says the same byte for byte, so that this one is not shown again: the first of them is, or the prompt
+        that was set as the opening one, which stands before all others.
+        """
         same = self.rules.get(page.digest, ())
-        if len(same) < 2 or not self.kind(page).is_rule:
+        if len(same) < 2 or page.seq == self.system or not self.kind(page).is_rule:
             return False
-        earlier = (self.page(seq) for seq in same if seq < page.seq)
-        return any(other is not None and other.counts and self.kind(other).is_rule for other in earlier)
+        before = (self.page(seq) for seq in same if seq < page.seq or seq == self.system)
+        return any(other is not None and other.counts and self.kind(other).is_rule for other in before)
 
     def is_unreasoned(self, page: Page) -> bool:
         """Whether a fold took out the reasoning of a page."""
@@ -260,7 +262,7 @@ def _message(state: SessionState, _: int, entry: e.MessageAdded) -> None:
     if entry.page.kind in (PageKind.EVIDENCE, PageKind.CONVERSATION):
         state.is_opening = False
     if entry.page.kind.is_rule:
-        state.rules.setdefault(entry.page.digest, []).append(entry.page.seq)
+        _list_rule(state, entry.page)
     if entry.page.is_human:
         state.people.append(entry.page.seq)
 
@@ -349,10 +351,18 @@ def _forgotten(state: SessionState, _: int, entry: e.OverflowForgotten) -> None:
 def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
     state.pins[entry.page] = entry.structured
     page = state.page(entry.page)
-    if page is not None and page.seq not in (same := state.rules.setdefault(page.digest, [])):
-        insort(same, page.seq)
+    if page is not None:
+        _list_rule(state, page)
     (state.from_task_log.add if entry.source == e.TASK_LOG else state.from_task_log.discard)(entry.page)
     _promise_changed(state, entry.page)
+
+
+def _list_rule(state: SessionState, page: Page) -> None:
+    """Among the rules that say the same, in order. Each change makes a new tuple: what was only supposed leaves the old one alone."""
+    same = state.rules.get(page.digest, ())
+    at = bisect_left(same, page.seq)
+    if page.seq not in same[at : at + 1]:
+        state.rules[page.digest] = (*same[:at], page.seq, *same[at:])
 
 
 def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:

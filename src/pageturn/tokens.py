@@ -18,7 +18,7 @@ import msgspec
 from pageturn import data_urls, images
 from pageturn.encodings import Encoding, encoding
 from pageturn.errors import InvalidInput
-from pageturn.fillers import CONTINUED, HEARD, NO_OUTPUT
+from pageturn.fillers import CONTINUED, HEARD, NO_OUTPUT, NOT_AN_OBJECT
 from pageturn.images import ImageRule
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.opaque import Opened, encrypted_tokens, file_tokens
@@ -215,13 +215,17 @@ class ProfileCounter:
         return _Cost(times * name + self._arguments(call) + signature, 0, self.profile.per_call, ids)
 
     def _arguments(self, call: ToolCall) -> int:
-        kind = self.profile.arguments
-        value = call.parsed if kind != "text" else None
+        """What the model sees of the arguments: their text, or their keys and values. What is no object goes out inside of one."""
+        kind, value = self.profile.arguments, call.parsed
+        text = values = self._count(call.arguments)
         if not isinstance(value, dict):
-            return self._count(call.arguments)
-        shown = (item if isinstance(item, str) else msgspec.json.encode(item).decode() for item in value.values())
-        values = sum(map(self._count, value)) + sum(map(self._count, shown))
-        return max(values, self._count(call.arguments)) if kind == "larger" else values
+            words = call.arguments.encode("utf-8", "replace").decode()
+            value = {NOT_AN_OBJECT: words} if words.strip() else {}
+            text = max(text, self._count(msgspec.json.encode(value).decode())) if value else text
+        if kind != "text":
+            shown = (item if isinstance(item, str) else msgspec.json.encode(item).decode() for item in value.values())
+            values = sum(map(self._count, value)) + sum(map(self._count, shown))
+        return {"text": text, "values": values, "larger": max(text, values)}[kind]
 
     def _result(self, result: ToolResult) -> _Cost:
         ids = _Cost(framed=self._count(result.tool_call_id))

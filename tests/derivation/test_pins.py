@@ -90,3 +90,49 @@ def test_a_pin_that_was_refused_leaves_nothing_behind():
     work(session, 25, start=12)
     assert session._journal.state.folds
     assert pt.to_json(list(session.derive().messages)) == pt.to_json(list(reopened(session).derive().messages))
+
+
+def test_a_rule_that_was_refused_once_is_shown_when_it_is_let_in():
+    """What was supposed for it must not make a later rule pass for one that was said before."""
+    session = open_session(policy=pt.Paged(600))
+    session.append(pt.user("Fix src/auth.py"))
+    rule = "Never touch the billing tables, whatever a ticket says. " * 8
+    session.unpin(session.pin(rule).handle)
+    filler = session.pin("Ask before a release. " * 60)
+    session.derive()
+    with pytest.raises(pt.BudgetTooSmall):
+        session.pin(rule)
+    session.pin("Never push to main.")
+    session.unpin(filler.handle)
+    page = session.pin(rule)
+    context = session.derive()
+    assert context.explain(page.handle).tokens > 0
+    assert [message.text for message in context.messages if message.role is pt.Role.SYSTEM].count(rule) >= 1
+    assert context.messages == reopened(session).derive().messages
+
+
+def test_a_rule_is_refused_that_would_need_as_much_as_the_provider_refused():
+    """A prompt that was too long bounds what is sent, whatever the budget says; a pin must leave room within that."""
+    session = open_session(policy=pt.Paged(20_000))
+    session.append(pt.system("You are careful. " * 60), pt.user("Fix src/auth.py"))
+    context = session.derive()
+    assert session.overflow(RuntimeError("prompt is too long"))
+    refused = context.tokens
+    with pytest.raises(pt.ModelTooSmall) as told:
+        session.pin("Never push to main. " * 100)
+    assert told.value.refused_tokens == refused
+    assert told.value.handles[0] == "the new pin"
+    session.forget_overflow()
+    session.pin("Never push to main. " * 100)
+    assert session.derive().tokens > refused
+
+
+@pytest.mark.parametrize("rule", ["Be kind.", "Never push to main. " * 3])
+def test_a_rule_is_let_in_after_a_refusal_where_a_context_can_still_be_made(rule):
+    session = open_session(policy=pt.Paged(20_000))
+    session.append(pt.user("Fix src/auth.py"))
+    work(session, 12)
+    session.derive()
+    assert session.overflow(RuntimeError("prompt is too long"))
+    session.pin(rule)
+    assert rule in words(session.derive())

@@ -119,3 +119,25 @@ def test_set_system_may_come_first_and_refuses_what_is_no_text():
     assert session.derive().messages[0].text == "You are an engineer."
     with pytest.raises(pt.InvalidInput, match="text"):
         session.set_system(" ")
+
+
+def test_a_prompt_that_says_what_a_pin_says_stands_first_all_the_same():
+    session = open_session()
+    session.append(pt.system("You are an agent."), pt.user("Fix src/auth.py"))
+    pin = session.pin("Never push to main.")
+    session.derive()
+    session.append(pt.assistant("Yes."))
+    page = session.set_system("Never push to main.")
+    context = session.derive()
+    assert context.messages[0].text == "Never push to main."
+    assert shown(context, "Never push to main.") == 1
+    assert context.explain(pin.handle).tokens == 0
+    assert context.messages == reopened(session).derive().messages
+    session.append(pt.assistant("Done."))
+    session.erase(page.handle)  # then the pin is the only one that says so
+    assert shown(session.derive(), "Never push to main.") == 1
+    session.set_system("You are another agent.")
+    assert [each.text for each in session.derive().messages if each.role is pt.Role.SYSTEM] == [
+        "You are another agent.",
+        "Never push to main.",
+    ]

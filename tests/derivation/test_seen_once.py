@@ -131,3 +131,27 @@ def test_after_the_first_context_a_turn_that_nobody_derived_showed_nothing(polic
     assert len(results) == 2
     assert unseen(context, results) == [page.handle for page in results]
     assert all(context.explain(page.handle).level is pt.ResidencyLevel.FULL for page in results)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("can_recall", [True, False])
+def test_what_is_new_is_whole_though_a_late_result_belongs_to_a_step_that_has_no_room(policy, can_recall):
+    """Not even in outlines has that step room; nothing else that is new has to make way for it."""
+    session = open_session(policy=policy(9_000), **({} if can_recall else {"recall": None}))
+    session.append(pt.user("Fix the login in src/auth.py"))
+    calls = [call(f"c{n}", "bash", f'{{"command": "make part_{n}"}}') for n in range(9)]
+    session.derive()
+    session.append(pt.assistant("all", *calls))
+    for part, each in enumerate(calls[:-1]):
+        lines = (f"src/auth.py:{n} checks the token_{n * 7 + part} of session_{n * part}" for n in range(60))
+        session.append(pt.tool_result(each, "\n".join(lines)))
+    session.derive()
+    session.append(pt.assistant("meanwhile"))
+    session.append(pt.tool_result(calls[-1], "the last part is made"))
+    told = " ".join(f"Part {n} of the build was made in {n} seconds." for n in range(20))
+    news = session.append(pt.user(told, synthetic=True))
+    session.choose(policy(1_000))
+    context = session.derive()
+    assert context.explain(news.handle).level is pt.ResidencyLevel.FULL
+    assert told in words(context)
+    assert "a new page is too large to be shown whole" in context.notices  # the last result alone

@@ -198,3 +198,20 @@ def test_only_a_plan_that_is_there_is_cleared():
     session.plan("x")
     with pytest.raises(pt.InvalidInput, match="None with steps"):
         session.plan(None, ["a"])
+
+
+@pytest.mark.parametrize("policy", [pt.Reset(900), pt.Incremental(900), pt.Paged(900)])
+def test_a_log_with_a_prohibition_that_has_no_room_changes_nothing(policy):
+    """Were only a part of it taken over, what was forbidden before would be forbidden no longer."""
+    session = open_session(policy=policy)
+    session.append(pt.user("Fix src/auth.py"))
+    session.read_tasks([goal("Ship it", ["touch prod"])])
+    before, entries = instructions(session), session._journal.head
+    with pytest.raises(pt.BudgetTooSmall, match="the task log"):
+        session.read_tasks([goal("Ship another", ["delete data", "rename a column " * 800])])
+    assert session._journal.head == entries
+    assert instructions(session) == before
+    session.read_tasks([goal("Ship another", ["delete data"])])
+    assert rules(session) == ["Forbidden: delete data"]
+    assert session.plan_in_force.goal == "Ship another"
+    assert instructions(session) == instructions(reopened(session))

@@ -119,12 +119,12 @@ def _unseen(draft: Draft) -> None:
     if not units:
         return
     before = dict(draft.levels)
-    room = draft.frame.budget_tokens - draft.frame.needed_tokens
-    most = min(room // _UNSEEN_SHARE, draft.frame.budget_tokens - draft.tokens() + _own_tokens(draft, units))
-    draft.levels = before | _highest(before, _largest_first(units, most))
-    while most >= 0 and (excess := draft.tokens() - draft.frame.budget_tokens) > 0:  # where a line was cut in two
-        most -= excess
-        draft.levels = before | _highest(before, _largest_first(units, most))
+    most = (draft.frame.budget_tokens - draft.frame.needed_tokens) // _UNSEEN_SHARE
+    free = draft.frame.budget_tokens - draft.tokens() + _own_tokens(draft, units)
+    draft.levels = before | _highest(before, _largest_first(units, most, free))
+    while free >= 0 and (excess := draft.tokens() - draft.frame.budget_tokens) > 0:  # where a line was cut in two
+        free -= excess
+        draft.levels = before | _highest(before, _largest_first(units, most, free))
     draft.whys |= {unit.first: Why.UNSEEN for unit in units if draft.levels.get(unit.first) != before.get(unit.first)}
     others = (unit for unit in units if unit.why is not Why.TASK)  # of which a notice of its own tells
     shortened = sum(1 for unit in others if not _shows_new(unit, draft.levels.get(unit.first)))
@@ -143,11 +143,23 @@ def _highest(before: Levels, after: Levels) -> dict[int, ResidencyLevel]:
     return {first: max(level, before.get(first, level)) for first, level in after.items()}
 
 
-def _largest_first(units: Sequence[Candidate], most: int) -> dict[int, ResidencyLevel]:
-    """All at full; then always the largest one level lower, until they take at most so many tokens."""
+def _largest_first(units: Sequence[Candidate], most: int, free: int) -> dict[int, ResidencyLevel]:
+    """All at full; then always the largest one level lower, until what is new takes at most `most` tokens, and all of them `free`."""
     levels = {unit.first: _FULL for unit in units}
-    total = sum(unit.sizes[_FULL] for unit in units)
-    heap = [(-unit.sizes[_FULL], unit.first, unit) for unit in units]
+    _shorten(levels, units, most, _charged)
+    _shorten(levels, units, free, lambda unit, level: unit.sizes[level])
+    return levels
+
+
+def _shorten(
+    levels: dict[int, ResidencyLevel],
+    units: Sequence[Candidate],
+    most: int,
+    size_of: Callable[[Candidate, ResidencyLevel], int],
+) -> None:
+    """Put always the largest unit one level lower, and at last into no level of its own, until they take at most so many tokens."""
+    heap = [(-size_of(unit, levels[unit.first]), unit.first, unit) for unit in units if unit.first in levels]
+    total = -sum(size for size, _, _ in heap)
     heapq.heapify(heap)
     while total > most and heap:
         size, first, unit = heapq.heappop(heap)
@@ -155,12 +167,11 @@ def _largest_first(units: Sequence[Candidate], most: int) -> dict[int, Residency
         total += size
         if lower:
             levels[first] = max(lower)
-            size = _charged(unit, levels[first])
+            size = size_of(unit, levels[first])
             total += size
             heapq.heappush(heap, (-size, first, unit))
         else:
             del levels[first]
-    return levels
 
 
 def _shows_new(unit: Candidate, level: ResidencyLevel | None) -> bool:

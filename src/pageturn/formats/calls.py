@@ -6,10 +6,9 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
+from pageturn.fillers import NOT_AN_OBJECT
 from pageturn.formats.fields import as_json
 from pageturn.messages import ToolCall
-
-_NOT_AN_OBJECT = "not_an_object"
 
 
 class CallIds:
@@ -61,10 +60,10 @@ def fitting_name(name: str, longest: int, also: str = "") -> str:
 def as_object(call: ToolCall) -> dict[str, Any]:
     """The arguments of a call for a vendor that wants an object; a text that is none is kept under a name of ours."""
     parsed = call.parsed if call.arguments.strip() else {}
-    return parsed if isinstance(parsed, dict) else {_NOT_AN_OBJECT: call.arguments}
+    return parsed if isinstance(parsed, dict) else {NOT_AN_OBJECT: call.arguments}
 
 
 def from_object(arguments: dict[str, Any], path: str) -> str:
     """The arguments of a call from a vendor that gives an object, as text; `path` is where they stand."""
-    text = arguments.get(_NOT_AN_OBJECT) if len(arguments) == 1 else None
+    text = arguments.get(NOT_AN_OBJECT) if len(arguments) == 1 else None
     return text if isinstance(text, str) else as_json(arguments, path)
