@@ -66,6 +66,28 @@ def test_between_folds_it_stays_and_a_fold_takes_out_what_is_behind_its_first_ch
     assert session._journal.state.folds
 
 
+@pytest.mark.parametrize("notes", [0, 1, 2])
+def test_a_fold_leaves_the_reasoning_before_the_first_thing_that_it_changes(notes):
+    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session.append(pt.system("You are careful."), pt.user("Fix src/auth.py"))
+    for number in range(notes):
+        session.inject(pt.ContextMessage.system(f"note {number}", f"Mind the time, {number}."))
+    for number, lines in enumerate((1, 1, 400, 1)):
+        think(session, number, lines=lines)
+    whole = session.derive([TOOL])
+    context = session.derive([TOOL], budget_tokens=whole.tokens - 100)
+    levels = {each.level for each in context.layout.placements}
+    assert levels == {pt.ResidencyLevel.FULL, pt.ResidencyLevel.STRUCTURED}
+    assert thoughts(context) == ["sig0", "sig1"]
+    assert context.tokens == whole.view.forms._counter.tools([TOOL, pt.RecallTool().definition]) + sum(
+        map(session._counter.message, context.messages)
+    )
+    session.append(pt.assistant("done"))
+    after = session.derive([TOOL])
+    assert after.fold is None
+    assert after.messages[: len(context.messages)] == context.messages
+
+
 def test_other_tools_or_another_model_take_out_all_of_it():
     session = open_session(policy=pt.Paged(60_000), model=BOUND)
     session.append(pt.user("Fix src/auth.py"))
