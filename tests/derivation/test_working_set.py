@@ -166,3 +166,20 @@ def test_a_fold_that_would_be_longer_than_what_stands_is_not_made():
     with pytest.raises(pt.BudgetTooSmall) as refused:
         session.derive(budget_tokens=whole.tokens - 1)
     assert refused.value.needed_tokens == whole.tokens
+
+
+@pytest.mark.parametrize("make", [Note.suffix_system, Note.session])
+def test_a_note_for_which_a_fold_had_no_room_does_not_come_beside_what_stands_either(make):
+    session = begun(policy=pt.Paged(2_000))
+    session.inject(make("log", "line " * 3_000))
+    folded = session.derive()
+    assert folded.fold is not None
+    session.append(pt.assistant("done"))
+    assert 2_000 - folded.tokens < 1_900 < 2_000
+    session.inject(make("log", "line " * 1_900))
+    context = session.derive()
+    assert context.fold is None
+    assert context.tokens <= 2_000
+    assert pt.NoteDecision.OVER_BUDGET in [outcome.decision for outcome in context.notes]
+    assert all(outcome.band is None for outcome in context.notes)
+    assert "no room for the notes log" in context.notices

@@ -92,9 +92,7 @@ class Folded(NamedTuple):
 class FoldMaker:
     """Makes the folds of one journal."""
 
-    def __init__(
-        self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool = True
-    ) -> None:
+    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool) -> None:
         self._journal = journal
         self._shows_handles = shows_handles
         self.forms = FormMaker(journal, counter, renderers, shows_handles=shows_handles)

@@ -24,7 +24,7 @@ from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.reasoning import ReasoningRule, has_reasoning, reasoning_rule, without_reasoning
 from pageturn.recall_tool import RecallTool
-from pageturn.renditions import BUILT_IN, Renderers
+from pageturn.renditions import Renderers
 from pageturn.tokens import TokenCounter
 
 _LARGE_RULE = 400  # tokens
@@ -59,9 +59,7 @@ class Derived(NamedTuple):
 class WorkingSet:
     """The present context of one journal."""
 
-    def __init__(
-        self, journal: Journal, counter: TokenCounter, renderers: Renderers = BUILT_IN, *, shows_handles: bool = True
-    ) -> None:
+    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool) -> None:
         self._journal = journal
         self._count = counter.message
         self._folder = FoldMaker(journal, counter, renderers, shows_handles=shows_handles)
