@@ -114,6 +114,7 @@ def test_what_came_while_the_model_answered_takes_out_the_reasoning_of_the_answe
     session.append(pt.assistant(pt.Thinking(text="t", signature="late"), "ok"))
     context = session.derive([TOOL])
     assert thoughts(context) == ["sig0"]
+    assert [message.text for message in context.messages][-2:] == ["wait", "ok"]
     assert context.fold is None
     assert pt.to_json(list(reopened(session).derive([TOOL]).messages)) == pt.to_json(list(context.messages))
 
@@ -133,6 +134,20 @@ def test_an_answer_that_was_nothing_but_reasoning_leaves_nothing():
     session.append(pt.assistant(pt.Thinking(text="t", signature="s")), pt.user("and?"))
     context = session.derive([OTHER])
     assert [message.role for message in context.messages] == ["user", "user"]
+
+
+def test_an_overtaken_answer_that_was_nothing_but_reasoning_leaves_nothing_either():
+    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session.append(pt.user("Fix src/auth.py"))
+    session.derive([TOOL])
+    session.append(pt.user("wait"))
+    session.append(pt.assistant(pt.Thinking(text="t", signature="s")), pt.user("and?"))
+    context = session.derive([TOOL])
+    assert context.fold is None
+    assert [message.text for message in context.messages] == ["Fix src/auth.py", "wait", "and?"]
+    assert context.tokens == sum(map(session._counter.message, context.messages)) + session._counter.tools(
+        [TOOL, pt.RecallTool().definition]
+    )
 
 
 @pytest.mark.parametrize(

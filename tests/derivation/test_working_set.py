@@ -82,6 +82,14 @@ def test_what_a_fold_leaves_standing_is_frozen_with_the_notes_in_their_bands():
     assert reopened(session).derive().frozen == folded.frozen
 
 
+def test_a_note_before_a_conversation_without_a_prompt_is_not_frozen_before_a_fold():
+    session = open_session()
+    session.append(pt.user("Fix the login."))
+    session.inject(Note.system("what", "system"))
+    assert (answered(session).frozen, answered(session).frozen) == (0, 0)
+    assert said(session.derive())[:2] == ["system", "Fix the login."]
+
+
 def test_a_result_that_comes_before_the_answer_to_a_context_with_its_call_open_comes_late_each_time():
     session = begun()
     before = ()

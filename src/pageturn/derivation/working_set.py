@@ -14,7 +14,7 @@ from pageturn.derivation.forms import LevelGone
 from pageturn.derivation.pairing import Pairing
 from pageturn.derivation.sealing import has_place
 from pageturn.derivation.weaving import Weave, Weaver, add, base_of, put_into
-from pageturn.entries import FoldReason, MessageAdded, Shown, TextReference
+from pageturn.entries import FoldReason, Shown, TextReference
 from pageturn.errors import BudgetTooSmall, RuleUnreadable
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.injection import ContextMessageTarget
@@ -68,6 +68,25 @@ class WorkingSet:
         self._is_broken = False  # what stood cannot be shown any more: its words are gone
         self._planned: tuple[object, Folded] | None = None
         self._begin_after(Standing())
+
+    def _begin_after(self, standing: Standing) -> None:
+        """Take nothing but what a fold left standing; what came since is taken page by page."""
+        state = self._journal.state
+        self._standing = standing
+        self._tail = Pairing(self._count)
+        self._closed = 0  # how many contexts that were overtaken stand here
+        self._taken = state.after(state.folded)  # and how many pages of the journal
+        self._opening, self._is_opening = standing.opening, not state.folded  # how many messages are the base prompt
+        notes, is_settled = state.noteboard.standing, self._is_settled()
+        behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
+        made = [self._weaver.message(each.note, each.digest) for each in behind]
+        # What is not settled is folded before anybody sees it, and that puts the notes in their place.
+        self._stood = len(behind) if is_settled else len(notes)  # how many of the notes that were sent stand here
+        self._front = len(behind)  # and how many of them behind the base prompt
+        self._has_reasoning = any(map(has_reasoning, standing.messages))
+        self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
+        self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
+        self._digest = _named(bytes.fromhex(standing.digest), [each.digest for each in behind])
 
     def add(self, page: Page, message: Message) -> None:
         """Keep a message at hand that was just written."""
@@ -195,25 +214,6 @@ class WorkingSet:
             self._is_broken = True
             return Standing()
 
-    def _begin_after(self, standing: Standing) -> None:
-        """Take nothing but what a fold left standing; what came since is taken page by page."""
-        state = self._journal.state
-        self._standing = standing
-        self._tail = Pairing(self._count)
-        self._closed = 0  # how many contexts that were overtaken stand here
-        self._taken = state.after(state.folded)  # and how many pages of the journal
-        self._opening, self._is_opening = standing.opening, not state.folded  # how many messages are the base prompt
-        notes, is_settled = state.noteboard.standing, self._is_settled()
-        behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
-        made = [self._weaver.message(each.note, each.digest) for each in behind]
-        # What is not settled is folded before anybody sees it, and that puts the notes in their place.
-        self._stood = len(behind) if is_settled else len(notes)  # how many of the notes that were sent stand here
-        self._front = len(behind)  # and how many of them behind the base prompt
-        self._has_reasoning = any(map(has_reasoning, standing.messages))
-        self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
-        self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
-        self._digest = _named(bytes.fromhex(standing.digest), [each.digest for each in behind])
-
     def _take_notes(self, page: Page) -> None:
         """The notes that were sent before a page that comes now."""
         notes = self._journal.state.noteboard.standing
@@ -254,9 +254,6 @@ class WorkingSet:
         head = self._journal.head
         try:
             with self._journal.supposing(rule):
-                for each in rule:
-                    if isinstance(each.entry, MessageAdded) and each.message is not None:
-                        self._folder.forms.hold(each.entry.page, each.message)
                 return self._folder.needed(terms, tasks) + notes
         finally:
             self._folder.forms.forget_after(head)
@@ -331,7 +328,7 @@ class WorkingSet:
         for page in reversed(self._journal.state.pages):
             if page.counts and page.role is Role.USER and not page.results:
                 break
-            first = page.seq if page.counts and page.role is Role.ASSISTANT else first
+            first = page.seq
         return first
 
     def _fold(self, asked: ContextRequest, reason: FoldReason, tokens: int, notes: Weave) -> Folded | None:
