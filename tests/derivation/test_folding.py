@@ -1,10 +1,12 @@
 """What a fold leaves standing, by a policy that says of each call at which level it wants it."""
 
+from datetime import timedelta
 from itertools import pairwise, zip_longest
 
 import pytest
 
 import pageturn as pt
+from pageturn.derivation.folding import _shrunk
 from pageturn.entries import FoldReason
 from tests.derivation.checks import check_all
 from tests.derivation.test_reasoning import BOUND, TOOL, think, thoughts
@@ -12,6 +14,7 @@ from tests.derivation.test_turns import words, work
 from tests.sessions import call, open_session, reopened
 
 FULL, COMPRESSED, STRUCTURED, POINTER = pt.ResidencyLevel
+frames = []  # that the policy was given
 
 
 @pt.register_policy("chosen_in_tests")
@@ -27,6 +30,7 @@ class Chosen(pt.DerivePolicy):
         return True
 
     def plan(self, frame, least, tokens):
+        frames.append(frame)
         calls = [unit for unit in frame.candidates if unit.kind is pt.PageKind.EVIDENCE]
         pairs = zip_longest(calls[: len(self.levels)], self.levels)
         return {unit.first: level for unit, level in pairs if unit is not None and level in unit.sizes}
@@ -95,6 +99,7 @@ def test_a_few_units_before_a_sealed_line_are_sealed_with_it():
     session.pin(second)
     (rest,) = lines_of(answered(session))[:1]
     assert rest.first > second.seq
+    assert rest.turn == whole.turn  # what is left of a line is as old as the line
     session.unpin(first)
     session.unpin(second)
     few, rest = lines_of(answered(session))[:2]
@@ -142,10 +147,10 @@ def test_two_calls_that_lie_between_each_others_pages_stand_side_by_side_or_not_
     assert context.explain(asked.handle).line is None
 
 
-def test_no_budget_is_exceeded_where_names_that_were_told_before_sink():
-    """The short form of a call leaves out names that stand before it; where those do not stand, it is longer than was planned."""
+def reading_the_same_names(policy):
+    """A session in which two files were read and seen that name the same."""
     names = "\n".join(f"def compute_payload_{number}(order_{number}):" for number in range(8))
-    session = open_session(policy=Chosen((None, STRUCTURED)), recall=None)
+    session = open_session(policy=policy, recall=None)
     session.append(pt.user("Fix src/auth.py"))
     for number in range(2):
         read = call(number, "read", f'{{"path": "src/m{number}.py"}}')
@@ -153,13 +158,45 @@ def test_no_budget_is_exceeded_where_names_that_were_told_before_sink():
     session.append(pt.assistant("so"), pt.user("Go on"))
     session.derive()
     session.append(pt.assistant("so"))
-    largest = session.derive().tokens
+    return session
+
+
+def test_no_budget_is_exceeded_where_names_that_were_told_before_sink():
+    """The short form of a call leaves out names that stand before it; where those do not stand, it is longer than was planned."""
+    session = reading_the_same_names(Chosen((None, STRUCTURED)))
     levels = set()
-    for budget in range(60, largest + 40, 3):
+    for budget in range(60, session.derive().tokens + 40, 3):
         context = session.derive(budget_tokens=budget)
         assert context.tokens <= budget
         levels |= {each.level for each in context.layout.placements}
     assert STRUCTURED in levels
+
+
+def test_names_that_are_told_once_leave_room_for_more():
+    session = reading_the_same_names(Chosen((STRUCTURED, STRUCTURED)))
+    context = session.derive()
+    exactly = session.derive(budget_tokens=context.tokens)
+    assert [each.level for each in exactly.layout.placements].count(STRUCTURED) == 2
+    assert exactly.messages == context.messages
+
+
+def test_the_task_is_what_was_asked_last_and_still_counts():
+    session = open_session(policy=Chosen())
+    first = session.append(pt.user("Fix src/auth.py"))
+    session.append(pt.assistant("so"))
+    session.append(pt.user("Fix src/login.py and all that depends on it"))
+    session.append(pt.assistant("so"))
+    session.undo(1)
+    assert session.derive().explain(first.handle).why == "task"
+
+
+def test_a_task_that_the_store_lost_is_a_fault_and_the_one_before_it_holds():
+    session = open_session(policy=Chosen())
+    first, lost = session.append(pt.user("Fix src/auth.py"), pt.user("Fix src/login.py and all that depends on it"))
+    session._journal.store._connection.execute("DELETE FROM blobs WHERE digest = ?", (lost.digest,))
+    context = reopened(session).derive()
+    assert [fault.code for fault in context.faults] == ["backend_error"]
+    assert context.explain(first.handle).why == "task"
 
 
 @pytest.mark.parametrize("notes", [0, 1, 2, 3])
@@ -239,3 +276,86 @@ def test_only_what_differs_from_the_last_fold_is_written_down():
     assert set(context.fold.placed) >= {page.seq for page in session.pages() if page.calls}
     session.undo(2)
     assert session.derive().fold.gone != ()
+
+
+def test_a_policy_is_told_whether_a_context_was_sent_before_and_is_likely_remembered():
+    frames.clear()
+    session = reading(2)
+    session.derive()
+    assert (frames[-1].is_running, frames[-1].is_warm) == (False, False)
+    session.append(pt.assistant("so"))
+    assert session.derive().fold.reason is FoldReason.PAYS
+    assert (frames[-1].is_running, frames[-1].is_warm) == (True, True)
+    session._clock.now += timedelta(hours=1)
+    session.append(pt.user("Go on"))
+    assert session.derive().fold.reason is FoldReason.COLD
+    assert (frames[-1].is_running, frames[-1].is_warm) == (True, False)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_nothing_behind_an_open_call_is_sealed(is_open):
+    session = open_session(policy=Chosen())
+    session.append(pt.user("Fix src/auth.py"))
+    slow = pt.ToolCall(id="slow", name="build", arguments="{}")
+    session.append(pt.assistant("in the background", *([slow] if is_open else [])))
+    work(session, 12, lines=3, derive=False)
+    session.append(pt.user("Go on"))
+    assert any(line.sealed for line in lines_of(answered(session, 4))) is not is_open
+
+
+def test_what_was_seen_whole_is_shown_as_nothing_new():
+    session = open_session(policy=Chosen((COMPRESSED,)))
+    session.append(pt.user("Fix src/auth.py"))
+    work(session, 1, lines=400, derive=False)
+    session.append(pt.assistant("so"), pt.user("Go on"))
+    context = answered(session, 2)
+    (placed,) = [each for each in session._journal.state.placed.values() if each.level is COMPRESSED]
+    assert placed.whole_from == 0
+    assert "value_0 = compute_0()\n" * 400 not in words(context)
+
+
+@pytest.mark.parametrize(("structured", "offers_a_pointer"), [(6, True), (5, False), (4, False)])
+def test_a_pointer_is_offered_only_where_it_is_shorter_than_the_form_without_known_names(structured, offers_a_pointer):
+    shrunk = _shrunk({FULL: 10, STRUCTURED: 8, POINTER: 5}, structured)
+    assert shrunk == {FULL: 10, STRUCTURED: structured} | ({POINTER: 5} if offers_a_pointer else {})
+    assert _shrunk({FULL: 10, STRUCTURED: 8}, structured) == {FULL: 10, STRUCTURED: structured}
+
+
+def test_notes_are_part_of_what_a_fold_needs():
+    needed = []
+    for notes in ((), ("Mind the time.", "And the place.")):
+        session = reading(3)
+        for number, text in enumerate(notes):
+            session.inject(pt.ContextMessage.system(f"note {number}", text))
+        context = session.derive()
+        needed.append(context.layout.needed_tokens - sum(outcome.tokens for outcome in context.notes))
+    assert needed[0] == needed[1]
+    assert context.notes
+
+
+@pytest.mark.parametrize(
+    ("lines", "band"), [(1, pt.ContextMessageTarget.SYSTEM), (900, pt.ContextMessageTarget.SUFFIX_SYSTEM)]
+)
+def test_a_long_prompt_does_not_keep_what_is_shown_once_out_of_its_band_but_a_long_history_does(lines, band):
+    session = open_session(policy=Chosen((FULL,)))
+    session.append(pt.system("A rule of the house. " * 1_200), pt.user("Fix src/auth.py"))
+    work(session, 1, lines=lines)
+    session.inject(pt.ContextMessage.system("once", "Mind the time.", consume_after_emit=True))
+    context = session.derive()
+    assert context.fold is not None
+    assert context.tokens > 5_000
+    assert [outcome.band for outcome in context.notes] == [band]
+
+
+def test_only_the_rules_at_the_beginning_are_the_base_prompt():
+    session = open_session(policy=Chosen())
+    session.append(pt.system("You are careful."), pt.user("Fix src/auth.py"))
+    session.pin("Never push to main.")
+    session.inject(pt.ContextMessage.system("what", "Mind the time."))
+    context = answered(session, 2)
+    assert context.bands[:2] == (1, 2)
+    assert [message.text for message in context.messages][:3] == [
+        "You are careful.",
+        "Mind the time.",
+        "Fix src/auth.py",
+    ]

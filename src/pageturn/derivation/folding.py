@@ -172,9 +172,8 @@ class FoldMaker:
         dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
         layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
         fold = self._recorded(reason, layout, placed, [*frame.candidates])
-        if woven.suffix:
-            base = base_of(self._journal.state)
-            woven = settle(notes, woven, sum(each.tokens for each in standing.placements if each.first > base))
+        base = base_of(self._journal.state)
+        woven = settle(notes, woven, sum(each.tokens for each in standing.placements if each.first > base))
         left_out = {wanted.note.key: wanted.digest for wanted in woven.left_out}
         fold = msgspec.structs.replace(fold, left_out=left_out, has_handles=terms.can_point)
         folded = Folded(fold, layout, standing, self._blobs(layout), woven)
