@@ -359,3 +359,11 @@ def test_only_the_rules_at_the_beginning_are_the_base_prompt():
         "Mind the time.",
         "Fix src/auth.py",
     ]
+
+
+def test_a_fold_of_nothing_leaves_nothing_standing():
+    session = open_session(policy=Chosen(), recall=None)
+    context = session.derive()
+    assert (context.messages, context.tokens, context.fold.upto) == ((), 0, 0)
+    session.append(pt.assistant("Hello?"))
+    assert [message.text for message in session.derive().messages] == ["Hello?"]

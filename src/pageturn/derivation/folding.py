@@ -240,9 +240,7 @@ class FoldMaker:
         if not any(map(has_reasoning, standing.messages)):
             return folded
         shown = folded.woven.into(standing.messages, standing.opening)
-        same = _common(shown, sent.messages) if sent.head_holds else 0
-        if same > standing.opening:
-            same = max(standing.opening, same - len(folded.woven.front))
+        same = _common(shown, sent.messages) - len(folded.woven.front) if sent.head_holds else 0
         last = folded.fold.upto
         changed = (each for each, end in zip(standing.placements, standing.ends, strict=True) if end > same)
         first = min((each.first for each in changed if each.first != self._journal.state.system), default=last + 1)
