@@ -72,7 +72,8 @@ def test_a_line_is_cut_behind_what_came_to_rest():
     session = reading(12)
     calls = [page.seq for page in session.pages() if page.calls]
     results = [page.seq for page in session.pages() if page.results]
-    answered(session)  # which shows the last of them whole, since it is new
+    (line,) = lines_of(answered(session))  # which shows the last of them whole, since it is new
+    assert line.turn == session._journal.state.turn
     lines = lines_of(answered(session))
     expected = [(calls[0], results[-2], True), (calls[-1], results[-1], False)]
     assert [(line.first, line.last, line.sealed) for line in lines] == expected
