@@ -348,18 +348,17 @@ def test_a_long_prompt_does_not_keep_what_is_shown_once_out_of_its_band_but_a_lo
     assert [outcome.band for outcome in context.notes] == [band]
 
 
-def test_only_the_rules_at_the_beginning_are_the_base_prompt():
+@pytest.mark.parametrize("prompt", [[], ["You are careful."]], ids=["no prompt", "prompt"])
+def test_only_the_rules_at_the_beginning_are_the_base_prompt(prompt):
     session = open_session(policy=Chosen())
-    session.append(pt.system("You are careful."), pt.user("Fix src/auth.py"))
+    session.append(*map(pt.system, prompt), pt.user("Fix src/auth.py"))
     session.pin("Never push to main.")
     session.inject(pt.ContextMessage.system("what", "Mind the time."))
     context = answered(session, 2)
-    assert context.bands[:2] == (1, 2)
-    assert [message.text for message in context.messages][:3] == [
-        "You are careful.",
-        "Mind the time.",
-        "Fix src/auth.py",
-    ]
+    base = len(prompt)
+    assert context.bands[:2] == (base, base + 1)
+    beginning = [*prompt, "Mind the time.", "Fix src/auth.py"]
+    assert [message.text for message in context.messages][: base + 2] == beginning
 
 
 def test_a_fold_of_nothing_leaves_nothing_standing():

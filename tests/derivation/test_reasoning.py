@@ -101,6 +101,9 @@ def test_other_tools_or_another_model_take_out_all_of_it():
     assert len(thoughts(session.derive([TOOL]))) == 4  # nobody was sent the others
     think(session, 4, tools=(TOOL, OTHER))
     assert thoughts(session.derive([TOOL, OTHER])) == ["sig4"]
+    session.append(pt.assistant(pt.Thinking(text="t", signature="last"), "done"))
+    assert thoughts(session.derive([TOOL, OTHER])) == ["sig4", "last"]
+    assert thoughts(session.derive([TOOL])) == []
     session.set_system("You are careful.")
     assert thoughts(session.derive([TOOL, OTHER])) == []
 
