@@ -66,6 +66,28 @@ def test_between_folds_it_stays_and_a_fold_takes_out_what_is_behind_its_first_ch
     assert session._journal.state.folds
 
 
+@pytest.mark.parametrize("notes", [0, 1, 2])
+def test_a_fold_leaves_the_reasoning_before_the_first_thing_that_it_changes(notes):
+    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session.append(pt.system("You are careful."), pt.user("Fix src/auth.py"))
+    for number in range(notes):
+        session.inject(pt.ContextMessage.system(f"note {number}", f"Mind the time, {number}."))
+    for number, lines in enumerate((1, 1, 400, 1)):
+        think(session, number, lines=lines)
+    whole = session.derive([TOOL])
+    context = session.derive([TOOL], budget_tokens=whole.tokens - 100)
+    levels = {each.level for each in context.layout.placements}
+    assert levels == {pt.ResidencyLevel.FULL, pt.ResidencyLevel.STRUCTURED}
+    assert thoughts(context) == ["sig0", "sig1"]
+    assert context.tokens == whole.view.forms._counter.tools([TOOL, pt.RecallTool().definition]) + sum(
+        map(session._counter.message, context.messages)
+    )
+    session.append(pt.assistant("done"))
+    after = session.derive([TOOL])
+    assert after.fold is None
+    assert after.messages[: len(context.messages)] == context.messages
+
+
 def test_other_tools_or_another_model_take_out_all_of_it():
     session = open_session(policy=pt.Paged(60_000), model=BOUND)
     session.append(pt.user("Fix src/auth.py"))
@@ -79,6 +101,9 @@ def test_other_tools_or_another_model_take_out_all_of_it():
     assert len(thoughts(session.derive([TOOL]))) == 4  # nobody was sent the others
     think(session, 4, tools=(TOOL, OTHER))
     assert thoughts(session.derive([TOOL, OTHER])) == ["sig4"]
+    session.append(pt.assistant(pt.Thinking(text="t", signature="last"), "done"))
+    assert thoughts(session.derive([TOOL, OTHER])) == ["sig4", "last"]
+    assert thoughts(session.derive([TOOL])) == []
     session.set_system("You are careful.")
     assert thoughts(session.derive([TOOL, OTHER])) == []
 
@@ -92,6 +117,7 @@ def test_what_came_while_the_model_answered_takes_out_the_reasoning_of_the_answe
     session.append(pt.assistant(pt.Thinking(text="t", signature="late"), "ok"))
     context = session.derive([TOOL])
     assert thoughts(context) == ["sig0"]
+    assert [message.text for message in context.messages][-2:] == ["wait", "ok"]
     assert context.fold is None
     assert pt.to_json(list(reopened(session).derive([TOOL]).messages)) == pt.to_json(list(context.messages))
 
@@ -111,6 +137,20 @@ def test_an_answer_that_was_nothing_but_reasoning_leaves_nothing():
     session.append(pt.assistant(pt.Thinking(text="t", signature="s")), pt.user("and?"))
     context = session.derive([OTHER])
     assert [message.role for message in context.messages] == ["user", "user"]
+
+
+def test_an_overtaken_answer_that_was_nothing_but_reasoning_leaves_nothing_either():
+    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session.append(pt.user("Fix src/auth.py"))
+    session.derive([TOOL])
+    session.append(pt.user("wait"))
+    session.append(pt.assistant(pt.Thinking(text="t", signature="s")), pt.user("and?"))
+    context = session.derive([TOOL])
+    assert context.fold is None
+    assert [message.text for message in context.messages] == ["Fix src/auth.py", "wait", "and?"]
+    assert context.tokens == sum(map(session._counter.message, context.messages)) + session._counter.tools(
+        [TOOL, pt.RecallTool().definition]
+    )
 
 
 @pytest.mark.parametrize(

@@ -92,9 +92,7 @@ class Folded(NamedTuple):
 class FoldMaker:
     """Makes the folds of one journal."""
 
-    def __init__(
-        self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool = True
-    ) -> None:
+    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool) -> None:
         self._journal = journal
         self._shows_handles = shows_handles
         self.forms = FormMaker(journal, counter, renderers, shows_handles=shows_handles)
@@ -174,9 +172,8 @@ class FoldMaker:
         dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
         layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
         fold = self._recorded(reason, layout, placed, [*frame.candidates])
-        if woven.suffix:
-            base = base_of(self._journal.state)
-            woven = settle(notes, woven, sum(each.tokens for each in standing.placements if each.first > base))
+        base = base_of(self._journal.state)
+        woven = settle(notes, woven, sum(each.tokens for each in standing.placements if each.first > base))
         left_out = {wanted.note.key: wanted.digest for wanted in woven.left_out}
         fold = msgspec.structs.replace(fold, left_out=left_out, has_handles=terms.can_point)
         folded = Folded(fold, layout, standing, self._blobs(layout), woven)
@@ -244,9 +241,7 @@ class FoldMaker:
         if not any(map(has_reasoning, standing.messages)):
             return folded
         shown = folded.woven.into(standing.messages, standing.opening)
-        same = _common(shown, sent.messages) if sent.head_holds else 0
-        if same > standing.opening:
-            same = max(standing.opening, same - len(folded.woven.front))
+        same = _common(shown, sent.messages) - len(folded.woven.front) if sent.head_holds else 0
         last = folded.fold.upto
         changed = (each for each, end in zip(standing.placements, standing.ends, strict=True) if end > same)
         first = min((each.first for each in changed if each.first != self._journal.state.system), default=last + 1)

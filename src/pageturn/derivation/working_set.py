@@ -13,8 +13,8 @@ from pageturn.derivation.folding import Folded, FoldMaker, Sent, Standing, Terms
 from pageturn.derivation.forms import LevelGone
 from pageturn.derivation.pairing import Pairing
 from pageturn.derivation.sealing import has_place
-from pageturn.derivation.weaving import NO_NOTES, NOTHING_WOVEN, Weave, Weaver, Woven, add, base_of, put_into
-from pageturn.entries import FoldReason, MessageAdded, Shown, TextReference
+from pageturn.derivation.weaving import Weave, Weaver, add, base_of, put_into
+from pageturn.entries import FoldReason, Shown, TextReference
 from pageturn.errors import BudgetTooSmall, RuleUnreadable
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.injection import ContextMessageTarget
@@ -24,7 +24,7 @@ from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
 from pageturn.reasoning import ReasoningRule, has_reasoning, reasoning_rule, without_reasoning
 from pageturn.recall_tool import RecallTool
-from pageturn.renditions import BUILT_IN, Renderers
+from pageturn.renditions import Renderers
 from pageturn.tokens import TokenCounter
 
 _LARGE_RULE = 400  # tokens
@@ -59,36 +59,38 @@ class Derived(NamedTuple):
 class WorkingSet:
     """The present context of one journal."""
 
-    def __init__(
-        self, journal: Journal, counter: TokenCounter, renderers: Renderers = BUILT_IN, *, shows_handles: bool = True
-    ) -> None:
+    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool) -> None:
         self._journal = journal
         self._count = counter.message
         self._folder = FoldMaker(journal, counter, renderers, shows_handles=shows_handles)
         self._weaver = Weaver(lineage(journal.store, journal.row)[0].session, counter.message)
         self._made_of: tuple[int, int] | None = None  # the folds and the changes of the journal
-        self._standing = Standing()
-        self._frozen: tuple[Message, ...] = ()  # what stands, with its notes
-        self._frozen_tokens = 0
-        self._opening = self._front = 0  # how many messages are the base prompt, and how many notes stand behind it
-        self._is_opening = True
-        self._stood = 0  # how many of the notes that were sent stand here
-        self._tail = Pairing(self._count)
-        self._taken = 0  # how many pages of the journal stand here
-        self._closed = 0  # and how many contexts that were overtaken
-        self._digest = b""
-        self._tasks: tuple[int, frozenset[int]] = (
-            0,
-            frozenset(),
-        )  # what was asked for, and when that was looked for last
         self._is_broken = False  # what stood cannot be shown any more: its words are gone
-        self._has_reasoning = False
         self._planned: tuple[object, Folded] | None = None
+        self._begin_after(Standing())
+
+    def _begin_after(self, standing: Standing) -> None:
+        """Take nothing but what a fold left standing; what came since is taken page by page."""
+        state = self._journal.state
+        self._standing = standing
+        self._tail = Pairing(self._count)
+        self._closed = 0  # how many contexts that were overtaken stand here
+        self._taken = state.after(state.folded)  # and how many pages of the journal
+        self._opening, self._is_opening = standing.opening, not state.folded  # how many messages are the base prompt
+        notes, is_settled = state.noteboard.standing, self._is_settled()
+        behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
+        made = [self._weaver.message(each.note, each.digest) for each in behind]
+        # What is not settled is folded before anybody sees it, and that puts the notes in their place.
+        self._stood = len(behind) if is_settled else len(notes)  # how many of the notes that were sent stand here
+        self._front = len(behind)  # and how many of them behind the base prompt
+        self._has_reasoning = any(map(has_reasoning, standing.messages))
+        self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
+        self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
+        self._digest = _named(bytes.fromhex(standing.digest), [each.digest for each in behind])
 
     def add(self, page: Page, message: Message) -> None:
         """Keep a message at hand that was just written."""
-        if self._made_of is not None:
-            self._folder.forms.hold(page, message)
+        self._folder.forms.hold(page, message)
 
     def derive(self, asked: ContextRequest) -> Derived:
         """The context for the next call. Writes nothing."""
@@ -96,7 +98,7 @@ class WorkingSet:
         terms, state = asked.terms, self._journal.state
         tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.tokens
         weave = self._weaver.weave(state)
-        reason = self._reason_to_fold(asked, tokens + weave.tokens if weave is not NO_NOTES else tokens)
+        reason = self._reason_to_fold(asked, tokens + weave.tokens)
         folded = self._fold(asked, reason, tokens, weave) if reason is not None else None
         self._require_rules()
         upto = state.pages[-1].seq if state.pages else 0
@@ -105,12 +107,11 @@ class WorkingSet:
             tokens, messages, digest = folded.layout.tokens, standing.messages, bytes.fromhex(standing.digest)
             opening, frozen = standing.opening, len(standing.messages) + len(woven.front)
         else:
-            standing, woven, front = self._standing, self._added(weave, terms.budget_tokens - tokens), self._front
+            standing, front = self._standing, self._front
+            woven = add(weave, terms.budget_tokens - tokens, state.noteboard.left_out)
             tokens, messages, digest = tokens + woven.tokens, self._frozen + self._tail.messages, self._digest
             opening, frozen = self._opening, len(self._frozen)
-        if woven is not NOTHING_WOVEN:
-            messages = woven.into(messages, opening)
-            digest = _named(digest, woven.digests)
+        messages, digest = woven.into(messages, opening), _named(digest, woven.digests)
         fold = folded.fold if folded is not None else None
         shown = Shown(
             upto,
@@ -120,7 +121,7 @@ class WorkingSet:
             asked.tools_digest,
             digest.hex(),
             fold,
-            woven.shown(base_of(state) if woven.front else 0, upto) if woven is not NOTHING_WOVEN else (),
+            woven.shown(base_of(state), upto),
         )
         view = View(
             self._journal,
@@ -141,18 +142,11 @@ class WorkingSet:
             wanted=tuple(self._wishes(terms, standing.placements)) if folded is not None else (),
             notices=(*standing.notices, *(_notices(folded.layout) if folded is not None else ()), *woven.notices),
             frozen=frozen,
-            notes=() if weave is NO_NOTES else weave.outcomes(woven, is_folded=folded is not None),
+            notes=weave.outcomes(woven, is_folded=folded is not None),
             bands=Bands(opening, opening + front + len(woven.front), len(messages) - len(woven.suffix)),
             view=view,
         )
         return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
-
-    def _added(self, weave: Weave, room: int) -> Woven:
-        """The notes that come beside what stands."""
-        if weave is NO_NOTES:
-            return NOTHING_WOVEN
-        state = self._journal.state
-        return add(weave, room, state.noteboard.left_out)
 
     def _wishes(self, terms: Terms, placements: Iterable[Placement]) -> Iterator[Wish]:
         """The forms that would have made room, or told more: of large rules, which only their author or writeback may put into other
@@ -186,6 +180,7 @@ class WorkingSet:
         state = self._journal.state
         self._folder.adopt(derived.folded)
         self._made_of = (len(state.folds), state.changes)
+        self._is_broken = False
         self._begin_after(derived.folded.standing)
 
     def _take_in(self) -> None:
@@ -196,14 +191,12 @@ class WorkingSet:
             if self._made_of is None or self._made_of[1] != now[1]:
                 self._folder.forget()
             self._made_of = now
-            self._tasks = (0, frozenset())
             self._begin_after(self._stood_last())
         notes = state.noteboard.standing
         if self._stood < len(notes) and self._taken and notes[self._stood].after < state.pages[self._taken - 1].seq:
             self._begin_after(self._standing)  # they were sent before something that was taken already
         for page in state.pages[self._taken :]:
-            if self._stood < len(notes):
-                self._take_notes(page)
+            self._take_notes(page)
             if self._closed < len(state.overtaken) and state.overtaken[self._closed] < page.seq:
                 self._tail.close()
                 self._closed += 1
@@ -220,24 +213,6 @@ class WorkingSet:
         except LevelGone:
             self._is_broken = True
             return Standing()
-
-    def _begin_after(self, standing: Standing) -> None:
-        state = self._journal.state
-        self._standing = standing
-        self._tail = Pairing(self._count)
-        self._closed = 0
-        self._taken = state.after(state.folded)
-        self._opening, self._is_opening = standing.opening, not state.folded
-        notes, is_settled = state.noteboard.standing, self._is_settled()
-        behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
-        made = [self._weaver.message(each.note, each.digest) for each in behind]
-        # What is not settled is folded before anybody sees it, and that puts the notes in their place.
-        self._stood = len(behind) if is_settled else len(notes)
-        self._front = len(behind)
-        self._has_reasoning = any(map(has_reasoning, standing.messages))
-        self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
-        self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
-        self._digest = _named(bytes.fromhex(standing.digest), [each.digest for each in behind])
 
     def _take_notes(self, page: Page) -> None:
         """The notes that were sent before a page that comes now."""
@@ -271,24 +246,14 @@ class WorkingSet:
         self._tail.add(message, tokens, forms.handle(page))
         self._digest = blake2b(self._digest + page.digest.encode(), digest_size=16).digest()
 
-    def tasks(self) -> frozenset[int]:
-        """The pages that hold what the agent was last asked to do."""
-        state = self._journal.state
-        if self._tasks[0] != len(state.people):
-            self._tasks = (len(state.people), self._folder.tasks())
-        return self._tasks[1]
-
     def needed_with(self, rule: Sequence[Fresh], terms: Terms) -> int:
         """The tokens that a context would take at least with one more rule: floors, the task where it may stand verbatim, and notes."""
         self._take_in()
-        tasks, weave = self.tasks(), self._weaver.weave(self._journal.state)
+        tasks, weave = self._folder.tasks(), self._weaver.weave(self._journal.state)
         notes = sum(wanted.tokens for wanted in (*weave.lasting, *weave.passing))
         head = self._journal.head
         try:
             with self._journal.supposing(rule):
-                for each in rule:
-                    if isinstance(each.entry, MessageAdded) and each.message is not None:
-                        self._folder.forms.hold(each.entry.page, each.message)
                 return self._folder.needed(terms, tasks) + notes
         finally:
             self._folder.forms.forget_after(head)
@@ -349,7 +314,7 @@ class WorkingSet:
         keeps_loop = reasoning_rule(asked.model) is ReasoningRule.OPEN_LOOP_STAYS
         return Sent(
             self._frozen + self._tail.messages,
-            head_holds=self._head_holds(asked) and self._is_settled() and not self._is_broken,
+            head_holds=self._head_holds(asked) and self._is_settled(),
             loop=self._open_loop() if keeps_loop and self._same_model(asked) else None,
         )
 
@@ -363,7 +328,7 @@ class WorkingSet:
         for page in reversed(self._journal.state.pages):
             if page.counts and page.role is Role.USER and not page.results:
                 break
-            first = page.seq if page.counts and page.role is Role.ASSISTANT else first
+            first = page.seq
         return first
 
     def _fold(self, asked: ContextRequest, reason: FoldReason, tokens: int, notes: Weave) -> Folded | None:
@@ -372,13 +337,13 @@ class WorkingSet:
         key = (self._journal.head, self._journal.state.changes, asked.model, asked.tools_digest, terms, reason)
         if self._planned is None or self._planned[0] != key:
             try:
-                made = self._folder.fold(terms, self.tasks(), reason, notes, self._sent(asked))
+                made = self._folder.fold(terms, self._folder.tasks(), reason, notes, self._sent(asked))
                 self._planned = (key, made)
             except BudgetTooSmall as error:
-                if reason is FoldReason.CHANGED or tokens >= error.needed_tokens:
+                if reason is FoldReason.CHANGED:
                     raise
                 if tokens > terms.budget_tokens:
-                    raise error.with_needed(tokens) from None
+                    raise error.with_needed(min(tokens, error.needed_tokens)) from None
                 return None
         return self._planned[1]
 

@@ -96,7 +96,7 @@ class _Sight:
         self._trace = trace
         self._journal = empty_journal()
         self._session = session_of(Paged(), counter, recall=recall, journal=self._journal)  # the policy is never asked
-        self._folds = FoldMaker(self._journal, counter, BUILT_IN)
+        self._folds = FoldMaker(self._journal, counter, BUILT_IN, shows_handles=True)
         self._counter = counter
         self._budget_tokens = budget_tokens
         self._fixed_tokens = counter.tools([recall.definition]) if recall is not None else 0
