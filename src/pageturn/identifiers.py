@@ -40,7 +40,6 @@ def _for_ascii(pattern: str) -> re.Pattern[str]:
     return _compiled(pattern, "A-Za-z0-9_", "0-9")
 
 
-NAME = _for_text(_NAME)  # of text in which no run is long: over others it would take the square of the time
 _RUN = _for_text(r"[w.@~/\#-]{5,}+")
 _NAME_OR_END = rf"({_NAME} | \n) | [w]+"  # of runs, one a line; no name begins inside a word that is none
 _NAMES_OF_RUNS = _for_text(_NAME_OR_END)

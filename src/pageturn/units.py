@@ -1,5 +1,6 @@
 """Units: a call with all of its results, or a lone message. What stands as messages of a unit, stands whole."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
@@ -30,11 +31,13 @@ def units_of(pages: Iterable[Page]) -> list[Unit]:
 
 def unanswered(unit: Unit) -> list[str]:
     """The ids of the calls of a unit that have no result yet."""
-    left = [call.id for page in unit for call in page.calls]
-    for page in unit:
-        for result in page.results:
-            if result.call in left:
-                left.remove(result.call)
+    answers = Counter(result.call for page in unit for result in page.results)
+    left = []
+    for call in (call for page in unit for call in page.calls):
+        if answers[call.id] > 0:
+            answers[call.id] -= 1
+        else:
+            left.append(call.id)
     return left
 
 

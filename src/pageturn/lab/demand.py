@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pageturn.identifiers import NAME, is_of_length
+from pageturn.identifiers import names_in
 from pageturn.lab.traces import Trace, text_of
 from pageturn.messages import Message, ToolCall
 
@@ -21,11 +21,6 @@ class Wanted(NamedTuple):
     lines: frozenset[str]
 
 
-def identifiers(text: str) -> Iterator[str]:
-    """The identifiers of a text, in order, as often as they stand there."""
-    return (found[0] for found in NAME.finditer(text) if is_of_length(found[0]))
-
-
 def demand(trace: Trace) -> list[Wanted]:
     """What each turn with calls demands of everything before it."""
     wanted = []
@@ -35,7 +30,7 @@ def demand(trace: Trace) -> list[Wanted]:
     for index, message in enumerate(trace.messages):
         calls = message.tool_calls
         if calls:
-            named = {name for call in calls for name in identifiers(call.arguments)}
+            named = {name for call in calls for name in names_in(call.arguments)}
             edited = {line for call in calls for line in old_lines(call)}
             if new := named - known:
                 before = "\n".join(said)

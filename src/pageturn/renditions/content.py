@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -23,13 +24,12 @@ _CODE_ENDINGS = frozenset(
 )
 _TEXT_ENDINGS = frozenset("md mdx rst txt html htm xml adoc".split())
 _SEARCHED = re.compile(r"[\w./@~-]++(?<=\w)[:\-]\d+[:\-]|[\w./@~-]*\.\w{1,8}:(?!:)")
-_LISTED = re.compile(r"[dl-][rwxs-]{9}|\S*[/.]\S*$|[│├└ ]*[├└]")
+_LISTED = re.compile(r"[dl-][rwxs-]{9}|[^\s/.]*+[/.]\S*+$|[│├└ ]*[├└]")
 _LOGGED = re.compile(
     r"\s*+(?:={3,} |_{3,} |--- (?:PASS|FAIL)|PASS|FAIL|ok\s|ERROR|WARN|INFO|DEBUG|\[?\d{4}-\d\d-\d\d|at |Traceback|npm |E   |test "
     r"|(?:error|warning)(?:\[|:)|\S*+ ?(?:PASSED|FAILED|SKIPPED)\b)"
 )
 _COLOURED = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_DRAWN_OVER = re.compile(r"[^\r\n]*+\r(?=[^\r\n])")  # what a progress bar showed before its last state
 _TIMED = re.compile(r"\s*+\W{0,2}(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d\b")
 _COMPLAINED = re.compile(r"[^\s:]+:\d+(?::\d+)?: (?:error|warning|note|fatal)")
 _KEYED = re.compile(r"\s*+(?:- )?[\w.\"'-]+:(?:\s|$)")
@@ -63,7 +63,7 @@ def material_of(text: str, call: ToolCall | None = None) -> Material:
     if "\x1b" in text:
         text = _COLOURED.sub("", text)
     if "\r" in text:
-        text = _DRAWN_OVER.sub("", text).replace("\r", "") if "\n" in text else text.replace("\r", "\n")
+        text = _last_drawn(text) if "\n" in text else text.replace("\r", "\n")
     if "\n\n\n" in text:
         text = _BLANKS.sub("\n\n", text)
     return Material(
@@ -78,6 +78,15 @@ def material_of(text: str, call: ToolCall | None = None) -> Material:
 def file_of(call: ToolCall) -> str | None:
     """The file that a call is about."""
     return _path_in(call.parsed)
+
+
+def _last_drawn(text: str) -> str:
+    """A text without what a progress bar showed before its last state, and without carriage returns."""
+    pieces = text.split("\r")
+    kept = [
+        piece[: piece.rfind("\n") + 1] if after and after[0] != "\n" else piece for piece, after in pairwise(pieces)
+    ]
+    return "".join([*kept, pieces[-1]])
 
 
 def _is_command(arguments: Any) -> bool:

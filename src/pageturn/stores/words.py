@@ -5,6 +5,7 @@ anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; 
 """
 
 import re
+from itertools import islice
 
 _SEAM = re.compile(
     r"[A-Z](?<=[A-Za-z0-9][A-Z])"
@@ -33,7 +34,15 @@ _STOPWORDS = frozenset(
 )
 
 
+_MOST_TERMS = 64
+_LONGEST_TERM = 120  # characters
+
+
 def terms(query: str) -> list[str]:
-    """The terms of a query, each to be matched as a phrase of its parts; words that say nothing are left out."""
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(query))
-    return [word for word in words if word not in _STOPWORDS]
+    """The terms of a query, each to be matched as a phrase of its parts; words that say nothing are left out.
+
+    A query may be a whole file: of its terms the first so many count, and of a long one its beginning.
+    """
+    words = (found[0][:_LONGEST_TERM].lower() for found in _WORD.finditer(query))
+    telling = dict.fromkeys(word for word in words if word not in _STOPWORDS)
+    return list(islice(telling, _MOST_TERMS))
