@@ -29,6 +29,7 @@ from pageturn.wire import Closed
 _AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
 
 
+_FURTHEST_CALL = 4_096  # pages between a result and its call; a result without a call would be looked for in the whole session
 ABANDONED = 32  # turns after which nobody waits for a result any more
 
 
@@ -240,7 +241,8 @@ class SessionState(msgspec.Struct):
     def caller(self, page: Page) -> Page | None:
         """The page that made the call which a page answers."""
         wanted = {result.call for result in page.results}
-        before = (self.pages[at] for at in range(self.after(page.seq) - 1, -1, -1))
+        last = self.after(page.seq) - 1
+        before = (self.pages[at] for at in range(last, max(-1, last - _FURTHEST_CALL), -1))
         return next((other for other in before if any(call.id in wanted for call in other.calls)), None)
 
     def level_of(self, page: Page) -> ResidencyLevel:
