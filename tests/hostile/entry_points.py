@@ -5,7 +5,8 @@ Each takes a text and gives back the work that is to be measured; what has to be
 
 import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -119,10 +120,8 @@ def _written_back(text: str) -> Work:
 
     def work() -> None:
         session.write_back(proposal)
-        try:
+        with suppress(pt.InvalidInput):
             session.reset(text)
-        except pt.InvalidInput:
-            session.reset(text, force=True)
 
     return work
 
@@ -132,14 +131,10 @@ def _promised(text: str) -> Work:
 
     def work() -> None:
         for promise in (session.pin, session.plan, session.prefer):
-            try:
+            with suppress(pt.PageturnError):
                 promise(text)
-            except pt.PageturnError:
-                continue
-        try:
+        with suppress(pt.BudgetTooSmall):
             session.derive()
-        except pt.BudgetTooSmall:
-            return
 
     return work
 
@@ -149,10 +144,8 @@ def _tasks(text: str) -> Work:
     lines = [text, json.dumps({"type": "goal_set", "goal": text[:1_000], "forbidden": [text]})]
 
     def work() -> None:
-        try:
+        with suppress(pt.PageturnError):
             session.read_tasks(lines)
-        except pt.PageturnError:
-            return
 
     return work
 
@@ -213,29 +206,32 @@ def _imported(sample: Path) -> EntryPoint:
     """A log of another tool, in which somebody said this."""
 
     def prepared(text: str) -> Work:
-        lines = sample.read_text(encoding="utf-8").splitlines()
-        values = [json.loads(line) for line in lines] if sample.suffix == ".jsonl" else [json.loads("\n".join(lines))]
-        written = "\n".join(json.dumps(value) for value in _with_text(values, text))
+        whole = sample.read_text(encoding="utf-8")
+        pieces = whole.split("\n") if sample.suffix == ".jsonl" else [whole]
+        values = list(_readable(pieces))
+        longest = sorted(_said(values), key=len, reverse=True)[:2]
+        written = "\n".join(json.dumps(_with_text(value, longest, text)) for value in values)
         return _import_of(sample.name, written.encode())
 
     return prepared
 
 
-def _with_text(values: list[Any], text: str) -> list[Any]:
-    """The same with the text in place of the two longest that somebody said."""
-    longest = sorted(_said(values), key=len, reverse=True)[:2]
+def _readable(lines: list[str]) -> Iterator[Any]:
+    for line in lines:
+        with suppress(json.JSONDecodeError):
+            yield json.loads(line)
 
-    def put(value: Any) -> Any:
-        match value:
-            case str() if value in longest:
-                return text
-            case dict():
-                return {name: put(inner) for name, inner in value.items()}
-            case list():
-                return [put(inner) for inner in value]
-        return value
 
-    return [put(value) for value in values]
+def _with_text(value: Any, replaced: list[str], text: str) -> Any:
+    """The same with the text in place of some others."""
+    match value:
+        case str() if value in replaced:
+            return text
+        case dict():
+            return {name: _with_text(inner, replaced, text) for name, inner in value.items()}
+        case list():
+            return [_with_text(inner, replaced, text) for inner in value]
+    return value
 
 
 def _said(value: Any, name: str = "") -> list[str]:
@@ -351,7 +347,7 @@ ENTRY_POINTS: dict[str, EntryPoint] = {
     "OpenAI responses": _formatted(openai_responses, _responses),
     "Anthropic": _formatted(anthropic, _anthropic),
     "Gemini": _formatted(gemini, _gemini),
-    **{f"import {sample.stem}": _imported(sample) for sample in sorted(_SAMPLES.glob("*.*"))},
+    **{f"import {sample.name}": _imported(sample) for sample in sorted(_SAMPLES.glob("*.*"))},
     "import a line": _import_raw("{} "),
     "import a second line": _import_raw('{"type": "session", "id": "s", "timestamp": 1}\n'),
     "import a whole file": _import_raw(ending=".json"),

@@ -136,7 +136,7 @@ SHAPES: dict[str, Shape] = {
     "unfinished fences": repeated("```\n"),
     "fences in one line": repeated("```"),
     "substitutions": repeated("$("),
-    "templates": repeated("{{"),
+    "templates": repeated("{{a}}"),
     "formats": repeated("%s{0}"),
     # code
     "complements": repeated("~a"),

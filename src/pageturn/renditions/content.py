@@ -1,7 +1,7 @@
 """Content: what a text is, seen from the tool that brought it and from the text itself."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
@@ -35,23 +35,24 @@ _COMPLAINED = re.compile(r"[^\s:]+:\d+(?::\d+)?: (?:error|warning|note|fatal)")
 _KEYED = re.compile(r"\s*+(?:- )?[\w.\"'-]+:(?:\s|$)")
 _READS = re.compile(r"(?:^|&&|;|\|)\s*(?:cat|sed|head|tail|nl|bat|less|awk)\b")
 _BLANKS = re.compile(r"\n{3,}+")
+_OBJECT = re.compile(r'\{"')
 _DIFFED = re.compile(r"diff --git |@@ |\+\+\+ |--- a/")
 _MARKED = re.compile(r"\s*(?:#{1,6} |[-*] |\d+\. |```|\||<\w|<!)")
 
 
-# A pattern, the share of lines that must look so, and what the text is then; the first that fits decides.
+# How a line begins, the share of lines that must begin so, and what the text is then; the first that fits decides.
 _SURE = (
-    (_TIMED, 0.3, ContentType.LOG),
-    (_COMPLAINED, 0.3, ContentType.LOG),
-    (re.compile(r'\{"'), 0.5, ContentType.LOG),
-    (_SEARCHED, 0.6, ContentType.SEARCH),
-    (_LOGGED, 0.2, ContentType.LOG),
+    (_TIMED.match, 0.3, ContentType.LOG),
+    (_COMPLAINED.match, 0.3, ContentType.LOG),
+    (_OBJECT.match, 0.5, ContentType.LOG),
+    (_SEARCHED.match, 0.6, ContentType.SEARCH),
+    (_LOGGED.match, 0.2, ContentType.LOG),
 )
 _LIKELY = (
-    (_NUMBERED, 0.6, ContentType.CODE),
-    (_LISTED, 0.6, ContentType.LISTING),
-    (_KEYED, 0.6, ContentType.CODE),
-    (_MARKED, 0.3, ContentType.MARKUP),
+    (_NUMBERED.match, 0.6, ContentType.CODE),
+    (_LISTED.match, 0.6, ContentType.LISTING),
+    (_KEYED.match, 0.6, ContentType.CODE),
+    (_MARKED.match, 0.3, ContentType.MARKUP),
 )
 
 
@@ -126,9 +127,11 @@ def _type_of(text: str, path: str | None, *, is_output: bool) -> ContentType:
     return ContentType.PROSE if _is_prose(lines) else ContentType.UNKNOWN
 
 
-def _by_looks(lines: list[str], looks: Sequence[tuple[re.Pattern[str], float, ContentType]]) -> ContentType | None:
-    for pattern, least, type_ in looks:
-        if lines and sum(1 for line in lines if pattern.match(line)) >= least * len(lines):
+def _by_looks(
+    lines: list[str], looks: Sequence[tuple[Callable[[str], re.Match[str] | None], float, ContentType]]
+) -> ContentType | None:
+    for begins_so, least, type_ in looks:
+        if lines and sum(1 for line in lines if begins_so(line)) >= least * len(lines):
             return type_
     return None
 

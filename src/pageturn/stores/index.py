@@ -186,8 +186,8 @@ def _weight(documents: int, having: int) -> float:
 
 
 def _fill(db: sqlite3.Connection, documents: Iterable[tuple[int, str]]) -> None:
-    words = [(row, text, hidden_parts(text)) for row, text in documents]
-    db.executemany("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", words)
+    for row, text in documents:
+        db.execute("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", (row, text, hidden_parts(text)))
 
 
 def _waiting(db: sqlite3.Connection, rows: tuple[int, int]) -> Iterator[tuple[int, str]]:

@@ -7,6 +7,10 @@ anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; 
 import re
 from itertools import islice
 
+from pageturn.passages import passages
+
+_MOST_TERMS = 64
+_LONGEST_TERM = 120  # characters
 _SEAM = re.compile(
     r"[A-Z](?<=[A-Za-z0-9][A-Z])"
 )  # a capital inside a word; most texts have none, and that is soon said
@@ -19,7 +23,8 @@ def hidden_parts(text: str) -> str:
     """The parts of the CamelCase words of a text."""
     if _SEAM.search(text) is None:
         return ""
-    mixed = [word for word in dict.fromkeys(_RUN.findall(text)) if _is_mixed(word)]
+    words = dict.fromkeys(word for passage in passages(text) for word in dict.fromkeys(_RUN.findall(passage)))
+    mixed = [word for word in words if len(word) <= _LONGEST_TERM and _is_mixed(word)]  # what is longer is encoded data
     return " ".join(dict.fromkeys(part for word in mixed for part in _PART.findall(word)))
 
 
@@ -32,10 +37,6 @@ _STOPWORDS = frozenset(
     "a an and are as at be but by did do does for from had has have how i if in into is it its of on or that the their"
     " then there these they this to was we were what when where which who why will with you your".split()
 )
-
-
-_MOST_TERMS = 64
-_LONGEST_TERM = 120  # characters
 
 
 def terms(query: str) -> list[str]:
