@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-lab bench-delegation bench-peers calibrate pictures constraints clean
+.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-lab bench-delegation bench-peers calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -55,6 +55,9 @@ bench-derivation: setup  ## what each way to keep a budget costs and still shows
 
 bench-simulation: setup  ## what policies lose on made-up sessions
 	@$(BIN)/python -m benchmarks.clawvm
+
+bench-growth: setup  ## how work grows with hostile text
+	@$(BIN)/python -m benchmarks.growth $(ARGS)
 
 bench-lab: setup  ## every policy beside the oracle, and the default that is elected (DATA=folder)
 	@$(BIN)/python -m benchmarks.lab $(DATA) $(ARGS)

@@ -23,8 +23,8 @@ from rich.progress import track
 from rich.table import Table
 
 import pageturn as pt
-from pageturn.identifiers import Vocabulary
-from pageturn.lab.demand import covered, demand, identifiers, lines_of
+from pageturn.identifiers import Vocabulary, names_in
+from pageturn.lab.demand import covered, demand, lines_of
 from pageturn.lab.traces import Trace, read_traces, study_tokens, text_of
 from pageturn.renditions import Voiced
 from pageturn.renditions.compressed import Compressor
@@ -161,7 +161,7 @@ def cut(text: str, tokens: int, full: int) -> str:
 
 def listed(text: str, tokens: int) -> str:
     """The identifiers of a text, in order, as many as fit into so many tokens."""
-    names = list(dict.fromkeys(identifiers(text)))
+    names = list(names_in(text))
     low, high = 0, len(names)
     while low < high:
         middle = (low + high + 1) // 2

@@ -55,16 +55,16 @@ def pack(message: Message) -> Packed:
     read = from_json(Message, written)  # what cannot be read back is not written
     blobs: dict[str, bytes] = {}
     outside: list[Outside] = []
-    kept = written
-    if len(written) > LARGE:
+    size = len(written)
+    if size > LARGE:
         raw = msgspec.json.decode(written)
+        del written  # a text may be large, and stands in `read` and `raw` as well
         _take_out(raw, (), outside, blobs)
-        if outside:
-            kept = msgspec.json.encode(raw)
-    body = msgspec.json.encode(Body(msgspec.Raw(kept), tuple(outside)))
+        written = msgspec.json.encode(raw) if outside else to_json(msgspec.structs.replace(message, id=None, usage=None))
+    body = msgspec.json.encode(Body(msgspec.Raw(written), tuple(outside)))
     digest = digest_of(body)
     blobs[digest] = body
-    return Packed(digest, len(written), blobs, read)
+    return Packed(digest, size, blobs, read)
 
 
 def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:

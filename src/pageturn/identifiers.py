@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pageturn.bodies import search_text
 from pageturn.messages import Message, Role
+from pageturn.passages import passages
 
 _LONGEST_RUN = 400  # what is longer is encoded data
 # [w] and [d] stand for letters and digits. What begins at a word is that whole word, whichever line of this finds it.
@@ -40,7 +41,6 @@ def _for_ascii(pattern: str) -> re.Pattern[str]:
     return _compiled(pattern, "A-Za-z0-9_", "0-9")
 
 
-NAME = _for_text(_NAME)  # of text in which no run is long: over others it would take the square of the time
 _RUN = _for_text(r"[w.@~/\#-]{5,}+")
 _NAME_OR_END = rf"({_NAME} | \n) | [w]+"  # of runs, one a line; no name begins inside a word that is none
 _NAMES_OF_RUNS = _for_text(_NAME_OR_END)
@@ -54,9 +54,11 @@ _SHORTEST, _SHORTEST_OF_LETTERS, _LONGEST = 5, 7, 160
 @lru_cache(maxsize=8)  # the levels of one page ask one after the other
 def names_in(text: str) -> Mapping[str, int]:
     """The names of a text with how often each stands there, in the order in which they first do."""
-    plain = text.replace("→", " ")  # behind line numbers, and often the only letter that is not ASCII
-    is_ascii = plain.isascii()
-    every = Counter(plain.translate(_BETWEEN_RUNS).split() if is_ascii else _RUN.findall(plain))
+    every: Counter[str] = Counter()
+    is_ascii = text.replace("→", " ").isascii()
+    for passage in passages(text):
+        plain = passage.replace("→", " ")  # behind line numbers, and often the only letter that is not ASCII
+        every.update(plain.translate(_BETWEEN_RUNS).split() if is_ascii else _RUN.findall(plain))
     runs = {run: times for run, times in every.items() if _SHORTEST <= len(run) <= _LONGEST_RUN}
     names: dict[str, int] = {}
     often = iter(runs.values())

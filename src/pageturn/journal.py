@@ -53,14 +53,16 @@ class Fresh(NamedTuple):
 class Journal:
     """One session's entries and what they come to."""
 
-    def __init__(self, store: Store, row: SessionRow) -> None:
+    def __init__(self, store: Store, row: SessionRow, *, parent: "Journal | None" = None) -> None:
         self.store = store
         self.row = row
         self._supposed: dict[str, bytes] = {}
-        self.spans = lineage(store, row)
+        self.spans = lineage(store, row) if parent is None else _spans_behind(parent, row)
         self._erasures, self._erased = 0, frozenset[int]()
         self._noticed: AbstractSet[int] = self._erased  # those that the state knows of
-        self.state, self._snapshot_seq = _load_snapshot(store, row)
+        self.state, self._snapshot_seq = (
+            _load_snapshot(store, self.spans) if parent is None or parent.has_noticed else (_copied(parent.state), 0)
+        )
         with _without_garbage_collection():
             self._apply_stored(self.state)
 
@@ -69,6 +71,11 @@ class Journal:
         """The journal of a session, or None where there is no such session."""
         row = store.session(session)
         return cls(store, row) if row else None
+
+    @property
+    def has_noticed(self) -> bool:
+        """Whether the state knows of erasures that the entries may not tell of yet."""
+        return bool(self._noticed)
 
     @property
     def head(self) -> int:
@@ -136,8 +143,8 @@ class Journal:
 
     def entries(self, after: int = 0) -> Iterator[tuple[Record, Entry]]:
         """The entries in order, those of the parents too."""
-        for span in lineage(self.store, self.row):
-            for record in self.store.records(span.session, after, span.upto):
+        for span in self.spans:
+            for record in self.store.records(span.session, after, span.upto) if span.upto > after else ():
                 yield record, _decoded(self.row.id, record)
 
     def erased(self) -> AbstractSet[int]:
@@ -293,9 +300,19 @@ def _decoded(session: str, record: Record) -> Entry:
         raise StoreError(f"session {session!r}, entry {record.seq}: {error}") from error
 
 
-def _load_snapshot(store: Store, row: SessionRow) -> tuple[SessionState, int]:
+def _spans_behind(parent: Journal, row: SessionRow) -> list[Span]:
+    """The runs of records of a fork that begins now."""
+    return [*parent.spans[:-1], Span(parent.row.id, row.parent_seq), Span(row.id, LAST)]
+
+
+def _copied(state: SessionState) -> SessionState:
+    """The same state, for another journal to go on with."""
+    return _SNAPSHOTS.decode(msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, state))).state
+
+
+def _load_snapshot(store: Store, spans: Sequence[Span]) -> tuple[SessionState, int]:
     """The state to start from. A snapshot that cannot be read is no loss: the entries are there."""
-    for span in reversed(lineage(store, row)):
+    for span in reversed(spans):
         snapshot = store.snapshot(span.session)
         if snapshot is None or snapshot.seq > span.upto:
             continue

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import groupby
+from operator import itemgetter
 from types import TracebackType
 from typing import Any, Self
 
@@ -353,7 +355,7 @@ class Session:
         self._recorder.require_open()
         head = self._journal.head
         child = SessionRow(name, row.key, micros(self._clock()), row.scope, row.id, head, head)
-        journal = _begin(self._journal.store, child)
+        journal = _begin(self._journal.store, child, parent=self._journal)
         return Session(
             journal,
             model=self._model,
@@ -425,12 +427,14 @@ class Session:
     def pending(self) -> tuple[ToolCall, ...]:
         """The calls of the model that have no result yet and that the host has to run, the oldest first; after a crash, those to run again."""
         calls = []
-        for page, reference in self._journal.state.open_calls():
-            if self._recall_tool is not None and reference.name == self._recall_tool.name:
-                continue
+        for page, references in groupby(self._journal.state.open_calls(), key=itemgetter(0)):
             message = self._journal.message(page)
-            found = (call for call in (message.tool_calls if message is not None else ()) if call.id == reference.id)
-            calls.append(next(found, ToolCall(id=reference.id, name=reference.name, arguments="")))
+            made = {call.id: call for call in reversed(message.tool_calls)} if message is not None else {}
+            calls += [
+                made.get(reference.id) or ToolCall(id=reference.id, name=reference.name, arguments="")
+                for _, reference in references
+                if self._recall_tool is None or reference.name != self._recall_tool.name
+            ]
         return tuple(calls)
 
     def unpin(self, what: str | Page) -> None:
@@ -712,9 +716,9 @@ def _added(fresh: Fresh) -> Page:
     return fresh.entry.page
 
 
-def _begin(store: Store, row: SessionRow) -> Journal:
+def _begin(store: Store, row: SessionRow, parent: Journal | None = None) -> Journal:
     store.create(row)
-    return Journal(store, row)
+    return Journal(store, row, parent=parent)
 
 
 def _open_or_begin(store: Store, row: SessionRow) -> Journal:

@@ -27,6 +27,7 @@ from pageturn.usage import Usage
 from pageturn.wire import Closed
 
 _AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
+_FURTHEST_CALL = 4_096  # pages between a result and its call; a result without a call would be looked for in the whole session
 
 
 class FaultRecord(Closed):
@@ -151,21 +152,26 @@ class SessionState(msgspec.Struct):
 
     def is_unreasoned(self, page: Page) -> bool:
         """Whether a fold took out the reasoning of a page."""
-        return any(first < page.seq <= last for first, last in self.unreasoned)
+        at = bisect_left(self.unreasoned, page.seq, key=lambda span: span[1])  # they are in order, and apart from each other
+        return at < len(self.unreasoned) and self.unreasoned[at][0] < page.seq
 
     def open_calls(self) -> list[tuple[Page, CallReference]]:
         """The calls that somebody still waits for, with their pages, the oldest first; after so many turns a call is abandoned."""
         start = self.after(self.turns[-ABANDONED] - 1) if len(self.turns) >= ABANDONED else 0
-        waiting: list[tuple[Page, CallReference]] = []
+        waiting: dict[int, tuple[Page, CallReference]] = {}  # by the order in which they were made
+        places: dict[str, list[int]] = {}
+        made = 0
         for page in self.pages[start:]:
             if page.undone:
                 continue
             for result in page.results:
-                answered = [at for at, (_, call) in enumerate(waiting) if call.id == result.call]
-                if answered:
-                    del waiting[answered[-1]]
-            waiting += [(page, call) for call in page.calls] if page.counts else []
-        return waiting
+                if same := places.get(result.call):
+                    del waiting[same.pop()]
+            for call in page.calls if page.counts else ():
+                waiting[made] = (page, call)
+                places.setdefault(call.id, []).append(made)
+                made += 1
+        return list(waiting.values())
 
     def is_in_force(self, page: Page) -> bool:
         """Whether a page holds the present plan."""
@@ -234,7 +240,8 @@ class SessionState(msgspec.Struct):
     def caller(self, page: Page) -> Page | None:
         """The page that made the call which a page answers."""
         wanted = {result.call for result in page.results}
-        before = reversed(self.pages[: self.after(page.seq)])
+        last = self.after(page.seq) - 1
+        before = (self.pages[at] for at in range(last, max(-1, last - _FURTHEST_CALL), -1))
         return next((other for other in before if any(call.id in wanted for call in other.calls)), None)
 
     def level_of(self, page: Page) -> ResidencyLevel:
@@ -332,9 +339,13 @@ def _fold(state: SessionState, fold: e.Fold) -> None:
 
 
 def _take_out_reasoning(state: SessionState, span: tuple[int, int]) -> None:
-    apart = [each for each in state.unreasoned if each[1] < span[0] or each[0] > span[1]]
-    together = [each for each in state.unreasoned if each not in apart] + [span]
-    state.unreasoned = sorted([*apart, (min(first for first, _ in together), max(last for _, last in together))])
+    if span[0] >= span[1]:
+        return  # it has no page
+    spans = state.unreasoned  # in order, and apart from each other
+    first = bisect_left(spans, span[0], key=lambda each: each[1])
+    end = bisect_right(spans, span[1], key=lambda each: each[0])
+    together = [*spans[first:end], span]
+    state.unreasoned[first:end] = [(min(each[0] for each in together), max(each[1] for each in together))]
 
 
 def _usage(state: SessionState, _: int, entry: e.UsageReported) -> None:
@@ -373,16 +384,16 @@ def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
         state.changes += 1
         state.spared.discard(entry.page)
         _undo(state, state.after(entry.page) - 1)
-    if entry.withdrawn:
-        _withdraw(state, lambda page: page.seq == entry.page)
+    at = state.index(entry.page)
+    if entry.withdrawn and at is not None:
+        _withdraw(state, at)
 
 
-def _withdraw(state: SessionState, is_over: Callable[[Page], bool]) -> None:
-    """Pages that somebody took back leave the context at once, so that nobody goes by them."""
-    for at, page in enumerate(state.pages):
-        if page.counts and is_over(page):
-            _undo(state, at)
-            state.changes += 1
+def _withdraw(state: SessionState, at: int) -> None:
+    """A page that somebody took back leaves the context at once, so that nobody goes by it."""
+    if state.pages[at].counts:
+        _undo(state, at)
+        state.changes += 1
 
 
 def _promise_changed(state: SessionState, page: int) -> None:
@@ -400,7 +411,9 @@ def _promise_changed(state: SessionState, page: int) -> None:
 def _plan(state: SessionState, _: int, entry: e.PlanSet) -> None:
     state.plan = entry
     if not entry.page:
-        _withdraw(state, lambda page: state.kind(page) is PageKind.PLAN)
+        for at, page in enumerate(state.pages):
+            if state.kind(page) is PageKind.PLAN:
+                _withdraw(state, at)
 
 
 def _preference(state: SessionState, _: int, entry: e.Preferred) -> None:

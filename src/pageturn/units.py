@@ -1,6 +1,7 @@
 """Units: a call with all of its results, or a lone message. What stands as messages of a unit, stands whole."""
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
@@ -37,11 +38,13 @@ def _turns_between(call: Page, result: Page, turns: Sequence[int]) -> int:
 
 def unanswered(unit: Unit) -> list[str]:
     """The ids of the calls of a unit that have no result yet."""
-    left = [call.id for page in unit for call in page.calls]
-    for page in unit:
-        for result in page.results:
-            if result.call in left:
-                left.remove(result.call)
+    answers = Counter(result.call for page in unit for result in page.results)
+    left = []
+    for call in (call for page in unit for call in page.calls):
+        if answers[call.id] > 0:
+            answers[call.id] -= 1
+        else:
+            left.append(call.id)
     return left
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 import pageturn as pt
-from pageturn.lab.demand import covered, demand, identifiers, old_lines
+from pageturn.identifiers import names_in
+from pageturn.lab.demand import covered, demand, old_lines
 from pageturn.lab.traces import Trace
 
 
@@ -24,7 +25,7 @@ from pageturn.lab.traces import Trace
     ],
 )
 def test_identifiers_are_found(text, found):
-    assert list(identifiers(text)) == found
+    assert list(names_in(text)) == found
 
 
 def call(**arguments):

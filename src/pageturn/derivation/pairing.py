@@ -4,7 +4,8 @@ A call that is still open when the model is called again is answered by a fixed 
 as a note where it came, since what the model has seen does not change.
 """
 
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 
 import msgspec
 
@@ -21,7 +22,7 @@ class Pairing:
         self._count = count
         self._messages: list[Message] = []
         self._tokens = 0
-        self._waiting: list[str] = []  # the ids of calls that the last message but results made, and that are open
+        self._waiting = _Waiting()  # calls that the last message but results made, and that are open
         self._held: list[tuple[Message, int]] = []  # what came before their results did
 
     def add(self, message: Message, tokens: int, handle: str) -> None:
@@ -32,7 +33,8 @@ class Pairing:
             self._add_results(message, tokens, handle)
         else:
             self._place(message, tokens)
-        self._waiting += [call.id for call in message.tool_calls]
+        for call in message.tool_calls:
+            self._waiting.add(call.id)
         if not self._waiting:
             self._release()
 
@@ -80,8 +82,7 @@ class Pairing:
         answers: list[Part] = []
         left: list[Part] = []
         for part in message.content:
-            if isinstance(part, ToolResult) and part.tool_call_id in self._waiting:
-                self._waiting.remove(part.tool_call_id)
+            if isinstance(part, ToolResult) and self._waiting.answer(part.tool_call_id):
                 answers.append(part)
             else:
                 left.append(part)
@@ -102,6 +103,38 @@ class Pairing:
         for message, tokens in self._held:
             self._append(message, tokens)
         self._held.clear()
+
+
+class _Waiting:
+    """The ids of open calls in the order in which they were made; an id that was used twice is answered twice."""
+
+    def __init__(self) -> None:
+        self._ids: dict[int, str] = {}
+        self._places: dict[str, deque[int]] = {}
+        self._made = 0
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._ids.values())
+
+    def add(self, call: str) -> None:
+        self._ids[self._made] = call
+        self._places.setdefault(call, deque()).append(self._made)
+        self._made += 1
+
+    def answer(self, call: str) -> bool:
+        """Whether a call of this id was open; the first such is so no longer."""
+        places = self._places.get(call)
+        if not places:
+            return False
+        del self._ids[places.popleft()]
+        return True
+
+    def clear(self) -> None:
+        self._ids.clear()
+        self._places.clear()
 
 
 def pending(call: str) -> Message:

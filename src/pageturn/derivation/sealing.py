@@ -1,5 +1,6 @@
 """Sealing: which pages a fold need not look at again, and when it must after all."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
@@ -30,11 +31,11 @@ def units_within(state: SessionState, pages: Iterable[Page]) -> list[Unit]:
 
 def still_sealed(state: SessionState, wanted: AbstractSet[int]) -> Iterator[IndexLine]:
     """The sealed lines, opened around pages that were fetched or pinned since, and around those that are wanted."""
-    wanted = wanted | state.fetched_since_fold | state.pins.keys()
+    ordered = sorted(wanted | state.fetched_since_fold | state.pins.keys())
     for line in state.lines:
         if not line.sealed:
             continue
-        inside = {page for page in wanted if line.first <= page <= line.last}
+        inside = set(ordered[bisect_left(ordered, line.first) : bisect_right(ordered, line.last)])
         if inside:
             yield from _opened(state, line, inside)
         elif _has_pages(state, line):

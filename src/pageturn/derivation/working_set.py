@@ -18,7 +18,7 @@ from pageturn.entries import FoldReason, Shown, TextReference
 from pageturn.errors import BudgetTooSmall, RuleUnreadable
 from pageturn.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
 from pageturn.injection import ContextMessageTarget
-from pageturn.journal import Fresh, Journal, lineage
+from pageturn.journal import Fresh, Journal
 from pageturn.layout import Growth, IndexLine, Layout, Placement, Why
 from pageturn.messages import Message, Role
 from pageturn.pages import Page, PageKind, ResidencyLevel
@@ -63,7 +63,7 @@ class WorkingSet:
         self._journal = journal
         self._count = counter.message
         self._folder = FoldMaker(journal, counter, renderers, shows_handles=shows_handles)
-        self._weaver = Weaver(lineage(journal.store, journal.row)[0].session, counter.message)
+        self._weaver = Weaver(journal.spans[0].session, counter.message)
         self._made_of: tuple[int, int] | None = None  # the folds and the changes of the journal
         self._is_broken = False  # what stood cannot be shown any more: its words are gone
         self._planned: tuple[object, Folded] | None = None

@@ -1,5 +1,6 @@
 """What an encoding does, and which one a machine gets: the compiled one where it is installed, else the portable one."""
 
+import re
 from functools import cache
 from typing import Protocol
 
@@ -12,6 +13,10 @@ class Encoding(Protocol):
     def count(self, text: str) -> int:
         """How many tokens the text has; raises UnicodeEncodeError on a lone surrogate."""
         ...
+
+
+# Where a text may be cut so that its tokens stay the same: no piece of any vocabulary goes on behind these places.
+PIECES_END = re.compile(r"\n(?=[^\s/])|[^\W\d_](?=[ ,.、。，][^\W\d_])|[A-Za-z](?=[0-9])")
 
 
 @cache

@@ -2,6 +2,9 @@
 
 import splintr
 
+from pageturn.encodings.contract import PIECES_END
+from pageturn.passages import passages
+
 
 class NativeEncoding:
     """Fast and exact; the one that is used where its wheel installs."""
@@ -10,4 +13,4 @@ class NativeEncoding:
         self._tokenizer = splintr.Tokenizer.from_pretrained(name)
 
     def count(self, text: str) -> int:
-        return len(self._tokenizer.encode_ordinary(text))
+        return sum(len(self._tokenizer.encode_ordinary(passage)) for passage in passages(text, PIECES_END))

@@ -11,6 +11,9 @@ from importlib.resources import files
 
 import regex
 
+from pageturn.encodings.contract import PIECES_END
+from pageturn.passages import passages
+
 _PATTERNS = {
     "cl100k_base": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]"
@@ -48,7 +51,7 @@ class PortableEncoding:
         self._count_short = lru_cache(maxsize=65_536)(self._merge)
 
     def count(self, text: str) -> int:
-        pieces = (piece.encode() for piece in self._pieces(text))
+        pieces = (piece.encode() for passage in passages(text, PIECES_END) for piece in self._pieces(passage))
         return sum(self._count_short(piece) if len(piece) <= _CACHED_BYTES else self._merge(piece) for piece in pieces)
 
     def _pieces(self, text: str) -> list[str]:

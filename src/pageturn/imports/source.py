@@ -1,16 +1,20 @@
-"""Source: a file of JSON, read line by line or whole, in bounded memory."""
+"""Source: a file of JSON, read line by line or whole, in bounded memory. A packed file is measured by what it unpacks to."""
 
 import codecs
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
 
 import msgspec
 
+_BLANKS = re.compile(r"\s*+")
 LONGEST_LINE = 64 * 2**20
 LARGEST_WHOLE = 512 * 2**20
+LARGEST_UNPACKED = 8 * 2**30  # that is read line by line of a packed file, which may unpack to a thousand times its size
+MOST_CONTAINERS = 4_000_000  # lists and objects that are read at once; an empty one takes three bytes, and then some sixty
 
 
 class Line(NamedTuple):
@@ -53,11 +57,14 @@ class Source:
         return whole if whole is not msgspec.UNSET else next(readable, msgspec.UNSET)
 
     def whole(self) -> Any:
-        """The file as one JSON value, UNSET where it is none or is too large to be read at once."""
+        """The file as one JSON value, UNSET where it is none or is too large to be read at once, unpacked if it is packed."""
         if self.path.stat().st_size > LARGEST_WHOLE:
             return msgspec.UNSET
         with self._opened() as file:
-            data = file.read().removeprefix(codecs.BOM_UTF8)
+            data = file.read(LARGEST_WHOLE + 1)
+        if len(data) > LARGEST_WHOLE or _has_too_many(data):
+            return msgspec.UNSET
+        data = data.removeprefix(codecs.BOM_UTF8)
         try:
             value = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -73,6 +80,9 @@ class Source:
             while line := file.readline(LONGEST_LINE):
                 number += 1
                 self._on_read(len(line))
+                if self._is_packed and file.tell() > LARGEST_UNPACKED:
+                    yield Damaged(number, f"packed file that unpacks to more than {LARGEST_UNPACKED // 2**20:,} MB")
+                    return
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                     self._pass_over(file)
                     yield Damaged(number, f"line longer than {LONGEST_LINE // 2**20} MB")
@@ -80,15 +90,28 @@ class Source:
                     yield from _decoded(number, stripped)
 
     def _opened(self) -> BinaryIO:
-        return cast(BinaryIO, gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb"))
+        return cast(BinaryIO, gzip.open(self.path) if self._is_packed else self.path.open("rb"))
+
+    @property
+    def _is_packed(self) -> bool:
+        return self.path.suffix == ".gz"
 
     def _pass_over(self, file: BinaryIO) -> None:
         while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
             self._on_read(len(rest))
+            if self._is_packed and file.tell() > LARGEST_UNPACKED:
+                return
         self._on_read(len(rest))
 
 
+def _has_too_many(data: bytes) -> bool:
+    return data.count(b"{") + data.count(b"[") > MOST_CONTAINERS
+
+
 def _decoded(number: int, line: bytes) -> Iterator[Line | Damaged]:
+    if _has_too_many(line):
+        yield Damaged(number, f"line of more than {MOST_CONTAINERS:,} lists and objects")
+        return
     try:
         yield Line(number, msgspec.json.decode(line))
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -98,12 +121,13 @@ def _decoded(number: int, line: bytes) -> Iterator[Line | Damaged]:
 def _pieces(number: int, line: bytes) -> Iterator[Line | Damaged]:
     """The values that a line holds one after the other, up to where it makes no sense."""
     at = 0
+    decoder = json.JSONDecoder()
     try:
         text = line.decode()
         while at < len(text):
-            value, end = json.JSONDecoder().raw_decode(text, at)
+            value, end = decoder.raw_decode(text, at)
             yield Line(number, _without_halves(value))
-            at = end + len(text[end:]) - len(text[end:].lstrip())
+            at = _BLANKS.match(text, end).end()  # type: ignore[union-attr]  # which matches anything
     except (ValueError, RecursionError):
         yield Damaged(number, "broken line")
 

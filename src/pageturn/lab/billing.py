@@ -5,7 +5,7 @@ not matter to a cache, so neighbours of one role may as well be one message, and
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from pageturn.messages import Message, Part, Role
 
 FETCHED_TOKENS = 8_000  # of one page that is fetched again, at most: more of it nobody reads at once
+_MOST_ADDED = 64  # blocks of a message; to count what each adds takes the square of their number
 CALL_TOKENS = 60  # of the call that fetches
 
 
@@ -70,12 +71,19 @@ class Block(NamedTuple):
 
 
 def blocks_of(message: Message, tokens: Callable[[Message], int]) -> Iterator[tuple[Block, int]]:
-    """The blocks of a message, each with what it adds to the tokens of those before it; they sum up to the message's own."""
+    """The blocks of a message, each with what it adds to the tokens of those before it; they sum up to the message's own.
+
+    Of very many, each is counted by itself, and the last makes up for what that says too much or too little.
+    """
     parts = message.content
     if len(parts) <= 1:
         yield Block(message.role, parts[0] if parts else None), tokens(message)
         return
-    counts = [0, *(tokens(replace(message, content=parts[:end])) for end in range(1, len(parts))), tokens(message)]
+    if len(parts) > _MOST_ADDED:
+        alone = [tokens(replace(message, content=(part,))) for part in parts[:-1]]
+        counts = [*accumulate(alone, initial=0), tokens(message)]
+    else:
+        counts = [0, *(tokens(replace(message, content=parts[:end])) for end in range(1, len(parts))), tokens(message)]
     for part, (before, now) in zip(parts, pairwise(counts), strict=True):
         yield Block(message.role, part), now - before
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pageturn.errors import BudgetTooSmall
-from pageturn.lab.demand import identifiers
+from pageturn.identifiers import names_in
 from pageturn.lab.deriving import StudyCounter, session_of
 from pageturn.lab.sketches import newest_within
 from pageturn.lab.traces import Trace, text_of
@@ -54,7 +54,7 @@ def _asked(past: Sequence[Message], after: Sequence[Message]) -> set[str]:
     asked: set[str] = set()
     since = ""
     for message in after:
-        named = {name for call in message.tool_calls for name in identifiers(call.arguments)}
+        named = {name for call in message.tool_calls for name in names_in(call.arguments)}
         asked |= {name for name in named if name not in since and name in before}
         since = f"{since}\n{text_of(message)}"
     return asked

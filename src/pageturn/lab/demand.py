@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pageturn.identifiers import NAME, is_of_length
+from pageturn.identifiers import names_in
 from pageturn.lab.traces import Trace, text_of
 from pageturn.messages import Message, ToolCall
 
 _SHORTEST_LINE = 12
+_PIECE = 5  # letters; no identifier has fewer
+_LONGEST_RUN = 400  # letters
+_RUN = re.compile(r"[\w.@~/#-]{5,}+")
 _LINE_NUMBER = re.compile(r"^\s*\d+[→:\t|]")
 _OLD_TEXTS = ("old_string", "old_str", "oldText", "search")
 
@@ -21,29 +24,54 @@ class Wanted(NamedTuple):
     lines: frozenset[str]
 
 
-def identifiers(text: str) -> Iterator[str]:
-    """The identifiers of a text, in order, as often as they stand there."""
-    return (found[0] for found in NAME.finditer(text) if is_of_length(found[0]))
-
-
 def demand(trace: Trace) -> list[Wanted]:
     """What each turn with calls demands of everything before it."""
     wanted = []
-    said: list[str] = []
-    known: set[str] = set()  # names that were found once, and so need not be looked for again
+    said = _Said()
     lines: set[str] = set()
     for index, message in enumerate(trace.messages):
         calls = message.tool_calls
         if calls:
-            named = {name for call in calls for name in identifiers(call.arguments)}
+            named = {name for call in calls for name in names_in(call.arguments)}
             edited = {line for call in calls for line in old_lines(call)}
-            if new := named - known:
-                before = "\n".join(said)
-                known.update(name for name in new if name in before)
-            wanted.append(Wanted(index, frozenset(named & known), frozenset(edited & lines)))
-        said.append(text_of(message))
+            wanted.append(Wanted(index, frozenset(filter(said.has, named)), frozenset(edited & lines)))
+        said.add(text_of(message))
         lines |= lines_of(message)
     return wanted
+
+
+class _Said:
+    """Everything that was said so far, to be asked whether an identifier stands in it, be it as a part of another.
+
+    An identifier lies within a run of its letters, and runs repeat, so only different runs are looked through; and only for
+    identifiers of which every few letters were seen, which hardly any is that was never said.
+    """
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()  # identifiers that were found once
+        self._runs: set[str] = set()
+        self._pieces: set[str] = set()  # all that runs have of that length
+        self._texts: list[str] = []  # the runs of each text that were new, one a line
+        self._long: list[str] = []  # runs that are encoded data, most likely, and have too many pieces
+
+    def add(self, text: str) -> None:
+        new = dict.fromkeys(_RUN.findall(text)).keys() - self._runs
+        self._runs |= new
+        self._long += [run for run in new if len(run) > _LONGEST_RUN]
+        short = [run for run in new if len(run) <= _LONGEST_RUN]
+        for run in short:
+            self._pieces.update(run[at : at + _PIECE] for at in range(len(run) - _PIECE + 1))
+        self._texts.append("\n".join(short))
+
+    def has(self, name: str) -> bool:
+        if name not in self._known and self._holds(name):
+            self._known.add(name)
+        return name in self._known
+
+    def _holds(self, name: str) -> bool:
+        pieces = (name[at : at + _PIECE] for at in range(len(name) - _PIECE + 1))
+        texts = [*self._texts, *self._long] if all(map(self._pieces.__contains__, pieces)) else self._long
+        return any(name in text for text in texts)
 
 
 def covered(names: Iterable[str], context: str) -> int:

@@ -1,7 +1,8 @@
 """Content: what a text is, seen from the tool that brought it and from the text itself."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -23,35 +24,35 @@ _CODE_ENDINGS = frozenset(
 )
 _TEXT_ENDINGS = frozenset("md mdx rst txt html htm xml adoc".split())
 _SEARCHED = re.compile(r"[\w./@~-]++(?<=\w)[:\-]\d+[:\-]|[\w./@~-]*\.\w{1,8}:(?!:)")
-_LISTED = re.compile(r"[dl-][rwxs-]{9}|\S*[/.]\S*$|[│├└ ]*[├└]")
+_LISTED = re.compile(r"[dl-][rwxs-]{9}|[^\s/.]*+[/.]\S*+$|[│├└ ]*[├└]")
 _LOGGED = re.compile(
     r"\s*+(?:={3,} |_{3,} |--- (?:PASS|FAIL)|PASS|FAIL|ok\s|ERROR|WARN|INFO|DEBUG|\[?\d{4}-\d\d-\d\d|at |Traceback|npm |E   |test "
     r"|(?:error|warning)(?:\[|:)|\S*+ ?(?:PASSED|FAILED|SKIPPED)\b)"
 )
 _COLOURED = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_DRAWN_OVER = re.compile(r"[^\r\n]*+\r(?=[^\r\n])")  # what a progress bar showed before its last state
 _TIMED = re.compile(r"\s*+\W{0,2}(?:\d{4}-\d\d-\d\d[T ])?\d\d:\d\d:\d\d\b")
 _COMPLAINED = re.compile(r"[^\s:]+:\d+(?::\d+)?: (?:error|warning|note|fatal)")
 _KEYED = re.compile(r"\s*+(?:- )?[\w.\"'-]+:(?:\s|$)")
 _READS = re.compile(r"(?:^|&&|;|\|)\s*(?:cat|sed|head|tail|nl|bat|less|awk)\b")
 _BLANKS = re.compile(r"\n{3,}+")
+_OBJECT = re.compile(r'\{"')
 _DIFFED = re.compile(r"diff --git |@@ |\+\+\+ |--- a/")
 _MARKED = re.compile(r"\s*(?:#{1,6} |[-*] |\d+\. |```|\||<\w|<!)")
 
 
-# A pattern, the share of lines that must look so, and what the text is then; the first that fits decides.
+# How a line begins, the share of lines that must begin so, and what the text is then; the first that fits decides.
 _SURE = (
-    (_TIMED, 0.3, ContentType.LOG),
-    (_COMPLAINED, 0.3, ContentType.LOG),
-    (re.compile(r'\{"'), 0.5, ContentType.LOG),
-    (_SEARCHED, 0.6, ContentType.SEARCH),
-    (_LOGGED, 0.2, ContentType.LOG),
+    (_TIMED.match, 0.3, ContentType.LOG),
+    (_COMPLAINED.match, 0.3, ContentType.LOG),
+    (_OBJECT.match, 0.5, ContentType.LOG),
+    (_SEARCHED.match, 0.6, ContentType.SEARCH),
+    (_LOGGED.match, 0.2, ContentType.LOG),
 )
 _LIKELY = (
-    (_NUMBERED, 0.6, ContentType.CODE),
-    (_LISTED, 0.6, ContentType.LISTING),
-    (_KEYED, 0.6, ContentType.CODE),
-    (_MARKED, 0.3, ContentType.MARKUP),
+    (_NUMBERED.match, 0.6, ContentType.CODE),
+    (_LISTED.match, 0.6, ContentType.LISTING),
+    (_KEYED.match, 0.6, ContentType.CODE),
+    (_MARKED.match, 0.3, ContentType.MARKUP),
 )
 
 
@@ -63,7 +64,7 @@ def material_of(text: str, call: ToolCall | None = None) -> Material:
     if "\x1b" in text:
         text = _COLOURED.sub("", text)
     if "\r" in text:
-        text = _DRAWN_OVER.sub("", text).replace("\r", "") if "\n" in text else text.replace("\r", "\n")
+        text = _last_drawn(text) if "\n" in text else text.replace("\r", "\n")
     if "\n\n\n" in text:
         text = _BLANKS.sub("\n\n", text)
     return Material(
@@ -78,6 +79,15 @@ def material_of(text: str, call: ToolCall | None = None) -> Material:
 def file_of(call: ToolCall) -> str | None:
     """The file that a call is about."""
     return _path_in(call.parsed)
+
+
+def _last_drawn(text: str) -> str:
+    """A text without what a progress bar showed before its last state, and without carriage returns."""
+    pieces = text.split("\r")
+    kept = [
+        piece[: piece.rfind("\n") + 1] if after and after[0] != "\n" else piece for piece, after in pairwise(pieces)
+    ]
+    return "".join([*kept, pieces[-1]])
 
 
 def _is_command(arguments: Any) -> bool:
@@ -117,9 +127,11 @@ def _type_of(text: str, path: str | None, *, is_output: bool) -> ContentType:
     return ContentType.PROSE if _is_prose(lines) else ContentType.UNKNOWN
 
 
-def _by_looks(lines: list[str], looks: Sequence[tuple[re.Pattern[str], float, ContentType]]) -> ContentType | None:
-    for pattern, least, type_ in looks:
-        if lines and sum(1 for line in lines if pattern.match(line)) >= least * len(lines):
+def _by_looks(
+    lines: list[str], looks: Sequence[tuple[Callable[[str], re.Match[str] | None], float, ContentType]]
+) -> ContentType | None:
+    for begins_so, least, type_ in looks:
+        if lines and sum(1 for line in lines if begins_so(line)) >= least * len(lines):
             return type_
     return None
 

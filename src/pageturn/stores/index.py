@@ -21,6 +21,9 @@ WORDS = """CREATE VIRTUAL TABLE words USING fts5(
 WAITING = "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL)"
 EVERY = 64  # records of a session between two times that its documents are brought in
 
+AT_ONCE = 256_000  # characters that an append brings in at the most
+_LONG = 64_000  # characters of a document that no append brings in
+
 _COMMON = 500  # a term that occurs in more documents than this is dropped from a query that has rarer ones
 _LEAST_WEIGHT = 1e-6  # of a term that most documents contain, as FTS5 has it
 _SCORE = "-bm25(words, 1, .5)"
@@ -59,6 +62,28 @@ def take_in(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
     for number in numbers:
         _fill(db, _waiting(db, _rows(number)))
         db.execute(f"DELETE FROM unindexed {_OF_SESSION}", _rows(number))
+
+
+def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]) -> None:
+    """Bring so many documents of these sessions into the index as take no noticeable time; long ones are left to whoever searches.
+
+    `large` keeps the rows that were found to be too long, so that they are not read each time.
+    """
+    left = AT_ONCE
+    for number in numbers:
+        rows = [row for (row,) in db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number))]
+        for row in rows:
+            if row in large:
+                continue
+            (text,) = db.execute("SELECT text FROM unindexed WHERE row = ?", (row,)).fetchone()
+            if len(text) > _LONG:
+                large.add(row)
+                continue
+            left -= len(text)
+            if left < 0:
+                return
+            _fill(db, [(row, text)])
+            db.execute("DELETE FROM unindexed WHERE row = ?", (row,))
 
 
 def forget(db: sqlite3.Connection, number: int, seq: int, text: str | None) -> None:
@@ -161,8 +186,8 @@ def _weight(documents: int, having: int) -> float:
 
 
 def _fill(db: sqlite3.Connection, documents: Iterable[tuple[int, str]]) -> None:
-    words = [(row, text, hidden_parts(text)) for row, text in documents]
-    db.executemany("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", words)
+    for row, text in documents:
+        db.execute("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", (row, text, hidden_parts(text)))
 
 
 def _waiting(db: sqlite3.Connection, rows: tuple[int, int]) -> Iterator[tuple[int, str]]:

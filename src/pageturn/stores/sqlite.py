@@ -87,6 +87,7 @@ class SqliteStore:
         self._local = threading.local()
         self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
         self._closed = False
+        self._large: set[int] = set()  # rows of documents that are too long to be indexed with an append
         with self._translated():
             self._prepare(self._connection)
 
@@ -310,7 +311,7 @@ class SqliteStore:
         """Index, unless the index is damaged: the journal goes on without it, and the next search says what is wrong."""
         db.execute("SAVEPOINT indexing")
         try:
-            index.take_in(db, numbers)
+            index.take_in_some(db, numbers, self._large)
         except sqlite3.Error:
             db.execute("ROLLBACK TO indexing")
         db.execute("RELEASE indexing")

@@ -5,7 +5,12 @@ anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; 
 """
 
 import re
+from itertools import islice
 
+from pageturn.passages import passages
+
+_MOST_TERMS = 64
+_LONGEST_TERM = 120  # characters
 _SEAM = re.compile(
     r"[A-Z](?<=[A-Za-z0-9][A-Z])"
 )  # a capital inside a word; most texts have none, and that is soon said
@@ -18,7 +23,8 @@ def hidden_parts(text: str) -> str:
     """The parts of the CamelCase words of a text."""
     if _SEAM.search(text) is None:
         return ""
-    mixed = [word for word in dict.fromkeys(_RUN.findall(text)) if _is_mixed(word)]
+    words = dict.fromkeys(word for passage in passages(text) for word in dict.fromkeys(_RUN.findall(passage)))
+    mixed = [word for word in words if len(word) <= _LONGEST_TERM and _is_mixed(word)]  # what is longer is encoded data
     return " ".join(dict.fromkeys(part for word in mixed for part in _PART.findall(word)))
 
 
@@ -34,6 +40,10 @@ _STOPWORDS = frozenset(
 
 
 def terms(query: str) -> list[str]:
-    """The terms of a query, each to be matched as a phrase of its parts; words that say nothing are left out."""
-    words = dict.fromkeys(word.lower() for word in _WORD.findall(query))
-    return [word for word in words if word not in _STOPWORDS]
+    """The terms of a query, each to be matched as a phrase of its parts; words that say nothing are left out.
+
+    A query may be a whole file: of its terms the first so many count, and of a long one its beginning.
+    """
+    words = (found[0][:_LONGEST_TERM].lower() for found in _WORD.finditer(query))
+    telling = dict.fromkeys(word for word in words if word not in _STOPWORDS)
+    return list(islice(telling, _MOST_TERMS))

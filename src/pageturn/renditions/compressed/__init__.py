@@ -46,7 +46,8 @@ class Compressor(NamedTuple):
         Beside pictures, files and words that a harness put into it, a person's own words stay as they are, and the harness's are named.
         Before calls, thinking stays as it is: a vendor that signs it wants it back with them.
         """
-        kept = [part for part in message.content if message.tool_calls or not isinstance(part, Thinking)]
+        has_calls = bool(message.tool_calls)
+        kept = [part for part in message.content if has_calls or not isinstance(part, Thinking)]
         if message.has_other_parts:
             parts = [
                 _stub(part, handle) if isinstance(part, Text) else self._part(part, calls, handle) for part in kept

@@ -1,0 +1,61 @@
+"""Growth: whether four times the text takes four times the work, or sixteen times.
+
+Work is CPU time of this process, so others on the machine hardly matter; what grows too fast must do so every time that it is looked at.
+"""
+
+from collections.abc import Callable
+from time import process_time
+from typing import NamedTuple
+
+from pageturn.identifiers import names_in
+
+TIMES = 4
+_MOST = 9.0  # times the work for four times the text; linear is 4, and a square 16
+_FLOOR = 0.05  # seconds; what takes less is lost in the noise
+_LOOKS = 3
+
+Prepared = Callable[[int], Callable[[], object]]
+"""Makes ready what work on so many characters, or things, needs; what it gives back is the work."""
+
+
+class Growth(NamedTuple):
+    """The seconds that work took for a size, and for four times that size."""
+
+    size: int
+    small: float
+    large: float
+
+    @property
+    def times(self) -> float:
+        return self.large / max(self.small, 1e-4)
+
+    @property
+    def micros_per_unit(self) -> float:
+        return self.large * 1e6 / (TIMES * self.size)
+
+    @property
+    def is_too_fast(self) -> bool:
+        return self.large > _FLOOR and self.times > _MOST
+
+
+def measure(prepared: Prepared, size: int) -> Growth:
+    """How the work grows."""
+    small = min(_seconds(prepared, size), _seconds(prepared, size))
+    return Growth(size, small, _seconds(prepared, TIMES * size))
+
+
+def looked_at(prepared: Prepared, size: int) -> Growth:
+    """How the work grows; where that seems to be too fast, it was looked at again and again."""
+    for _ in range(_LOOKS):
+        growth = measure(prepared, size)
+        if not growth.is_too_fast:
+            break
+    return growth
+
+
+def _seconds(prepared: Prepared, size: int) -> float:
+    work = prepared(size)
+    names_in.cache_clear()  # what was read before must be read again
+    start = process_time()
+    work()
+    return process_time() - start

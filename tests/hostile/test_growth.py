@@ -1,0 +1,69 @@
+"""No text and no crowd of things makes work grow faster than itself.
+
+`make test` tries every shape of text at two entry points, and every entry point with some shapes; `make test-long` tries all with all.
+"""
+
+import pytest
+
+from tests.hostile.crowds import CROWDS
+from tests.hostile.entry_points import ENTRY_POINTS
+from tests.hostile.growth import looked_at
+from tests.hostile.shapes import SHAPES
+from tests.long import examples
+
+SIZE = examples(3_000, whole=16_000)  # characters, and four times as many
+EACH = examples(2, whole=len(ENTRY_POINTS))  # entry points that every shape goes through
+POINTS = list(ENTRY_POINTS)
+PAIRS = [  # a sample goes round, so that all shapes and all entry points are in it
+    (shape, POINTS[(at + more) % len(POINTS)]) for at, shape in enumerate(SHAPES) for more in range(EACH)
+]
+
+
+@pytest.mark.parametrize(("shape", "point"), PAIRS)
+def test_four_times_the_text_takes_no_more_than_a_few_times_the_work(shape, point):
+    make, enter = SHAPES[shape], ENTRY_POINTS[point]
+    growth = looked_at(lambda size: enter(make(size)), SIZE)
+    assert not growth.is_too_fast, f"{growth.times:.0f} times the work for four times the text: {growth}"
+
+
+# What once took the square of the time.
+KNOWN = [
+    ("a long line that ends in one", "derive, output of a command"),
+    ("a long line, one in its middle", "OpenAI chat"),
+    ("slashes, then a word", "derive, output of a command"),
+    ("folders, then a word", "derive, a person's words"),
+    ("complements", "derive, a Python file"),
+    ("conditionals", "derive, a Python file"),
+    ("line separators", "derive, a Python file"),
+    ("complements", "derive, a TypeScript file"),
+    ("single quotes", "derive, a TypeScript file"),
+    ("open round", "derive, a Python file"),
+    ("qualified names", "derive, a Python file"),
+    ("tags", "derive, a Python file"),
+    ("glued objects", "import a second line"),
+    ("sizes", "overflow"),
+    ("one letter", "replay, arguments"),
+    ("members", "replay, arguments"),
+    ("slashes", "replay, what is not JSON"),
+    ("folders", "recall, the tool's arguments"),
+    ("any letters", "recall, the query"),
+]
+
+
+@pytest.mark.parametrize(("shape", "point"), KNOWN)
+def test_what_once_was_quadratic_is_so_no_longer(shape, point):
+    make, enter = SHAPES[shape], ENTRY_POINTS[point]
+    growth = looked_at(lambda size: enter(make(size)), 15_000)
+    assert not growth.is_too_fast, f"{growth.times:.0f} times the work for four times the text: {growth}"
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+def test_four_times_as_many_take_no_more_than_a_few_times_the_work(crowd):
+    prepared, count = CROWDS[crowd]
+    growth = looked_at(prepared, count)
+    assert not growth.is_too_fast, f"{growth.times:.0f} times the work for four times as many: {growth}"
+
+
+def test_there_are_enough_shapes():
+    assert len(SHAPES) >= 100
+    assert len({make(2_000) for make in SHAPES.values()}) == len(SHAPES), "two shapes are the same"
