@@ -11,7 +11,7 @@ import msgspec
 
 from pageturn import entries as e
 from pageturn.calibration import Calibration
-from pageturn.faults import DuplicateTool, Refetch
+from pageturn.faults import BackendError, DuplicateTool, Refetch
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
@@ -101,6 +101,13 @@ class SessionState(msgspec.Struct):
     staged: dict[int, e.Staged] = {}
     waiting: dict[int, e.Staged] = {}  # for a person
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
+    lost: dict[int, e.EntryLost] = {}  # entries that cannot be read, by the number of the first
+    restored: dict[int, str] = {}  # pages whose entries were damaged and were made again from their words: what was wrong
+
+    @property
+    def damage(self) -> e.EntryLost | None:
+        """The first entry that cannot be read and whose loss nobody has accepted."""
+        return next((lost for lost in self.lost.values() if not lost.is_accepted), None)
 
     @property
     def notes(self) -> dict[str, ContextMessage]:
@@ -492,6 +499,14 @@ def _undo(state: SessionState, at: int) -> None:
     state.pages[at] = msgspec.structs.replace(state.pages[at], undone=True)
 
 
+def _lost(state: SessionState, seq: int, entry: e.EntryLost) -> None:
+    state.head = max(seq, entry.last)
+    state.lost[seq] = entry
+    state.changes += 1
+    if entry.is_accepted:
+        state.faults.append(FaultRecord(seq, e.Faulted(fault=BackendError(entry.what), turn=state.turn)))
+
+
 def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
     forget_page(state, entry)
 
@@ -546,4 +561,5 @@ _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.ScopeGranted: _grant,
     e.TurnsUndone: _tombstone,
     e.PageErased: _erasure,
+    e.EntryLost: _lost,
 }

@@ -3,6 +3,7 @@
 from pageturn.stores.contract import (
     LAST,
     Batch,
+    Broken,
     Change,
     Document,
     Found,
@@ -25,6 +26,7 @@ from pageturn.stores.urls import open_store
 __all__ = [
     "LAST",
     "Batch",
+    "Broken",
     "Change",
     "Document",
     "Found",

@@ -17,10 +17,12 @@ from weakref import WeakSet
 
 from pageturn.checks import require_finite
 from pageturn.errors import Busy, Conflict, Damaged, NotScrubbed, StoreError
-from pageturn.stores import index, sidecars
+from pageturn.stores import chain, index, sidecars, tables
+from pageturn.stores.chain import SIZE
 from pageturn.stores.contract import (
     LAST,
     Batch,
+    Broken,
     Change,
     Found,
     Freed,
@@ -33,39 +35,14 @@ from pageturn.stores.contract import (
     Span,
 )
 
-_APPLICATION_ID = 0x50414745  # "PAGE"
 WAIT_SECONDS = 5.0
 _LONGEST_WAIT_MS = 2**31 - 1
 _BETWEEN_TRIES = 0.01  # seconds
 _LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
+_FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)  # what SQLite's module raises over a damaged file
 
-_SCHEMA = """
-CREATE TABLE sessions (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, key BLOB NOT NULL, created_at INTEGER NOT NULL,
-    scope TEXT, parent TEXT, parent_seq INTEGER NOT NULL
-);
-CREATE TABLE records (
-    session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (session, seq)
-) WITHOUT ROWID;
-CREATE TABLE snapshots (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE TABLE blobs (digest TEXT NOT NULL UNIQUE, data BLOB NOT NULL);
-CREATE TABLE erased (digest TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE refs (
-    digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
-) WITHOUT ROWID;
-"""
-# Every record that lost words by an erasure, whoever erased them; the last number says whether there was another erasure.
-_LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
-_FORMATS = (  # each script brings a file from the format before to its own
-    f"{_SCHEMA}{index.WORDS};\n",
-    f"{index.WAITING};\n",
-    sidecars.SCHEMA,
-    _LOSSES,
-)
-FORMAT = len(_FORMATS)
 _HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
-_SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD} FROM sessions"
+_SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD}, parent_digest, origin FROM sessions"
 
 
 class _Connection(sqlite3.Connection):
@@ -94,25 +71,32 @@ class SqliteStore:
 
     def create(self, row: SessionRow) -> None:
         with self._writing() as db:
+            shared = tables.parent_digest(db, row.parent, row.parent_seq)
+            origin = chain.origin_of(row, shared)
             try:
-                db.execute(
-                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq) VALUES (?,?,?,?,?,?)",
-                    row[:-1],
-                )
+                number = db.execute(
+                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq, parent_digest, origin, digest)"
+                    " VALUES (?,?,?,?,?,?,?,?,?)",
+                    (*row[:6], shared, origin, origin),
+                ).lastrowid
+                db.execute("INSERT INTO names VALUES (?,?)", (tables.name_of(row.id), number))
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"session {row.id!r} exists already") from error
 
     def session(self, session: str) -> SessionRow | None:
         with self._translated():
             found = self._connection.execute(f"{_SESSIONS} WHERE id = ?", (session,)).fetchone()
-        return SessionRow(*found) if found else None
+            if found is not None:
+                return _read_row(found)
+            is_known = "SELECT 1 FROM names WHERE name = ?"
+            if self._connection.execute(is_known, (tables.name_of(session),)).fetchone() is not None:
+                return SessionRow(session, b"", 0, flaw="its row is missing or was altered")
+        return None
 
     def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
         with self._translated():
-            rows = self._connection.execute(
-                f"{_SESSIONS} WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC", (scope,)
-            )
-            return [SessionRow(*row) for row in rows]
+            rows = [_read_row(found) for found in self._connection.execute(f"{_SESSIONS} ORDER BY number DESC")]
+        return [row for row in rows if scope is None or row.scope == scope or row.flaw]
 
     # -- records and blobs
 
@@ -120,29 +104,53 @@ class SqliteStore:
         with self._writing() as db:
             self._append(db, session, after, batch)
 
-    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record]:
+    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record | Broken]:
         with self._translated():
-            rows = self._connection.execute(
-                "SELECT seq, at, body FROM records WHERE session = (SELECT number FROM sessions WHERE id = ?)"
-                " AND seq > ? AND seq <= ? ORDER BY seq",
-                (session, after, upto),
-            )
-            yield from map(Record._make, rows)
+            db = self._connection
+            own = db.execute("SELECT number, parent_seq, origin FROM sessions WHERE id = ?", (session,)).fetchone()
+            if own is None:
+                return
+            number, first, origin = own
+            if not (type(first) is int and type(origin) is bytes):
+                raise Damaged(f"session {session!r}: its row was altered")
+            known = tables.digest_at(db, number, after) if after > first else None
+            start = chain.Place(after, known) if known is not None else chain.Place(first, origin)
+            rows = _Rows(db, number, start.seq, upto)
+            for each in chain.checked(origin, start, rows, lambda: rows.end, lambda seq: self._blobs_of(number, seq)):
+                if each.seq > after:
+                    yield each
+
+    def _blobs_of(self, number: int, seq: int) -> tuple[str, ...]:
+        """The blobs that a record brought, in no order."""
+        found = self._connection.execute("SELECT digest FROM refs WHERE session = ? AND seq = ?", (number, seq))
+        return tuple(digest for (digest,) in found if isinstance(digest, str))
 
     def snapshot(self, session: str) -> Snapshot | None:
         with self._translated():
-            found = self._connection.execute(
-                "SELECT p.seq, p.body FROM snapshots p JOIN sessions s ON s.number = p.session WHERE s.id = ?",
+            db = self._connection
+            found = db.execute(
+                "SELECT s.number, s.origin, p.seq, p.body, p.digest FROM snapshots p JOIN sessions s ON s.number = p.session"
+                " WHERE s.id = ?",
                 (session,),
             ).fetchone()
-        return Snapshot(*found) if found else None
+            if found is None:
+                return None
+            number, origin, seq, body, digest = found
+            at = tables.digest_at(db, number, seq)
+        if not (isinstance(at, bytes) and isinstance(origin, bytes) and isinstance(body, bytes)):
+            return None
+        return Snapshot(seq, body) if chain.snapshot_digest(origin, at, body) == digest else None
 
     def keep_snapshot(self, session: str, snapshot: Snapshot) -> None:
         with self._writing() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO snapshots SELECT number, ?, ? FROM sessions WHERE id = ?", (*snapshot, session)
-            )
-            self._index_if_possible(db, self._numbers(db, session))
+            for number in self._numbers(db, session):
+                origin = db.execute("SELECT origin FROM sessions WHERE number = ?", (number,)).fetchone()[0]
+                at = tables.digest_at(db, number, snapshot.seq)
+                if at is None:
+                    raise Damaged(f"session {session!r}: entry {snapshot.seq}, which a snapshot was made at, is missing")
+                digest = chain.snapshot_digest(origin, at, snapshot.body)
+                db.execute("INSERT OR REPLACE INTO snapshots VALUES (?,?,?,?)", (number, *snapshot, digest))
+                self._index_if_possible(db, [number])
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
         with self._translated():
@@ -170,13 +178,13 @@ class SqliteStore:
                 return index.search_with_waiting(db, searched, query, limit)
 
     def _index_at_once(self, numbers: Sequence[int]) -> bool:
-        """See to it that the index has all documents of these sessions. False where another is writing: nobody waits for that."""
+        """See to it that the index has all documents of these sessions. False where that cannot be written now: nobody waits for it."""
         if not index.is_waiting(self._connection, numbers):
             return True
         try:
             with self.at_once(), self._writing() as db:
                 index.take_in(db, numbers)
-        except Busy:
+        except StoreError:  # another writes, the file takes no writes, or the disk is full: what waits can be searched all the same
             return False
         return True
 
@@ -229,21 +237,15 @@ class SqliteStore:
 
     def erasures(self) -> int:
         try:  # asked before every context, so without the ceremony of a context manager
-            last: int = self._connection.execute("SELECT coalesce(max(number), 0) FROM losses").fetchone()[0]
-        except sqlite3.Error as error:
+            return tables.losses_end(self._connection)[0]
+        except _FAILURES as error:
             raise self._failure(error) from error
-        return last
 
     def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
-        lost = "SELECT seq FROM losses WHERE number > ? AND session = ? AND seq <= ?"
         with self._translated():
             db = self._connection
-            return {
-                seq
-                for span in spans
-                for number in self._numbers(db, span.session)
-                for (seq,) in db.execute(lost, (after, number, span.upto))
-            }
+            upto = {number: span.upto for span in spans for number in self._numbers(db, span.session)}
+            return {seq for session, seq in tables.losses_after(db, after) if seq <= upto.get(session, -1)}
 
     def is_erased(self, digest: str) -> bool:
         with self._translated():
@@ -292,13 +294,23 @@ class SqliteStore:
     # -- inside
 
     def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> None:
-        found = db.execute(f"SELECT number, {_HEAD} FROM sessions WHERE id = ?", (session,)).fetchone()
+        found = db.execute("SELECT number, parent_seq, origin, digest FROM sessions WHERE id = ?", (session,)).fetchone()
         if not found:
             raise StoreError(f"{self.path}: no session {session!r}")
-        number, head = found
+        number, head, origin, before = found
+        carried = origin
+        last = "SELECT seq, chain FROM records WHERE session = ? ORDER BY seq DESC LIMIT 1"
+        for head, linked in db.execute(last, (number,)):  # noqa: B007, PLW2901
+            carried = linked[SIZE:] if isinstance(linked, bytes) else None
+        if carried != before or not isinstance(before, bytes):
+            raise Damaged(f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them")
         if head != after:
             raise Conflict(f"session {session!r} went on to {head} after {after}", missed=self.records(session, after))
-        db.executemany("INSERT INTO records VALUES (?,?,?,?)", [(number, *record) for record in batch.records])
+        linked = list(chain.links(origin, before, batch.records))
+        rows = [(number, *record, each) for record, each in zip(batch.records, linked, strict=True)]
+        db.executemany("INSERT INTO records VALUES (?,?,?,?,?)", rows)
+        if linked:
+            db.execute("UPDATE sessions SET digest = ? WHERE number = ?", (linked[-1][SIZE:], number))
         db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
         db.executemany("DELETE FROM erased WHERE digest = ?", [(digest,) for digest in batch.blobs])
         db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
@@ -327,7 +339,7 @@ class SqliteStore:
         index.forget(
             db, number, loss.seq, loss.text if gone else None
         )  # a fork or its parent may have erased it before
-        db.execute("INSERT INTO losses(session, seq) VALUES (?,?)", (number, loss.seq))
+        tables.add_loss(db, number, loss.seq)
 
     def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
         """Destroy those of the blobs that no record needs any more, and remember that this was meant."""
@@ -365,16 +377,14 @@ class SqliteStore:
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version > FORMAT:
-            raise StoreError(f"{self.path}: written by a newer pageturn (format {version}, this one reads {FORMAT})")
-        if version == FORMAT:
+        if version > tables.FORMAT:
+            raise StoreError(f"{self.path}: written by a newer pageturn (format {version}, this one reads {tables.FORMAT})")
+        if version == tables.FORMAT:
             return
         with self._writing() as writing:
             version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
-            for statement in filter(str.strip, "".join(_FORMATS[version:]).split(";\n")):
-                writing.execute(statement)
-            writing.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            writing.execute(f"PRAGMA user_version = {FORMAT}")
+            if version < tables.FORMAT:
+                tables.bring_up_to_date(writing, version)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -387,7 +397,7 @@ class SqliteStore:
         except BaseException as error:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, _FAILURES):
                 raise self._failure(error) from error
             raise
 
@@ -406,10 +416,10 @@ class SqliteStore:
         """SQLite's errors as ours, with the file that they concern."""
         try:
             yield
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise self._failure(error) from error
 
-    def _failure(self, error: sqlite3.Error) -> StoreError:
+    def _failure(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the module's own errors have none
         if code == sqlite3.SQLITE_BUSY:
             return Busy(
@@ -419,11 +429,56 @@ class SqliteStore:
         return kind(f"{self.path}: {error}")
 
 
+class _Rows:
+    """The records of a session as they lie in the file, up to a number, and then the digest of its last one.
+
+    One statement reads both, so that nobody writes in between.
+    """
+
+    def __init__(self, db: sqlite3.Connection, number: int, after: int, upto: int) -> None:
+        self._found = db.execute(
+            "SELECT r.seq, r.at, r.body, r.chain, s.digest FROM sessions s LEFT JOIN records r"
+            " ON r.session = s.number AND r.seq > ? AND r.seq <= ? WHERE s.number = ? ORDER BY r.seq",
+            (after, LAST, number),
+        )
+        self._upto = upto
+        self.end: bytes | None = None  # stays None where there are records behind the last one that was asked for
+
+    def __iter__(self) -> Iterator[chain.Row]:
+        end: object = b""
+        for *row, end in self._found:
+            if row[0] is None:
+                break
+            if row[0] > self._upto:
+                self._found.close()
+                return
+            yield chain.Row(*row)
+        self.end = end if isinstance(end, bytes) else b""
+
+
+def _read_row(found: tuple[object, ...]) -> SessionRow:
+    """The row of a session, with what is wrong with it."""
+    *told, shared, origin = found
+    row = SessionRow(*told)  # type: ignore[arg-type]
+    names = (row.scope, row.parent)
+    is_typed = (
+        isinstance(row.id, str)
+        and type(row.key) is bytes
+        and all(type(each) is int for each in (row.created_at, row.parent_seq, row.head))
+        and all(each is None or isinstance(each, str) for each in names)
+        and type(shared) is bytes
+    )
+    if is_typed and isinstance(shared, bytes) and chain.origin_of(row, shared) == origin:
+        return row
+    whole = row if is_typed else SessionRow(str(row.id), b"", 0)
+    return whole._replace(flaw="its row was altered")
+
+
 def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
     """Leave a file alone that is not ours: reading is all that was done to it."""
     # The tables first: they come together with our id, so whoever sees them sees the id as well.
     has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
-    if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+    if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != tables.APPLICATION_ID:
         connection.close()
         raise StoreError(f"{path}: a SQLite file of another program")
 
