@@ -165,7 +165,7 @@ class Journal:
         body = self._verified(page.digest) if page.seq not in self.erased() else None
         if body is None:
             return None
-        message = unpack(body, self._text)
+        message = unpack(body, self.verified)
         if message.role is Role.SYSTEM and page.role is Role.USER:  # a model stated it, under an earlier version
             words = Text(noted(str(page.kind), message.text))
             message = msgspec.structs.replace(message, role=Role.USER, synthetic=True, content=(words,))
@@ -241,7 +241,7 @@ class Journal:
         unfounded: dict[int, str] = {}
         while (failed := self._applied(state, upto, unfounded)) is not None:
             seq, error = failed
-            if not state.lost or len(unfounded) >= _MOST_UNFOUNDED:
+            if not state.lost or seq in unfounded or len(unfounded) >= _MOST_UNFOUNDED:
                 what = f"session {self.row.id!r}, entry {seq}: it does not follow from the entries before it"
                 raise StoreError(what) from error
             unfounded[seq] = f"entry {seq} rests on what is lost: {next(iter(state.lost.values())).what}"
@@ -278,7 +278,7 @@ class Journal:
             return EntryLost(last=record.seq, what=what, is_accepted=False)
 
     def _salvaged(self, broken: Broken) -> Entry:
-        return salvaged(broken, self.row.key, self._text)
+        return salvaged(broken, self.row.key, self.verified)
 
     def _losses(self, page: Page) -> list[Loss]:
         """What goes with a page: its own words, its pins' forms, and the texts that were proposed for it."""
@@ -293,6 +293,13 @@ class Journal:
                 losses.append(Loss(self._owner(record.seq), record.seq, told))
         return losses
 
+    def records_about(self, page: Page) -> Iterator[tuple[str, int]]:
+        """The entries that lose words with a page, each with its session: its own, and those that hold texts made of it."""
+        yield self._owner(page.seq), page.seq
+        for record, entry in self.entries(after=page.seq):
+            if any(_texts_about(page, entry)):
+                yield self._owner(record.seq), record.seq
+
     def _owner(self, seq: int) -> str:
         """The session, this one or an ancestor, whose record has that number."""
         return next(span.session for span in self.spans if seq <= span.upto)
@@ -306,7 +313,8 @@ class Journal:
             raise Damaged(f"session {self.row.id!r}: blob {digest} does not have the content that its name says")
         return data
 
-    def _text(self, digest: str) -> bytes:
+    def verified(self, digest: str) -> bytes:
+        """The bytes of a blob; raises `Damaged` where they are not those that were written, or are gone."""
         data = self._verified(digest)
         if data is None:
             raise Damaged(f"session {self.row.id!r}: blob {digest} was erased")

@@ -7,6 +7,7 @@ import sqlite3
 import pageturn as pt
 from pageturn.doctor import examine
 from pageturn.formats import openai_chat
+from pageturn.repair import repair
 from pageturn.stores import SqliteStore
 from tests.stores.written import QUERIES, SESSIONS
 
@@ -152,6 +153,23 @@ def given(path):
     return told | {"doctor": findings}
 
 
+def repaired(path):
+    """What is left to say of a file after a repair: an error where it could not be repaired."""
+    try:
+        store = SqliteStore(str(path), durability="off", wait_seconds=0.2)
+    except pt.PageturnError as error:
+        return f"error: {error}"
+    try:
+        backup = repair(store).backup
+    except pt.StoreError as error:
+        return f"error: {error}"
+    finally:
+        store.close()
+        for copy in path.parent.glob(f"{path.name}.before-repair-*"):
+            copy.unlink()
+    return backup
+
+
 def _session(store, id):
     try:
         session = pt.Session.open(store, id=id)
@@ -162,7 +180,7 @@ def _session(store, id):
         assert isinstance(session.recall(query), pt.Recalled | pt.Fault)
     for page in session.pages():
         outcome = session.resolve(page)
-        assert isinstance(outcome, pt.recall.Resolved | pt.Fault) if hasattr(pt, "recall") else outcome
+        assert isinstance(outcome, pt.Resolved | pt.Fault)
     try:
         list(session.messages())
         context = session.derive()

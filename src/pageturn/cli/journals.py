@@ -23,6 +23,7 @@ from pageturn.journal import Journal
 from pageturn.messages import Visibility
 from pageturn.pages import Page
 from pageturn.recall import recall
+from pageturn.repair import repair
 from pageturn.session import Session
 from pageturn.stores import SessionRow, Store, open_store
 from pageturn.wire import to_json
@@ -124,6 +125,14 @@ def show_health(console: Console, store: Store) -> bool:
     console.print(f"{len(rows)} sessions, {sum(row.head - row.parent_seq for row in rows):,} entries: ", end="")
     console.print("all is well" if not findings else f"{len(findings)} findings")
     return not findings
+
+
+def show_repair(console: Console, store: Store) -> None:
+    """What a repair does."""
+    repaired = repair(store)
+    console.print(f"the store as it was is kept in {escape(repaired.backup)}", soft_wrap=True)
+    for what in repaired.done:
+        console.print(f"[green]repaired[/] {plain(what)}", soft_wrap=True)
 
 
 def settle(store: Store, row: SessionRow) -> int:

@@ -13,7 +13,7 @@ from zlib import crc32
 
 import msgspec
 
-from pageturn.stores.contract import Broken, Record, SessionRow
+from pageturn.stores.contract import LAST, Broken, Record, SessionRow
 
 SIZE = 16  # bytes of a digest
 NOTHING = bytes(SIZE)  # stands before whatever has nothing before it
@@ -78,7 +78,7 @@ class _Doubtful(NamedTuple):
 
 
 def checked(
-    origin: bytes, start: Place, rows: Iterable[Row], end_of: Callable[[], bytes | None], needs: Callable[[int], tuple[str, ...]]
+    origin: bytes, start: Place, rows: Iterable[Row], upto: int, end_of: Callable[[], bytes | None], needs: Callable[[int], tuple[str, ...]]
 ) -> Iterator[Record | Broken]:
     """The records of these rows, each verified; in the place of one that is altered or missing stands what is wrong.
 
@@ -127,7 +127,7 @@ def checked(
         else:
             doubtful = _Doubtful(record, carried, worked_out)
     if end is not None and is_sure and known != end:
-        yield Broken(last + 1, last + 1, "is missing, and whatever came after it", ())
+        yield Broken(last + 1, upto if last < upto < LAST else last + 1, "and whatever came after it is missing")
 
 
 def _missing(first: int, last: int, needs: Callable[[int], tuple[str, ...]]) -> Broken:

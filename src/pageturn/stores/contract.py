@@ -94,6 +94,17 @@ class Loss(NamedTuple):
     text: str | None = None
 
 
+class Mending(NamedTuple):
+    """What is put in the place of what is damaged, all at once. None is left as it is."""
+
+    records: Mapping[str, Sequence[Record]] = {}  # by each session that is chained anew: what stands in the place of what is broken
+    misplaced: Sequence[tuple[str, int]] = ()  # (session, seq): records with a number that cannot be theirs
+    blobs: Mapping[str, bytes] = {}
+    references: Sequence[tuple[str, int, str]] = ()  # (session, seq, digest) that the store did not know of
+    losses: Sequence[tuple[str, int]] | None = None  # (session, seq): all records that lost words by an erasure
+    documents: Sequence[tuple[str, Document]] | None = None  # all words that can be searched, by session
+
+
 class Freed(NamedTuple):
     """What a vacuum gives back, or would give back."""
 
@@ -236,6 +247,29 @@ class Store(Sidecars, Protocol):
 
     def check(self) -> list[str]:
         """What is wrong with the store itself, in sentences."""
+        ...
+
+    def documents(self, session: str) -> set[int]:
+        """The numbers of the session's own records that can be found by their words."""
+        ...
+
+    def references(self, session: str) -> set[tuple[int, str]]:
+        """The blobs that the session's own records need, as far as the store knows: (seq, digest)."""
+        ...
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """All blobs with their names, in no order."""
+        ...
+
+    def backup(self) -> str:
+        """Copy everything as it is, damage and all, to a place of its own; the name of that."""
+        ...
+
+    def mend(self, found: Mending) -> None:
+        """Put something in the place of what is damaged, and chain everything anew; all of it or nothing.
+
+        Rows that the store can restore by themselves are restored. Snapshots that no longer fit go.
+        """
         ...
 
     def close(self) -> None:

@@ -31,6 +31,9 @@ class MemoryStore(SqliteStore):
     def at_once(self) -> Iterator[None]:
         yield  # the other threads are soon done
 
+    def backup(self) -> str:
+        raise StoreError("a store in memory cannot be copied: nothing of it outlives its process")
+
     def scrub(self) -> None:
         with self._lock:
             super().scrub()

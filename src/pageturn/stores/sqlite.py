@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 from pageturn.checks import require_finite
 from pageturn.errors import Busy, Conflict, Damaged, NotScrubbed, StoreError
-from pageturn.stores import chain, index, sidecars, tables
+from pageturn.stores import chain, index, mending, sidecars, tables
 from pageturn.stores.chain import SIZE
 from pageturn.stores.contract import (
     LAST,
@@ -27,6 +27,7 @@ from pageturn.stores.contract import (
     Found,
     Freed,
     Loss,
+    Mending,
     Record,
     SessionRow,
     Sidecar,
@@ -116,9 +117,8 @@ class SqliteStore:
             known = tables.digest_at(db, number, after) if after > first else None
             start = chain.Place(after, known) if known is not None else chain.Place(first, origin)
             rows = _Rows(db, number, start.seq, upto)
-            for each in chain.checked(origin, start, rows, lambda: rows.end, lambda seq: self._blobs_of(number, seq)):
-                if each.seq > after:
-                    yield each
+            found = chain.checked(origin, start, rows, upto, lambda: rows.end, lambda seq: self._blobs_of(number, seq))
+            yield from (each for each in found if each.seq > after)
 
     def _blobs_of(self, number: int, seq: int) -> tuple[str, ...]:
         """The blobs that a record brought, in no order."""
@@ -264,16 +264,32 @@ class SqliteStore:
     def check(self) -> list[str]:
         with self._translated():
             db = self._connection
-            broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            broken += index.check(db)
-            counts = db.execute(
-                "SELECT s.id, s.parent_seq, count(r.seq), coalesce(max(r.seq), s.parent_seq) FROM sessions s"
-                " LEFT JOIN records r ON r.session = s.number GROUP BY s.number"
-            )
-            for session, parent_seq, count, last in counts:
-                if count != last - parent_seq:
-                    broken.append(f"session {session}: {count} records, but they go from {parent_seq + 1} to {last}")
-            return broken
+            broken = [f"the file: {row[0]}" for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            return broken + index.check(db) + mending.check(db)
+
+    def documents(self, session: str) -> set[int]:
+        with self._translated():
+            db = self._connection
+            return {seq for number in self._numbers(db, session) for seq in index.documents(db, number)}
+
+    def references(self, session: str) -> set[tuple[int, str]]:
+        with self._translated():
+            db = self._connection
+            named = "SELECT seq, digest FROM refs WHERE session = ?"
+            return {row for number in self._numbers(db, session) for row in db.execute(named, (number,))}
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        with self._translated():
+            for name, data in self._connection.execute("SELECT digest, data FROM blobs"):
+                yield str(name), data if isinstance(data, bytes) else str(data).encode()
+
+    def backup(self) -> str:
+        with self._translated():
+            return mending.back_up(self._connection, self.path)
+
+    def mend(self, found: Mending) -> None:
+        with self._writing() as db:
+            mending.mend(db, found)
 
     def close(self) -> None:
         self._closed = True

@@ -177,7 +177,7 @@ def losses_end(db: sqlite3.Connection) -> tuple[int, bytes]:
     found = db.execute("SELECT number, digest FROM losses_end").fetchone()
     if found is None or type(found[0]) is not int or type(found[1]) is not bytes:
         raise StoreError("which entries lost their words by an erasure cannot be told: the last number is damaged")
-    return found
+    return found[0], found[1]
 
 
 def relink_losses(db: sqlite3.Connection, losses: Iterable[tuple[int, int]]) -> None:
