@@ -90,7 +90,8 @@ def _what_is_left(journal: Journal, broken: Broken) -> str:
 
 def _examine_state(journal: Journal) -> Iterator[str]:
     """Whether the entries alone come to what the snapshot and the last entries come to."""
-    if journal.past() != journal.state and journal.state.damage is None and not journal.state.restored:
+    past = journal.past()
+    if past != journal.state and not past.lost and not past.restored:  # what is lost is known from the snapshot alone
         yield "the snapshot says something else than the entries that it was made of"
 
 

@@ -269,7 +269,7 @@ class TurnsUndone(Entry, tag="tombstone"):
 class EntryLost(Entry, tag="lost"):
     """What stood here, up to the entry `last`, cannot be read any more, and what it said is not known.
 
-    While nobody has accepted that, no context is derived: it may have been a rule. Accepted, it is a fault of the session.
+    While nobody has accepted that, no context is derived: it may have been a rule. Whoever accepts it writes it down as a fault, too.
     """
 
     last: int

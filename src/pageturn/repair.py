@@ -5,12 +5,15 @@ that is lost is replaced by one that says so, which from then on is a fault of t
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
+
+import msgspec
 
 from pageturn.bodies import digest_of, search_text
 from pageturn.doctor import needed_by, texts_of
 from pageturn.entries import Entry, EntryLost, Faulted, MessageAdded, PageErased
-from pageturn.errors import PageturnError, StoreError
+from pageturn.errors import NotScrubbed, PageturnError, StoreError
 from pageturn.faults import BackendError
 from pageturn.journal import Journal
 from pageturn.relevance import extract
@@ -33,7 +36,9 @@ def repair(store: Store) -> Repaired:
     backup = store.backup()
     try:
         store.mend(Mending())  # rows first, so that every session that can be read is
-        done = [*_mend_entries(store), *_mend_blobs(store), *_mend_lists(store)]
+        done = [*_mend_entries(store), *_mend_blobs(store), *_mend_blobs(store), *_mend_lists(store)]
+        with suppress(NotScrubbed):
+            store.scrub()  # which writes the file anew, and so puts right what only SQLite knows of
     except StoreError as error:
         raise StoreError(f"{error}; the store as it was before is in {backup}") from error
     return Repaired(backup, tuple(done))
@@ -55,6 +60,9 @@ def _mend_entries(store: Store) -> Iterator[str]:
     for journal in _journals(store):
         row = journal.row
         found = list(store.records(row.id))
+        if found and isinstance(found[-1], Broken):  # its forks know how far it went at least
+            forked = max((fork.parent_seq for fork in store.sessions() if fork.parent == row.id), default=0)
+            found[-1] = found[-1]._replace(last=max(found[-1].last, forked))
         broken = [each for each in found if isinstance(each, Broken)]
         far = next((each.last for each in broken if each.last - each.seq > _WIDEST_GAP), None)
         if far is not None:  # what stands behind it has a number that was altered
@@ -74,17 +82,26 @@ def _heads(found: list[Record | Broken], far: int | None) -> Iterator[int]:
 
 def _instead(journal: Journal, broken: list[Broken], head: int) -> Iterator[Record]:
     """What stands in the place of these: pages that were made again, and what says that an entry is lost."""
-    restored: list[Faulted] = []
+    faults: list[Faulted] = []
     for each in broken:
-        entry = salvaged(each, journal.row.key, journal.verified)
+        where = f"session {journal.row.id!r}: {each}"
+        entry = _from_snapshot(journal, each) or salvaged(each, journal.row.key, journal.verified)
+        is_restored = isinstance(entry, MessageAdded)
         for seq in range(each.seq, each.last + 1):
-            lost = EntryLost(last=seq, what=f"session {journal.row.id!r}: {each}, and is lost")
-            yield Record(seq, 0, to_json(entry if isinstance(entry, MessageAdded) else lost))
-        if isinstance(entry, MessageAdded):
-            what = f"session {journal.row.id!r}: {each}, and was made again from its words"
-            restored.append(Faulted(fault=BackendError(what), turn=journal.state.turn, page=each.seq))
-    for seq, fault in enumerate(restored, start=head + 1):
+            lost = EntryLost(last=seq, what=f"{where}, and is lost")
+            yield Record(seq, 0, to_json(entry if is_restored else lost))
+        what = BackendError(f"{where}, and {'was made again' if is_restored else 'is lost'}")
+        faults.append(Faulted(fault=what, turn=journal.state.turn, page=each.seq if is_restored else None))
+    for seq, fault in enumerate(faults, start=head + 1):
         yield Record(seq, 0, to_json(fault))
+
+
+def _from_snapshot(journal: Journal, broken: Broken) -> MessageAdded | None:
+    """The entry of a page that a whole snapshot still knows."""
+    page = journal.state.page(broken.seq) if broken.seq == broken.last else None
+    if page is None or broken.seq in journal.state.restored:
+        return None
+    return MessageAdded(page=msgspec.structs.replace(page, undone=False, erased=False, replaced=False))
 
 
 def _entries(store: Store, row: SessionRow) -> Iterator[tuple[int, Entry]]:
@@ -98,7 +115,10 @@ def _entries(store: Store, row: SessionRow) -> Iterator[tuple[int, Entry]]:
 
 
 def _mend_blobs(store: Store) -> Iterator[str]:
-    """Find the bytes of damaged blobs elsewhere: under another name, as text, or by reading them off the message again."""
+    """Find the bytes of damaged blobs elsewhere: under another name, as text, or by reading them off the message again.
+
+    What a message needs beside its body is only known once that is there, so this is done twice.
+    """
     wanted: dict[str, tuple[Journal, str]] = {}
     again: dict[str, bytes] = {}
     for journal in _journals(store):
@@ -157,6 +177,8 @@ def _mend_lists(store: Store) -> Iterator[str]:
             if isinstance(entry, MessageAdded):
                 is_indexed = is_indexed and seq in indexed
                 documents += [(own, Document(seq, text)) for text in _words(journal, entry)]
+            else:
+                is_indexed = is_indexed and seq not in indexed
     if references:
         yield f"{len(references)} blobs are known to be needed again"
     if not is_indexed:

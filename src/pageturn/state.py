@@ -11,7 +11,7 @@ import msgspec
 
 from pageturn import entries as e
 from pageturn.calibration import Calibration
-from pageturn.faults import BackendError, DuplicateTool, Refetch
+from pageturn.faults import DuplicateTool, Refetch
 from pageturn.handles import parse
 from pageturn.injection import ContextMessage
 from pageturn.layout import IndexLine
@@ -503,8 +503,6 @@ def _lost(state: SessionState, seq: int, entry: e.EntryLost) -> None:
     state.head = max(seq, entry.last)
     state.lost[seq] = entry
     state.changes += 1
-    if entry.is_accepted:
-        state.faults.append(FaultRecord(seq, e.Faulted(fault=BackendError(entry.what), turn=state.turn)))
 
 
 def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:

@@ -195,3 +195,10 @@ def _session(store, id):
 def copied(path, to):
     shutil.copy(path, to)
     return to
+
+
+def execute(path, *statements):
+    db = sqlite3.connect(path, isolation_level=None)
+    for statement in statements:
+        db.execute(statement)
+    db.close()

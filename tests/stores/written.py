@@ -6,9 +6,11 @@ by the version that brought it; files that are there are never written again.
 
 import json
 import random
+import shutil
 import sqlite3
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pageturn as pt
 from pageturn.formats import openai_chat
@@ -67,7 +69,7 @@ def write(path):
     folded = opened(store, "folded", 3, policy=pt.Paged(budget_tokens=1_500))
     folded.append(pt.system("Look closely."), pt.user("Read the modules."))
     folded.pin("Never push.")
-    for number in range(12):
+    for number in range(10):
         step(folded, number, lines=20)
     router = pt.Router.open(store, "garden", clock=Clock(), entropy=random.Random(4).randbytes)
     router.observe(router.choose(["a", "b"]), True)
@@ -108,4 +110,6 @@ def read(path):
 if __name__ == "__main__":
     file = Path(sys.argv[1])
     write(file)
-    file.with_suffix(".json").write_text(json.dumps(read(file), indent=1, ensure_ascii=False) + "\n")
+    with TemporaryDirectory() as folder:  # what is looked for and not found is written down
+        told = read(shutil.copy(file, Path(folder) / "agent.db"))
+    file.with_suffix(".json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")

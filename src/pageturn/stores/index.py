@@ -97,11 +97,13 @@ def documents(db: sqlite3.Connection, number: int) -> Iterator[int]:
 def rebuild(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -> None:
     """Begin the index anew: these documents, each with the number of its session, wait for it."""
     db.execute("DELETE FROM unindexed")
-    try:
-        db.execute("INSERT INTO words(words) VALUES ('delete-all')")
-    except sqlite3.Error:  # too damaged for that
-        db.execute("DROP TABLE words")
-        db.execute(WORDS)
+    # An index that is damaged may not let itself be dropped, so its tables go as if they were anybody's.
+    db.execute("PRAGMA writable_schema = ON")
+    db.execute("DELETE FROM sqlite_master WHERE name = 'words'")
+    db.execute("PRAGMA writable_schema = RESET")
+    for part in ("data", "idx", "docsize", "config"):
+        db.execute(f"DROP TABLE IF EXISTS words_{part}")
+    db.execute(WORDS)
     for number, document in documents:
         add(db, number, [document])
 

@@ -5,30 +5,32 @@ It knows rows and digests. What an entry means, and what is to stand in its plac
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import count
+from typing import Any
+
+import msgspec
 
 from pageturn.errors import StoreError
 from pageturn.stores import index, tables
-from pageturn.stores.chain import SIZE, origin_of, snapshot_digest
-from pageturn.stores.contract import Mending, SessionRow
-
-_FIELDS = "id, key, created_at, scope, parent, parent_seq"
+from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
+from pageturn.stores.contract import Mending, Record, SessionRow
 
 
 def check(db: sqlite3.Connection) -> list[str]:
     """What is wrong with the tables, records apart."""
-    return [*_check_names(db), *_check_lineage(db), *_check_snapshots(db), *_check_losses(db)]
+    checks = (_check_names, _check_lineage, _check_digests, _check_snapshots, _check_losses)
+    return [what for each in checks for what in each(db)]
 
 
 def _check_names(db: sqlite3.Connection) -> Iterator[str]:
-    names = {name: number for name, number in db.execute("SELECT name, number FROM names")}
-    for number, session in db.execute("SELECT number, id FROM sessions"):
-        if not isinstance(session, str) or names.pop(tables.name_of(session), None) != number:
-            yield f"session {session!r} is not in the list of names, or was renamed"
-    for number in names.values():
-        yield f"session number {number} has no row of that name any more"
+    names = {name: (number, row) for name, number, row in db.execute("SELECT name, number, row FROM names")}
+    for number, *row in db.execute(f"SELECT number, {tables.ROW} FROM sessions"):
+        if not isinstance(row[0], str) or names.pop(tables.name_of(row[0]), None) != (number, tables.copied(row)):
+            yield f"session {row[0]!r}: its row and the copy of it differ"
+    for number, _ in names.values():
+        yield f"session number {number}: its row is missing, or was renamed"
 
 
 def _check_lineage(db: sqlite3.Connection) -> Iterator[str]:
@@ -36,6 +38,21 @@ def _check_lineage(db: sqlite3.Connection) -> Iterator[str]:
     for session, parent, seq, shared in db.execute(forks).fetchall():
         if tables.parent_digest(db, parent, seq) != shared:
             yield f"session {session!r}: entry {seq} of its parent {parent!r} is not the one that it was forked at"
+
+
+def _check_digests(db: sqlite3.Connection) -> Iterator[str]:
+    """Records that are whole, and carry a digest that is not theirs."""
+    for number, session, first, origin in db.execute("SELECT number, id, parent_seq, origin FROM sessions").fetchall():
+        if not isinstance(first, int) or not isinstance(origin, bytes):
+            continue
+        rows = db.execute(
+            "SELECT seq, at, body, chain FROM records WHERE session = ? AND seq > ? AND typeof(seq) = 'integer'"
+            " AND typeof(at) = 'integer' AND typeof(body) = 'blob' AND typeof(chain) = 'blob'",
+            (number, first),
+        )
+        for seq, at, body, carried in rows:
+            if link(origin, carried[:SIZE], Record(seq, at, body)) != carried:
+                yield f"session {session!r}: entry {seq} does not have the digest that it carries"
 
 
 def _check_snapshots(db: sqlite3.Connection) -> Iterator[str]:
@@ -83,76 +100,81 @@ def mend(db: sqlite3.Connection, found: Mending) -> None:
     """Do what a mending says, and restore what the tables themselves can say."""
     db.execute("REINDEX")
     _restore_rows(db)
-    db.execute("DELETE FROM records WHERE typeof(seq) != 'integer'")  # no reading ever finds them
+    _drop_garbage(db)
     numbers = {session: number for number, session in db.execute("SELECT number, id FROM sessions")}
+    whole = [number for (number,) in db.execute("SELECT session FROM snapshots").fetchall() if _is_whole(db, number)]
     misplaced = [(numbers[session], seq) for session, seq in found.misplaced]
     db.executemany("DELETE FROM records WHERE session = ? AND seq = ?", misplaced)
     for session, records in found.records.items():
         rows = [(numbers[session], *record) for record in records]
         db.executemany("INSERT OR REPLACE INTO records VALUES (?,?,?,?,NULL)", rows)
     tables.rechain(db, [numbers[session] for session in found.records])
-    gone = [(number,) for (number,) in db.execute("SELECT session FROM snapshots").fetchall() if not _is_whole(db, number)]
-    db.executemany("DELETE FROM snapshots WHERE session = ?", gone)
+    _keep_snapshots(db, whole)
     db.executemany("INSERT OR REPLACE INTO blobs VALUES (?,?)", found.blobs.items())
     named = [(digest, numbers[session], seq) for session, seq, digest in found.references]
     db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", named)
-    db.execute("DELETE FROM names")
-    db.executemany(
-        "INSERT OR IGNORE INTO names VALUES (?,?)",
-        [(tables.name_of(session), number) for session, number in numbers.items() if isinstance(session, str)],
-    )
+    tables.keep_names(db)
     if found.losses is not None:
         tables.relink_losses(db, [(numbers[session], seq) for session, seq in found.losses])
     if found.documents is not None:
         index.rebuild(db, [(numbers[session], document) for session, document in found.documents])
 
 
-def _row_fits(db: sqlite3.Connection, number: int) -> bool:
-    """Whether the row of a session is the one that was written."""
-    *told, shared, origin = db.execute(
-        f"SELECT {_FIELDS}, parent_digest, origin FROM sessions WHERE number = ?", (number,)
-    ).fetchone()
-    row = SessionRow(*told)
-    return isinstance(shared, bytes) and _origin(row, shared) == origin
-
-
 def _restore_rows(db: sqlite3.Connection) -> None:
-    """Put rows right whose altered field can be found elsewhere: only the right one gives the digest that the records began with."""
-    rows = [SessionRow(*row) for row in db.execute(f"SELECT {_FIELDS} FROM sessions")]
-    keys = {row.key for row in rows if isinstance(row.key, bytes)}
-    scopes = {row.scope for row in rows} | {None}
-    parents = {row.id for row in rows} | {None}
-    for (number,) in db.execute("SELECT number FROM sessions").fetchall():
-        if _row_fits(db, number):
-            continue
-        *told, shared, origin = db.execute(
-            f"SELECT {_FIELDS}, parent_digest, origin FROM sessions WHERE number = ?", (number,)
-        ).fetchone()
-        row = SessionRow(*told)
-        first = db.execute("SELECT seq, chain FROM records WHERE session = ? ORDER BY seq LIMIT 1", (number,)).fetchone()
-        begun = first[1][:SIZE] if first is not None and isinstance(first[1], bytes) else b""
-        behind = first[0] - 1 if first is not None and isinstance(first[0], int) else 0
-        origins = {each for each in (origin, begun) if isinstance(each, bytes) and len(each) == SIZE}
-        candidates = [
-            row,
-            *(row._replace(key=key) for key in keys),
-            *(row._replace(scope=scope) for scope in scopes),
-            *(row._replace(parent=parent) for parent in parents),
-            row._replace(parent_seq=behind),
-        ]
-        for each in candidates:
-            seq = each.parent_seq if isinstance(each.parent_seq, int) else 0
-            for forked_at in (shared, tables.parent_digest(db, each.parent, seq)):
-                made = _origin(each, forked_at)
-                if made in origins:
-                    names = "id = ?, key = ?, created_at = ?, scope = ?, parent = ?, parent_seq = ?"
-                    fixed = (*each[:6], forked_at, made, number)
-                    db.execute(f"UPDATE sessions SET {names}, parent_digest = ?, origin = ? WHERE number = ?", fixed)
+    """Put a row right by its copy, or the copy by the row, whichever gives the digest that the records began with."""
+    copies = dict(db.execute("SELECT number, row FROM names WHERE typeof(row) = 'blob'"))
+    for number in copies.keys() - {number for (number,) in db.execute("SELECT number FROM sessions")}:
+        if (row := _read_copy(copies[number])) is not None:
+            db.execute("INSERT OR IGNORE INTO sessions(number, id, key, created_at, parent_seq) VALUES (?,?,x'',0,0)", (number, row[0]))
+    for number, *row, origin in db.execute(f"SELECT number, {tables.ROW}, origin FROM sessions").fetchall():
+        copy = _read_copy(copies.get(number, b""))
+        records = "SELECT seq, chain FROM records WHERE session = ? AND typeof(chain) = 'blob' ORDER BY seq"
+        first = db.execute(f"{records} LIMIT 1", (number,)).fetchone()
+        last = db.execute(f"{records} DESC LIMIT 1", (number,)).fetchone()
+        begun = first[1][:SIZE] if first is not None else None
+        if begun != origin and (made := _origin(row)) is not None and made == origin:
+            continue  # the first record is damaged, not the row
+        for told in (row, copy):
+            made = _origin(told) if told is not None else None
+            if told is not None and made is not None and (made in (origin, begun) or (first is None and told is copy)):
+                fields = ", ".join(f"{name} = ?" for name in tables.ROW.split(", "))
+                db.execute(f"UPDATE sessions SET {fields}, origin = ? WHERE number = ?", (*told, made, number))
+                end = last[1][SIZE:] if last is not None else made
+                db.execute("UPDATE sessions SET digest = ? WHERE number = ? AND digest IS NULL", (end, number))
+                break
 
 
-def _origin(row: SessionRow, shared: bytes) -> bytes | None:
+def _read_copy(copy: bytes) -> list[Any] | None:
+    try:
+        row = msgspec.msgpack.decode(copy)
+    except ValueError:
+        return None
+    return row if isinstance(row, list) and len(row) == 7 and isinstance(row[0], str) else None
+
+
+def _origin(row: Sequence[Any]) -> bytes | None:
     """The origin that a row would have; None where it is of types that no row has."""
     try:
-        return origin_of(row, shared)
+        return origin_of(SessionRow(*row[:6]), row[6])
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _drop_garbage(db: sqlite3.Connection) -> None:
+    """Drop rows that say nothing, or that no reading ever finds."""
+    db.execute("DELETE FROM records WHERE typeof(seq) != 'integer' OR at IS NULL AND body IS NULL")
+    db.execute("DELETE FROM records WHERE seq <= (SELECT parent_seq FROM sessions WHERE number = session)")
+    db.execute("DELETE FROM refs WHERE typeof(digest) != 'text' OR typeof(seq) != 'integer'")
+
+
+def _keep_snapshots(db: sqlite3.Connection, whole: Sequence[int]) -> None:
+    """Keep the snapshots that were whole, whatever their records are now: they may be all that tells what those said."""
+    for (number,) in db.execute("SELECT session FROM snapshots").fetchall():
+        seq, body = db.execute("SELECT seq, body FROM snapshots WHERE session = ?", (number,)).fetchone()
+        at = tables.digest_at(db, number, seq) if number in whole else None
+        if at is None:
+            db.execute("DELETE FROM snapshots WHERE session = ?", (number,))
+        else:
+            origin = db.execute("SELECT origin FROM sessions WHERE number = ?", (number,)).fetchone()[0]
+            digest = snapshot_digest(origin, at, body)
+            db.execute("UPDATE snapshots SET digest = ? WHERE session = ?", (digest, number))

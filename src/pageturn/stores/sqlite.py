@@ -80,7 +80,8 @@ class SqliteStore:
                     " VALUES (?,?,?,?,?,?,?,?,?)",
                     (*row[:6], shared, origin, origin),
                 ).lastrowid
-                db.execute("INSERT INTO names VALUES (?,?)", (tables.name_of(row.id), number))
+                copy = tables.copied((*row[:6], shared))
+                db.execute("INSERT INTO names VALUES (?,?,?)", (tables.name_of(row.id), number, copy))
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"session {row.id!r} exists already") from error
 
@@ -385,6 +386,7 @@ class SqliteStore:
             self.path, isolation_level=None, timeout=0, check_same_thread=False, factory=_Connection
         )
         connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
+        connection.text_factory = _text
         _refuse_foreign(self.path, connection)
         _use_log(connection, self.wait_seconds)
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
@@ -397,10 +399,17 @@ class SqliteStore:
             raise StoreError(f"{self.path}: written by a newer pageturn (format {version}, this one reads {tables.FORMAT})")
         if version == tables.FORMAT:
             return
-        with self._writing() as writing:
-            version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
-            if version < tables.FORMAT:
-                tables.bring_up_to_date(writing, version)
+        try:
+            with self._writing() as writing:
+                version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
+                if version < tables.FORMAT:
+                    tables.bring_up_to_date(writing, version)
+        except StoreError as error:
+            cause = error.__cause__
+            if version and getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+                first = f"has to be brought to {tables.FORMAT} first, and it takes no writes"
+                raise StoreError(f"{self.path}: a file of format {version}, which {first}") from error
+            raise
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -468,8 +477,14 @@ class _Rows:
             if row[0] > self._upto:
                 self._found.close()
                 return
-            yield chain.Row(*row)
+            seq, at, body, carried = row
+            yield chain.Row(seq, at, body.encode() if isinstance(body, str) else body, carried)
         self.end = end if isinstance(end, bytes) else b""
+
+
+def _text(data: bytes) -> str:
+    """A text of the file. One that was damaged is another text, and not an error that hides all others."""
+    return str(data, "utf-8", "replace")
 
 
 def _read_row(found: tuple[object, ...]) -> SessionRow:

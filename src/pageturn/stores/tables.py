@@ -1,8 +1,10 @@
 """The tables of a store's file, the number of their format, and how a file of an older format is brought up to date."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
+
+import msgspec
 
 from pageturn.errors import StoreError
 from pageturn.stores import index, sidecars
@@ -10,6 +12,7 @@ from pageturn.stores.chain import NOTHING, SIZE, digest, links, origin_of
 from pageturn.stores.contract import Record, SessionRow
 
 APPLICATION_ID = 0x50414745  # "PAGE"
+ROW = "id, key, created_at, scope, parent, parent_seq, parent_digest"  # what never changes of a session
 
 _SCHEMA = """
 CREATE TABLE sessions (
@@ -29,8 +32,8 @@ CREATE TABLE refs (
 """
 # Every record that lost words by an erasure, whoever erased them; the last number says whether there was another erasure.
 _LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
-# What `chain` says, beside what it is about. A session's digest is its last record's; `names` tells a session whose row is gone
-# from one that never was; `losses_end` is to the losses what a session's digest is to its records.
+# What `chain` says, beside what it is about. A session's digest is its last record's; `names` has a copy of every session's row,
+# and tells one that is gone from one that never was; `losses_end` is to the losses what a session's digest is to its records.
 _CHAINED = """
 ALTER TABLE sessions ADD COLUMN parent_digest BLOB;
 ALTER TABLE sessions ADD COLUMN origin BLOB;
@@ -38,7 +41,7 @@ ALTER TABLE sessions ADD COLUMN digest BLOB;
 ALTER TABLE records ADD COLUMN chain BLOB;
 ALTER TABLE snapshots ADD COLUMN digest BLOB;
 ALTER TABLE losses ADD COLUMN digest BLOB;
-CREATE TABLE names (name BLOB PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE names (name BLOB PRIMARY KEY, number INTEGER NOT NULL, row BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE losses_end (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, digest BLOB NOT NULL);
 """
 _AT_ONCE = 2_000  # records that are chained at a time
@@ -47,11 +50,8 @@ _AT_ONCE = 2_000  # records that are chained at a time
 def _chain_all(db: sqlite3.Connection) -> None:
     """Chain what a file holds that was written before there were chains. Snapshots go: nobody can say whether they are whole."""
     db.execute("DELETE FROM snapshots")
-    db.executemany(
-        "INSERT INTO names VALUES (?,?)",
-        [(name_of(id_), number) for number, id_ in db.execute("SELECT number, id FROM sessions").fetchall()],
-    )
     rechain(db, [number for (number,) in db.execute("SELECT number FROM sessions").fetchall()])
+    keep_names(db)
     relink_losses(db, db.execute("SELECT session, seq FROM losses ORDER BY number").fetchall())
 
 
@@ -80,6 +80,18 @@ def bring_up_to_date(db: sqlite3.Connection, version: int) -> None:
 def name_of(session: str) -> bytes:
     """By what a session is known beside its row."""
     return blake2b(session.encode("utf-8", "surrogatepass"), digest_size=SIZE).digest()
+
+
+def keep_names(db: sqlite3.Connection) -> None:
+    """Make the list of sessions anew, with a copy of each row."""
+    db.execute("DELETE FROM names")
+    rows = db.execute(f"SELECT number, {ROW} FROM sessions").fetchall()
+    db.executemany("INSERT INTO names VALUES (?,?,?)", [(name_of(row[0]), number, copied(row)) for number, *row in rows])
+
+
+def copied(row: Sequence[object]) -> bytes:
+    """The copy of a row: of everything that never changes."""
+    return msgspec.msgpack.encode(row)
 
 
 # -- chains
@@ -116,7 +128,7 @@ def rechain(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
         row = SessionRow(*db.execute(told, (number,)).fetchone())
         shared = parent_digest(db, row.parent, row.parent_seq)
         origin = last = origin_of(row, shared)
-        for records in _batches(db, number):
+        for records in _batches(db, number, row.parent_seq):
             carried = list(links(origin, last, records))
             changed = [(each, number, record.seq) for each, record in zip(carried, records, strict=True)]
             db.executemany("UPDATE records SET chain = ? WHERE session = ? AND seq = ?", changed)
@@ -125,8 +137,7 @@ def rechain(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
         db.execute("UPDATE sessions SET parent_digest = ?, origin = ?, digest = ? WHERE number = ?", ends)
 
 
-def _batches(db: sqlite3.Connection, number: int) -> Iterator[list[Record]]:
-    seq = -1
+def _batches(db: sqlite3.Connection, number: int, seq: int) -> Iterator[list[Record]]:
     while True:
         found = db.execute(
             "SELECT seq, at, body FROM records WHERE session = ? AND seq > ? AND typeof(seq) = 'integer' ORDER BY seq LIMIT ?",
