@@ -16,7 +16,7 @@ from rich.table import Table
 
 from pageturn.bodies import search_text
 from pageturn.doctor import examine
-from pageturn.errors import Damaged, InvalidInput
+from pageturn.errors import Damaged, InvalidInput, StoreError
 from pageturn.faults import Fault
 from pageturn.ids import require_session_id
 from pageturn.journal import Journal
@@ -49,7 +49,15 @@ def journal_of(store: Store, session: str | None) -> Journal:
     if journal is None:
         known = ", ".join(row.id for row in rows[:5]) or "none"
         raise InvalidInput("session", expected=f"a session of the store ({known})", got=repr(session))
+    for what in damages(journal):
+        click.echo(f"pageturn: {what}; `pageturn doctor` tells more", err=True)
     return journal
+
+
+def damages(journal: Journal) -> list[str]:
+    """What cannot be read of a session's entries, and what was made again."""
+    lost = journal.state.damage
+    return [f"session {journal.row.id!r}: {lost.what}"] if lost is not None else [*journal.state.restored.values()]
 
 
 def show_sessions(console: Console, store: Store) -> None:
@@ -60,7 +68,11 @@ def show_sessions(console: Console, store: Store) -> None:
     for name in ("pages", "turns", "faults"):
         table.add_column(name, justify="right")
     for row in store.sessions():
-        state = Journal(store, row).state
+        try:
+            state = Journal(store, row).state
+        except StoreError as error:
+            click.echo(f"pageturn: {error}; `pageturn doctor` tells more", err=True)
+            continue
         counts = (sum(1 for _ in state.live_pages()), len(state.turns), len(state.faults))
         cells = (row.id, _time(row.created_at), plain(row.scope or ""), row.parent or "")
         table.add_row(*cells, *(f"{count:,}" for count in counts))

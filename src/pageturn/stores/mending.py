@@ -7,7 +7,7 @@ import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from itertools import count
+from itertools import chain, count
 from typing import Any
 
 import msgspec
@@ -42,17 +42,26 @@ def _check_lineage(db: sqlite3.Connection) -> Iterator[str]:
 
 def _check_digests(db: sqlite3.Connection) -> Iterator[str]:
     """Records that are whole, and carry a digest that is not theirs."""
-    for number, session, first, origin in db.execute("SELECT number, id, parent_seq, origin FROM sessions").fetchall():
-        if not isinstance(first, int) or not isinstance(origin, bytes):
+    sessions = db.execute("SELECT number, id, parent_seq, origin, digest FROM sessions").fetchall()
+    for number, session, first, origin, end in sessions:
+        if not (isinstance(first, int) and isinstance(origin, bytes) and isinstance(end, bytes)):
             continue
         rows = db.execute(
             "SELECT seq, at, body, chain FROM records WHERE session = ? AND seq > ? AND typeof(seq) = 'integer'"
             " AND typeof(at) = 'integer' AND typeof(body) = 'blob' AND typeof(chain) = 'blob'",
             (number, first),
         )
-        for seq, at, body, carried in rows:
-            if link(origin, carried[:SIZE], Record(seq, at, body)) != carried:
-                yield f"session {session!r}: entry {seq} does not have the digest that it carries"
+        before: bytes = origin  # what the record before this one carries
+        worked_out: tuple[bytes, ...] = ()  # and what it may have carried, where that does not fit
+        for seq, at, body, carried in chain(rows, [(0, 0, b"", end)]):
+            if carried[:SIZE] in worked_out:
+                yield f"session {session!r}: the digest of the entry before {seq or 'the end'} was altered, the entry is whole"
+            record, worked_out = Record(seq, at, body), ()
+            if seq and link(origin, carried[:SIZE], record) != carried:
+                worked_out = tuple(link(origin, each, record)[SIZE:] for each in (carried[:SIZE], before))
+                if carried[SIZE:] in worked_out:
+                    yield f"session {session!r}: the digest before entry {seq} was altered, the entry is whole"
+            before = carried[SIZE:]
 
 
 def _check_snapshots(db: sqlite3.Connection) -> Iterator[str]:

@@ -17,7 +17,7 @@ from weakref import WeakSet
 
 from pageturn.checks import require_finite
 from pageturn.errors import Busy, Conflict, Damaged, NotScrubbed, StoreError
-from pageturn.stores import chain, index, mending, sidecars, tables
+from pageturn.stores import chain, files, index, mending, sidecars, tables
 from pageturn.stores.chain import SIZE
 from pageturn.stores.contract import (
     LAST,
@@ -65,6 +65,7 @@ class SqliteStore:
         self._local = threading.local()
         self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
         self._closed = False
+        self._file: tuple[int, int] | None = None  # which file it is, whatever happens to its name
         with self._translated():
             self._prepare(self._connection)
 
@@ -382,16 +383,38 @@ class SqliteStore:
         return connection
 
     def _connect(self) -> "_Connection":
+        files.make_private(self.path)
+        try:
+            connection = self._connected(self.path)
+        except sqlite3.OperationalError:
+            url = files.url_of_a_closed_file(self.path)
+            if url is None:
+                raise
+            connection = self._connected(url)
+        self._file = self._file or files.identity(self.path)
+        self._connections.add(connection)
+        return connection
+
+    def _connected(self, path: str) -> "_Connection":
         connection: _Connection = sqlite3.connect(
-            self.path, isolation_level=None, timeout=0, check_same_thread=False, factory=_Connection
+            path,
+            isolation_level=None,
+            timeout=0,
+            check_same_thread=False,
+            factory=_Connection,
+            uri=path.startswith(files.SCHEME),
         )
         connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
         connection.text_factory = _text
         _refuse_foreign(self.path, connection)
         _use_log(connection, self.wait_seconds)
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
-        self._connections.add(connection)
         return connection
+
+    def _require_file(self) -> None:
+        """Refuse to write into a file that has no name any more: nobody would find it again."""
+        if self._file is not None and files.identity(self.path) != self._file:
+            raise StoreError(f"{self.path}: the file was removed or replaced while it was open, so nothing was written")
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
@@ -415,6 +438,7 @@ class SqliteStore:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that is committed as a whole, or undone."""
         db = self._connection
+        self._require_file()
         try:
             db.execute("BEGIN IMMEDIATE")
             yield db
