@@ -1,11 +1,13 @@
 """What a store does where its file takes no writes, is gone, is locked, or lies on a full disk; and who may read it."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -14,7 +16,6 @@ from pageturn.stores import SqliteStore
 from tests.sessions import open_session
 
 ROOT = Path(__file__).parents[2]
-NOBODY = 65_534
 
 
 @pytest.fixture
@@ -46,24 +47,19 @@ def test_a_file_that_is_there_keeps_its_rights(path):
 
 def as_nobody(path, program):
     """What a program says that may read the file, and may write neither it nor its folder."""
-    for each in (path, *path.parents):
-        if each.owner() != "root" or each == Path("/tmp"):
-            break
-        each.chmod(0o444 if each == path else 0o555)
-    told = subprocess.run(
-        [sys.executable, "-c", program, str(path)],
-        capture_output=True,
-        text=True,
-        cwd="/",
-        env={"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        user=NOBODY if os.getuid() == 0 else None,
-        check=False,
-    )
+    with TemporaryDirectory() as folder:
+        file = Path(shutil.copy(path, folder))
+        file.chmod(0o444)
+        Path(folder).chmod(0o555)
+        command = [sys.executable, "-c", program, str(file)]
+        told = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     return told.stdout, told.stderr
 
 
 READING = """
-import sys, pageturn as pt
+import os, sys, pageturn as pt
+pt.Session.open().derive()  # reads what it needs before it may no longer
+os.setuid(65_534)
 session = pt.Session.open(sys.argv[1], id="s")
 print([message.text for message in session.messages()], len(session.recall("tulip").hits), len(session.derive().messages))
 try:

@@ -164,14 +164,21 @@ def show_vacuum(console: Console, store: Store, *, dry_run: bool) -> None:
         console.print("[dim]--yes does it[/]")
 
 
-def export(console: Console, journal: Journal, *, internal: bool) -> None:
-    """The messages that count as JSON lines on standard output; progress goes to the error stream."""
+def export(console: Console, journal: Journal, *, internal: bool) -> bool:
+    """The messages that count as JSON lines on standard output; the rest goes to the error stream. Says whether all could be read."""
     pages = [page for page in journal.state.live_pages() if internal or page.visibility == Visibility.ALL]
+    is_whole = True
     with _bar(console) as progress:
         for page in progress.track(pages, description="messages"):
-            message = journal.message(page)
+            try:
+                message = journal.message(page)
+            except StoreError as error:
+                click.echo(f"pageturn: {page.handle} is left out: {error}", err=True)
+                is_whole = False
+                continue
             if message is not None:
                 click.echo(to_json(message))
+    return is_whole
 
 
 def _bar(console: Console) -> Progress:

@@ -212,9 +212,10 @@ def vacuum(store: str, *, yes: bool) -> None:
 @_SESSION
 @_INTERNAL
 def export(store: str, session: str | None, *, internal: bool) -> None:
-    """Write the messages of a session as JSON lines."""
+    """Write the messages of a session as JSON lines. Exits with 1 where one could not be read, and was left out."""
     with journals.opened(store) as opened:
-        journals.export(Console(stderr=True), journals.journal_of(opened, session), internal=internal)
+        is_whole = journals.export(Console(stderr=True), journals.journal_of(opened, session), internal=internal)
+    sys.exit(0 if is_whole else 1)
 
 
 @cli.command("import")
