@@ -78,6 +78,14 @@ def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:
     return from_json(Message, msgspec.json.encode(raw))
 
 
+def is_body(data: bytes) -> bool:
+    """Whether a blob is that of a message, and not a text or something about it."""
+    try:
+        return msgspec.json.decode(_BODIES.decode(data).message, type=dict).keys() >= {"role", "content"}
+    except ValueError:
+        return False
+
+
 def digests(data: bytes) -> tuple[str, ...]:
     """The blobs that a body needs beside itself."""
     return tuple(taken.digest for taken in _BODIES.decode(data).outside)

@@ -13,7 +13,7 @@ from pageturn.derivation.context import Context
 from pageturn.derivation.folding import Terms
 from pageturn.derivation.working_set import ContextRequest, Derived, WorkingSet
 from pageturn.entries import BoundaryCrossed, BoundaryKind, Fold, OverflowForgotten, PageErased, Shown, UsageReported
-from pageturn.errors import BudgetTooSmall, InvalidInput, ModelTooSmall, RuleUnreadable
+from pageturn.errors import BudgetTooSmall, Damaged, InvalidInput, ModelTooSmall, RuleUnreadable
 from pageturn.faults import AnyFault, Refetch
 from pageturn.injection import ContextMessageTarget
 from pageturn.journal import Fresh
@@ -90,6 +90,7 @@ class Deriver:
         if not isinstance(tools, Iterable):
             raise InvalidInput("tools", expected="tool definitions", got=repr(tools))
         tools = tuple(tools)
+        self._require_entries()
         counter = self._counter_of(model)
         working_set = self._working_set(counter)
         self._noticed += self._recorder.journal.notice_erased()
@@ -115,6 +116,14 @@ class Deriver:
             raise
         self._asked = _Asked(tools, model, budget_tokens)
         return self._derived.context
+
+    def _require_entries(self) -> None:
+        """Refuse to go on without an entry that cannot be read: it may have been a rule, or have changed one."""
+        damage = self._state.damage
+        if damage is not None:
+            session = self._recorder.journal.row.id
+            advice = "it may have been a rule, so no context is made without it; `pageturn doctor --repair` goes on without it"
+            raise Damaged(f"session {session!r}: {damage.what}; {advice}")
 
     def _keep_damage(self, page: int, fault: AnyFault) -> None:
         """Remember, once, what the store could not give; it is written with whatever comes next."""

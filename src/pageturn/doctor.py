@@ -1,4 +1,8 @@
-"""Doctor: does a store hold what its journals say? Reads everything, changes nothing."""
+"""Doctor: does a store hold what its journals say? Reads everything, changes nothing.
+
+It verifies the chain of every session and the digest of every blob, replays the entries and compares what they come to with the
+snapshot, and looks whether every page has its handle, its words in the index, and its blobs on the list of what is needed.
+"""
 
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
@@ -7,12 +11,25 @@ from typing import NamedTuple
 
 from pageturn.bodies import digest_of, digests
 from pageturn.delegation import Beliefs
-from pageturn.entries import Entry, MessageAdded, Pinned, RenditionAdmitted, Staged, TextReference
-from pageturn.errors import PageturnError
+from pageturn.entries import (
+    Entry,
+    EntryLost,
+    Fold,
+    MessageAdded,
+    Pinned,
+    RenditionAdmitted,
+    Shown,
+    Staged,
+    TextReference,
+    TurnTaken,
+)
+from pageturn.errors import InvalidInput, PageturnError, StoreError
 from pageturn.handles import check_of
 from pageturn.journal import Journal
 from pageturn.pages import Page
-from pageturn.stores import SessionRow, Store
+from pageturn.salvage import salvaged
+from pageturn.stores import Broken, SessionRow, Store
+from pageturn.wire import from_json
 
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # nothing is written that would need one
 
@@ -27,22 +44,79 @@ class Finding(NamedTuple):
 def examine(
     store: Store, *, progress: Callable[[SessionRow, int], None] = lambda _row, _done: None
 ) -> Iterator[Finding]:
-    """Every finding about a store: its own integrity, each session's entries, words and handles, then beliefs."""
-    for problem in store.check():
-        yield Finding("", problem)
+    """Every finding about a store: its own tables, each session's entries, pages and index, then beliefs."""
+    try:
+        for problem in store.check():
+            yield Finding("", problem)
+    except StoreError as error:
+        yield Finding("", str(error))
     for row in store.sessions():
         try:
-            journal = Journal(store, row)
+            yield from (Finding(row.id, what) for what in _examine_session(store, row, partial(progress, row)))
         except PageturnError as error:
             yield Finding(row.id, f"cannot be read: {error}")
-            continue
-        yield from (Finding(row.id, what) for what in _examine_words(journal, partial(progress, row)))
     yield from (Finding("", what) for what in _examine_beliefs(store))
+
+
+def _examine_session(store: Store, row: SessionRow, progress: Callable[[int], None]) -> Iterator[str]:
+    journal = Journal(store, row)
+    said: dict[int, Entry] = {}
+    for record in store.records(row.id):
+        progress(record.seq)
+        if isinstance(record, Broken):
+            yield f"{record}: {_what_is_left(journal, record)}"
+            continue
+        try:
+            said[record.seq] = from_json(Entry, record.body)
+        except InvalidInput as error:
+            yield f"entry {record.seq} is as it was written and cannot be read: {error}"
+    yield from _examine_state(journal)
+    erased = {page.seq for page in journal.state.pages if page.erased} | journal.erased()
+    for seq, entry in said.items():
+        if isinstance(entry, MessageAdded) and seq not in erased:
+            yield from _examine_page(journal, entry.page)
+        elif seq not in erased:
+            for digest in texts_of(entry):
+                yield from _examine_blob(journal, digest, f"entry {seq}")
+    yield from _examine_lists(journal, {seq: entry for seq, entry in said.items() if seq not in erased})
+
+
+def _what_is_left(journal: Journal, broken: Broken) -> str:
+    entry = salvaged(broken, journal.row.key, journal.verified)
+    if isinstance(entry, MessageAdded):
+        return f"its page {entry.page.handle} can be made again from its words"
+    return "what it said is lost, and no context is made until that is accepted (--repair)"
+
+
+def _examine_state(journal: Journal) -> Iterator[str]:
+    """Whether the entries alone come to what the snapshot and the last entries come to."""
+    past = journal.past()
+    if past != journal.state and not past.lost and not past.restored:  # what is lost is known from the snapshot alone
+        yield "the snapshot says something else than the entries that it was made of"
+
+
+def _examine_lists(journal: Journal, said: dict[int, Entry]) -> Iterator[str]:
+    """Whether the index has the words of every message, and the store knows of every blob that is needed."""
+    found = journal.store.documents(journal.row.id)
+    for seq, entry in said.items():
+        if isinstance(entry, MessageAdded) and seq not in found:
+            yield f"{entry.page.handle}: the index does not have its words"
+        elif not isinstance(entry, MessageAdded | EntryLost) and seq in found:
+            yield f"entry {seq}: the index has words of it, and it has none"
+    known = journal.store.references(journal.row.id)
+    for seq, entry in said.items():
+        if any((seq, digest) not in known for digest in needed_by(journal, entry)):
+            yield f"entry {seq}: the store does not know that its words are needed, so a vacuum would drop them"
 
 
 def _examine_beliefs(store: Store) -> Iterator[str]:
     """Whether every posterior and every decision can be read."""
-    for scope in sorted({name.partition("/")[2] for name in store.sidecars()}):
+    try:
+        scopes = sorted({name.partition("/")[2] for name in store.sidecars()})
+    except StoreError as error:
+        yield str(error)
+        return
+    for scope in scopes:
         try:
             beliefs = Beliefs(store, scope, clock=lambda: _NO_TIME)
             for _ in beliefs.log():
@@ -52,25 +126,28 @@ def _examine_beliefs(store: Store) -> Iterator[str]:
             yield str(error)
 
 
-def _examine_words(journal: Journal, progress: Callable[[int], None]) -> Iterator[str]:
-    erased = {page.seq for page in journal.state.pages if page.erased}
-    try:
-        for record, entry in journal.entries():
-            progress(record.seq)
-            if isinstance(entry, MessageAdded) and entry.page.seq not in erased:
-                yield from _examine_page(journal, entry.page)
-            elif (digest := _text_of(entry)) is not None:
-                yield from _examine_blob(journal, digest, f"entry {record.seq}")
-    except PageturnError as error:
-        yield str(error)
-
-
-def _text_of(entry: Entry) -> str | None:
-    """The blob of an entry that keeps a text beside the messages."""
+def texts_of(entry: Entry) -> Iterator[str]:
+    """The blobs of an entry that keeps texts beside the messages."""
     match entry:
         case RenditionAdmitted(digest=digest) | Pinned(structured=TextReference(digest=digest)) | Staged(value=digest):
-            return digest
-    return None
+            yield digest
+        case TurnTaken(shown=Shown(fold=Fold(lines=lines))):
+            yield from (told for line in lines for told in (line.folders, line.ledger) if told is not None)
+
+
+def needed_by(journal: Journal, entry: Entry) -> Iterator[str]:
+    """The blobs that came with an entry, as far as they can be told."""
+    if not isinstance(entry, MessageAdded):
+        if not isinstance(entry, TurnTaken | RenditionAdmitted):  # whose texts came with an earlier entry, or may have
+            yield from texts_of(entry)
+        return
+    yield entry.page.digest
+    if entry.page.relevance:
+        yield entry.page.relevance
+    try:
+        yield from digests(journal.verified(entry.page.digest))
+    except (StoreError, ValueError):
+        return
 
 
 def _examine_page(journal: Journal, page: Page) -> Iterator[str]:
@@ -79,17 +156,20 @@ def _examine_page(journal: Journal, page: Page) -> Iterator[str]:
     wrong = list(_examine_blob(journal, page.digest, page.handle))
     if page.relevance:
         wrong += _examine_blob(journal, page.relevance, page.handle)
-    body = journal.store.blob(page.digest)
-    if not wrong and body is not None:
+    body = journal.store.blob(page.digest) if not wrong else None
+    if body is not None:
         wrong = [what for digest in digests(body) for what in _examine_blob(journal, digest, page.handle)]
     yield from wrong
 
 
 def _examine_blob(journal: Journal, digest: str, owner: str) -> Iterator[str]:
-    data = journal.store.blob(digest)
+    try:
+        data = journal.store.blob(digest)
+    except StoreError as error:
+        yield f"{owner}: its words ({digest}) cannot be read: {error}"
+        return
     if data is None:
-        if journal.store.is_erased(digest):
-            return
-        yield f"{owner}: its words ({digest}) are missing"
+        if not journal.store.is_erased(digest):
+            yield f"{owner}: its words ({digest}) are missing"
     elif digest_of(data) != digest:
         yield f"{owner}: its words are not those that were written ({digest})"

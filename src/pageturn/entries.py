@@ -266,6 +266,17 @@ class TurnsUndone(Entry, tag="tombstone"):
     last: int
 
 
+class EntryLost(Entry, tag="lost"):
+    """What stood here, up to the entry `last`, cannot be read any more, and what it said is not known.
+
+    While nobody has accepted that, no context is derived: it may have been a rule. Whoever accepts it writes it down as a fault, too.
+    """
+
+    last: int
+    what: str
+    is_accepted: bool = True
+
+
 class PageErased(Entry, tag="erasure"):
     """The words of a page were destroyed; its digest stays."""
 

@@ -5,11 +5,10 @@ and from then on with every append. A fork begins with the entries of its parent
 """
 
 import gc
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from copy import copy
-from itertools import takewhile
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,6 +16,7 @@ import msgspec
 from pageturn.bodies import digest_of, digests, search_text, unpack
 from pageturn.entries import (
     Entry,
+    EntryLost,
     Fold,
     MessageAdded,
     PageErased,
@@ -34,11 +34,13 @@ from pageturn.pages import Page
 from pageturn.proposals import Proposal
 from pageturn.relevance import RelevanceMeta
 from pageturn.renditions.fencing import noted
+from pageturn.salvage import salvaged
 from pageturn.state import SessionState, apply, forget_page
-from pageturn.stores import LAST, Batch, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
+from pageturn.stores import LAST, Batch, Broken, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
 from pageturn.wire import from_json, to_json
 
 _SNAPSHOT_EVERY = 2_000  # entries at least, and a quarter of the journal, lie between two snapshots
+_MOST_UNFOUNDED = 100  # entries that rest on lost ones, before nothing more is made of a session
 
 
 class Fresh(NamedTuple):
@@ -102,7 +104,7 @@ class Journal:
             self.store.append(self.row.id, self.head, Batch(records, blobs, documents, references))
         for record, entry in zip(records, applied, strict=True):
             apply(self.state, record.seq, entry)
-        if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4):
+        if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4) and not self._is_damaged:
             with suppress(StoreError), self.store.at_once():  # the entries are written; a snapshot may be missing
                 self.keep_snapshot()
 
@@ -135,17 +137,24 @@ class Journal:
         self._apply_stored(self.state)
         return self.head - before
 
-    def past(self, head: int) -> SessionState:
-        """What the entries had come to when this was the last one."""
+    def past(self, head: int = LAST) -> SessionState:
+        """What the entries had come to when this was the last one, from the entries alone."""
         state = SessionState()
-        self._apply_stored(state, upto=head)
+        self._apply_stored(state, upto=head, begin=SessionState)
         return state
 
     def entries(self, after: int = 0) -> Iterator[tuple[Record, Entry]]:
-        """The entries in order, those of the parents too."""
+        """The entries in order, those of the parents too; raises `Damaged` at the first that cannot be read."""
+        for session, record in self.records(after):
+            if isinstance(record, Broken):
+                raise Damaged(f"session {session!r}: {record}")
+            yield record, _decoded(session, record)
+
+    def records(self, after: int = 0) -> Iterator[tuple[str, Record | Broken]]:
+        """What the store has of the entries, each with the session that wrote it."""
         for span in self.spans:
             for record in self.store.records(span.session, after, span.upto) if span.upto > after else ():
-                yield record, _decoded(self.row.id, record)
+                yield span.session, record
 
     def erased(self) -> AbstractSet[int]:
         """The numbers of the entries that lost words, by this session, a fork or a parent, in whatever process, until now.
@@ -163,7 +172,7 @@ class Journal:
         body = self._verified(page.digest) if page.seq not in self.erased() else None
         if body is None:
             return None
-        message = unpack(body, self._text)
+        message = unpack(body, self.verified)
         if message.role is Role.SYSTEM and page.role is Role.USER:  # a model stated it, under an earlier version
             words = Text(noted(str(page.kind), message.text))
             message = msgspec.structs.replace(message, role=Role.USER, synthetic=True, content=(words,))
@@ -190,8 +199,15 @@ class Journal:
         data = self._verified(digest)
         return msgspec.UNSET if data is None else msgspec.json.decode(data)
 
+    @property
+    def _is_damaged(self) -> bool:
+        """Whether the state rests on entries that cannot be read: then it is made anew each time, and tells so."""
+        return self.state.damage is not None or bool(self.state.restored)
+
     def keep_snapshot(self) -> None:
         """Save the state, so that the next opening need not apply every entry."""
+        if self._is_damaged:
+            return
         stored = msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, self.state))
         self.store.keep_snapshot(self.row.id, Snapshot(self.head, stored))
         self._snapshot_seq = self.head
@@ -216,16 +232,60 @@ class Journal:
         try:
             yield
         except Conflict as conflict:
-            missed = [_decoded(self.row.id, record) for record in conflict.missed]
+            missed = [
+                _decoded(self.row.id, record) if isinstance(record, Record) else self._salvaged(record)
+                for record in conflict.missed
+            ]
             raise Conflict(str(conflict), missed=missed) from None
 
-    def _apply_stored(self, state: SessionState, upto: int = LAST) -> None:
-        for record, entry in takewhile(lambda each: each[0].seq <= upto, self.entries(after=state.head)):
+    def _apply_stored(
+        self, state: SessionState, upto: int = LAST, begin: Callable[[], SessionState] | None = None
+    ) -> None:
+        """Apply the entries that the state does not know yet; `begin` gives the state to start from where that has to be done again.
+
+        Behind an entry that is lost, some that are whole may rest on it. Those are lost too, and the others hold without them.
+        """
+        unfounded: dict[int, str] = {}
+        while (failed := self._applied(state, upto, unfounded)) is not None:
+            seq, error = failed
+            if not state.lost or seq in unfounded or len(unfounded) >= _MOST_UNFOUNDED:
+                what = f"session {self.row.id!r}, entry {seq}: it does not follow from the entries before it"
+                raise StoreError(what) from error
+            unfounded[seq] = f"entry {seq} rests on what is lost: {next(iter(state.lost.values())).what}"
+            again = begin() if begin is not None else _load_snapshot(self.store, self.spans)[0]
+            for name in state.__struct_fields__:
+                setattr(state, name, getattr(again, name))
+
+    def _applied(
+        self, state: SessionState, upto: int, unfounded: Mapping[int, str]
+    ) -> tuple[int, Exception] | None:
+        """Apply entries; the first that does not follow from those before it, and why."""
+        for session, record in self.records(after=state.head):
+            if record.seq > upto:
+                break
+            entry = self._entry(session, record)
+            if record.seq in unfounded:
+                entry = EntryLost(last=record.seq, what=unfounded[record.seq], is_accepted=state.damage is None)
             try:
                 apply(state, record.seq, entry)
-            except (AssertionError, LookupError) as error:
-                what = f"session {self.row.id!r}, entry {record.seq}: it does not follow from the entries before it"
-                raise StoreError(what) from error
+            except (AssertionError, LookupError, ValueError) as error:
+                return record.seq, error
+            if isinstance(record, Broken) and isinstance(entry, MessageAdded):
+                state.restored[record.seq] = f"session {session!r}: {record}, and was made again from its words"
+        return None
+
+    def _entry(self, session: str, record: Record | Broken) -> Entry:
+        """What a record says; what is left of it where it is damaged."""
+        if isinstance(record, Broken):
+            return self._salvaged(record)
+        try:
+            return from_json(Entry, record.body)
+        except ValueError as error:
+            what = f"entry {record.seq} cannot be read: {error}"
+            return EntryLost(last=record.seq, what=what, is_accepted=False)
+
+    def _salvaged(self, broken: Broken) -> Entry:
+        return salvaged(broken, self.row.key, self.verified)
 
     def _losses(self, page: Page) -> list[Loss]:
         """What goes with a page: its own words, its pins' forms, and the texts that were proposed for it."""
@@ -240,6 +300,13 @@ class Journal:
                 losses.append(Loss(self._owner(record.seq), record.seq, told))
         return losses
 
+    def records_about(self, page: Page) -> Iterator[tuple[str, int]]:
+        """The entries that lose words with a page, each with its session: its own, and those that hold texts made of it."""
+        yield self._owner(page.seq), page.seq
+        for record, entry in self.entries(after=page.seq):
+            if any(_texts_about(page, entry)):
+                yield self._owner(record.seq), record.seq
+
     def _owner(self, seq: int) -> str:
         """The session, this one or an ancestor, whose record has that number."""
         return next(span.session for span in self.spans if seq <= span.upto)
@@ -253,7 +320,8 @@ class Journal:
             raise Damaged(f"session {self.row.id!r}: blob {digest} does not have the content that its name says")
         return data
 
-    def _text(self, digest: str) -> bytes:
+    def verified(self, digest: str) -> bytes:
+        """The bytes of a blob; raises `Damaged` where they are not those that were written, or are gone."""
         data = self._verified(digest)
         if data is None:
             raise Damaged(f"session {self.row.id!r}: blob {digest} was erased")
@@ -263,13 +331,20 @@ class Journal:
 def lineage(store: Store, row: SessionRow) -> list[Span]:
     """The runs of records that a session consists of: its ancestors' up to where it left them, then its own."""
     spans = [Span(row.id, LAST)]
-    while row.parent is not None:
+    seen = {row.id}
+    while True:
+        if row.flaw:
+            raise Damaged(f"session {row.id!r}: {row.flaw}")
+        if row.parent is None:
+            return spans[::-1]
         parent = store.session(row.parent)
         if parent is None:
-            raise StoreError(f"session {row.id!r}: its parent {row.parent!r} is missing")
+            raise Damaged(f"session {row.id!r}: its parent {row.parent!r} is missing")
+        if parent.id in seen:
+            raise Damaged(f"session {row.id!r}: its parent {parent.id!r} is its own descendant")
+        seen.add(parent.id)
         spans.append(Span(parent.id, min(row.parent_seq, spans[-1].upto)))
         row = parent
-    return spans[::-1]
 
 
 def _texts_about(page: Page, entry: Entry) -> Iterator[str]:
@@ -316,14 +391,19 @@ def _load_snapshot(store: Store, spans: Sequence[Span]) -> tuple[SessionState, i
         snapshot = store.snapshot(span.session)
         if snapshot is None or snapshot.seq > span.upto:
             continue
-        try:
-            with _without_garbage_collection():
-                stored = _SNAPSHOTS.decode(snapshot.body)
-            if stored.format == _SNAPSHOT_FORMAT:
-                return stored.state, snapshot.seq
-        except msgspec.DecodeError:
-            continue
+        if (state := read_snapshot(snapshot)) is not None:
+            return state, snapshot.seq
     return SessionState(), 0
+
+
+def read_snapshot(snapshot: Snapshot) -> SessionState | None:
+    """The state that a snapshot holds; None where it cannot be read, or is of another version."""
+    try:
+        with _without_garbage_collection():
+            stored = _SNAPSHOTS.decode(snapshot.body)
+    except (ValueError, TypeError, RecursionError):  # msgspec's own errors, and those of invalid text, are ValueErrors
+        return None
+    return stored.state if stored.format == _SNAPSHOT_FORMAT else None
 
 
 class _StoredState(msgspec.Struct):
@@ -331,7 +411,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 11  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 13  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState, dec_hook=lambda type_, raw: type_.from_builtins(raw))
 
 

@@ -12,9 +12,10 @@ from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, SystemRep
 from pageturn.handles import check_of
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, Role, ToolCall, ToolResult, system, user
-from pageturn.pages import CallReference, Page, PageKind, ResultReference
+from pageturn.messages import Message, Role, system, user
+from pageturn.pages import Page, PageKind
 from pageturn.plans import Plan
+from pageturn.references import calls_of, results_of
 from pageturn.relevance import NOTHING, extract
 from pageturn.renditions.fencing import noted
 from pageturn.tokens import TokenCounter
@@ -49,11 +50,8 @@ class Pager(NamedTuple):
             at=self.now(),
             visibility=message.visibility,
             synthetic=message.is_synthetic,
-            calls=tuple(CallReference(call.id, call.name, _canonical(call)) for call in message.tool_calls),
-            results=tuple(
-                ResultReference(result.tool_call_id, _content_digest(result), result.is_error)
-                for result in message.tool_results
-            ),
+            calls=calls_of(message),
+            results=results_of(message),
             relevance=about,
         )
         return Fresh(MessageAdded(page=page), {**blobs, **found}, search_text(message), read)
@@ -134,15 +132,3 @@ def plan_in_short(message: Message) -> Message:
     if message.role is Role.SYSTEM:
         return system(short, synthetic=True)
     return user(noted("plan", short), synthetic=True)
-
-
-def _content_digest(result: ToolResult) -> str:
-    content = result.content
-    return digest_of(content.encode() if isinstance(content, str) else to_json(content))
-
-
-def _canonical(call: ToolCall) -> str:
-    """The digest of a call's arguments, the same for every order of keys and every spacing."""
-    value = call.parsed
-    data = call.arguments.encode() if value is None else msgspec.json.encode(value, order="deterministic")
-    return digest_of(data)

@@ -109,8 +109,11 @@ class Recorder:
     # -- proposals
 
     def settle_all(self) -> None:
-        """Settle what is staged, by this session or by one that crashed. What waits for a person goes on waiting."""
-        while self.journal.state.staged:
+        """Settle what is staged, by this session or by one that crashed. What waits for a person goes on waiting.
+
+        Where entries cannot be read nobody knows what was settled already.
+        """
+        while self.journal.state.staged and self.journal.state.damage is None:
             self._settle(next(iter(self.journal.state.staged)))
 
     def settle_for_certain(self, txn: int) -> Committed | Waiting | Rejected:

@@ -23,7 +23,7 @@ from pageturn.delegation import Beliefs
 from pageturn.derivation.context import Context
 from pageturn.deriver import Deriver
 from pageturn.entries import BoundaryKind, Committed, Rejected, Waiting
-from pageturn.errors import Busy, Conflict, Damaged, InvalidInput, StoreError
+from pageturn.errors import Conflict, Damaged, InvalidInput, StoreError
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
 from pageturn.handles import parse
 from pageturn.ids import micros, require_session_id, uuid7
@@ -157,7 +157,7 @@ class Session:
             summarizer=summarizer,
             owns_store=owns_store,
         )
-        with suppress(Busy), store.at_once():  # what a crash left staged can also be settled at the next boundary
+        with suppress(StoreError), store.at_once():  # what a crash left staged can also be settled at the next boundary
             session._recorder.insist(session._recorder.settle_all)
         session._recorder.insist(lambda: session._begin_with(policy, model))
         return session
@@ -694,9 +694,12 @@ class Session:
         for row in self._journal.store.sessions(scope=scope):
             if row.id != self.id:
                 try:
-                    journals.append(Journal(self._journal.store, row))
+                    journals.append(journal := Journal(self._journal.store, row))
                 except StoreError as error:
                     unread.append(Damage(row.id, None, BackendError.of(error)))
+                else:
+                    lost = journal.state.damage
+                    unread += [Damage(row.id, None, BackendError(lost.what))] if lost is not None else []
         return journals, unread
 
     def _counter_of(self, model: str) -> TokenCounter:

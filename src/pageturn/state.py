@@ -99,6 +99,13 @@ class SessionState(msgspec.Struct):
     staged: dict[int, e.Staged] = {}
     waiting: dict[int, e.Staged] = {}  # for a person
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
+    lost: dict[int, e.EntryLost] = {}  # entries that cannot be read, by the number of the first
+    restored: dict[int, str] = {}  # pages whose entries were damaged and were made again from their words: what was wrong
+
+    @property
+    def damage(self) -> e.EntryLost | None:
+        """The first entry that cannot be read and whose loss nobody has accepted."""
+        return next((lost for lost in self.lost.values() if not lost.is_accepted), None)
 
     @property
     def notes(self) -> dict[str, ContextMessage]:
@@ -512,6 +519,12 @@ def _undo(state: SessionState, at: int) -> None:
     state.pages[at] = msgspec.structs.replace(state.pages[at], undone=True)
 
 
+def _lost(state: SessionState, seq: int, entry: e.EntryLost) -> None:
+    state.head = max(seq, entry.last)
+    state.lost[seq] = entry
+    state.changes += 1
+
+
 def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
     forget_page(state, entry)
 
@@ -566,4 +579,5 @@ _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.ScopeGranted: _grant,
     e.TurnsUndone: _tombstone,
     e.PageErased: _erasure,
+    e.EntryLost: _lost,
 }

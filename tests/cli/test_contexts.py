@@ -510,5 +510,5 @@ def test_a_hole_in_the_journal_is_one_line(path):
         db.execute("DELETE FROM records WHERE seq = 3")
     wrong = run("diff", path)
     assert wrong.returncode == 1
-    assert wrong.stderr.endswith("it does not follow from the entries before it\n")
+    assert wrong.stderr.endswith("entry 3 is missing\n")
     assert len(wrong.stderr.splitlines()) == 1

@@ -8,7 +8,7 @@ if __name__ == "__main__":
     db = sqlite3.connect(path, isolation_level=None)
     db.execute(begin)
     if not begin.startswith("BEGIN EXCLUSIVE"):  # a writer that has begun, and one that is about to
-        db.execute("INSERT INTO sessions VALUES (999999, 'held', x'00', 0, NULL, NULL, 0)")
+        db.execute("INSERT INTO sessions(number, id, key, created_at, parent_seq) VALUES (999999, 'held', x'00', 0, 0)")
     sys.stdout.write("held\n")
     sys.stdout.flush()
     sys.stdin.readline()

@@ -116,6 +116,7 @@ def test_a_large_blob_comes_back_whole(store):
 
 def test_a_snapshot_is_replaced(store):
     assert store.snapshot("a") is None
+    store.append("a", 0, batch(1, 2))
     store.keep_snapshot("a", Snapshot(1, b"one"))
     store.keep_snapshot("a", Snapshot(2, b"two"))
     assert store.snapshot("a") == Snapshot(2, b"two")

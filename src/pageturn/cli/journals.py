@@ -16,13 +16,14 @@ from rich.table import Table
 
 from pageturn.bodies import search_text
 from pageturn.doctor import examine
-from pageturn.errors import Damaged, InvalidInput
+from pageturn.errors import Damaged, InvalidInput, StoreError
 from pageturn.faults import Fault
 from pageturn.ids import require_session_id
 from pageturn.journal import Journal
 from pageturn.messages import Visibility
 from pageturn.pages import Page
 from pageturn.recall import recall
+from pageturn.repair import repair
 from pageturn.session import Session
 from pageturn.stores import SessionRow, Store, open_store
 from pageturn.wire import to_json
@@ -48,7 +49,15 @@ def journal_of(store: Store, session: str | None) -> Journal:
     if journal is None:
         known = ", ".join(row.id for row in rows[:5]) or "none"
         raise InvalidInput("session", expected=f"a session of the store ({known})", got=repr(session))
+    for what in damages(journal):
+        click.echo(f"pageturn: {what}; `pageturn doctor` tells more", err=True)
     return journal
+
+
+def damages(journal: Journal) -> list[str]:
+    """What cannot be read of a session's entries, and what was made again."""
+    lost = journal.state.damage
+    return [f"session {journal.row.id!r}: {lost.what}"] if lost is not None else [*journal.state.restored.values()]
 
 
 def show_sessions(console: Console, store: Store) -> None:
@@ -59,7 +68,11 @@ def show_sessions(console: Console, store: Store) -> None:
     for name in ("pages", "turns", "faults"):
         table.add_column(name, justify="right")
     for row in store.sessions():
-        state = Journal(store, row).state
+        try:
+            state = Journal(store, row).state
+        except StoreError as error:
+            click.echo(f"pageturn: {error}; `pageturn doctor` tells more", err=True)
+            continue
         counts = (sum(1 for _ in state.live_pages()), len(state.turns), len(state.faults))
         cells = (row.id, _time(row.created_at), plain(row.scope or ""), row.parent or "")
         table.add_row(*cells, *(f"{count:,}" for count in counts))
@@ -126,6 +139,14 @@ def show_health(console: Console, store: Store) -> bool:
     return not findings
 
 
+def show_repair(console: Console, store: Store) -> None:
+    """What a repair does."""
+    repaired = repair(store)
+    console.print(f"the store as it was is kept in {escape(repaired.backup)}", soft_wrap=True)
+    for what in repaired.done:
+        console.print(f"[green]repaired[/] {plain(what)}", soft_wrap=True)
+
+
 def settle(store: Store, row: SessionRow) -> int:
     """Commit or reject what a crash left staged; says how many proposals that were."""
     staged = len(Journal(store, row).state.staged)
@@ -143,14 +164,21 @@ def show_vacuum(console: Console, store: Store, *, dry_run: bool) -> None:
         console.print("[dim]--yes does it[/]")
 
 
-def export(console: Console, journal: Journal, *, internal: bool) -> None:
-    """The messages that count as JSON lines on standard output; progress goes to the error stream."""
+def export(console: Console, journal: Journal, *, internal: bool) -> bool:
+    """The messages that count as JSON lines on standard output; the rest goes to the error stream. Says whether all could be read."""
     pages = [page for page in journal.state.live_pages() if internal or page.visibility == Visibility.ALL]
+    is_whole = True
     with _bar(console) as progress:
         for page in progress.track(pages, description="messages"):
-            message = journal.message(page)
+            try:
+                message = journal.message(page)
+            except StoreError as error:
+                click.echo(f"pageturn: {page.handle} is left out: {error}", err=True)
+                is_whole = False
+                continue
             if message is not None:
                 click.echo(to_json(message))
+    return is_whole
 
 
 def _bar(console: Console) -> Progress:

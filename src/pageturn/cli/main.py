@@ -183,13 +183,18 @@ def summarize(
 
 @cli.command()
 @_STORE
-def doctor(store: str) -> None:
+@click.option("--repair", is_flag=True, help="Put right what can be put right, after a copy of the store is made.")
+def doctor(store: str, *, repair: bool) -> None:
     """Verify every entry, digest and handle of a store, and settle what a crash left staged.
 
-    Exits with 1 where something is wrong.
+    With --repair nothing that is whole is lost; what is lost is marked as lost, and its session goes on without it.
+    Exits with 1 where something is wrong, or is still wrong after a repair.
     """
     with journals.opened(store) as opened:
         is_well = journals.show_health(Console(), opened)
+        if repair and not is_well:
+            journals.show_repair(Console(), opened)
+            is_well = journals.show_health(Console(), opened)
     sys.exit(0 if is_well else 1)
 
 
@@ -207,9 +212,10 @@ def vacuum(store: str, *, yes: bool) -> None:
 @_SESSION
 @_INTERNAL
 def export(store: str, session: str | None, *, internal: bool) -> None:
-    """Write the messages of a session as JSON lines."""
+    """Write the messages of a session as JSON lines. Exits with 1 where one could not be read, and was left out."""
     with journals.opened(store) as opened:
-        journals.export(Console(stderr=True), journals.journal_of(opened, session), internal=internal)
+        is_whole = journals.export(Console(stderr=True), journals.journal_of(opened, session), internal=internal)
+    sys.exit(0 if is_whole else 1)
 
 
 @cli.command("import")

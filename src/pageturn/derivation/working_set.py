@@ -276,6 +276,8 @@ class WorkingSet:
     def faults(self) -> Iterator[tuple[int, AnyFault]]:
         """What the store could not give. A rule that is missing is a fault of its own."""
         state = self._journal.state
+        for seq, what in state.restored.items():
+            yield seq, BackendError(what)
         for seq, error in self._folder.damaged.items():
             page = state.page(seq)
             kind = state.kind(page) if page is not None else None

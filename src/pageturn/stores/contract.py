@@ -1,6 +1,6 @@
 """What a store does: keep records in order, blobs by digest, words to search by, and sidecars. It knows no domain.
 
-A session is a row and a run of records numbered from 1. Appending is compare-and-swap on the number of the last record:
+A session is a row and a run of records numbered from 1, each of which carries a digest of itself and of what it follows. Appending is compare-and-swap on the number of the last record:
 a batch goes in whole, directly behind the record that its writer saw last, or not at all. A fork is a session whose
 records begin behind those of its parent. A sidecar is what sessions share: documents by name, changed in place, one change
 at a time.
@@ -19,6 +19,19 @@ class Record(NamedTuple):
     seq: int
     at: int
     body: bytes
+
+
+class Broken(NamedTuple):
+    """What stands in the place of records that are damaged or missing: their numbers, what is wrong, and the blobs of a single one."""
+
+    seq: int
+    last: int
+    flaw: str  # as in "entry 7 was altered"
+    blobs: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        which = f"entry {self.seq}" if self.seq == self.last else f"entries {self.seq} to {self.last}"
+        return f"{which} {self.flaw}"
 
 
 class Document(NamedTuple):
@@ -47,6 +60,7 @@ class SessionRow(NamedTuple):
     parent: str | None = None
     parent_seq: int = 0
     head: int = 0  # the number of the last record
+    flaw: str = ""  # what is wrong with the row itself
 
 
 class Snapshot(NamedTuple):
@@ -78,6 +92,17 @@ class Loss(NamedTuple):
     seq: int
     digests: Sequence[str]
     text: str | None = None
+
+
+class Mending(NamedTuple):
+    """What is put in the place of what is damaged, all at once. None is left as it is."""
+
+    records: Mapping[str, Sequence[Record]] = {}  # by each session that is chained anew: what stands in the place of what is broken
+    misplaced: Sequence[tuple[str, int]] = ()  # (session, seq): records with a number that cannot be theirs
+    blobs: Mapping[str, bytes] = {}
+    references: Sequence[tuple[str, int, str]] = ()  # (session, seq, digest) that the store did not know of
+    losses: Sequence[tuple[str, int]] | None = None  # (session, seq): all records that lost words by an erasure
+    documents: Sequence[tuple[str, Document]] | None = None  # all words that can be searched, by session
 
 
 class Freed(NamedTuple):
@@ -152,23 +177,29 @@ class Store(Sidecars, Protocol):
         ...
 
     def session(self, session: str) -> SessionRow | None:
-        """The row of a session."""
+        """The row of a session; one that is damaged says so, and None is only a session that never was."""
         ...
 
     def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
-        """All sessions, or those of a scope, newest first."""
+        """All sessions, or those of a scope and those that are so damaged that nobody can say which is theirs, newest first."""
         ...
 
     def append(self, session: str, after: int, batch: Batch) -> None:
-        """Add a batch behind record `after`, durably; raises `Conflict` with the records after it where there are any."""
+        """Add a batch behind record `after`, durably; raises `Conflict` with the records after it where there are any.
+
+        Raises `Damaged` where the last records of the session are missing, since nobody knows what the batch would follow.
+        """
         ...
 
-    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record]:
-        """The session's own records in order; those of its parent are the parent's."""
+    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record | Broken]:
+        """The session's own records in order, each verified; those of its parent are the parent's.
+
+        Where records were altered, swapped, removed or brought from elsewhere, a `Broken` stands in their place.
+        """
         ...
 
     def snapshot(self, session: str) -> Snapshot | None:
-        """The newest snapshot of a session's state: derived data, which may be lost without harm."""
+        """The newest snapshot of a session's state: derived data, which may be lost without harm. One that is damaged is none."""
         ...
 
     def keep_snapshot(self, session: str, snapshot: Snapshot) -> None:
@@ -216,6 +247,29 @@ class Store(Sidecars, Protocol):
 
     def check(self) -> list[str]:
         """What is wrong with the store itself, in sentences."""
+        ...
+
+    def documents(self, session: str) -> set[int]:
+        """The numbers of the session's own records that can be found by their words."""
+        ...
+
+    def references(self, session: str) -> set[tuple[int, str]]:
+        """The blobs that the session's own records need, as far as the store knows: (seq, digest)."""
+        ...
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """All blobs with their names, in no order."""
+        ...
+
+    def backup(self) -> str:
+        """Copy everything as it is, damage and all, to a place of its own; the name of that."""
+        ...
+
+    def mend(self, found: Mending) -> None:
+        """Put something in the place of what is damaged, and chain everything anew; all of it or nothing.
+
+        Rows that the store can restore by themselves are restored. Snapshots that no longer fit go.
+        """
         ...
 
     def close(self) -> None:

@@ -99,13 +99,38 @@ def wipe(db: sqlite3.Connection) -> None:
     db.execute("INSERT INTO words(words) VALUES ('optimize')")
 
 
+_ELSEWHERE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL)
+
+
 def check(db: sqlite3.Connection) -> list[str]:
-    """What is wrong with the index; it cannot be looked at in a file that takes no writes."""
+    """What is wrong with the index; it cannot be looked at in a file that takes no writes now."""
     try:
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
     except sqlite3.Error as error:
-        return [] if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_READONLY else [f"the index: {error}"]
+        return [] if error.sqlite_errorcode & 0xFF in _ELSEWHERE else [f"the index: {error}"]
     return []
+
+
+def documents(db: sqlite3.Connection, number: int) -> Iterator[int]:
+    """The records of a session that have words in the index, or that wait for it."""
+    having = (("words_docsize", "id"), ("unindexed", "row"))
+    for table, row in having:
+        found = db.execute(f"SELECT {row} FROM {table} WHERE {row} BETWEEN ? AND ?", _rows(number))
+        yield from (each & LAST for (each,) in found if isinstance(each, int))
+
+
+def rebuild(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -> None:
+    """Begin the index anew: these documents, each with the number of its session, wait for it."""
+    db.execute("DELETE FROM unindexed")
+    # An index that is damaged may not let itself be dropped, so its tables go as if they were anybody's.
+    db.execute("PRAGMA writable_schema = ON")
+    db.execute("DELETE FROM sqlite_master WHERE name = 'words'")
+    db.execute("PRAGMA writable_schema = RESET")
+    for part in ("data", "idx", "docsize", "config"):
+        db.execute(f"DROP TABLE IF EXISTS words_{part}")
+    db.execute(WORDS)
+    for number, document in documents:
+        add(db, number, [document])
 
 
 # -- searching
@@ -191,7 +216,7 @@ def _fill(db: sqlite3.Connection, documents: Iterable[tuple[int, str]]) -> None:
 
 
 def _waiting(db: sqlite3.Connection, rows: tuple[int, int]) -> Iterator[tuple[int, str]]:
-    return db.execute(f"SELECT row, text FROM unindexed {_OF_SESSION}", rows)
+    return db.execute(f"SELECT row, CAST(text AS TEXT) FROM unindexed {_OF_SESSION}", rows)
 
 
 def _row(number: int, seq: int) -> int:

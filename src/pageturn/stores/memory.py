@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from itertools import takewhile
 
 from pageturn.errors import StoreError
-from pageturn.stores.contract import Change, Sidecar, SidecarDocument, Slot
+from pageturn.stores.contract import LAST, Broken, Change, Record, Sidecar, SidecarDocument, Slot, Span
 from pageturn.stores.sqlite import SqliteStore
 
 
@@ -31,6 +31,9 @@ class MemoryStore(SqliteStore):
     def at_once(self) -> Iterator[None]:
         yield  # the other threads are soon done
 
+    def backup(self) -> str:
+        raise StoreError("a store in memory cannot be copied: nothing of it outlives its process")
+
     def scrub(self) -> None:
         with self._lock:
             super().scrub()
@@ -52,6 +55,14 @@ class MemoryStore(SqliteStore):
     def erasures(self) -> int:
         with self._lock:
             return super().erasures()
+
+    def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
+        with self._lock:
+            return super().erased(spans, after)
+
+    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record | Broken]:
+        with self._lock:
+            return iter(list(super().records(session, after, upto)))
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

@@ -17,14 +17,17 @@ from weakref import WeakSet
 
 from pageturn.checks import require_finite
 from pageturn.errors import Busy, Conflict, Damaged, NotScrubbed, StoreError
-from pageturn.stores import index, sidecars
+from pageturn.stores import chain, files, index, mending, sidecars, tables
+from pageturn.stores.chain import SIZE
 from pageturn.stores.contract import (
     LAST,
     Batch,
+    Broken,
     Change,
     Found,
     Freed,
     Loss,
+    Mending,
     Record,
     SessionRow,
     Sidecar,
@@ -33,39 +36,14 @@ from pageturn.stores.contract import (
     Span,
 )
 
-_APPLICATION_ID = 0x50414745  # "PAGE"
 WAIT_SECONDS = 5.0
 _LONGEST_WAIT_MS = 2**31 - 1
 _BETWEEN_TRIES = 0.01  # seconds
 _LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
+_FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)  # what SQLite's module raises over a damaged file
 
-_SCHEMA = """
-CREATE TABLE sessions (
-    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, key BLOB NOT NULL, created_at INTEGER NOT NULL,
-    scope TEXT, parent TEXT, parent_seq INTEGER NOT NULL
-);
-CREATE TABLE records (
-    session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (session, seq)
-) WITHOUT ROWID;
-CREATE TABLE snapshots (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE TABLE blobs (digest TEXT NOT NULL UNIQUE, data BLOB NOT NULL);
-CREATE TABLE erased (digest TEXT PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE refs (
-    digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
-) WITHOUT ROWID;
-"""
-# Every record that lost words by an erasure, whoever erased them; the last number says whether there was another erasure.
-_LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
-_FORMATS = (  # each script brings a file from the format before to its own
-    f"{_SCHEMA}{index.WORDS};\n",
-    f"{index.WAITING};\n",
-    sidecars.SCHEMA,
-    _LOSSES,
-)
-FORMAT = len(_FORMATS)
 _HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
-_SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD} FROM sessions"
+_SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD}, parent_digest, origin FROM sessions"
 
 
 class _Connection(sqlite3.Connection):
@@ -88,6 +66,7 @@ class SqliteStore:
         self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
         self._closed = False
         self._large: set[int] = set()  # rows of documents that are too long to be indexed with an append
+        self._file: tuple[int, int] | None = None  # which file it is, whatever happens to its name
         with self._translated():
             self._prepare(self._connection)
 
@@ -95,25 +74,33 @@ class SqliteStore:
 
     def create(self, row: SessionRow) -> None:
         with self._writing() as db:
+            shared = tables.parent_digest(db, row.parent, row.parent_seq)
+            origin = chain.origin_of(row, shared)
             try:
-                db.execute(
-                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq) VALUES (?,?,?,?,?,?)",
-                    row[:-1],
-                )
+                number = db.execute(
+                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq, parent_digest, origin, digest)"
+                    " VALUES (?,?,?,?,?,?,?,?,?)",
+                    (*row[:6], shared, origin, origin),
+                ).lastrowid
+                copy = tables.copied((*row[:6], shared))
+                db.execute("INSERT INTO names VALUES (?,?,?)", (tables.name_of(row.id), number, copy))
             except sqlite3.IntegrityError as error:
                 raise Conflict(f"session {row.id!r} exists already") from error
 
     def session(self, session: str) -> SessionRow | None:
         with self._translated():
             found = self._connection.execute(f"{_SESSIONS} WHERE id = ?", (session,)).fetchone()
-        return SessionRow(*found) if found else None
+            if found is not None:
+                return _read_row(found)
+            is_known = "SELECT 1 FROM names WHERE name = ?"
+            if self._connection.execute(is_known, (tables.name_of(session),)).fetchone() is not None:
+                return SessionRow(session, b"", 0, flaw="its row is missing or was altered")
+        return None
 
     def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
         with self._translated():
-            rows = self._connection.execute(
-                f"{_SESSIONS} WHERE ?1 IS NULL OR scope = ?1 ORDER BY number DESC", (scope,)
-            )
-            return [SessionRow(*row) for row in rows]
+            rows = [_read_row(found) for found in self._connection.execute(f"{_SESSIONS} ORDER BY number DESC")]
+        return [row for row in rows if scope is None or row.scope == scope or row.flaw]
 
     # -- records and blobs
 
@@ -121,29 +108,52 @@ class SqliteStore:
         with self._writing() as db:
             self._append(db, session, after, batch)
 
-    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record]:
+    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record | Broken]:
         with self._translated():
-            rows = self._connection.execute(
-                "SELECT seq, at, body FROM records WHERE session = (SELECT number FROM sessions WHERE id = ?)"
-                " AND seq > ? AND seq <= ? ORDER BY seq",
-                (session, after, upto),
-            )
-            yield from map(Record._make, rows)
+            db = self._connection
+            own = db.execute("SELECT number, parent_seq, origin FROM sessions WHERE id = ?", (session,)).fetchone()
+            if own is None:
+                return
+            number, first, origin = own
+            if not (type(first) is int and type(origin) is bytes):
+                raise Damaged(f"session {session!r}: its row was altered")
+            known = tables.digest_at(db, number, after) if after > first else None
+            start = chain.Place(after, known) if known is not None else chain.Place(first, origin)
+            rows = _Rows(db, number, start.seq, upto)
+            found = chain.checked(origin, start, rows, upto, lambda: rows.end, lambda seq: self._blobs_of(number, seq))
+            yield from (each for each in found if each.seq > after)
+
+    def _blobs_of(self, number: int, seq: int) -> tuple[str, ...]:
+        """The blobs that a record brought, in no order."""
+        found = self._connection.execute("SELECT digest FROM refs WHERE session = ? AND seq = ?", (number, seq))
+        return tuple(digest for (digest,) in found if isinstance(digest, str))
 
     def snapshot(self, session: str) -> Snapshot | None:
         with self._translated():
-            found = self._connection.execute(
-                "SELECT p.seq, p.body FROM snapshots p JOIN sessions s ON s.number = p.session WHERE s.id = ?",
+            db = self._connection
+            found = db.execute(
+                "SELECT s.number, s.origin, p.seq, p.body, p.digest FROM snapshots p JOIN sessions s ON s.number = p.session"
+                " WHERE s.id = ?",
                 (session,),
             ).fetchone()
-        return Snapshot(*found) if found else None
+            if found is None:
+                return None
+            number, origin, seq, body, digest = found
+            at = tables.digest_at(db, number, seq)
+        if not (isinstance(at, bytes) and isinstance(origin, bytes) and isinstance(body, bytes)):
+            return None
+        return Snapshot(seq, body) if chain.snapshot_digest(origin, at, body) == digest else None
 
     def keep_snapshot(self, session: str, snapshot: Snapshot) -> None:
         with self._writing() as db:
-            db.execute(
-                "INSERT OR REPLACE INTO snapshots SELECT number, ?, ? FROM sessions WHERE id = ?", (*snapshot, session)
-            )
-            self._index_if_possible(db, self._numbers(db, session))
+            for number in self._numbers(db, session):
+                origin = db.execute("SELECT origin FROM sessions WHERE number = ?", (number,)).fetchone()[0]
+                at = tables.digest_at(db, number, snapshot.seq)
+                if at is None:
+                    raise Damaged(f"session {session!r}: entry {snapshot.seq}, which a snapshot was made at, is missing")
+                digest = chain.snapshot_digest(origin, at, snapshot.body)
+                db.execute("INSERT OR REPLACE INTO snapshots VALUES (?,?,?,?)", (number, *snapshot, digest))
+                self._index_if_possible(db, [number])
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
         with self._translated():
@@ -171,13 +181,13 @@ class SqliteStore:
                 return index.search_with_waiting(db, searched, query, limit)
 
     def _index_at_once(self, numbers: Sequence[int]) -> bool:
-        """See to it that the index has all documents of these sessions. False where another is writing: nobody waits for that."""
+        """See to it that the index has all documents of these sessions. False where that cannot be written now: nobody waits for it."""
         if not index.is_waiting(self._connection, numbers):
             return True
         try:
             with self.at_once(), self._writing() as db:
                 index.take_in(db, numbers)
-        except Busy:
+        except StoreError:  # another writes, the file takes no writes, or the disk is full: what waits can be searched all the same
             return False
         return True
 
@@ -230,21 +240,15 @@ class SqliteStore:
 
     def erasures(self) -> int:
         try:  # asked before every context, so without the ceremony of a context manager
-            last: int = self._connection.execute("SELECT coalesce(max(number), 0) FROM losses").fetchone()[0]
-        except sqlite3.Error as error:
+            return tables.losses_end(self._connection)[0]
+        except _FAILURES as error:
             raise self._failure(error) from error
-        return last
 
     def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
-        lost = "SELECT seq FROM losses WHERE number > ? AND session = ? AND seq <= ?"
         with self._translated():
             db = self._connection
-            return {
-                seq
-                for span in spans
-                for number in self._numbers(db, span.session)
-                for (seq,) in db.execute(lost, (after, number, span.upto))
-            }
+            upto = {number: span.upto for span in spans for number in self._numbers(db, span.session)}
+            return {seq for session, seq in tables.losses_after(db, after) if seq <= upto.get(session, -1)}
 
     def is_erased(self, digest: str) -> bool:
         with self._translated():
@@ -263,16 +267,32 @@ class SqliteStore:
     def check(self) -> list[str]:
         with self._translated():
             db = self._connection
-            broken = [row[0] for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            broken += index.check(db)
-            counts = db.execute(
-                "SELECT s.id, s.parent_seq, count(r.seq), coalesce(max(r.seq), s.parent_seq) FROM sessions s"
-                " LEFT JOIN records r ON r.session = s.number GROUP BY s.number"
-            )
-            for session, parent_seq, count, last in counts:
-                if count != last - parent_seq:
-                    broken.append(f"session {session}: {count} records, but they go from {parent_seq + 1} to {last}")
-            return broken
+            broken = [f"the file: {row[0]}" for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
+            return broken + index.check(db) + mending.check(db)
+
+    def documents(self, session: str) -> set[int]:
+        with self._translated():
+            db = self._connection
+            return {seq for number in self._numbers(db, session) for seq in index.documents(db, number)}
+
+    def references(self, session: str) -> set[tuple[int, str]]:
+        with self._translated():
+            db = self._connection
+            named = "SELECT seq, digest FROM refs WHERE session = ?"
+            return {row for number in self._numbers(db, session) for row in db.execute(named, (number,))}
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        with self._translated():
+            for name, data in self._connection.execute("SELECT digest, data FROM blobs"):
+                yield str(name), data if isinstance(data, bytes) else str(data).encode()
+
+    def backup(self) -> str:
+        with self._translated():
+            return mending.back_up(self._connection, self.path)
+
+    def mend(self, found: Mending) -> None:
+        with self._writing() as db:
+            mending.mend(db, found)
 
     def close(self) -> None:
         self._closed = True
@@ -293,13 +313,23 @@ class SqliteStore:
     # -- inside
 
     def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> None:
-        found = db.execute(f"SELECT number, {_HEAD} FROM sessions WHERE id = ?", (session,)).fetchone()
+        found = db.execute("SELECT number, parent_seq, origin, digest FROM sessions WHERE id = ?", (session,)).fetchone()
         if not found:
             raise StoreError(f"{self.path}: no session {session!r}")
-        number, head = found
+        number, head, origin, before = found
+        carried = origin
+        last = "SELECT seq, chain FROM records WHERE session = ? ORDER BY seq DESC LIMIT 1"
+        for head, linked in db.execute(last, (number,)):  # noqa: B007, PLW2901
+            carried = linked[SIZE:] if isinstance(linked, bytes) else None
+        if carried != before or not isinstance(before, bytes):
+            raise Damaged(f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them")
         if head != after:
             raise Conflict(f"session {session!r} went on to {head} after {after}", missed=self.records(session, after))
-        db.executemany("INSERT INTO records VALUES (?,?,?,?)", [(number, *record) for record in batch.records])
+        linked = list(chain.links(origin, before, batch.records))
+        rows = [(number, *record, each) for record, each in zip(batch.records, linked, strict=True)]
+        db.executemany("INSERT INTO records VALUES (?,?,?,?,?)", rows)
+        if linked:
+            db.execute("UPDATE sessions SET digest = ? WHERE number = ?", (linked[-1][SIZE:], number))
         db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
         db.executemany("DELETE FROM erased WHERE digest = ?", [(digest,) for digest in batch.blobs])
         db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
@@ -328,7 +358,7 @@ class SqliteStore:
         index.forget(
             db, number, loss.seq, loss.text if gone else None
         )  # a fork or its parent may have erased it before
-        db.execute("INSERT INTO losses(session, seq) VALUES (?,?)", (number, loss.seq))
+        tables.add_loss(db, number, loss.seq)
 
     def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
         """Destroy those of the blobs that no record needs any more, and remember that this was meant."""
@@ -354,33 +384,62 @@ class SqliteStore:
         return connection
 
     def _connect(self) -> "_Connection":
-        connection: _Connection = sqlite3.connect(
-            self.path, isolation_level=None, timeout=0, check_same_thread=False, factory=_Connection
-        )
-        connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
-        _refuse_foreign(self.path, connection)
-        _use_log(connection, self.wait_seconds)
-        connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+        files.make_private(self.path)
+        try:
+            connection = self._connected(self.path)
+        except sqlite3.OperationalError:
+            url = files.url_of_a_closed_file(self.path)
+            if url is None:
+                raise
+            connection = self._connected(url)
+        self._file = self._file or files.identity(self.path)
         self._connections.add(connection)
         return connection
 
+    def _connected(self, path: str) -> "_Connection":
+        connection: _Connection = sqlite3.connect(
+            path,
+            isolation_level=None,
+            timeout=0,
+            check_same_thread=False,
+            factory=_Connection,
+            uri=path.startswith(files.SCHEME),
+        )
+        connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
+        connection.text_factory = _text
+        _refuse_foreign(self.path, connection)
+        _use_log(connection, self.wait_seconds)
+        connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+        return connection
+
+    def _require_file(self) -> None:
+        """Refuse to write into a file that has no name any more: nobody would find it again."""
+        if self._file is not None and files.identity(self.path) != self._file:
+            raise StoreError(f"{self.path}: the file was removed or replaced while it was open, so nothing was written")
+
     def _prepare(self, db: sqlite3.Connection) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version > FORMAT:
-            raise StoreError(f"{self.path}: written by a newer pageturn (format {version}, this one reads {FORMAT})")
-        if version == FORMAT:
+        if version > tables.FORMAT:
+            raise StoreError(f"{self.path}: written by a newer pageturn (format {version}, this one reads {tables.FORMAT})")
+        if version == tables.FORMAT:
             return
-        with self._writing() as writing:
-            version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
-            for statement in filter(str.strip, "".join(_FORMATS[version:]).split(";\n")):
-                writing.execute(statement)
-            writing.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            writing.execute(f"PRAGMA user_version = {FORMAT}")
+        try:
+            with self._writing() as writing:
+                version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
+                if version < tables.FORMAT:
+                    tables.bring_up_to_date(writing, version)
+        except StoreError as error:
+            cause = error.__cause__
+            if version and getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+                first = f"has to be brought to {tables.FORMAT} first, and it takes no writes"
+                raise StoreError(f"{self.path}: a file of format {version}, which {first}") from error
+            raise
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that is committed as a whole, or undone."""
         db = self._connection
+        self._require_file()
         try:
             db.execute("BEGIN IMMEDIATE")
             yield db
@@ -388,7 +447,7 @@ class SqliteStore:
         except BaseException as error:
             if db.in_transaction:
                 db.execute("ROLLBACK")
-            if isinstance(error, sqlite3.Error):
+            if isinstance(error, _FAILURES):
                 raise self._failure(error) from error
             raise
 
@@ -407,10 +466,10 @@ class SqliteStore:
         """SQLite's errors as ours, with the file that they concern."""
         try:
             yield
-        except sqlite3.Error as error:
+        except _FAILURES as error:
             raise self._failure(error) from error
 
-    def _failure(self, error: sqlite3.Error) -> StoreError:
+    def _failure(self, error: Exception) -> StoreError:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the module's own errors have none
         if code == sqlite3.SQLITE_BUSY:
             return Busy(
@@ -420,11 +479,62 @@ class SqliteStore:
         return kind(f"{self.path}: {error}")
 
 
+class _Rows:
+    """The records of a session as they lie in the file, up to a number, and then the digest of its last one.
+
+    One statement reads both, so that nobody writes in between.
+    """
+
+    def __init__(self, db: sqlite3.Connection, number: int, after: int, upto: int) -> None:
+        self._found = db.execute(
+            "SELECT r.seq, r.at, r.body, r.chain, s.digest FROM sessions s LEFT JOIN records r"
+            " ON r.session = s.number AND r.seq > ? AND r.seq <= ? WHERE s.number = ? ORDER BY r.seq",
+            (after, LAST, number),
+        )
+        self._upto = upto
+        self.end: bytes | None = None  # stays None where there are records behind the last one that was asked for
+
+    def __iter__(self) -> Iterator[chain.Row]:
+        end: object = b""
+        for *row, end in self._found:
+            if row[0] is None:
+                break
+            if row[0] > self._upto:
+                self._found.close()
+                return
+            seq, at, body, carried = row
+            yield chain.Row(seq, at, body.encode() if isinstance(body, str) else body, carried)
+        self.end = end if isinstance(end, bytes) else b""
+
+
+def _text(data: bytes) -> str:
+    """A text of the file. One that was damaged is another text, and not an error that hides all others."""
+    return str(data, "utf-8", "replace")
+
+
+def _read_row(found: tuple[object, ...]) -> SessionRow:
+    """The row of a session, with what is wrong with it."""
+    *told, shared, origin = found
+    row = SessionRow(*told)  # type: ignore[arg-type]
+    names = (row.scope, row.parent)
+    is_typed = (
+        isinstance(row.id, str)
+        and type(row.key) is bytes
+        and all(type(each) is int for each in (row.created_at, row.parent_seq, row.head))
+        and all(each is None or isinstance(each, str) for each in names)
+        and type(shared) is bytes
+    )
+    if is_typed and isinstance(shared, bytes) and chain.origin_of(row, shared) == origin:
+        return row
+    whole = row if is_typed else SessionRow(str(row.id), b"", 0)
+    return whole._replace(flaw="its row was altered")
+
+
 def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
     """Leave a file alone that is not ours: reading is all that was done to it."""
     # The tables first: they come together with our id, so whoever sees them sees the id as well.
     has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
-    if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
+    if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != tables.APPLICATION_ID:
         connection.close()
         raise StoreError(f"{path}: a SQLite file of another program")
 

@@ -1,6 +1,7 @@
 """Which store a URL means: `:memory:`, `agent.db`, `sqlite:agent.db?durability=normal&wait_seconds=2`."""
 
 import math
+import os
 from urllib.parse import parse_qsl
 
 from pageturn.checks import require_finite
@@ -29,6 +30,10 @@ def open_store(url: str, *, wait_seconds: float | None = None) -> Store:
         rest = url
     elif scheme != "sqlite":
         raise InvalidInput("url", expected="':memory:', a path, or sqlite:PATH", got=repr(url))
+    try:
+        os.fsencode(url)
+    except UnicodeEncodeError as error:
+        raise InvalidInput("url", expected="a path that a file can have", got=ascii(url)) from error
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     durability = options.pop("durability", "full")

@@ -1,0 +1,39 @@
+"""The file of a store, as the file system sees it: who may read it, whether it is still the same, and whether it takes writes."""
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+SCHEME = "file:"
+
+
+def make_private(path: str) -> None:
+    """Make a file that only its owner may read; its log gets the same rights from SQLite. One that is there keeps its rights."""
+    if path == ":memory:":
+        return
+    with suppress(OSError):  # it is there, or it cannot be made, which SQLite says better
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def identity(path: str) -> tuple[int, int] | None:
+    """Which file has this name now."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def url_of_a_closed_file(path: str) -> str | None:
+    """How a file is opened in a folder that takes no files, where SQLite cannot put its log: as one that nobody changes.
+
+    Only where nothing waits in a log, and where the file or the folder takes no writes.
+    """
+    folder = os.path.dirname(path) or "."
+    log = Path(f"{path}-wal")
+    with suppress(OSError):
+        is_closed = not log.exists() or log.stat().st_size == 0
+        is_locked = not os.access(folder, os.W_OK) or not os.access(path, os.W_OK)
+        if is_closed and is_locked and os.access(path, os.R_OK):
+            return f"{Path(path).absolute().as_uri()}?mode=ro&immutable=1"
+    return None

@@ -1,0 +1,205 @@
+"""The tables of a store's file, the number of their format, and how a file of an older format is brought up to date."""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import blake2b
+
+import msgspec
+
+from pageturn.errors import StoreError
+from pageturn.stores import index, sidecars
+from pageturn.stores.chain import NOTHING, SIZE, digest, links, origin_of
+from pageturn.stores.contract import Record, SessionRow
+
+APPLICATION_ID = 0x50414745  # "PAGE"
+ROW = "id, key, created_at, scope, parent, parent_seq, parent_digest"  # what never changes of a session
+
+_SCHEMA = """
+CREATE TABLE sessions (
+    number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, key BLOB NOT NULL, created_at INTEGER NOT NULL,
+    scope TEXT, parent TEXT, parent_seq INTEGER NOT NULL
+);
+CREATE TABLE records (
+    session INTEGER NOT NULL, seq INTEGER NOT NULL, at INTEGER NOT NULL, body BLOB NOT NULL,
+    PRIMARY KEY (session, seq)
+) WITHOUT ROWID;
+CREATE TABLE snapshots (session INTEGER PRIMARY KEY, seq INTEGER NOT NULL, body BLOB NOT NULL);
+CREATE TABLE blobs (digest TEXT NOT NULL UNIQUE, data BLOB NOT NULL);
+CREATE TABLE erased (digest TEXT PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE refs (
+    digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
+) WITHOUT ROWID;
+"""
+# Every record that lost words by an erasure, whoever erased them; the last number says whether there was another erasure.
+_LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
+# What `chain` says, beside what it is about. A session's digest is its last record's; `names` has a copy of every session's row,
+# and tells one that is gone from one that never was; `losses_end` is to the losses what a session's digest is to its records.
+_CHAINED = """
+ALTER TABLE sessions ADD COLUMN parent_digest BLOB;
+ALTER TABLE sessions ADD COLUMN origin BLOB;
+ALTER TABLE sessions ADD COLUMN digest BLOB;
+ALTER TABLE records ADD COLUMN chain BLOB;
+ALTER TABLE snapshots ADD COLUMN digest BLOB;
+ALTER TABLE losses ADD COLUMN digest BLOB;
+CREATE TABLE names (name BLOB PRIMARY KEY, number INTEGER NOT NULL, row BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE losses_end (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, digest BLOB NOT NULL);
+"""
+_AT_ONCE = 2_000  # records that are chained at a time
+
+
+def _chain_all(db: sqlite3.Connection) -> None:
+    """Chain what a file holds that was written before there were chains. Snapshots go: nobody can say whether they are whole."""
+    db.execute("DELETE FROM snapshots")
+    rechain(db, [number for (number,) in db.execute("SELECT number FROM sessions").fetchall()])
+    keep_names(db)
+    relink_losses(db, db.execute("SELECT session, seq FROM losses ORDER BY number").fetchall())
+
+
+# Each brings a file from the format before to its own: statements, and what statements cannot do.
+FORMATS: tuple[tuple[str, Callable[[sqlite3.Connection], None] | None], ...] = (
+    (f"{_SCHEMA}{index.WORDS};\n", None),
+    (f"{index.WAITING};\n", None),
+    (sidecars.SCHEMA, None),
+    (_LOSSES, None),
+    (_CHAINED, _chain_all),
+)
+FORMAT = len(FORMATS)
+
+
+def bring_up_to_date(db: sqlite3.Connection, version: int) -> None:
+    """Take a file of an older format to this one; 0 is a file without tables."""
+    for script, work in FORMATS[version:]:
+        for statement in filter(str.strip, script.split(";\n")):
+            db.execute(statement)
+        if work is not None:
+            work(db)
+    db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    db.execute(f"PRAGMA user_version = {FORMAT}")
+
+
+def name_of(session: str) -> bytes:
+    """By what a session is known beside its row."""
+    return blake2b(session.encode("utf-8", "surrogatepass"), digest_size=SIZE).digest()
+
+
+def keep_names(db: sqlite3.Connection) -> None:
+    """Make the list of sessions anew, with a copy of each row."""
+    db.execute("DELETE FROM names")
+    rows = db.execute(f"SELECT number, {ROW} FROM sessions").fetchall()
+    db.executemany("INSERT INTO names VALUES (?,?,?)", [(name_of(row[0]), number, copied(row)) for number, *row in rows])
+
+
+def copied(row: Sequence[object]) -> bytes:
+    """The copy of a row: of everything that never changes."""
+    return msgspec.msgpack.encode(row)
+
+
+# -- chains
+
+
+def digest_at(db: sqlite3.Connection, number: int, seq: int) -> bytes | None:
+    """The digest that a session's record of that number carries; the origin where its own records begin behind that number."""
+    found = db.execute("SELECT chain FROM records WHERE session = ? AND seq = ?", (number, seq)).fetchone()
+    if found is not None:
+        return found[0][SIZE:] if type(found[0]) is bytes and len(found[0]) == 2 * SIZE else None
+    row = db.execute("SELECT parent_seq, origin FROM sessions WHERE number = ?", (number,)).fetchone()
+    return row[1] if row is not None and row[0] == seq and type(row[1]) is bytes else None
+
+
+def parent_digest(db: sqlite3.Connection, parent: str | None, seq: int) -> bytes:
+    """The digest of the last record that a fork shares with its parent, whichever ancestor it is of."""
+    while parent is not None:
+        row = db.execute("SELECT number, parent, parent_seq FROM sessions WHERE id = ?", (parent,)).fetchone()
+        if row is None:
+            break
+        found = digest_at(db, row[0], seq)
+        if found is not None:
+            return found
+        if seq > row[2] or row[1] == parent:
+            break
+        parent = row[1]
+    return NOTHING
+
+
+def rechain(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
+    """Chain the records of these sessions as they are; a parent comes before its forks."""
+    for number in sorted(numbers):
+        told = "SELECT id, key, created_at, scope, parent, parent_seq FROM sessions WHERE number = ?"
+        row = SessionRow(*db.execute(told, (number,)).fetchone())
+        shared = parent_digest(db, row.parent, row.parent_seq)
+        origin = last = origin_of(row, shared)
+        for records in _batches(db, number, row.parent_seq):
+            carried = list(links(origin, last, records))
+            changed = [(each, number, record.seq) for each, record in zip(carried, records, strict=True)]
+            db.executemany("UPDATE records SET chain = ? WHERE session = ? AND seq = ?", changed)
+            last = carried[-1][SIZE:]
+        ends = (shared, origin, last, number)
+        db.execute("UPDATE sessions SET parent_digest = ?, origin = ?, digest = ? WHERE number = ?", ends)
+
+
+def _batches(db: sqlite3.Connection, number: int, seq: int) -> Iterator[list[Record]]:
+    while True:
+        found = db.execute(
+            "SELECT seq, at, body FROM records WHERE session = ? AND seq > ? AND typeof(seq) = 'integer' ORDER BY seq LIMIT ?",
+            (number, seq, _AT_ONCE),
+        ).fetchall()
+        if not found:
+            return
+        # What is of another type was altered before there were chains; no digest that it gets here will fit it.
+        records = [
+            Record(seq, at if isinstance(at, int) else 0, body if isinstance(body, bytes) else b"")
+            for seq, at, body in found
+        ]
+        yield records
+        seq = records[-1].seq
+
+
+# -- losses
+
+
+def add_loss(db: sqlite3.Connection, number: int, seq: int) -> None:
+    """Write down that a record lost words."""
+    last, before = losses_end(db)
+    linked = _loss_digest(before, last + 1, number, seq)
+    db.execute("INSERT INTO losses(number, session, seq, digest) VALUES (?,?,?,?)", (last + 1, number, seq, linked))
+    db.execute("UPDATE losses_end SET number = ?, digest = ?", (last + 1, linked))
+
+
+def losses_after(db: sqlite3.Connection, after: int) -> Iterator[tuple[int, int]]:
+    """The records, as (session, number), that lost words after that loss; raises `StoreError` where that can no longer be told."""
+    last, end = losses_end(db)
+    begin = db.execute("SELECT digest FROM losses WHERE number = ?", (after,)).fetchone() if after else (NOTHING,)
+    if begin is None:  # they were written anew since
+        after, begin = 0, (NOTHING,)
+    before = begin[0]
+    for number, session, seq, carried in db.execute(
+        "SELECT number, session, seq, digest FROM losses WHERE number > ? ORDER BY number", (after,)
+    ):
+        if number != after + 1 or type(before) is not bytes or _loss_digest(before, number, session, seq) != carried:
+            raise StoreError(f"which entries lost their words by an erasure cannot be told: loss {after + 1} is damaged")
+        yield session, seq
+        after, before = number, carried
+    if (after, before) != (last, end):
+        raise StoreError(f"which entries lost their words by an erasure cannot be told: loss {after + 1} is missing")
+
+
+def losses_end(db: sqlite3.Connection) -> tuple[int, bytes]:
+    """The number and the digest of the last loss."""
+    found = db.execute("SELECT number, digest FROM losses_end").fetchone()
+    if found is None or type(found[0]) is not int or type(found[1]) is not bytes:
+        raise StoreError("which entries lost their words by an erasure cannot be told: the last number is damaged")
+    return found[0], found[1]
+
+
+def relink_losses(db: sqlite3.Connection, losses: Iterable[tuple[int, int]]) -> None:
+    """Write the losses anew."""
+    db.execute("DELETE FROM losses")
+    db.execute("INSERT OR REPLACE INTO losses_end VALUES (1, 0, ?)", (NOTHING,))
+    for session, seq in losses:
+        add_loss(db, session, seq)
+
+
+def _loss_digest(before: bytes, number: int, session: int, seq: int) -> bytes:
+    return digest(before, f"{number} {session} {seq}".encode())
+
+
