@@ -27,7 +27,7 @@ from pageturn.entries import (
     TextReference,
     TurnTaken,
 )
-from pageturn.errors import Conflict, Damaged, StoreError
+from pageturn.errors import Conflict, Damaged, InvalidInput, StoreError, show
 from pageturn.handles import parse
 from pageturn.messages import Message, Role, Text
 from pageturn.pages import Page
@@ -251,6 +251,13 @@ class Journal:
         if data is None:
             raise Damaged(f"session {self.row.id!r}: blob {digest} was erased")
         return data
+
+
+def require_scope(row: SessionRow, scope: str | None) -> None:
+    """Refuse to go on with a session of a scope that was not named: whoever means a session of a scope says so."""
+    if scope != row.scope:
+        named = "none: it was begun without" if row.scope is None else f"{row.scope!r}, which it was begun with"
+        raise InvalidInput("scope", expected=f"the scope of session {row.id!r}, {named}", got=show(scope))
 
 
 def lineage(store: Store, row: SessionRow) -> list[Span]:

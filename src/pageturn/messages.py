@@ -10,10 +10,10 @@ from typing import Any, TypedDict, Unpack
 
 import msgspec
 
-from pageturn.checks import require_member
-from pageturn.errors import InvalidInput
+from pageturn.checks import require_instance, require_member
+from pageturn.errors import InvalidInput, show
 from pageturn.usage import Usage
-from pageturn.wire import Open
+from pageturn.wire import DEEPEST, Open, is_too_deep
 
 
 class Role(StrEnum):
@@ -70,11 +70,13 @@ class ToolCall(_Part, tag="tool_call"):
 
     @property
     def parsed(self) -> Any:
-        """What the arguments say as JSON, or None where they are none."""
+        """What the arguments say as JSON, or None where they are none, or are nested too deeply to be read everywhere."""
         try:
-            return msgspec.json.decode(self.arguments)
+            value = msgspec.json.decode(self.arguments)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return None
+        may_be_deep = self.arguments.count("[") + self.arguments.count("{") > DEEPEST
+        return None if may_be_deep and is_too_deep(value) else value
 
     @property
     def texts(self) -> str:
@@ -244,7 +246,7 @@ def _part(index: int, part: object) -> Part:
         return Text(text=part)
     if isinstance(part, Part):
         return part
-    raise InvalidInput(f"$.content[{index}]", expected="text or a part", got=f"{type(part).__name__} {part!r:.40}")
+    raise InvalidInput(f"$.content[{index}]", expected="text or a part", got=f"{type(part).__name__} {show(part)}")
 
 
 def _normalise(message: Message) -> None:
@@ -255,5 +257,62 @@ def _normalise(message: Message) -> None:
         msgspec.structs.force_setattr(message, name, type_(value))
     content: Any = message.content
     if isinstance(content, str) or not isinstance(content, Iterable):
-        raise InvalidInput("$.content", expected="parts", got=f"{type(content).__name__} {content!r:.40}")
+        raise InvalidInput("$.content", expected="parts", got=f"{type(content).__name__} {show(content)}")
     msgspec.structs.force_setattr(message, "content", _parts(tuple(content)))
+
+
+_TEXTS: Mapping[type, tuple[str, ...]] = {
+    Text: ("text",),
+    Image: ("url",),
+    File: ("path",),
+    ToolCall: ("id", "name", "arguments"),
+    ToolResult: ("tool_call_id",),
+    Thinking: ("text",),
+    Native: ("vendor", "text"),
+}
+_TEXTS_OR_NONE: Mapping[type, tuple[str, ...]] = {
+    Image: ("mime_type",),
+    File: ("mime_type",),
+    ToolCall: ("thought_signature",),
+    Thinking: ("signature", "redacted"),
+}
+
+
+def require_sound(message: Message, path: str = "$") -> None:
+    """Refuse a message with fields of other types than it says it has: constructors look at nothing."""
+    require_instance(path, message, Message)
+    _require_fields(f"{path}.extra", message.extra, Mapping)
+    _require_fields(f"{path}.metadata", message.metadata, Mapping)
+    for index, part in enumerate(message.content):
+        _require_sound_part(part, f"{path}.content[{index}]")
+
+
+def _require_sound_part(part: Part, path: str) -> None:
+    kind = type(part)
+    for name in _TEXTS[kind]:
+        if not isinstance(getattr(part, name), str):
+            raise InvalidInput(f"{path}.{name}", expected="text", got=show(getattr(part, name)))
+    for name in _TEXTS_OR_NONE.get(kind, ()):
+        _require_fields(f"{path}.{name}", getattr(part, name), str)
+    _require_fields(f"{path}.extra", part.extra, Mapping)
+    match part:
+        case Native(item=item) if not isinstance(item, Mapping):
+            raise InvalidInput(f"{path}.item", expected="an object", got=show(item))
+        case Image(width=width, height=height):
+            _require_fields(f"{path}.width", width, int)
+            _require_fields(f"{path}.height", height, int)
+        case ToolResult(content=content) if not isinstance(content, str):
+            if not isinstance(content, list | tuple):
+                raise InvalidInput(f"{path}.content", expected="text or parts", got=show(content))
+            for index, inner in enumerate(content):
+                if not isinstance(inner, Text | Image | File):
+                    raise InvalidInput(f"{path}.content[{index}]", expected="text, images or files", got=show(inner))
+                _require_sound_part(inner, f"{path}.content[{index}]")
+
+
+def _require_fields(path: str, value: object, type_: type) -> None:
+    if value is not None and not isinstance(value, type_):
+        raise InvalidInput(path, expected=_NAMES.get(type_, type_.__name__), got=show(value))
+
+
+_NAMES: Mapping[type, str] = {str: "text", Mapping: "an object", int: "a whole number"}

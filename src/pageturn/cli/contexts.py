@@ -228,7 +228,9 @@ def _hints(look: Look, explanation: Explanation, store: str) -> Iterator[str]:
         verb = "keep" if explanation.level is ResidencyLevel.FULL else "raise"
         yield f'to {verb} it whole: session.pin("{handle}")'
     internal = " --internal" if page.visibility is Visibility.INTERNAL else ""
-    yield f"to read it: pageturn page show {quote(store)} {handle} -s {quote(look.journal.row.id)} --level full{internal}"
+    row = look.journal.row
+    scope = f" --scope {quote(row.scope)}" if row.scope is not None else ""
+    yield f"to read it: pageturn page show {quote(store)} {handle} -s {quote(row.id)}{scope} --level full{internal}"
 
 
 # -- what a turn changed

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 from rich.console import Console
@@ -16,10 +17,10 @@ from rich.table import Table
 
 from pageturn.bodies import search_text
 from pageturn.doctor import examine
-from pageturn.errors import Damaged, InvalidInput
+from pageturn.errors import Damaged, InvalidInput, show
 from pageturn.faults import Fault
 from pageturn.ids import require_session_id
-from pageturn.journal import Journal
+from pageturn.journal import Journal, require_scope
 from pageturn.messages import Visibility
 from pageturn.pages import Page
 from pageturn.recall import recall
@@ -38,17 +39,30 @@ def opened(path: str) -> Iterator[Store]:
         yield store
 
 
-def journal_of(store: Store, session: str | None) -> Journal:
-    """The journal of a session; of the newest one where none is named."""
+class Wanted(NamedTuple):
+    """The session that a command is about: of a scope or of none, by its id or the newest one."""
+
+    session: str | None
+    scope: str | None = None
+
+
+def journal_of(store: Store, wanted: Wanted) -> Journal:
+    """The journal of a session; of the newest one of its scope where none is named."""
     rows = store.sessions()
-    if session is not None:
-        require_session_id(session)
-    name = session if session is not None else rows[0].id if rows else None
-    journal = Journal.open(store, name) if name is not None else None
-    if journal is None:
-        known = ", ".join(row.id for row in rows[:5]) or "none"
-        raise InvalidInput("session", expected=f"a session of the store ({known})", got=repr(session))
-    return journal
+    if wanted.session is not None:
+        require_session_id(wanted.session)
+    in_scope = [row for row in rows if row.scope == wanted.scope]
+    found = next((row for row in rows if row.id == wanted.session), None) if wanted.session else None
+    row = found if wanted.session is not None else in_scope[0] if in_scope else None
+    if row is None:
+        known = ", ".join(row.id for row in in_scope[:5]) or "none"
+        scope = f"of scope {wanted.scope!r} " if wanted.scope is not None else ""
+        others = len(rows) - len(in_scope)
+        apart = f"; {others} are of another scope, which --scope names" if others else ""
+        expected = f"a session {scope}of the store ({known}{apart})"
+        raise InvalidInput("session", expected=expected, got=show(wanted.session))
+    require_scope(row, wanted.scope)
+    return Journal(store, row)
 
 
 def show_sessions(console: Console, store: Store) -> None:
@@ -130,7 +144,7 @@ def settle(store: Store, row: SessionRow) -> int:
     """Commit or reject what a crash left staged; says how many proposals that were."""
     staged = len(Journal(store, row).state.staged)
     if staged:
-        Session.open(store, id=row.id)
+        Session.open(store, id=row.id, scope=row.scope)
     return staged
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 from pageturn.cli import contexts, imports, journals
 from pageturn.cli.demo import show_demo
 from pageturn.cli.imports import claude_code_folder, codex_folder
+from pageturn.cli.journals import Wanted
 from pageturn.cli.lab_commands import compactions, flip, replay, report
 from pageturn.cli.pages import show_page
 from pageturn.cli.route_commands import route
@@ -22,6 +23,7 @@ from pageturn.pages import ResidencyLevel
 
 _STORE = click.argument("store")
 _SESSION = click.option("--session", "-s", help="The session; the newest one without it.")
+_SCOPE = click.option("--scope", help="The scope of the session, where it was begun with one.")
 _INTERNAL = click.option("--internal", is_flag=True, help="Include what is for the model only.")
 _BUDGET = click.option("--budget", type=click.IntRange(1), help="The most tokens; what the policy allows without it.")
 _MODEL = click.option("--model", help="The model; the one that was asked last without it.")
@@ -53,23 +55,27 @@ def sessions(store: str) -> None:
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @_INTERNAL
-def show(store: str, session: str | None, *, internal: bool) -> None:
+def show(store: str, session: str | None, scope: str | None, *, internal: bool) -> None:
     """List the pages of a session."""
     with journals.opened(store) as opened:
-        journals.show_pages(Console(), journals.journal_of(opened, session), internal=internal)
+        journals.show_pages(Console(), journals.journal_of(opened, Wanted(session, scope)), internal=internal)
 
 
 @cli.command()
 @_STORE
 @click.argument("query")
 @_SESSION
+@_SCOPE
 @_INTERNAL
 @click.option("--limit", "-n", default=5, show_default=True, type=click.IntRange(1, 1_000))
-def recall(store: str, query: str, session: str | None, limit: int, *, internal: bool) -> None:
+def recall(store: str, query: str, session: str | None, scope: str | None, limit: int, *, internal: bool) -> None:
     """Search a session. Exits with 1 where nothing was found."""
     with journals.opened(store) as opened:
-        found = journals.show_hits(Console(), journals.journal_of(opened, session), query, limit, internal=internal)
+        found = journals.show_hits(
+            Console(), journals.journal_of(opened, Wanted(session, scope)), query, limit, internal=internal
+        )
     sys.exit(0 if found else 1)
 
 
@@ -82,22 +88,26 @@ def page() -> None:
 @_STORE
 @click.argument("handle")
 @_SESSION
+@_SCOPE
 @click.option(
     "--level",
     type=click.Choice([level.value for level in ResidencyLevel]),
     help="Only this level; all that are offered without it.",
 )
 @_INTERNAL
-def page_show(store: str, handle: str, session: str | None, level: str | None, *, internal: bool) -> None:
+def page_show(
+    store: str, handle: str, session: str | None, scope: str | None, level: str | None, *, internal: bool
+) -> None:
     """Show what stands for a page at each level, with its tokens. A call and its results are shown together."""
     with journals.opened(store) as opened:
         levels = [ResidencyLevel(level)] if level else list(ResidencyLevel)
-        show_page(Console(), journals.journal_of(opened, session), handle, levels, internal=internal)
+        show_page(Console(), journals.journal_of(opened, Wanted(session, scope)), handle, levels, internal=internal)
 
 
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @_BUDGET
 @_MODEL
 @_ROWS
@@ -105,17 +115,18 @@ def page_show(store: str, handle: str, session: str | None, level: str | None, *
 @_INTERNAL
 def context(
     store: str,
+    *,
     session: str | None,
+    scope: str | None,
     budget: int | None,
     model: str | None,
     rows: int,
-    *,
     text: bool,
     internal: bool,
 ) -> None:
     """Show what the next call would get: what stands at which level, what it takes, and why. Writes nothing."""
     with journals.opened(store) as opened:
-        look = contexts.look_at(journals.journal_of(opened, session), budget, model)
+        look = contexts.look_at(journals.journal_of(opened, Wanted(session, scope)), budget, model)
         if text:
             contexts.show_text(Console(), look, internal=internal)
         else:
@@ -126,29 +137,40 @@ def context(
 @_STORE
 @click.argument("handles", metavar="HANDLE...", nargs=-1, required=True)
 @_SESSION
+@_SCOPE
 @_BUDGET
 @_MODEL
-def why(store: str, handles: tuple[str, ...], session: str | None, budget: int | None, model: str | None) -> None:
+def why(
+    store: str,
+    handles: tuple[str, ...],
+    *,
+    session: str | None,
+    scope: str | None,
+    budget: int | None,
+    model: str | None,
+) -> None:
     """Say why a page stands as it does in the next context, since when, and what it would cost to raise it."""
     with journals.opened(store) as opened:
-        look = contexts.look_at(journals.journal_of(opened, session), budget, model)
+        look = contexts.look_at(journals.journal_of(opened, Wanted(session, scope)), budget, model)
         contexts.show_reasons(Console(), look, handles, store)
 
 
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @click.option("--turn", type=click.IntRange(1), help="The turn; without it the last one that folded, or else the last.")
 @_ROWS
-def diff(store: str, session: str | None, turn: int | None, rows: int) -> None:
+def diff(store: str, session: str | None, scope: str | None, turn: int | None, rows: int) -> None:
     """Show what a turn's context changed of the one before: levels after a fold, or else what was appended."""
     with journals.opened(store) as opened:
-        contexts.show_changes(Console(), journals.journal_of(opened, session), turn, rows)
+        contexts.show_changes(Console(), journals.journal_of(opened, Wanted(session, scope)), turn, rows)
 
 
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @click.option(
     "--url",
     help="A model that speaks as OpenAI's or Anthropic's do, as http://127.0.0.1:8080/v1; without it none is asked.",
@@ -164,6 +186,7 @@ def diff(store: str, session: str | None, turn: int | None, rows: int) -> None:
 def summarize(
     store: str,
     session: str | None,
+    scope: str | None,
     *,
     url: str | None,
     model: str | None,
@@ -177,7 +200,7 @@ def summarize(
     """
     summarizer = summarizer_for(url, model, key, dialect, window)
     with journals.opened(store) as opened:
-        is_done = summarize_session(Console(), opened, session, summarizer)
+        is_done = summarize_session(Console(), opened, Wanted(session, scope), summarizer)
     sys.exit(0 if is_done else 1)
 
 
@@ -205,11 +228,12 @@ def vacuum(store: str, *, yes: bool) -> None:
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @_INTERNAL
-def export(store: str, session: str | None, *, internal: bool) -> None:
+def export(store: str, session: str | None, scope: str | None, *, internal: bool) -> None:
     """Write the messages of a session as JSON lines."""
     with journals.opened(store) as opened:
-        journals.export(Console(stderr=True), journals.journal_of(opened, session), internal=internal)
+        journals.export(Console(stderr=True), journals.journal_of(opened, Wanted(session, scope)), internal=internal)
 
 
 @cli.command("import")

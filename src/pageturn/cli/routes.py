@@ -11,7 +11,7 @@ from rich.table import Table
 from pageturn.cli.journals import plain
 from pageturn.delegation import MODES, Beliefs, DelegationState
 from pageturn.delegation.hindsight import Replayed, compare, differing, drifts, replay
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.stores import MemorySidecars, Store
 from pageturn.wire import from_json, to_json
 
@@ -29,7 +29,7 @@ def show_decision(console: Console, beliefs: Beliefs, wanted: str | None) -> Non
     found = [entry for entry in log if wanted is None or entry.decision.id.startswith(wanted)]
     if not found or (wanted is not None and len(found) > 1):
         known = "an id that begins so only once" if found else f"the id of one of {len(log)} decisions"
-        raise InvalidInput("decision", expected=known, got=repr(wanted))
+        raise InvalidInput("decision", expected=known, got=show(wanted))
     entry = max(found, key=lambda each: each.decision.at)
     decision = entry.decision
     console.print(f"[bold]{decision.id}[/] {decision.at}, {plain(_where(decision.skill, decision.bucket))}")

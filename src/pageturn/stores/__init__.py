@@ -20,7 +20,7 @@ from pageturn.stores.contract import (
 )
 from pageturn.stores.memory import MemorySidecars, MemoryStore
 from pageturn.stores.sqlite import SqliteStore
-from pageturn.stores.urls import open_store
+from pageturn.stores.urls import open_store, path_of
 
 __all__ = [
     "LAST",
@@ -43,4 +43,5 @@ __all__ = [
     "SqliteStore",
     "Store",
     "open_store",
+    "path_of",
 ]
