@@ -268,6 +268,10 @@ def _message(state: SessionState, _: int, entry: e.MessageAdded) -> None:
         state.people.append(entry.page.seq)
 
 
+def _imported(_state: SessionState, _: int, _entry: e.Imported) -> None:
+    """Where a session comes from changes nothing of what it is; imports look it up in the journal."""
+
+
 def _model(state: SessionState, _: int, entry: e.ModelChosen) -> None:
     state.model = entry.model
 
@@ -523,6 +527,7 @@ def forget_page(state: SessionState, entry: e.PageErased) -> None:
 
 _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.MessageAdded: _message,
+    e.Imported: _imported,
     e.ModelChosen: _model,
     e.SystemReplaced: _system,
     e.TurnTaken: _turn,

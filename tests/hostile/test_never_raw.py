@@ -29,7 +29,8 @@ def test_an_argument_of_any_kind_gives_a_value_or_an_error_of_ours(point, argume
         try:
             point.call(argument, make())
         except pt.PageturnError as error:
-            assert str(error).strip(), name
+            if not str(error).strip():
+                raise AssertionError(f"{point.name}({argument}={name}): an error without words") from error
         except Exception as error:
             raise AssertionError(f"{point.name}({argument}={name}): {type(error).__name__}") from error
 

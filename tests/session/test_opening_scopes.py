@@ -84,15 +84,15 @@ COMMANDS = [
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
 def test_a_command_shows_a_session_only_to_who_names_its_scope(tmp_path, command):
     path = str(tmp_path / "agent.db")
+    handles = {}
     for id, scope in (("secret", "team"), ("open", None)):
         with open_session(path, id=id, scope=scope) as session:
-            page = session.append(pt.user(f"the tulip {id}"))
+            handles[id] = session.append(pt.user(f"the tulip {id}")).handle
             session.derive()
             session.append(pt.assistant("yes"))
-        handle = page.handle if id == "secret" else handle
     number = 2 if command[0] == "page" else 1
     words = [*command[:number], path, *command[number:]]
-    named = [handle if word == "HANDLE" else word for word in words]
+    named = [handles["secret"] if word == "HANDLE" else word for word in words]
     for scope in ((), ("--scope", "other")):
         refused = run(*named, "-s", "secret", *scope)
         assert (refused.returncode, refused.stdout) == (1, "")

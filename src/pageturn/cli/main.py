@@ -241,15 +241,16 @@ def export(store: str, session: str | None, scope: str | None, *, internal: bool
 @click.option("--into", default="pageturn.db", show_default=True, help="The store; it is made where it is not there.")
 @click.option("--claude-code", is_flag=True, help="Everything that Claude Code has recorded on this machine.")
 @click.option("--codex", is_flag=True, help="Everything that Codex has recorded on this machine.")
-def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: bool) -> None:
+@click.option("--scope", help="The scope that the sessions belong to; none without it.")
+def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: bool, scope: str | None) -> None:
     """Take over recorded sessions of other tools: files, or folders of them.
 
-    What is there already is not taken again. Exits with 1 where a file that was named could not be read.
+    What is there already is not taken again. A session whose id is another's gets another id. Exits with 1 where a file that was named could not be read.
     """
     usual = [folder for wanted, folder in ((claude_code, claude_code_folder()), (codex, codex_folder())) if wanted]
     if not paths and not usual:
         raise click.UsageError("give files or folders, --claude-code or --codex")
-    took_all = imports.import_paths(Console(), into, [*paths, *usual], named=set(paths))
+    took_all = imports.import_paths(Console(), into, [*paths, *usual], named=set(paths), scope=scope)
     sys.exit(0 if took_all else 1)
 
 
