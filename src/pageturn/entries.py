@@ -278,3 +278,4 @@ class PageErased(Entry, tag="erasure"):
 
     page: int
     digest: str
+    also: tuple[int, ...] = ()  # summaries of resets that rested on it, and went with it

@@ -28,6 +28,7 @@ from pageturn.delegation.beliefs import scope_of_beliefs
 from pageturn.derivation.context import Context
 from pageturn.deriver import Deriver
 from pageturn.entries import BoundaryKind, Committed, Rejected, Waiting
+from pageturn.erasing import Erased, erase
 from pageturn.errors import Busy, Conflict, Damaged, InvalidInput, PageturnError, StoreError, show
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
 from pageturn.handles import parse
@@ -48,7 +49,7 @@ from pageturn.recorder import Recorder
 from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.settling import for_review, ground_of, staged
 from pageturn.state import FaultRecord
-from pageturn.stores import Freed, SessionRow, Store, open_store, path_of
+from pageturn.stores import SessionRow, Store, open_store, path_of
 from pageturn.summaries import Summaries, Summarizer, require_summarizer
 from pageturn.tasks import TaskLog, read_task_log, says_no
 from pageturn.tokens import TokenCounter, counter_for
@@ -571,8 +572,11 @@ class Session:
         found = recalling.resolve_range(self._journal, handles)
         return self._recorder.with_faults(found.outcome, found.damages, recalling.handle_name(self._journal, handles))
 
-    def erase(self, what: str | Page) -> Freed:
-        """Destroy the words of a page for ever; its digest stays. Says what was freed.
+    def erase(self, what: str | Page) -> Erased:
+        """Destroy the words of a page for ever, and what was made of them; its digest stays.
+
+        Says what was freed, which summaries went along, and which other pages and notes repeat the words: those stay, and it is for
+        you to decide whether they go too.
 
         `NotScrubbed` says that this was done, but that the file could not be rewritten while others read it, so that the
         bytes linger there until `pageturn vacuum --yes`.
@@ -581,9 +585,9 @@ class Session:
         if page is None or page.erased:
             raise InvalidInput("handle", expected="the handle of a page with words", got=show(what))
         self._recorder.require_open()
-        freed = self._journal.erase(page, at=micros(self._clock()))
+        erased = erase(self._journal, page, at=micros(self._clock()))
         self._journal.store.scrub()
-        return freed
+        return erased
 
     # -- writeback and boundaries
 

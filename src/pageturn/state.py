@@ -498,6 +498,8 @@ def _undo(state: SessionState, at: int) -> None:
 
 def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
     forget_page(state, entry)
+    for page in entry.also:
+        forget_page(state, e.PageErased(page=page, digest=""))
 
 
 def forget_page(state: SessionState, entry: e.PageErased) -> None:
