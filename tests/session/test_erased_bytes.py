@@ -65,7 +65,7 @@ def opened(session):
 
 def summed_up(session):
     pages = [session.append(pt.user(f"{SECRET} step {number} " * 40)) for number in range(3)]
-    words = f"{SECRET}: step 0 came first, then step 1, and step 2 was the last of the three. Nothing failed, and all of it is kept."
+    words = f"{SECRET}: step 0 came first, then step 1, and step 2 was the last of the three. Nothing failed, and all of it is kept: step 0, step 1 and step 2 are what it consisted of, each of them said forty times over, in this order and in no other."
     outcome = session.write_back(pt.Proposal(field="summary", value=words, evidence=(pages[0].handle, pages[2].handle)))
     assert isinstance(outcome, pt.Committed)
     return pages

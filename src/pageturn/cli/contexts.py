@@ -154,7 +154,7 @@ def show_text(console: Console, look: Look, *, internal: bool) -> None:
         raise InvalidInput("text", expected="a context for everybody, or --internal", got=" and ".join(got))
     for message in look.context.messages:
         console.print(f"[bold]{message.role}[/]")
-        console.print(_printable(search_text(message)), markup=False, highlight=False, soft_wrap=True)
+        console.print(search_text(message), markup=False, highlight=False, soft_wrap=True)
         console.print()
 
 
@@ -381,8 +381,3 @@ def _shortened(rows: Sequence[T], most: int) -> tuple[Sequence[T], Sequence[T], 
 
 def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _printable(text: str) -> str:
-    """A text without codes that would move a terminal's cursor."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)

@@ -9,13 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from pageturn.bodies import search_text
+from pageturn.cli.terminal import write_json
 from pageturn.doctor import examine
 from pageturn.errors import Damaged, InvalidInput, show
 from pageturn.faults import Fault
@@ -164,7 +164,7 @@ def export(console: Console, journal: Journal, *, internal: bool) -> None:
         for page in progress.track(pages, description="messages"):
             message = journal.message(page)
             if message is not None:
-                click.echo(to_json(message))
+                write_json(to_json(message))
 
 
 def _bar(console: Console) -> Progress:

@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pageturn.cli import contexts, imports, journals
 from pageturn.cli.demo import show_demo
@@ -18,6 +17,7 @@ from pageturn.cli.pages import show_page
 from pageturn.cli.route_commands import route
 from pageturn.cli.summaries import summarize as summarize_session
 from pageturn.cli.summaries import summarizer_for
+from pageturn.cli.terminal import complain, terminal
 from pageturn.errors import PageturnError
 from pageturn.pages import ResidencyLevel
 
@@ -49,7 +49,7 @@ def demo() -> None:
 def sessions(store: str) -> None:
     """List the sessions of a store, the newest first."""
     with journals.opened(store) as opened:
-        journals.show_sessions(Console(), opened)
+        journals.show_sessions(terminal(), opened)
 
 
 @cli.command()
@@ -60,7 +60,7 @@ def sessions(store: str) -> None:
 def show(store: str, session: str | None, scope: str | None, *, internal: bool) -> None:
     """List the pages of a session."""
     with journals.opened(store) as opened:
-        journals.show_pages(Console(), journals.journal_of(opened, Wanted(session, scope)), internal=internal)
+        journals.show_pages(terminal(), journals.journal_of(opened, Wanted(session, scope)), internal=internal)
 
 
 @cli.command()
@@ -74,7 +74,7 @@ def recall(store: str, query: str, session: str | None, scope: str | None, limit
     """Search a session. Exits with 1 where nothing was found."""
     with journals.opened(store) as opened:
         found = journals.show_hits(
-            Console(), journals.journal_of(opened, Wanted(session, scope)), query, limit, internal=internal
+            terminal(), journals.journal_of(opened, Wanted(session, scope)), query, limit, internal=internal
         )
     sys.exit(0 if found else 1)
 
@@ -101,7 +101,7 @@ def page_show(
     """Show what stands for a page at each level, with its tokens. A call and its results are shown together."""
     with journals.opened(store) as opened:
         levels = [ResidencyLevel(level)] if level else list(ResidencyLevel)
-        show_page(Console(), journals.journal_of(opened, Wanted(session, scope)), handle, levels, internal=internal)
+        show_page(terminal(), journals.journal_of(opened, Wanted(session, scope)), handle, levels, internal=internal)
 
 
 @cli.command()
@@ -128,9 +128,9 @@ def context(
     with journals.opened(store) as opened:
         look = contexts.look_at(journals.journal_of(opened, Wanted(session, scope)), budget, model)
         if text:
-            contexts.show_text(Console(), look, internal=internal)
+            contexts.show_text(terminal(), look, internal=internal)
         else:
-            contexts.show_context(Console(), look, rows)
+            contexts.show_context(terminal(), look, rows)
 
 
 @cli.command()
@@ -152,7 +152,7 @@ def why(
     """Say why a page stands as it does in the next context, since when, and what it would cost to raise it."""
     with journals.opened(store) as opened:
         look = contexts.look_at(journals.journal_of(opened, Wanted(session, scope)), budget, model)
-        contexts.show_reasons(Console(), look, handles, store)
+        contexts.show_reasons(terminal(), look, handles, store)
 
 
 @cli.command()
@@ -164,7 +164,7 @@ def why(
 def diff(store: str, session: str | None, scope: str | None, turn: int | None, rows: int) -> None:
     """Show what a turn's context changed of the one before: levels after a fold, or else what was appended."""
     with journals.opened(store) as opened:
-        contexts.show_changes(Console(), journals.journal_of(opened, Wanted(session, scope)), turn, rows)
+        contexts.show_changes(terminal(), journals.journal_of(opened, Wanted(session, scope)), turn, rows)
 
 
 @cli.command()
@@ -200,7 +200,7 @@ def summarize(
     """
     summarizer = summarizer_for(url, model, key, dialect, window)
     with journals.opened(store) as opened:
-        is_done = summarize_session(Console(), opened, Wanted(session, scope), summarizer)
+        is_done = summarize_session(terminal(), opened, Wanted(session, scope), summarizer)
     sys.exit(0 if is_done else 1)
 
 
@@ -212,7 +212,7 @@ def doctor(store: str) -> None:
     Exits with 1 where something is wrong.
     """
     with journals.opened(store) as opened:
-        is_well = journals.show_health(Console(), opened)
+        is_well = journals.show_health(terminal(), opened)
     sys.exit(0 if is_well else 1)
 
 
@@ -222,7 +222,7 @@ def doctor(store: str) -> None:
 def vacuum(store: str, *, yes: bool) -> None:
     """Say what no record needs any more, and with --yes free it."""
     with journals.opened(store) as opened:
-        journals.show_vacuum(Console(), opened, dry_run=not yes)
+        journals.show_vacuum(terminal(), opened, dry_run=not yes)
 
 
 @cli.command()
@@ -233,7 +233,7 @@ def vacuum(store: str, *, yes: bool) -> None:
 def export(store: str, session: str | None, scope: str | None, *, internal: bool) -> None:
     """Write the messages of a session as JSON lines."""
     with journals.opened(store) as opened:
-        journals.export(Console(stderr=True), journals.journal_of(opened, Wanted(session, scope)), internal=internal)
+        journals.export(terminal(stderr=True), journals.journal_of(opened, Wanted(session, scope)), internal=internal)
 
 
 @cli.command("import")
@@ -250,7 +250,7 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
     usual = [folder for wanted, folder in ((claude_code, claude_code_folder()), (codex, codex_folder())) if wanted]
     if not paths and not usual:
         raise click.UsageError("give files or folders, --claude-code or --codex")
-    took_all = imports.import_paths(Console(), into, [*paths, *usual], named=set(paths), scope=scope)
+    took_all = imports.import_paths(terminal(), into, [*paths, *usual], named=set(paths), scope=scope)
     sys.exit(0 if took_all else 1)
 
 
@@ -267,14 +267,16 @@ def main() -> None:
         cli(standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        complain(said.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except PageturnError as error:
-        click.echo(f"pageturn: {error}", err=True)
+        complain(f"pageturn: {error}")
         sys.exit(1)
     except (OSError, click.Abort) as error:
         with suppress(OSError):
-            click.echo(f"pageturn: {str(error) or 'stopped'}", err=True)
+            complain(f"pageturn: {str(error) or 'stopped'}")
         with suppress(OSError):  # what is buffered for a stream that failed must not be written again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -4,11 +4,11 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import click
 from rich.console import Console
 from rich.table import Table
 
 from pageturn.cli.journals import plain
+from pageturn.cli.terminal import write_json
 from pageturn.delegation import MODES, Beliefs, DelegationState
 from pageturn.delegation.hindsight import Replayed, compare, differing, drifts, replay
 from pageturn.errors import InvalidInput, show
@@ -118,7 +118,7 @@ def prune_log(console: Console, beliefs: Beliefs, keep: int | None, days: float 
 
 def export_state(beliefs: Beliefs) -> None:
     """The state as the seed's JSON, on standard output."""
-    click.echo(to_json(beliefs.state))
+    write_json(to_json(beliefs.state))
 
 
 def import_state(console: Console, beliefs: Beliefs, path: Path) -> None:
