@@ -268,7 +268,7 @@ def _load_snapshot(store: Store, row: SessionRow) -> tuple[SessionState, int]:
                 stored = _SNAPSHOTS.decode(snapshot.body)
             if stored.format == _SNAPSHOT_FORMAT:
                 return stored.state, snapshot.seq
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, UnicodeError):
             continue
     return SessionState(), 0
 
