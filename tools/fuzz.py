@@ -1,8 +1,8 @@
 """Fuzz what takes bytes from outside: python -m tools.fuzz [TARGET...] [--seconds N] [--runs N]
 
 With atheris (pip install -e '.[fuzz]') inputs are found by the branches that they reach; without it they are changed at random. For
-each target it prints how many inputs there were, the share that the first parser accepted, the branches that were reached, and
-what raised an exception that is not ours or took more than two seconds. Such inputs are kept in --keep.
+each target it prints how many inputs there were, the shares that got past the first parser and that were accepted as a whole, the
+branches that were reached, and what raised an exception that is not ours or took more than two seconds. Such inputs are kept in --keep.
 """
 
 import argparse
@@ -36,7 +36,7 @@ def main() -> None:
         sys.exit(f"no target {', '.join(unknown)}; there are {', '.join(TARGETS)}")
     if not _HAS_ATHERIS:
         print("atheris is not installed, so inputs are changed at random and branches are not counted")
-    print(f"{'target':<18}{'inputs':>10}{'accepted':>10}{'branches':>10}{'crashes':>9}")
+    print(f"{'target':<18}{'inputs':>10}{'parsed':>9}{'accepted':>10}{'branches':>10}{'crashes':>9}")
     total = crashes = 0
     seconds = options.seconds / len(names) if options.seconds else None
     for name in names:
@@ -44,7 +44,8 @@ def main() -> None:
         total, crashes = total + told["inputs"], crashes + len(told["crashes"])
         branches = f"{told['branches']:,}" if told["branches"] else "-"
         print(
-            f"{name:<18}{told['inputs']:>10,}{told['share']:>10.1%}{branches:>10}{len(told['crashes']):>9}", flush=True
+            f"{name:<18}{told['inputs']:>10,}{told['parsed']:>9.1%}{told['accepted']:>10.1%}{branches:>10}{len(told['crashes']):>9}",
+            flush=True,
         )
         for place, times in told["crashes"].items():
             print(f"    {times:,} x {place}", flush=True)
@@ -145,7 +146,8 @@ def _by_branches(options: argparse.Namespace) -> None:
 
 
 def _tell(path: Path, findings: "Findings") -> None:
-    told = {"inputs": findings.inputs, "share": findings.share, "crashes": dict(findings.times)}
+    shares = {name: getattr(findings, name) / max(1, findings.inputs) for name in ("parsed", "accepted")}
+    told = {"inputs": findings.inputs, **shares, "crashes": dict(findings.times)}
     path.write_text(json.dumps(told))
 
 

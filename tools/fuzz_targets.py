@@ -1,4 +1,4 @@
-"""What is fuzzed: every way by which bytes from outside come in. A target says whether it accepted them, and raises nothing but ours."""
+"""What is fuzzed: every way by which bytes from outside come in. A target says how far they came, and raises nothing but ours."""
 
 import io
 import json
@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,13 +50,33 @@ TYPES: tuple[Any, ...] = (
 )
 
 
+class Stage(IntEnum):
+    """How far an input came."""
+
+    REFUSED = 0  # by the first parser
+    PARSED = 1  # but it is not what it should be
+    ACCEPTED = 2
+
+
 class Target(NamedTuple):
     """A name, what is run on each input, and inputs to begin with."""
 
     name: str
-    run: Callable[[bytes], bool]  # whether the input was accepted by what looks at it first
+    run: Callable[[bytes], Stage]
     seeds: Callable[[], list[bytes]]
     is_json: bool = True  # whether inputs are changed as JSON, too
+
+
+def _stage(*, parsed: bool, accepted: bool) -> Stage:
+    return Stage.ACCEPTED if accepted else Stage.PARSED if parsed else Stage.REFUSED
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _accepted(act: Callable[[], object]) -> bool:
@@ -69,22 +90,22 @@ def _accepted(act: Callable[[], object]) -> bool:
 # -- vendors' JSON
 
 
-def _load_with(vendor: Any) -> Callable[[bytes], bool]:
-    def run(data: bytes) -> bool:
+def _load_with(vendor: Any) -> Callable[[bytes], Stage]:
+    def run(data: bytes) -> Stage:
         try:
             given = json.loads(data.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
-            return False
+            return Stage.REFUSED
         try:
             loaded = vendor.load(given)
         except pt.PageturnError:
-            return False
+            return Stage.PARSED
         messages = loaded if isinstance(loaded, list) else [loaded]
         for other in FORMATS:
             _accepted(lambda other=other: other.dump(messages))
         for message in messages:
             _accepted(lambda message=message: pt.counter_for("claude-sonnet-4").message(message))
-        return True
+        return Stage.ACCEPTED
 
     return run
 
@@ -142,17 +163,17 @@ _REPLIES = {
 # -- values
 
 
-def _from_json(data: bytes) -> bool:
+def _from_json(data: bytes) -> Stage:
     if not data:
-        return False
+        return Stage.REFUSED
     type_ = TYPES[data[0] % len(TYPES)]
     try:
         value = pt.from_json(type_, data[1:])
     except pt.PageturnError:
-        return False
+        return _stage(parsed=_is_json(data[1:]), accepted=False)
     again = pt.from_json(type_, pt.to_json(value))
     assert pt.to_json(again) == pt.to_json(value), "what is read is not what is written"
-    return True
+    return Stage.ACCEPTED
 
 
 def _json_seeds() -> list[bytes]:
@@ -170,13 +191,13 @@ def _fits(type_: Any, data: bytes) -> bool:
 # -- a session
 
 
-def _session(data: bytes) -> bool:
+def _session(data: bytes) -> Stage:
     try:
         messages = pt.from_json(list[pt.Message], data)
         session = pt.Session.open(id="s", policy=pt.Paged(2_000))
         session.append(messages)
     except pt.PageturnError:
-        return False
+        return _stage(parsed=_is_json(data), accepted=False)
     for policy in (pt.Paged(2_000), pt.Reset(2_000), pt.Legacy()):
         session.choose(policy)
         for vendor in FORMATS:
@@ -184,7 +205,7 @@ def _session(data: bytes) -> bool:
         _accepted(lambda: session.append(pt.assistant("go on")))
     session.recall("line src yes")
     session.answer()
-    return True
+    return Stage.ACCEPTED
 
 
 def _session_seeds() -> list[bytes]:
@@ -200,13 +221,14 @@ def _step(number: int) -> Iterator[pt.Message]:
     yield pt.tool_result(call, f"line {number}: error in src/m{number}.py\n" * 30)
 
 
-def _overflow(data: bytes) -> bool:
+def _overflow(data: bytes) -> Stage:
     text = data.decode("utf-8", "surrogateescape")
     session = _refused()
     session.overflow(ValueError(text))
     _accepted(session.derive)
     session.forget_overflow()
-    return read_overflow(text) is not None and read_overflow(data) is not None
+    found = read_overflow(text)
+    return _stage(parsed=found is not None, accepted=found is not None and found.sent is not None)
 
 
 @cache
@@ -228,9 +250,10 @@ def _overflow_seeds() -> list[bytes]:
     ]
 
 
-def _tasks(data: bytes) -> bool:
-    log = pt.Session.open(id="s").read_tasks(data.split(b"\n"))
-    return log.plan is not None or bool(log.forbidden)
+def _tasks(data: bytes) -> Stage:
+    lines = data.split(b"\n")
+    log = pt.Session.open(id="s").read_tasks(lines)
+    return _stage(parsed=log.damaged_lines < len(lines), accepted=log.speaks_of_goals)
 
 
 def _task_seeds() -> list[bytes]:
@@ -240,7 +263,7 @@ def _task_seeds() -> list[bytes]:
     ]
 
 
-def _recall_tool(data: bytes) -> bool:
+def _recall_tool(data: bytes) -> Stage:
     session = _refused().fork()
     session.derive()
     _accepted(
@@ -249,7 +272,7 @@ def _recall_tool(data: bytes) -> bool:
         )
     )
     session.answer()
-    return not session.faults()
+    return _stage(parsed=_is_json(data), accepted=_is_json(data) and not session.faults())
 
 
 def _recall_seeds() -> list[bytes]:
@@ -265,7 +288,7 @@ def _recall_seeds() -> list[bytes]:
 # -- files
 
 
-def _import(data: bytes) -> bool:
+def _import(data: bytes) -> Stage:
     ending = (".jsonl", ".json", ".traj", ".jsonl.gz")[data[0] % 4] if data else ".json"
     file = _scratch() / f"log{ending}"
     file.write_bytes(data[1:])
@@ -273,7 +296,7 @@ def _import(data: bytes) -> bool:
     with closing(MemoryStore()) as store:
         import_file(store, file, report)
         import_file(store, file, report)
-    return bool(report.tools)
+    return _stage(parsed=bool(report.tools), accepted=report.messages > 0)
 
 
 def _import_seeds() -> list[bytes]:
@@ -281,7 +304,7 @@ def _import_seeds() -> list[bytes]:
     return [bytes([(".jsonl", ".json", ".traj").index(path.suffix)]) + path.read_bytes()[:20_000] for path in samples]
 
 
-def _store(data: bytes) -> bool:
+def _store(data: bytes) -> Stage:
     """Open a store some bytes of which were changed: three bytes say where, the fourth to what."""
     whole = bytearray(_whole_store())
     for at in range(0, min(len(data), 64) - 3, 4):
@@ -291,12 +314,16 @@ def _store(data: bytes) -> bool:
     for old in _scratch().glob("agent.db*"):
         old.unlink()
     file.write_bytes(whole)
-    return _accepted(lambda: _used(file))
+    stages = [Stage.REFUSED]
+    _accepted(lambda: stages.extend(_used(file)))
+    return stages[-1]
 
 
-def _used(file: Path) -> None:
+def _used(file: Path) -> Iterator[Stage]:
     with closing(open_store(f"sqlite:{file}?durability=normal&wait_seconds=0")) as store:
+        yield Stage.PARSED
         session = pt.Session.open(store, id="s")
+        yield Stage.ACCEPTED
         _accepted(lambda: list(session.messages()))
         _accepted(session.derive)
         session.recall("error line")
@@ -330,7 +357,7 @@ def _store_seeds() -> list[bytes]:
 # -- the command line
 
 
-def _command_line(data: bytes) -> bool:
+def _command_line(data: bytes) -> Stage:
     words = [word.decode("utf-8", "surrogateescape") for word in data.split(b"\0")]
     file = _scratch() / "cli.db"
     if not file.exists():
@@ -343,20 +370,20 @@ def _command_line(data: bytes) -> bool:
         word.startswith(("-j", "--jobs", "--turns", "--generated", "--out", "--svg", "--png", "--url"))
         for word in given
     ):
-        return False  # what would write elsewhere, ask the network, or take as long as was asked for
+        return Stage.REFUSED  # what would write elsewhere, ask the network, or take as long as was asked for
     if given[:1] == ["replay"] or (
         given[:1] in (["import"], ["compactions"]) and not {names["LOG"], names["STORE"]} & set(given)
     ):
-        return False
+        return Stage.REFUSED
     silent = io.TextIOWrapper(io.BytesIO(), errors="replace")
     try:
         with redirect_stdout(silent), redirect_stderr(silent):
             cli(given, standalone_mode=False)
     except click.UsageError:
-        return False
+        return Stage.REFUSED
     except (pt.PageturnError, click.ClickException, SystemExit, OSError):  # as `main` takes them
-        return True
-    return True
+        return Stage.PARSED
+    return Stage.ACCEPTED
 
 
 def _command_seeds() -> list[bytes]:

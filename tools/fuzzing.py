@@ -11,7 +11,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from tools.fuzz_targets import Target
+from tools.fuzz_targets import Stage, Target
 
 LONGEST = 20_000  # bytes of an input
 SECONDS = 2.0  # of processor time that an input may take
@@ -64,6 +64,7 @@ class Findings:
     def __init__(self, target: Target, kept: Path | None = None) -> None:
         self.target = target
         self.inputs = 0
+        self.parsed = 0
         self.accepted = 0
         self.crashes: dict[str, bytes] = {}  # by where it was raised: the shortest input that did it
         self.times: Counter[str] = Counter()
@@ -74,7 +75,9 @@ class Findings:
         self.inputs += 1
         try:
             with _limited():
-                self.accepted += bool(self.target.run(data))
+                stage = self.target.run(data)
+            self.parsed += stage >= Stage.PARSED
+            self.accepted += stage >= Stage.ACCEPTED
         except Exception as error:  # noqa: BLE001 (that is what is looked for)
             place = _place(error)
             self.times[place] += 1
@@ -84,11 +87,6 @@ class Findings:
                     self._kept.mkdir(parents=True, exist_ok=True)
                     name = "".join(letter if letter.isalnum() else "-" for letter in place)[:100]
                     (self._kept / f"{self.target.name}-{name}").write_bytes(data)
-
-    @property
-    def share(self) -> float:
-        """The share of inputs that were accepted by what looks at them first."""
-        return self.accepted / self.inputs if self.inputs else 0.0
 
 
 def changed(data: bytes, chance: random.Random, *, is_json: bool, most: int = LONGEST) -> bytes:
