@@ -6,7 +6,7 @@ constructor, so the same text is the same value wherever it is made.
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
@@ -281,38 +281,51 @@ _TEXTS_OR_NONE: Mapping[type, tuple[str, ...]] = {
 def require_sound(message: Message, path: str = "$") -> None:
     """Refuse a message with fields of other types than it says it has: constructors look at nothing."""
     require_instance(path, message, Message)
-    _require_fields(f"{path}.extra", message.extra, Mapping)
-    _require_fields(f"{path}.metadata", message.metadata, Mapping)
+    for name in ("extra", "metadata"):
+        value = getattr(message, name)
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidInput(f"{path}.{name}", expected="an object", got=show(value))
     for index, part in enumerate(message.content):
-        _require_sound_part(part, f"{path}.content[{index}]")
+        if (flaw := _flaw_of(part)) is not None:
+            raise InvalidInput(f"{path}.content[{index}].{flaw.path}", expected=flaw.expected, got=show(flaw.value))
 
 
-def _require_sound_part(part: Part, path: str) -> None:
+class _Flaw(NamedTuple):
+    path: str
+    expected: str
+    value: object
+
+
+def _flaw_of(part: Part) -> _Flaw | None:
+    """The first field of a part that is not of its type."""
     kind = type(part)
     for name in _TEXTS[kind]:
-        if not isinstance(getattr(part, name), str):
-            raise InvalidInput(f"{path}.{name}", expected="text", got=show(getattr(part, name)))
+        if not isinstance(value := getattr(part, name), str):
+            return _Flaw(name, "text", value)
     for name in _TEXTS_OR_NONE.get(kind, ()):
-        _require_fields(f"{path}.{name}", getattr(part, name), str)
-    _require_fields(f"{path}.extra", part.extra, Mapping)
-    match part:
-        case Native(item=item) if not isinstance(item, Mapping):
-            raise InvalidInput(f"{path}.item", expected="an object", got=show(item))
-        case Image(width=width, height=height):
-            _require_fields(f"{path}.width", width, int)
-            _require_fields(f"{path}.height", height, int)
-        case ToolResult(content=content) if not isinstance(content, str):
-            if not isinstance(content, list | tuple):
-                raise InvalidInput(f"{path}.content", expected="text or parts", got=show(content))
-            for index, inner in enumerate(content):
-                if not isinstance(inner, Text | Image | File):
-                    raise InvalidInput(f"{path}.content[{index}]", expected="text, images or files", got=show(inner))
-                _require_sound_part(inner, f"{path}.content[{index}]")
+        if (value := getattr(part, name)) is not None and not isinstance(value, str):
+            return _Flaw(name, "text", value)
+    if part.extra is not None and not isinstance(part.extra, Mapping):
+        return _Flaw("extra", "an object", part.extra)
+    if isinstance(part, ToolResult):
+        return _flaw_of_content(part.content) if not isinstance(part.content, str) else None
+    if isinstance(part, Native):
+        return None if isinstance(part.item, Mapping) else _Flaw("item", "an object", part.item)
+    if isinstance(part, Image):
+        odd = ((name, getattr(part, name)) for name in ("width", "height"))
+        return next((_Flaw(name, "a whole number", size) for name, size in odd if type(size) not in _SIZES), None)
+    return None
 
 
-def _require_fields(path: str, value: object, type_: type) -> None:
-    if value is not None and not isinstance(value, type_):
-        raise InvalidInput(path, expected=_NAMES.get(type_, type_.__name__), got=show(value))
+_SIZES = (int, type(None))
 
 
-_NAMES: Mapping[type, str] = {str: "text", Mapping: "an object", int: "a whole number"}
+def _flaw_of_content(content: object) -> _Flaw | None:
+    if not isinstance(content, list | tuple):
+        return _Flaw("content", "text or parts", content)
+    for index, inner in enumerate(content):
+        if not isinstance(inner, Text | Image | File):
+            return _Flaw(f"content[{index}]", "text, images or files", inner)
+        if (flaw := _flaw_of(inner)) is not None:
+            return flaw._replace(path=f"content[{index}].{flaw.path}")
+    return None
