@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools
 
-.PHONY: help setup demo test test-long check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-lab bench-delegation bench-peers calibrate pictures constraints clean
+.PHONY: help setup demo test test-long fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-lab bench-delegation bench-peers calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -27,6 +27,10 @@ test: setup  ## the tests, long suites sampled
 
 test-long: setup  ## the tests, long suites whole
 	@PAGETURN_LONG=1 $(BIN)/pytest -q -n auto
+
+fuzz: setup  ## coverage-guided fuzzing of everything that takes bytes from outside, an hour (SECONDS=n)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
+	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECONDS),3600)
 
 check: setup  ## format, lint, types, import layers
 	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format"; exit 1; }

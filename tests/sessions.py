@@ -23,7 +23,7 @@ def open_session(url=":memory:", *, id="s", seed=1, **options):
 
 def reopened(session, **options):
     """The same session, as another process would find it."""
-    return open_session(session._journal.store, id=session.id, **options)
+    return open_session(session._journal.store, id=session.id, **{"scope": session.scope, **options})
 
 
 def call(number, name="bash", arguments="{}"):

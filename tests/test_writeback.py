@@ -14,7 +14,7 @@ from pageturn.proposals import Op
 from pageturn.stores import MemoryStore
 from pageturn.writeback import summary_floor
 from tests import strategies
-from tests.sessions import open_session, take_turn
+from tests.sessions import open_session, reopened, take_turn
 from tests.summaries.scripted import PLAIN
 
 
@@ -181,16 +181,14 @@ def test_fields_are_appended_merged_and_set(session):
     assert session.memory("none") is None
     assert "does not fit" in reason(propose(session, "memory.map", "x")).detail
     assert "does not fit" in reason(propose(session, "memory.list", {"x": 1}, op=Op.MERGE)).detail
-    assert open_session(session._journal.store).memory("map") == {"a": 1, "b": 2}
+    assert reopened(session).memory("map") == {"a": 1, "b": 2}
 
 
 def test_the_same_key_is_done_once(session):
     first = propose(session, "memory.x", 1, key="k")
     assert propose(session, "memory.x", 1, key="k") == first
     assert (
-        open_session(session._journal.store).write_back(
-            pt.Proposal(field="memory.x", value=2, evidence=evidence(session, 0), key="k")
-        )
+        reopened(session).write_back(pt.Proposal(field="memory.x", value=2, evidence=evidence(session, 0), key="k"))
         == first
     )
     refused = propose(session, "nothing", 1, key="bad")
@@ -201,7 +199,7 @@ def test_the_same_key_is_done_once(session):
 def test_transactions_are_numbered_on_across_restarts(session):
     propose(session, "memory.x", 1)
     propose(session, "nothing", 1)
-    again = open_session(session._journal.store)
+    again = reopened(session)
     assert propose(again, "memory.x", 2).txn == 2
 
 
@@ -281,7 +279,7 @@ def test_any_proposal_is_committed_or_rejected_or_waits_and_the_journal_says_whi
     outcome = session.write_back(proposal)
     assert isinstance(outcome, Committed | Waiting | Rejected)
     assert isinstance(outcome, Waiting) is (len(session.waiting()) == 1)
-    again = open_session(session._journal.store)
+    again = reopened(session)
     assert again._journal.state == session._journal.state
     assert again._journal.state.staged == {}
 

@@ -73,7 +73,9 @@ def _complaints(verdicts: Iterable[Verdict]) -> Iterator[str]:
     for verdict in verdicts:
         if not verdict.is_linear and verdict.expression.where not in BOUNDED:
             yield f"{verdict.expression.where}: takes more than linear time on {verdict.attack}, and no bound is listed"
-    yield from (f"{where}: is listed as bounded, and is linear or not there" for where in BOUNDED if where not in needed)
+    yield from (
+        f"{where}: is listed as bounded, and is linear or not there" for where in BOUNDED if where not in needed
+    )
 
 
 # -- where they are
@@ -94,7 +96,9 @@ def expressions() -> list[Expression]:
 
 
 def _modules() -> Iterator[str]:
-    yield from (module.name for module in pkgutil.walk_packages([str(_SOURCES)], "pageturn.") if "__main__" not in module.name)
+    yield from (
+        module.name for module in pkgutil.walk_packages([str(_SOURCES)], "pageturn.") if "__main__" not in module.name
+    )
 
 
 def _held(module: ModuleType, tree: ast.AST) -> Iterator[tuple[str, str, int, bool]]:
@@ -159,7 +163,9 @@ def _called(module: ModuleType, tree: ast.AST) -> Iterator[tuple[str, str, int, 
 
 
 def _flags(node: ast.Call, module: ModuleType) -> int:
-    given = [inner for inner in (*node.args[1:], *(each.value for each in node.keywords)) if isinstance(inner, ast.Attribute)]
+    given = [
+        inner for inner in (*node.args[1:], *(each.value for each in node.keywords)) if isinstance(inner, ast.Attribute)
+    ]
     flags = [eval(compile(ast.Expression(each), "", "eval"), dict(vars(module))) for each in given]  # noqa: S307
     return sum(flag for flag in flags if isinstance(flag, re.RegexFlag))
 

@@ -5,6 +5,7 @@ from pageturn.delegation import Beliefs, BetaPosterior, Decision, DelegationConf
 from pageturn.derivation.context import Context, Explanation, Wish
 from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import Committed, Rejected, Waiting
+from pageturn.erasing import Erased
 from pageturn.errors import (
     BelowFloor,
     BudgetTooSmall,
@@ -107,6 +108,7 @@ __all__ = [
     "DerivePolicy",
     "Difficulty",
     "DuplicateTool",
+    "Erased",
     "Explanation",
     "Extractive",
     "Fault",

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 
 _WHERE = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?(?P<path>\$[^`]*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.(?P<name>[^.\[]+)|\[(?P<index>\d+)\]|\[\.\.\.\]")
@@ -39,12 +39,6 @@ def explain(error: msgspec.ValidationError, raw: Any, info: inspect.Type, conver
         return InvalidInput(path, expected=f"one of {_listed(allowed)}", got=got)
     mismatch = _MISMATCH.fullmatch(what)
     return InvalidInput(path, expected=mismatch["expected"].replace("`", "") if mismatch else what, got=got)
-
-
-def show(value: Any) -> str:
-    """A value in an error message: never more than a line."""
-    text = repr(value[:60] if isinstance(value, str | bytes) else value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def member_for(raw: Any, info: inspect.Type) -> inspect.Type:

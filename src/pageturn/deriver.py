@@ -13,7 +13,7 @@ from pageturn.derivation.context import Context
 from pageturn.derivation.folding import Terms
 from pageturn.derivation.working_set import ContextRequest, Derived, WorkingSet
 from pageturn.entries import BoundaryCrossed, BoundaryKind, Fold, OverflowForgotten, PageErased, Shown, UsageReported
-from pageturn.errors import BudgetTooSmall, Damaged, InvalidInput, ModelTooSmall, RuleUnreadable
+from pageturn.errors import BudgetTooSmall, Damaged, InvalidInput, ModelTooSmall, RuleUnreadable, show
 from pageturn.faults import AnyFault, Refetch
 from pageturn.injection import ContextMessageTarget
 from pageturn.journal import Fresh
@@ -88,7 +88,7 @@ class Deriver:
         require_online(policy)
         require_text("model", model)
         if not isinstance(tools, Iterable):
-            raise InvalidInput("tools", expected="tool definitions", got=repr(tools))
+            raise InvalidInput("tools", expected="tool definitions", got=show(tools))
         tools = tuple(tools)
         self._require_entries()
         counter = self._counter_of(model)

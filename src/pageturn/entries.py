@@ -27,6 +27,13 @@ class MessageAdded(Entry, tag="message"):
     page: Page
 
 
+class Imported(Entry, tag="import"):
+    """The session was begun by an import: the tool whose recording it is, and the file."""
+
+    tool: str
+    file: str
+
+
 class ModelChosen(Entry, tag="model"):
     """The session talks to this model, unless a call says otherwise."""
 
@@ -282,3 +289,4 @@ class PageErased(Entry, tag="erasure"):
 
     page: int
     digest: str
+    also: tuple[int, ...] = ()  # summaries of resets that rested on it, and went with it

@@ -21,6 +21,8 @@ PageturnError
 from collections.abc import Iterable
 from typing import Any
 
+_SHOWN = 60  # letters of a value in a message
+
 
 class PageturnError(Exception):
     """The base of everything that pageturn raises on purpose."""
@@ -34,6 +36,15 @@ class InvalidInput(PageturnError, ValueError):
         self.path = path
         self.expected = expected
         self.got = got
+
+
+def show(value: object) -> str:
+    """A value in an error message: never more than a line, whatever it is."""
+    try:
+        text = repr(value[:_SHOWN] if isinstance(value, str | bytes) else value)
+    except Exception:  # noqa: BLE001 (too deep, a number too long to print, or a foreign class that raises anything)
+        return f"a value of type {type(value).__name__} that cannot be shown"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
 class UnknownPolicy(InvalidInput):

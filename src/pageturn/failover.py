@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple, SupportsFloat
 
 from pageturn.checks import require_finite
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.messages import Message, ToolResult
 from pageturn.overflows import read_overflow
 
@@ -36,7 +36,7 @@ class Verdict(NamedTuple):
 def read_trouble(error: object, *, now: datetime) -> Trouble:
     """Whose fault an error is, by its status, its headers and its words; `now` says how far off a date of theirs is."""
     if error is None or isinstance(error, bool):
-        raise InvalidInput("error", expected="an exception, or what a provider answered", got=repr(error))
+        raise InvalidInput("error", expected="an exception, or what a provider answered", got=show(error))
     if type(error).__name__ in _INTERRUPTIONS:
         return Trouble("it was interrupted", blames_agent=False, helps_elsewhere=False)
     if read_overflow(error) is not None:
@@ -60,7 +60,7 @@ def read_verdict(outcome: object, *, now: datetime) -> Verdict:
         case bool():
             return Verdict(float(outcome))
         case SupportsFloat():  # the numbers of other libraries too
-            value = float(outcome)
+            value = _as_float(outcome)
             require_finite("outcome", value, at_least=0.0, at_most=1.0)
             return Verdict(value)
         case BaseException():
@@ -71,7 +71,14 @@ def read_verdict(outcome: object, *, now: datetime) -> Verdict:
         case list() | tuple() if outcome and all(isinstance(each, ToolResult | Message) for each in outcome):
             return _share_of_successes(outcome)
     expected = "true or false, a grade from 0 to 1, an exception, or results of tool calls"
-    raise InvalidInput("outcome", expected=expected, got=f"{outcome!r:.60}")
+    raise InvalidInput("outcome", expected=expected, got=show(outcome))
+
+
+def _as_float(number: SupportsFloat) -> float:
+    try:
+        return float(number)
+    except (TypeError, ValueError, OverflowError):  # the type `float` itself, or a whole number that none can hold
+        raise InvalidInput("outcome", expected="a grade from 0 to 1", got=show(number)) from None
 
 
 def provider_of(agent: str) -> str:

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from datetime import datetime
 from hashlib import blake2b
 
-from pageturn.errors import InvalidInput
+from pageturn.checks import require_instance
+from pageturn.errors import InvalidInput, show
 
 _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -13,7 +14,7 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 def require_session_id(name: str) -> None:
     """Refuse names that could be taken for a path, or that nobody could type."""
     if not isinstance(name, str) or not _SESSION.fullmatch(name) or ".." in name:
-        raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=repr(name))
+        raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=show(name))
 
 
 def fitting_session_id(name: str) -> str:
@@ -35,4 +36,5 @@ def uuid7(now: datetime, entropy: Callable[[int], bytes]) -> str:
 
 def micros(moment: datetime) -> int:
     """A moment in microseconds, as stores keep it."""
+    require_instance("clock", moment, datetime)
     return int(moment.timestamp() * 1_000_000)

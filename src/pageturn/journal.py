@@ -13,25 +13,16 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.bodies import digest_of, digests, search_text, unpack
+from pageturn.bodies import digest_of, unpack
 from pageturn.entries import (
     Entry,
     EntryLost,
-    Fold,
     MessageAdded,
     PageErased,
-    Pinned,
-    RenditionAdmitted,
-    Shown,
-    Staged,
-    TextReference,
-    TurnTaken,
 )
-from pageturn.errors import Conflict, Damaged, StoreError
-from pageturn.handles import parse
+from pageturn.errors import Conflict, Damaged, InvalidInput, StoreError, show
 from pageturn.messages import Message, Role, Text
 from pageturn.pages import Page
-from pageturn.proposals import Proposal
 from pageturn.relevance import RelevanceMeta
 from pageturn.renditions.fencing import noted
 from pageturn.salvage import salvaged
@@ -62,9 +53,11 @@ class Journal:
         self.spans = lineage(store, row) if parent is None else _spans_behind(parent, row)
         self._erasures, self._erased = 0, frozenset[int]()
         self._noticed: AbstractSet[int] = self._erased  # those that the state knows of
-        self.state, self._snapshot_seq = (
-            _load_snapshot(store, self.spans) if parent is None or parent.has_noticed else (_copied(parent.state), 0)
-        )
+        self._snapshot_seq = 0
+        if parent is None or parent.has_noticed:
+            self.state, self._snapshot_seq = _load_snapshot(store, self.spans)
+        else:
+            self.state = _copied(parent.state)
         with _without_garbage_collection():
             self._apply_stored(self.state)
 
@@ -108,12 +101,12 @@ class Journal:
             with suppress(StoreError), self.store.at_once():  # the entries are written; a snapshot may be missing
                 self.keep_snapshot()
 
-    def erase(self, page: Page, *, at: int) -> Freed:
-        """Destroy the words of a page, and every text that was made of them; write down that this was done."""
-        entry = PageErased(page=page.seq, digest=page.digest)
+    def erase(self, page: Page, losses: Sequence[Loss], *, also: tuple[int, ...] = (), at: int) -> Freed:
+        """Destroy the words of a page, of others that go with it, and whatever else is lost; write down that this was done."""
+        entry = PageErased(page=page.seq, digest=page.digest, also=also)
         record = Record(self.head + 1, at, to_json(entry))
         with self._conflicts_told():
-            freed = self.store.erase(self.row.id, self.head, record, self._losses(page))
+            freed = self.store.erase(self.row.id, self.head, record, losses)
         apply(self.state, record.seq, entry)
         return freed
 
@@ -256,9 +249,7 @@ class Journal:
             for name in state.__struct_fields__:
                 setattr(state, name, getattr(again, name))
 
-    def _applied(
-        self, state: SessionState, upto: int, unfounded: Mapping[int, str]
-    ) -> tuple[int, Exception] | None:
+    def _applied(self, state: SessionState, upto: int, unfounded: Mapping[int, str]) -> tuple[int, Exception] | None:
         """Apply entries; the first that does not follow from those before it, and why."""
         for session, record in self.records(after=state.head):
             if record.seq > upto:
@@ -287,27 +278,7 @@ class Journal:
     def _salvaged(self, broken: Broken) -> Entry:
         return salvaged(broken, self.row.key, self.verified)
 
-    def _losses(self, page: Page) -> list[Loss]:
-        """What goes with a page: its own words, its pins' forms, and the texts that were proposed for it."""
-        message = self.message(page)
-        body = self.store.blob(page.digest)
-        inner = digests(body) if body is not None else ()
-        text = search_text(message) if message is not None else None
-        about = (page.relevance,) if page.relevance else ()
-        losses = [Loss(self._owner(page.seq), page.seq, (page.digest, *inner, *about), text)]
-        for record, entry in self.entries(after=page.seq):
-            if told := tuple(_texts_about(page, entry)):
-                losses.append(Loss(self._owner(record.seq), record.seq, told))
-        return losses
-
-    def records_about(self, page: Page) -> Iterator[tuple[str, int]]:
-        """The entries that lose words with a page, each with its session: its own, and those that hold texts made of it."""
-        yield self._owner(page.seq), page.seq
-        for record, entry in self.entries(after=page.seq):
-            if any(_texts_about(page, entry)):
-                yield self._owner(record.seq), record.seq
-
-    def _owner(self, seq: int) -> str:
+    def owner(self, seq: int) -> str:
         """The session, this one or an ancestor, whose record has that number."""
         return next(span.session for span in self.spans if seq <= span.upto)
 
@@ -328,6 +299,13 @@ class Journal:
         return data
 
 
+def require_scope(row: SessionRow, scope: str | None) -> None:
+    """Refuse to go on with a session of a scope that was not named: whoever means a session of a scope says so."""
+    if scope != row.scope:
+        named = "none: it was begun without" if row.scope is None else f"{row.scope!r}, which it was begun with"
+        raise InvalidInput("scope", expected=f"the scope of session {row.id!r}, {named}", got=show(scope))
+
+
 def lineage(store: Store, row: SessionRow) -> list[Span]:
     """The runs of records that a session consists of: its ancestors' up to where it left them, then its own."""
     spans = [Span(row.id, LAST)]
@@ -345,27 +323,6 @@ def lineage(store: Store, row: SessionRow) -> list[Span]:
         seen.add(parent.id)
         spans.append(Span(parent.id, min(row.parent_seq, spans[-1].upto)))
         row = parent
-
-
-def _texts_about(page: Page, entry: Entry) -> Iterator[str]:
-    """The blobs of an entry that hold words made of a page's."""
-    match entry:
-        case Pinned(page=page.seq, structured=TextReference(digest=digest)):
-            yield digest
-        case RenditionAdmitted(first=first, last=last, digest=digest) if first <= page.seq <= last:
-            yield digest
-        case Staged(proposal=proposal, value=digest) if _rests_on(page, proposal):
-            yield digest
-        case TurnTaken(shown=Shown(fold=Fold(lines=lines))):
-            covering = (line for line in lines if line.first <= page.seq <= line.last)
-            yield from (told for line in covering for told in (line.folders, line.ledger) if told is not None)
-
-
-def _rests_on(page: Page, proposal: Proposal) -> bool:
-    """Whether a proposal was made of a page: named as evidence, or inside the span that a summary covers."""
-    numbers = [parsed[0] for handle in proposal.evidence if (parsed := parse(handle)) is not None]
-    covered = proposal.field == "summary" and bool(numbers) and min(numbers) <= page.seq <= max(numbers)
-    return covered or page.handle in proposal.evidence
 
 
 def _decoded(session: str, record: Record) -> Entry:

@@ -6,14 +6,14 @@ constructor, so the same text is the same value wherever it is made.
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Any, TypedDict, Unpack
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import msgspec
 
-from pageturn.checks import require_member
-from pageturn.errors import InvalidInput
+from pageturn.checks import require_instance, require_member
+from pageturn.errors import InvalidInput, show
 from pageturn.usage import Usage
-from pageturn.wire import Open
+from pageturn.wire import DEEPEST, Open, is_too_deep
 
 
 class Role(StrEnum):
@@ -70,11 +70,13 @@ class ToolCall(_Part, tag="tool_call"):
 
     @property
     def parsed(self) -> Any:
-        """What the arguments say as JSON, or None where they are none."""
+        """What the arguments say as JSON, or None where they are none, or are nested too deeply to be read everywhere."""
         try:
-            return msgspec.json.decode(self.arguments)
+            value = msgspec.json.decode(self.arguments)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             return None
+        may_be_deep = self.arguments.count("[") + self.arguments.count("{") > DEEPEST
+        return None if may_be_deep and is_too_deep(value) else value
 
     @property
     def texts(self) -> str:
@@ -268,7 +270,7 @@ def _part(index: int, part: object) -> Part:
         return Text(text=part)
     if isinstance(part, Part):
         return part
-    raise InvalidInput(f"$.content[{index}]", expected="text or a part", got=f"{type(part).__name__} {part!r:.40}")
+    raise InvalidInput(f"$.content[{index}]", expected="text or a part", got=f"{type(part).__name__} {show(part)}")
 
 
 def _normalise(message: Message) -> None:
@@ -279,5 +281,75 @@ def _normalise(message: Message) -> None:
         msgspec.structs.force_setattr(message, name, type_(value))
     content: Any = message.content
     if isinstance(content, str) or not isinstance(content, Iterable):
-        raise InvalidInput("$.content", expected="parts", got=f"{type(content).__name__} {content!r:.40}")
+        raise InvalidInput("$.content", expected="parts", got=f"{type(content).__name__} {show(content)}")
     msgspec.structs.force_setattr(message, "content", _parts(tuple(content)))
+
+
+_TEXTS: Mapping[type, tuple[str, ...]] = {
+    Text: ("text",),
+    Image: ("url",),
+    File: ("path",),
+    ToolCall: ("id", "name", "arguments"),
+    ToolResult: ("tool_call_id",),
+    Thinking: ("text",),
+    Native: ("vendor", "text"),
+}
+_TEXTS_OR_NONE: Mapping[type, tuple[str, ...]] = {
+    Image: ("mime_type",),
+    File: ("mime_type",),
+    ToolCall: ("thought_signature",),
+    Thinking: ("signature", "redacted"),
+}
+
+
+def require_sound(message: Message, path: str = "$") -> None:
+    """Refuse a message with fields of other types than it says it has: constructors look at nothing."""
+    require_instance(path, message, Message)
+    for name in ("extra", "metadata"):
+        value = getattr(message, name)
+        if value is not None and not isinstance(value, Mapping):
+            raise InvalidInput(f"{path}.{name}", expected="an object", got=show(value))
+    for index, part in enumerate(message.content):
+        if (flaw := _flaw_of(part)) is not None:
+            raise InvalidInput(f"{path}.content[{index}].{flaw.path}", expected=flaw.expected, got=show(flaw.value))
+
+
+class _Flaw(NamedTuple):
+    path: str
+    expected: str
+    value: object
+
+
+def _flaw_of(part: Part) -> _Flaw | None:
+    """The first field of a part that is not of its type."""
+    kind = type(part)
+    for name in _TEXTS[kind]:
+        if not isinstance(value := getattr(part, name), str):
+            return _Flaw(name, "text", value)
+    for name in _TEXTS_OR_NONE.get(kind, ()):
+        if (value := getattr(part, name)) is not None and not isinstance(value, str):
+            return _Flaw(name, "text", value)
+    if part.extra is not None and not isinstance(part.extra, Mapping):
+        return _Flaw("extra", "an object", part.extra)
+    if isinstance(part, ToolResult):
+        return _flaw_of_content(part.content) if not isinstance(part.content, str) else None
+    if isinstance(part, Native):
+        return None if isinstance(part.item, Mapping) else _Flaw("item", "an object", part.item)
+    if isinstance(part, Image):
+        odd = ((name, getattr(part, name)) for name in ("width", "height"))
+        return next((_Flaw(name, "a whole number", size) for name, size in odd if type(size) not in _SIZES), None)
+    return None
+
+
+_SIZES = (int, type(None))
+
+
+def _flaw_of_content(content: object) -> _Flaw | None:
+    if not isinstance(content, list | tuple):
+        return _Flaw("content", "text or parts", content)
+    for index, inner in enumerate(content):
+        if not isinstance(inner, Text | Image | File):
+            return _Flaw(f"content[{index}]", "text, images or files", inner)
+        if (flaw := _flaw_of(inner)) is not None:
+            return flaw._replace(path=f"content[{index}].{flaw.path}")
+    return None

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from enum import Enum, StrEnum
 
 from pageturn import handles
+from pageturn.checks import require_instance, require_several
 from pageturn.errors import BelowFloor, NotADegradation
 from pageturn.messages import Message, Role, ToolResult, Visibility
 from pageturn.wire import Closed, Open
@@ -102,6 +103,7 @@ def degrade(
 
 def classify(message: Message, *, is_opening: bool = False) -> PageKind:
     """The kind of one message, from its role and parts; a developer message that opens a session is bootstrap."""
+    require_instance("message", message, Message)
     if message.role == Role.SYSTEM or (is_opening and message.role == Role.DEVELOPER):
         return PageKind.BOOTSTRAP
     if message.role == Role.TOOL or any(isinstance(part, ToolResult) for part in message.content):
@@ -111,6 +113,7 @@ def classify(message: Message, *, is_opening: bool = False) -> PageKind:
 
 def classify_all(messages: Iterable[Message]) -> tuple[PageKind, ...]:
     """The kind of each message of a session."""
+    require_several("messages", messages, "messages")
     kinds: list[PageKind] = []
     is_opening = True
     for message in messages:

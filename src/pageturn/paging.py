@@ -12,7 +12,7 @@ from pageturn.entries import MessageAdded, Pinned, PlanSet, Preferred, SystemRep
 from pageturn.handles import check_of
 from pageturn.injection import ContextMessage
 from pageturn.journal import Fresh, Journal
-from pageturn.messages import Message, Role, system, user
+from pageturn.messages import Message, Role, require_sound, system, user
 from pageturn.pages import Page, PageKind
 from pageturn.plans import Plan
 from pageturn.references import calls_of, results_of
@@ -34,6 +34,7 @@ class Pager(NamedTuple):
         """The entry that makes a message a page, with `ahead` other entries before it."""
         if message.id is not None:
             require_text("$.id", message.id)
+        require_sound(message)
         seq = self.journal.head + 1 + ahead
         digest, size, blobs, read = pack(message)
         about, found = _relevance(message)

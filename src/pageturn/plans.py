@@ -1,7 +1,9 @@
 """Plans: what the agent is after, in steps."""
 
+from collections.abc import Iterable
+
 from pageturn.checks import require_text, require_whole
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.wire import Open
 
 
@@ -14,11 +16,15 @@ class Plan(Open, kw_only=True):
 
     def __post_init__(self) -> None:
         require_text("$.goal", self.goal)
-        if isinstance(self.steps, str) or not all(isinstance(step, str) for step in self.steps):
-            raise InvalidInput("$.steps", expected="texts", got=f"{self.steps!r:.60}")
+        if (
+            isinstance(self.steps, str)
+            or not isinstance(self.steps, Iterable)
+            or not all(isinstance(step, str) for step in self.steps)
+        ):
+            raise InvalidInput("$.steps", expected="texts", got=show(self.steps))
         require_whole("$.current", self.current)
         if not 0 <= self.current <= len(self.steps):
-            raise InvalidInput("$.current", expected=f"0 to {len(self.steps)}", got=repr(self.current))
+            raise InvalidInput("$.current", expected=f"0 to {len(self.steps)}", got=show(self.current))
 
     @property
     def text(self) -> str:

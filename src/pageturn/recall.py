@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from pageturn.bodies import search_text
-from pageturn.errors import StoreError
+from pageturn.errors import StoreError, show
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, NoMatch
 from pageturn.handles import parse, parse_range
 from pageturn.journal import Journal
@@ -128,7 +128,7 @@ def query_name(journal: Journal, query: str) -> str:
 def handle_name(journal: Journal, handle: str) -> str:
     """What is written down of a handle that failed: itself, or as little as of a query where it is none."""
     is_handle = parse(handle) is not None or parse_range(handle) is not None
-    return handle if is_handle else query_name(journal, str(handle))
+    return handle if is_handle else query_name(journal, handle if isinstance(handle, str) else show(handle))
 
 
 def _search(

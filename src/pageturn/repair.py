@@ -13,6 +13,7 @@ import msgspec
 from pageturn.bodies import digest_of, search_text
 from pageturn.doctor import needed_by, texts_of
 from pageturn.entries import Entry, EntryLost, Faulted, MessageAdded, PageErased
+from pageturn.erasing import records_about
 from pageturn.errors import NotScrubbed, PageturnError, StoreError
 from pageturn.faults import BackendError
 from pageturn.journal import Journal
@@ -191,7 +192,7 @@ def _losses(store: Store) -> Iterator[tuple[str, int]]:
         for _, entry in _entries(store, journal.row):
             page = journal.state.page(entry.page) if isinstance(entry, PageErased) else None
             if page is not None:
-                yield from journal.records_about(page)
+                yield from records_about(journal, page)
 
 
 def _words(journal: Journal, entry: MessageAdded) -> Iterator[str]:
@@ -201,5 +202,3 @@ def _words(journal: Journal, entry: MessageAdded) -> Iterator[str]:
         return
     if message is not None:
         yield search_text(message)
-
-

@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, Self
 
+from pageturn.checks import require_callable
 from pageturn.delegation import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Scored, Setting
 from pageturn.delegation.beliefs import DEFAULT_SCOPE
 from pageturn.delegation.decisions import DISABLED
@@ -23,12 +24,12 @@ from pageturn.delegation.modes import MODES, Aim, Chance, mode_of
 from pageturn.delegation.outlook import Outlook
 from pageturn.delegation.prices import MONEY_A_SECOND, Costs, Price
 from pageturn.delegation.skills import MODEL_CALL, require_name, require_skill_name, setting
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.failover import left_after, nearest, read_trouble, read_verdict
 from pageturn.ids import uuid7
 from pageturn.messages import Message
 from pageturn.relevance import Bucket, bucket_for_messages
-from pageturn.stores import MemorySidecars, Store, open_store
+from pageturn.stores import MemorySidecars, Store, open_store, path_of
 from pageturn.wire import Instant
 
 _MOST_PENDING = 256  # decisions without an outcome that are held in memory before they are written
@@ -71,11 +72,13 @@ class Router:
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         if not isinstance(beliefs, Beliefs | None):
-            raise InvalidInput(
-                "beliefs", expected="a session's, or none; a file is for Router.open", got=f"{beliefs!r:.60}"
-            )
+            raise InvalidInput("beliefs", expected="a session's, or none; a file is for Router.open", got=show(beliefs))
         if mode is not None:
             mode_of(mode)
+        if not isinstance(skills, Iterable):
+            raise InvalidInput("skills", expected="names of skills", got=show(skills))
+        for path, function in (("clock", clock), ("entropy", entropy)):
+            require_callable(path, function)
         names = (skills,) if isinstance(skills, str) else tuple(skills)
         for name in names:
             require_skill_name(name)
@@ -107,7 +110,7 @@ class Router:
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> Self:
         """A router on the beliefs of a store."""
-        store = url if isinstance(url, Store) else open_store(os.fspath(url))
+        store = url if isinstance(url, Store) else open_store(path_of(url))
         beliefs = Beliefs(store, scope, clock=clock, config=config)
         router = cls(beliefs, mode=mode, skills=skills, chance=chance, clock=clock, entropy=entropy)
         router._own_store = None if store is url else store
@@ -298,9 +301,7 @@ class Router:
         given = messages if messages is not None else bucket
         if isinstance(given, list | tuple):
             if not all(isinstance(each, Message) for each in given):
-                raise InvalidInput(
-                    "bucket", expected="a Bucket, axes by name, a text, or messages", got=f"{given!r:.60}"
-                )
+                raise InvalidInput("bucket", expected="a Bucket, axes by name, a text, or messages", got=show(given))
             given = bucket_for_messages(given)
         key = (skill, tuple(given.items()) if isinstance(given, dict) else given)
         try:
@@ -353,7 +354,7 @@ class Router:
         if known is None and isinstance(decision, str):
             known = self.beliefs.decision(decision)
         if known is None:
-            raise InvalidInput("decision", expected="a decision, or the id of one that was written", got=repr(decision))
+            raise InvalidInput("decision", expected="a decision, or the id of one that was written", got=show(decision))
         return known
 
 
@@ -362,14 +363,14 @@ def _chance_of(chance: Chance | int | None) -> Chance:
     if chance is None or type(chance) is int:
         return random.Random(chance)  # noqa: S311
     if not (callable(getattr(chance, "gauss", None)) and callable(getattr(chance, "choice", None))):
-        raise InvalidInput("chance", expected="a seed, or what draws as random.Random does", got=f"{chance!r:.60}")
+        raise InvalidInput("chance", expected="a seed, or what draws as random.Random does", got=show(chance))
     return chance  # type: ignore[return-value]
 
 
 def _names(candidates: Iterable[str]) -> tuple[str, ...]:
     """The names as a tuple; a set is refused, because the first of equals is chosen, and it has no first."""
     if isinstance(candidates, str | bytes | set | frozenset | Mapping) or not isinstance(candidates, Iterable):
-        raise InvalidInput("candidates", expected="names in an order", got=f"{candidates!r:.60}")
+        raise InvalidInput("candidates", expected="names in an order", got=show(candidates))
     return tuple(candidates)
 
 
@@ -379,7 +380,7 @@ def _checked_aim(aim: object, agent: str) -> Aim:
         with suppress(TypeError, OverflowError):
             if math.isfinite(aim[0]) and math.isfinite(aim[1]) and aim[1] >= 0.0:
                 return Aim(*aim)
-    raise InvalidInput("mode", expected=f"a centre and a spread of 0 or more for {agent!r}", got=f"{aim!r:.60}")
+    raise InvalidInput("mode", expected=f"a centre and a spread of 0 or more for {agent!r}", got=show(aim))
 
 
 _FIELDS = attrgetter("agent", "mean", "deviation", "centre", "spread")

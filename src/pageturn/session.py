@@ -18,17 +18,25 @@ from typing import Any, Self
 from pageturn import entries as e
 from pageturn import recall as recalling
 from pageturn import writeback
-from pageturn.checks import require_bool, require_finite, require_instance, require_text, require_whole
+from pageturn.checks import (
+    require_bool,
+    require_callable,
+    require_instance,
+    require_text,
+    require_whole,
+)
 from pageturn.delegation import Beliefs
+from pageturn.delegation.beliefs import scope_of_beliefs
 from pageturn.derivation.context import Context
 from pageturn.deriver import Deriver
 from pageturn.entries import BoundaryKind, Committed, Rejected, Waiting
-from pageturn.errors import Conflict, Damaged, InvalidInput, StoreError
+from pageturn.erasing import Erased, erase
+from pageturn.errors import Conflict, Damaged, InvalidInput, PageturnError, StoreError, show
 from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
 from pageturn.handles import parse
 from pageturn.ids import micros, require_session_id, uuid7
 from pageturn.injection import ContextMessage
-from pageturn.journal import Fresh, Journal
+from pageturn.journal import Fresh, Journal, require_scope
 from pageturn.messages import Message, Role, ToolCall, Visibility, require_speaker, system, tool_result, user
 from pageturn.pages import Page, PageKind, classify
 from pageturn.paging import Pager, plan_on
@@ -43,7 +51,7 @@ from pageturn.recorder import Recorder
 from pageturn.renditions import BUILT_IN, Renderers
 from pageturn.settling import for_review, ground_of, staged
 from pageturn.state import FaultRecord
-from pageturn.stores import Freed, SessionRow, Store, open_store
+from pageturn.stores import SessionRow, Store, open_store, path_of
 from pageturn.summaries import Summaries, Summarizer, require_summarizer
 from pageturn.tasks import TaskLog, read_task_log, says_no
 from pageturn.tokens import TokenCounter, counter_for
@@ -116,35 +124,26 @@ class Session:
         """Open a session, or begin it where there is none of that id.
 
         Reading never waits for another writer. A write waits for at most `wait_seconds` (5 unless the URL says otherwise; 0 is
-        not at all), and then raises `StoreError`.
+        not at all), and then raises `StoreError`. A session that was begun with a scope is opened with that scope, and not without.
         """
-        for path, text in (("model", model), ("scope", scope)):
-            if text is not None:
-                require_text(path, text)
-        if policy is not None:
-            require_instance("policy", policy, DerivePolicy)
-            require_registered(policy)
-            require_online(policy)
+        _require_fit(policy=policy, model=model, scope=scope, summarizer=summarizer)
+        for path, function in (("clock", clock), ("entropy", entropy)):
+            require_callable(path, function)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
-        if not isinstance(url, str | os.PathLike | Store):
-            raise InvalidInput("url", expected="a URL, a path or a store", got=f"{url!r:.60}")
-        if summarizer is not None:
-            require_summarizer(summarizer)
         owns_store = not isinstance(url, Store)
-        if wait_seconds is not None:
-            require_finite("wait_seconds", wait_seconds, at_least=0)
-            if not owns_store:
-                raise InvalidInput(
-                    "wait_seconds", expected="none beside a store, which has its own", got=repr(wait_seconds)
-                )
-        store = url if isinstance(url, Store) else open_store(os.fspath(url), wait_seconds=wait_seconds)
-        journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
-        if scope is not None and scope != journal.row.scope:
-            raise InvalidInput(
-                "scope", expected=f"{journal.row.scope!r}, which the session was begun with", got=repr(scope)
-            )
+        if wait_seconds is not None and not owns_store:
+            none = "none beside a store, which has its own"
+            raise InvalidInput("wait_seconds", expected=none, got=show(wait_seconds))
+        store = url if isinstance(url, Store) else open_store(path_of(url), wait_seconds=wait_seconds)
+        try:
+            journal = _open_or_begin(store, SessionRow(id, entropy(16), micros(clock()), scope))
+            require_scope(journal.row, scope)
+        except PageturnError:
+            if owns_store:
+                store.close()
+            raise
         session = cls(
             journal,
             model=model,
@@ -253,9 +252,9 @@ class Session:
 
     @cached_property
     def delegation(self) -> Beliefs:
-        """What is believed of agents in the session's store; shared by all of its sessions, and never in a context."""
+        """What is believed of agents; shared by the sessions of the store that have the same scope, and never in a context."""
         self._recorder.require_open()
-        return Beliefs(self._journal.store, clock=self._clock)
+        return Beliefs(self._journal.store, scope_of_beliefs(self.scope), clock=self._clock)
 
     # -- facts
 
@@ -343,7 +342,7 @@ class Session:
         if first is None:
             have = len(self._journal.state.turns)
             raise InvalidInput(
-                "turns", expected=f"1 to {have}" if have else "at least one turn to undo", got=repr(turns)
+                "turns", expected=f"1 to {have}" if have else "at least one turn to undo", got=show(turns)
             )
         self._recorder.append(e.TurnsUndone(first=first, last=self._journal.head))
 
@@ -408,7 +407,7 @@ class Session:
             fresh = self._pager.constraint(str(what), structured)
         else:
             if not page.counts or self._journal.message(page) is None:
-                raise InvalidInput("handle", expected="the handle of a page that counts", got=repr(page.handle))
+                raise InvalidInput("handle", expected="the handle of a page that counts", got=show(page.handle))
             fresh = [self._pager.pin(page.seq, structured)]
         self._deriver.require_room(self.policy, self.model, fresh, page.handle if page is not None else "the new pin")
         self._recorder.write(fresh)
@@ -441,13 +440,13 @@ class Session:
         """Make a pinned page what it was before."""
         page = self._page_named(what)
         if page is None or page.seq not in self._journal.state.pins:
-            raise InvalidInput("handle", expected="the handle of a pinned page", got=repr(what))
+            raise InvalidInput("handle", expected="the handle of a pinned page", got=show(what))
         self._recorder.append(e.Unpinned(page=page.seq))
 
     def plan(self, goal: str | Plan | None, steps: Sequence[str] = (), current: int = 0) -> Page:
         """Set the plan; the one before stays in the journal. None clears it: plans leave the context, and the page that is given back says so."""
         if isinstance(steps, str) or not isinstance(steps, Sequence):
-            raise InvalidInput("steps", expected="a list of texts", got=repr(steps))
+            raise InvalidInput("steps", expected="a list of texts", got=show(steps))
         if goal is None:
             if steps or current or self.plan_in_force is None:
                 got = "None with steps" if steps or current else "None, though no plan is in force"
@@ -474,7 +473,7 @@ class Session:
         All of it or nothing: where a prohibition has no room (`BudgetTooSmall`), those that were in force stay.
         """
         if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
-            raise InvalidInput("lines", expected="lines of JSON", got=f"{lines!r:.60}")
+            raise InvalidInput("lines", expected="lines of JSON", got=show(lines))
         log = read_task_log(lines)
         if log.speaks_of_goals:
             fresh = self._prohibitions_of(log)
@@ -531,7 +530,7 @@ class Session:
         """Take a durable note back: it leaves the prompt with the next fold, or at once where that costs nothing or `now` asks for it."""
         board = self._journal.state.noteboard
         if not isinstance(key, str) or not (key in board.notes or (now and board.stands(key))):
-            raise InvalidInput("key", expected="the key of a durable note", got=repr(key))
+            raise InvalidInput("key", expected="the key of a durable note", got=show(key))
         self._recorder.append(e.NoteRetracted(key=key, now=now))
 
     # -- getting back
@@ -542,7 +541,7 @@ class Session:
         """Search everything that was ever appended here, or in the sessions of a granted scope."""
         require_instance("query", query, str)
         if type(limit) is not int or not 1 <= limit <= _MOST_HITS:
-            raise InvalidInput("limit", expected=f"1 to {_MOST_HITS:,}", got=repr(limit))
+            raise InvalidInput("limit", expected=f"1 to {_MOST_HITS:,}", got=show(limit))
         if scope is not None:
             require_text("scope", scope)
         name = recalling.query_name(self._journal, query)
@@ -582,19 +581,22 @@ class Session:
         found = recalling.resolve_range(self._journal, handles)
         return self._recorder.with_faults(found.outcome, found.damages, recalling.handle_name(self._journal, handles))
 
-    def erase(self, what: str | Page) -> Freed:
-        """Destroy the words of a page for ever; its digest stays. Says what was freed.
+    def erase(self, what: str | Page) -> Erased:
+        """Destroy the words of a page for ever, and what was made of them; its digest stays.
+
+        Says what was freed, which summaries went along, and which other pages and notes repeat the words: those stay, and it is for
+        you to decide whether they go too.
 
         `NotScrubbed` says that this was done, but that the file could not be rewritten while others read it, so that the
         bytes linger there until `pageturn vacuum --yes`.
         """
         page = self._page_named(what)
         if page is None or page.erased:
-            raise InvalidInput("handle", expected="the handle of a page with words", got=repr(what))
+            raise InvalidInput("handle", expected="the handle of a page with words", got=show(what))
         self._recorder.require_open()
-        freed = self._journal.erase(page, at=micros(self._clock()))
+        erased = erase(self._journal, page, at=micros(self._clock()))
         self._journal.store.scrub()
-        return freed
+        return erased
 
     # -- writeback and boundaries
 
@@ -675,7 +677,7 @@ class Session:
             return None
         page = recalling.page_of(self._journal.state, handle)
         if page is None:
-            raise InvalidInput("handle", expected="the handle of a page of this session", got=repr(handle))
+            raise InvalidInput("handle", expected="the handle of a page of this session", got=show(handle))
         return page
 
     def _require_waiting(self, id: int) -> None:  # noqa: A002
@@ -685,7 +687,7 @@ class Session:
             expected = (
                 f"the id of a proposal that waits, one of {ids}" if ids else "the id of a proposal, though none waits"
             )
-            raise InvalidInput("id", expected=expected, got=repr(id))
+            raise InvalidInput("id", expected=expected, got=show(id))
 
     def _others(self, scope: str) -> tuple[list[Journal], list[Damage]]:
         """The other sessions of a scope: those that can be read, and what is wrong with the rest."""
@@ -712,6 +714,20 @@ class Session:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
         if wanted is not None and (as_chosen(wanted) != self._journal.state.policy or not self._journal.head):
             self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean
+
+
+def _require_fit(
+    *, policy: DerivePolicy | None, model: str | None, scope: str | None, summarizer: Summarizer | None
+) -> None:
+    for path, text in (("model", model), ("scope", scope)):
+        if text is not None:
+            require_text(path, text)
+    if policy is not None:
+        require_instance("policy", policy, DerivePolicy)
+        require_registered(policy)
+        require_online(policy)
+    if summarizer is not None:
+        require_summarizer(summarizer)
 
 
 def _added(fresh: Fresh) -> Page:

@@ -27,7 +27,9 @@ from pageturn.usage import Usage
 from pageturn.wire import Closed
 
 _AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
-_FURTHEST_CALL = 4_096  # pages between a result and its call; a result without a call would be looked for in the whole session
+_FURTHEST_CALL = (
+    4_096  # pages between a result and its call; a result without a call would be looked for in the whole session
+)
 
 
 class FaultRecord(Closed):
@@ -100,7 +102,9 @@ class SessionState(msgspec.Struct):
     waiting: dict[int, e.Staged] = {}  # for a person
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
     lost: dict[int, e.EntryLost] = {}  # entries that cannot be read, by the number of the first
-    restored: dict[int, str] = {}  # pages whose entries were damaged and were made again from their words: what was wrong
+    restored: dict[
+        int, str
+    ] = {}  # pages whose entries were damaged and were made again from their words: what was wrong
 
     @property
     def damage(self) -> e.EntryLost | None:
@@ -159,7 +163,9 @@ class SessionState(msgspec.Struct):
 
     def is_unreasoned(self, page: Page) -> bool:
         """Whether a fold took out the reasoning of a page."""
-        at = bisect_left(self.unreasoned, page.seq, key=lambda span: span[1])  # they are in order, and apart from each other
+        at = bisect_left(
+            self.unreasoned, page.seq, key=lambda span: span[1]
+        )  # they are in order, and apart from each other
         return at < len(self.unreasoned) and self.unreasoned[at][0] < page.seq
 
     def open_calls(self) -> list[tuple[Page, CallReference]]:
@@ -279,6 +285,10 @@ def _message(state: SessionState, _: int, entry: e.MessageAdded) -> None:
         _list_rule(state, entry.page)
     if entry.page.is_human:
         state.people.append(entry.page.seq)
+
+
+def _imported(_state: SessionState, _: int, _entry: e.Imported) -> None:
+    """Where a session comes from changes nothing of what it is; imports look it up in the journal."""
 
 
 def _model(state: SessionState, _: int, entry: e.ModelChosen) -> None:
@@ -527,6 +537,8 @@ def _lost(state: SessionState, seq: int, entry: e.EntryLost) -> None:
 
 def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
     forget_page(state, entry)
+    for page in entry.also:
+        forget_page(state, e.PageErased(page=page, digest=""))
 
 
 def forget_page(state: SessionState, entry: e.PageErased) -> None:
@@ -556,6 +568,7 @@ def forget_page(state: SessionState, entry: e.PageErased) -> None:
 
 _APPLY: dict[type[e.Entry], Callable[[SessionState, int, Any], None]] = {
     e.MessageAdded: _message,
+    e.Imported: _imported,
     e.ModelChosen: _model,
     e.SystemReplaced: _system,
     e.TurnTaken: _turn,

@@ -16,11 +16,24 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from pageturn import data_urls, images
+from pageturn.checks import require_instance, require_several
 from pageturn.encodings import Encoding, encoding
 from pageturn.errors import InvalidInput
 from pageturn.fillers import CONTINUED, HEARD, NO_OUTPUT, NOT_AN_OBJECT
 from pageturn.images import ImageRule
-from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.messages import (
+    File,
+    Image,
+    Message,
+    Native,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    require_sound,
+)
 from pageturn.opaque import Opened, encrypted_tokens, file_tokens
 from pageturn.profiles import VERSION, Profile, profile_of
 from pageturn.reminders import is_note, reminder
@@ -67,9 +80,14 @@ _STAND_IN = 16  # tokens of the words around a picture's address or type where a
 _NEUTRAL = {"name", "description", "parameters"}  # the fields of a definition in no vendor's form
 
 
-@lru_cache(maxsize=256)
 def counter_for(model: str) -> TokenCounter:
     """The counter for a model, by its name; an unknown one is estimated."""
+    require_instance("model", model, str)
+    return _counter_of(model)
+
+
+@lru_cache(maxsize=256)
+def _counter_of(model: str) -> TokenCounter:
     return _counter(*profile_of(model))
 
 
@@ -122,9 +140,11 @@ class ProfileCounter:
         self._filler_tokens: dict[str, int] = {}
 
     def text(self, text: str) -> int:
+        require_instance("text", text, str)
         return self._scaled(self._count(text))
 
     def message(self, message: Message) -> int:
+        require_sound(message)
         costs = [self._cost(part) for part in message.content]
         if message.extra:
             costs.append(self._kept(message))
@@ -158,6 +178,7 @@ class ProfileCounter:
         return self._filler_tokens[text]
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
+        require_several("$.tools", tools, "tool definitions")
         if not tools:
             return 0
         try:

@@ -1,5 +1,7 @@
 """Model windows: how many tokens a model takes, and how many of them a prompt may fill."""
 
+from pageturn.checks import require_instance
+
 DEFAULT_WINDOW_TOKENS = 128_000
 
 # The first entry that the model name contains wins, so the special stands before the general.
@@ -41,6 +43,7 @@ _WINDOWS: tuple[tuple[str, int], ...] = (
 
 def window_of(model: str) -> int:
     """The window of a model in tokens, by its name; an unknown one gets the default."""
+    require_instance("model", model, str)
     name = model.lower()
     return next((tokens for part, tokens in _WINDOWS if part in name), DEFAULT_WINDOW_TOKENS)
 

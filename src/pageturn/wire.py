@@ -16,15 +16,15 @@ from typing import Any, NamedTuple, TypeVar, Union, cast, dataclass_transform, g
 import msgspec
 from msgspec import inspect
 
-from pageturn.complaints import explain, member_for, show
-from pageturn.errors import InvalidInput
+from pageturn.complaints import explain, member_for
+from pageturn.errors import InvalidInput, show
 
 __all__ = ["Closed", "Instant", "Open", "from_json", "to_json"]
 
 T = TypeVar("T")
 
 _EXTRA = "$extra"  # the slot of `extra` between msgspec and us; never on the wire
-_DEEPEST = 100
+DEEPEST = 100  # levels of objects and lists that are read and written
 _EXTRA_KEY = b'"$extra":'  # quotes inside a JSON string are escaped, so this can only be a key
 
 
@@ -49,6 +49,8 @@ class Instant(datetime):
     @classmethod
     def of(cls, moment: datetime) -> "Instant":
         """The same moment as an instant."""
+        if not isinstance(moment, datetime):
+            raise InvalidInput("$", expected="a time", got=show(moment))
         if moment.tzinfo is None:
             raise InvalidInput("$", expected="a time with a time zone", got=moment.isoformat())
         utc = moment.astimezone(UTC)
@@ -66,24 +68,33 @@ def to_json(value: Any) -> bytes:
             data = _ENCODER.encode(_flatten(value, msgspec.to_builtins(value, enc_hook=_encode_custom)))
         if b"null" in data:  # which is also what msgspec makes of numbers that JSON does not have
             _refuse_not_finite(value)
-        if data.count(b"[") + data.count(b"{") > _DEEPEST:
-            _refuse_too_deep(value)
+        if data.count(b"[") + data.count(b"{") > DEEPEST and is_too_deep(value):
+            raise InvalidInput("$", expected=f"at most {DEEPEST} levels of objects and lists", got="more")
     except UnicodeEncodeError as error:
         lone = ascii(error.object[error.start : error.end])
         raise InvalidInput("$", expected="text that is valid Unicode", got=f"the lone surrogate {lone}") from error
-    except (TypeError, RecursionError) as error:
-        raise InvalidInput("$", expected="a value that JSON can hold", got=str(error)) from error
+    except (TypeError, ValueError, RecursionError) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput("$", expected="a value that JSON can hold", got=_message_of(error)) from error
     return data
 
 
-def _refuse_too_deep(value: Any) -> None:
-    """Refuse what a decoder, deep in somebody's stack, might no longer be able to read."""
+def _message_of(error: Exception) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 (raised by a foreign object on the way into JSON)
+        return type(error).__name__
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a decoder, deep in somebody's stack, might no longer be able to read it."""
     level = [value]
-    for _ in range(_DEEPEST):
+    for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
         if not level:
-            return
-    raise InvalidInput("$", expected=f"at most {_DEEPEST} levels of objects and lists", got="more")
+            return False
+    return True
 
 
 def _inside(value: Any) -> Iterable[Any]:
@@ -102,12 +113,16 @@ def from_json(type_: type[T], data: bytes | str) -> T:
     """The value of this type that the JSON describes; raises `InvalidInput` where there is none."""
     if not isinstance(data, bytes | str):
         raise InvalidInput("$", expected="JSON as bytes or text", got=f"{type(data).__name__} {show(data)}")
-    target = _target(cast(Hashable, type_))
+    data = str.__str__(data) if isinstance(data, str) else data  # a subclass of text is decoded as the text that it is
+    try:
+        target = _target(cast(Hashable, type_))
+        info = _type_info(target)
+    except Exception as error:
+        raise InvalidInput("type", expected="a type of values that JSON can hold", got=show(type_)) from error
     if not _names_the_slot(data):
         with suppress(msgspec.DecodeError, UnicodeError, RecursionError):
             return cast(T, _decoder(target).decode(data))
     raw = _parse(data)
-    info = _type_info(target)
     try:
         return cast(T, _convert(raw, info, target))
     except msgspec.ValidationError as error:
@@ -203,10 +218,12 @@ def _flatten(value: Any, built: Any) -> Any:
                 if shown != _EXTRA and shown in built:
                     built[shown] = _flatten(getattr(value, name), built[shown])
             extra = _flatten(value.extra, built.pop(_EXTRA)) if isinstance(value, Open) and value.extra else {}
+            if not isinstance(extra, dict):
+                raise InvalidInput("$.extra", expected="fields by name", got=show(extra))
             built.pop(_EXTRA, None)
             if clash := _names(type(value)) & extra.keys():
                 name = min(clash)
-                raise InvalidInput(f"$.extra.{name}", expected="a field that the value does not have", got=f"{name!r}")
+                raise InvalidInput(f"$.extra.{name}", expected="a field that the value does not have", got=show(name))
             return {**built, **extra}
         case list() | tuple():
             return [_flatten(item, slot) for item, slot in zip(value, built, strict=True)]

@@ -31,34 +31,36 @@ def test_sessions_are_listed_with_what_they_hold(path):
 
 
 def test_pages_are_shown_without_internal_ones_unless_asked(path):
-    shown = run("show", path, "--session", "login-bug").stdout
+    shown = run("show", path, "--session", "login-bug", "--scope", "team").stdout
     for words in ("p2-", "bootstrap", "question 1", "result 1"):
         assert words in shown
     assert "hidden nudge" not in shown
     assert "1 internal pages are not shown" in shown
-    assert "hidden nudge" in run("show", path, "-s", "login-bug", "--internal").stdout
+    assert "hidden nudge" in run("show", path, "-s", "login-bug", "--scope", "team", "--internal").stdout
 
 
 def test_recall_finds_what_may_be_seen_and_says_no_match(path):
-    found = run("recall", path, "result", "-s", "login-bug")
+    found = run("recall", path, "result", "-s", "login-bug", "--scope", "team")
     assert found.returncode == 0
     assert "result 1" in found.stdout
     assert "tool, bash" in found.stdout
     for words in ("zebra", "nudge", "forget"):
-        missing = run("recall", path, words, "-s", "login-bug")
+        missing = run("recall", path, words, "-s", "login-bug", "--scope", "team")
         assert (missing.returncode, missing.stdout) == (1, "no match\n")
-    assert run("recall", path, "nudge", "-s", "login-bug", "--internal").returncode == 0
+    assert run("recall", path, "nudge", "-s", "login-bug", "--scope", "team", "--internal").returncode == 0
 
 
 def test_export_writes_json_lines_without_internal_text(path):
-    lines = run("export", path, "-s", "login-bug").stdout.splitlines()
+    lines = run("export", path, "-s", "login-bug", "--scope", "team").stdout.splitlines()
     assert [json.loads(line)["role"] for line in lines] == ["system", "user", "assistant", "tool"]
     assert all(pt.from_json(pt.Message, line) for line in lines)
-    assert len(run("export", path, "-s", "login-bug", "--internal").stdout.splitlines()) == 5
+    assert len(run("export", path, "-s", "login-bug", "--scope", "team", "--internal").stdout.splitlines()) == 5
 
 
 def test_the_newest_session_is_meant_where_none_is_named(path):
-    assert run("export", path).stdout == run("export", path, "-s", "branch").stdout
+    assert (
+        run("export", path, "--scope", "team").stdout == run("export", path, "-s", "branch", "--scope", "team").stdout
+    )
 
 
 def test_the_doctor_says_that_all_is_well(path):
@@ -108,9 +110,12 @@ def test_a_store_that_is_not_there_is_one_line_and_is_not_made(command, tmp_path
 
 
 def test_a_session_that_is_not_there_is_one_line_with_those_that_are(path):
-    wrong = run("show", path, "-s", "nope")
+    wrong = run("show", path, "-s", "nope", "--scope", "team")
     assert wrong.returncode == 1
-    assert wrong.stderr == "pageturn: session: expected a session of the store (branch, login-bug), got 'nope'\n"
+    assert (
+        wrong.stderr.replace("of scope 'team' ", "")
+        == "pageturn: session: expected a session of the store (branch, login-bug), got 'nope'\n"
+    )
 
 
 def test_a_file_that_is_no_store_is_one_line(tmp_path):
@@ -138,7 +143,7 @@ def test_markup_in_names_is_shown_as_it_is(tmp_path):
     with open_session(path, scope="[/x]") as session:
         session.append(pt.assistant(pt.ToolCall(id="c", name="[/x]", arguments="{}")), pt.tool_result("c", "zebra"))
     assert "[/x]" in run("sessions", path).stdout
-    assert "[/x]" in run("recall", path, "zebra").stdout
+    assert "[/x]" in run("recall", path, "zebra", "--scope", "[/x]").stdout
 
 
 def test_a_name_that_no_session_can_have_is_refused(path):
@@ -156,7 +161,7 @@ def test_the_doctor_survives_a_journal_with_a_hole(path):
     assert "login-bug: entry 3 is missing: its page" in " ".join(told.stdout.split())
     assert "Traceback" not in told.stderr
     for command in ("show", "export"):
-        told = run(command, path)
+        told = run(command, path, "--scope", "team")
         assert told.stderr.startswith("pageturn: session 'login-bug': entry 3 is missing")
         assert "question 1" in told.stdout
 
@@ -172,7 +177,12 @@ def damaged(path, *statements):
 REPAIRS = [
     ("UPDATE snapshots SET body = zeroblob(length(body))", "the snapshot at entry 10 is damaged", "", True),
     ("DELETE FROM words_data", "the index", "the index was made anew", True),
-    ("DELETE FROM words_docsize WHERE id IN (SELECT min(id) FROM words_docsize)", "does not have its words", "made anew", True),
+    (
+        "DELETE FROM words_docsize WHERE id IN (SELECT min(id) FROM words_docsize)",
+        "does not have its words",
+        "made anew",
+        True,
+    ),
     ("DELETE FROM refs", "so a vacuum would drop them", "known to be needed again", True),
     ("UPDATE sessions SET key = x'00' WHERE id = 'branch'", "session 'branch': its row was altered", "", True),
     ("DELETE FROM sessions WHERE id = 'branch'", "its row is missing, or was renamed", "", True),
@@ -182,7 +192,12 @@ REPAIRS = [
     ("DELETE FROM losses_end", "which entries lost their words by an erasure cannot be told", "worked out anew", True),
     ("UPDATE blobs SET digest = digest || 'x'", "are missing", "were found elsewhere", True),
     ("DELETE FROM blobs WHERE CAST(data AS TEXT) LIKE '%question 1%'", "are missing", "", False),
-    ("UPDATE records SET body = CAST('{}' AS BLOB) WHERE seq = 3", "can be made again from its words", "entry 3 was altered", True),
+    (
+        "UPDATE records SET body = CAST('{}' AS BLOB) WHERE seq = 3",
+        "can be made again from its words",
+        "entry 3 was altered",
+        True,
+    ),
     ("DELETE FROM records WHERE seq = 2", "what it said is lost", "entry 2 is missing", True),
     ("DELETE FROM records WHERE seq > 7", "entry 8 and whatever came after it is missing", "entry 8", True),
 ]
@@ -202,7 +217,7 @@ def test_the_doctor_repairs_what_can_be_repaired_after_a_copy(path, tmp_path, st
     assert str(copy.name) in shown.replace(" ", "")
     assert copy.stat().st_mode & 0o777 == 0o600
     assert found in " ".join(run("doctor", str(copy)).stdout.split())
-    exported = run("export", path, "-s", "login-bug")
+    exported = run("export", path, "-s", "login-bug", "--scope", "team")
     assert exported.returncode == (0 if is_well else 1)
     assert "result 1" in exported.stdout or "seq > 7" in statement
     assert "Traceback" not in before.stderr + repaired.stderr

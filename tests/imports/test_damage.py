@@ -216,14 +216,16 @@ def test_a_summary_of_pi_ends_before_what_was_kept_even_where_that_begins_with_a
     assert covered == ["e1", "e2", "e3", "e5"]
 
 
-def test_a_summary_does_not_cover_a_rule_or_what_came_before_it(store, tmp_path):
+def test_a_summary_does_not_cover_the_opening_prompt(store, tmp_path):
     lines = [json.loads(line) for line in (SAMPLES / "pi_v3.jsonl").read_text(encoding="utf-8").splitlines()]
     rule = {"type": "message", "id": "rule", "message": {"role": "system", "content": "Never cut the line."}}
-    take(store, write_lines(tmp_path / "pi.jsonl", [*lines[:2], rule, *lines[2:]]))
+    take(store, write_lines(tmp_path / "pi.jsonl", [lines[0], rule, *lines[1:]]))
     opened = journal(store, "kite-v3")
     (rendition,) = opened.state.renditions
     covered = [page.id for page in opened.state.pages if rendition.first <= page.seq <= rendition.last]
-    assert covered == ["e2", "e3", "e5"]
+    assert opened.state.pages[0].id == "rule"
+    assert "rule" not in covered
+    assert {"e2", "e3", "e5"} <= set(covered)
 
 
 @pytest.mark.parametrize("mark", ["isMeta", "isCompactSummary"])

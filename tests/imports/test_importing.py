@@ -236,10 +236,11 @@ def test_two_files_that_claim_the_same_ids_lose_nothing(store, tmp_path):
     other = write_lines(tmp_path / "2.jsonl", [said(1, "uno"), answered(1, "m", text("same")), said(2, "due")])
     take(store, one)
     report = take(store, other)
-    assert (report.messages, report.known) == (2, 1)
-    assert words(store, "s") == ["one", "same", "two", "uno", "due"]
-    assert len(set(ids(store, "s"))) == 5
-    assert take(store, one).messages == 0
+    assert (report.messages, report.known) == (3, 0)
+    (renamed,) = report.renamed
+    assert words(store, "s") == ["one", "same", "two"]
+    assert words(store, renamed.taken) == ["uno", "same", "due"]
+    assert take(store, one, other).messages == 0
 
 
 def test_two_files_that_claim_the_same_ids_are_taken_once(store, tmp_path):
@@ -253,8 +254,9 @@ def test_two_files_of_a_session_with_summaries_on_the_same_line_keep_both(store,
     lines = [json.loads(line) for line in (SAMPLES / "pi.jsonl").read_text(encoding="utf-8").splitlines()]
     take(store, write_lines(tmp_path / "1.jsonl", lines))
     lines[8]["summary"] = lines[8]["summary"].replace("kite", "dragon")
-    take(store, write_lines(tmp_path / "2.jsonl", lines))
-    assert len(journal(store, "kite-v1").state.renditions) == 2
+    (renamed,) = take(store, write_lines(tmp_path / "2.jsonl", lines)).renamed
+    for name in ("kite-v1", renamed.taken):
+        assert len(journal(store, name).state.renditions) == 1
 
 
 def test_an_id_that_is_given_twice_in_a_file_is_taken_twice(store, tmp_path):
@@ -300,7 +302,10 @@ def test_names_that_look_alike_stay_apart(store, tmp_path):
 
 
 def test_an_import_joins_what_somebody_else_wrote_meanwhile(store, tmp_path):
-    path = write_lines(tmp_path / "log.jsonl", [said(number, f"{number}") for number in range(450)])
+    lines = [said(number, f"{number}") for number in range(450)]
+    path = write_lines(tmp_path / "log.jsonl", lines[:1])
+    take(store, path)
+    write_lines(path, lines)
     mine = pt.Session.open(store, id="s")
 
     def interfere(_count):
@@ -308,7 +313,7 @@ def test_an_import_joins_what_somebody_else_wrote_meanwhile(store, tmp_path):
         mine.report(pt.Usage(input_tokens=1))
 
     report = take(store, path, on_read=interfere)
-    assert report.messages == 450
+    assert report.messages == 449
     assert words(store, "s") == [f"{number}" for number in range(450)]
 
 

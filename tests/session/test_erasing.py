@@ -32,7 +32,9 @@ def test_erase_destroys_words_everywhere_and_leaves_a_tombstone(store):
 def test_erasing_one_of_two_equal_messages_keeps_the_other():
     session = open_session()
     first, second = session.append(pt.user("same words"), pt.user("same words"))
-    assert session.erase(first) == (0, 0)
+    erased = session.erase(first)
+    assert (erased.blobs, erased.bytes) == (0, 0)
+    assert [quote.handle for quote in erased.quoting] == [second.handle]
     assert session.resolve(first.handle) == pt.Denied("erased")
     assert session.resolve(second.handle).text == "same words"
 

@@ -194,13 +194,6 @@ def test_an_id_with_tricks_is_refused(id):
         open_session().fork(id) if id else pt.Session.open(id=id)
 
 
-def test_a_session_cannot_be_opened_in_another_scope(store):
-    open_session(store, scope="team")
-    assert open_session(store).scope == "team"
-    with pytest.raises(pt.InvalidInput, match="scope: expected 'team', which the session was begun with, got 'other'"):
-        open_session(store, scope="other")
-
-
 def test_an_id_is_made_where_none_is_given():
     first, second = pt.Session.open(), pt.Session.open()
     assert first.id != second.id

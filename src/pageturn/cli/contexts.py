@@ -154,7 +154,7 @@ def show_text(console: Console, look: Look, *, internal: bool) -> None:
         raise InvalidInput("text", expected="a context for everybody, or --internal", got=" and ".join(got))
     for message in look.context.messages:
         console.print(f"[bold]{message.role}[/]")
-        console.print(_printable(search_text(message)), markup=False, highlight=False, soft_wrap=True)
+        console.print(search_text(message), markup=False, highlight=False, soft_wrap=True)
         console.print()
 
 
@@ -228,7 +228,9 @@ def _hints(look: Look, explanation: Explanation, store: str) -> Iterator[str]:
         verb = "keep" if explanation.level is ResidencyLevel.FULL else "raise"
         yield f'to {verb} it whole: session.pin("{handle}")'
     internal = " --internal" if page.visibility is Visibility.INTERNAL else ""
-    yield f"to read it: pageturn page show {quote(store)} {handle} -s {quote(look.journal.row.id)} --level full{internal}"
+    row = look.journal.row
+    scope = f" --scope {quote(row.scope)}" if row.scope is not None else ""
+    yield f"to read it: pageturn page show {quote(store)} {handle} -s {quote(row.id)}{scope} --level full{internal}"
 
 
 # -- what a turn changed
@@ -379,8 +381,3 @@ def _shortened(rows: Sequence[T], most: int) -> tuple[Sequence[T], Sequence[T], 
 
 def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _printable(text: str) -> str:
-    """A text without codes that would move a terminal's cursor."""
-    return "".join(letter if letter.isprintable() or letter in "\n\t" else " " for letter in text)

@@ -1,11 +1,11 @@
 """The demo: a short session, classified into pages, with the tokens that each would take at every level."""
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from pageturn.bodies import search_text
+from pageturn.cli.terminal import terminal
 from pageturn.identifiers import Vocabulary
 from pageturn.messages import Message, ToolCall, assistant, system, tool_result, user
 from pageturn.pages import PageKind, ResidencyLevel, classify_all
@@ -38,7 +38,7 @@ def show_demo() -> None:
         table.add_row(str(number), f"[{_COLOURS[kind]}]{kind}[/]", escape(begins), *cells)
     table.add_section()
     table.add_row("", "total", "", *(f"{total:,}" for total in totals.values()), style="bold")
-    console = Console()
+    console = terminal()
     console.print(table)
     console.print(f"Tokens as {MODEL} counts them. A dot: not offered, because it is forbidden or no shorter.")
     bucket = bucket_for_messages(session)

@@ -26,7 +26,9 @@ def codex_folder() -> Path:
     return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "sessions"
 
 
-def import_paths(console: Console, into: str, paths: Sequence[Path], *, named: set[Path]) -> bool:
+def import_paths(
+    console: Console, into: str, paths: Sequence[Path], *, named: set[Path], scope: str | None = None
+) -> bool:
     """Import files and folders, and show what came of it; says whether everything that was named could be read."""
     report = Report()
     files = list(files_in(paths, report))
@@ -42,7 +44,7 @@ def import_paths(console: Console, into: str, paths: Sequence[Path], *, named: s
                 progress.update(task, completed=before + read)
 
             progress.update(task, description=f"importing {plain(file.name)[:30]}")
-            import_file(store, file, report, on_read=advance)
+            import_file(store, file, report, scope=scope, on_read=advance)
             done += _size(file)
             progress.update(task, completed=done)
     missed = {file: why for file, why in report.failed.items() if file in named}
@@ -80,6 +82,10 @@ def _show(console: Console, into: str, report: Report, missed: dict[Path, str]) 
         console.print(table)
         if len(report.skipped) > _SHOWN:
             console.print(f"[dim]and {len(report.skipped) - _SHOWN} other reasons[/]")
+    for renamed in report.renamed[:_SHOWN]:
+        console.print(f"[yellow]session {plain(str(renamed))}[/]", highlight=False, soft_wrap=True)
+    if len(report.renamed) > _SHOWN:
+        console.print(f"[dim]and {len(report.renamed) - _SHOWN} other sessions under another id[/]")
     for file, why in list(missed.items())[:_SHOWN]:
         console.print(f"[red]{plain(str(file))}[/]: {plain(why)}")
     if report.sessions:

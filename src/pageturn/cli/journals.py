@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-import click
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 from pageturn.bodies import search_text
+from pageturn.cli.terminal import complain, write_json
 from pageturn.doctor import examine
-from pageturn.errors import Damaged, InvalidInput, StoreError
+from pageturn.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.faults import Fault
 from pageturn.ids import require_session_id
-from pageturn.journal import Journal
+from pageturn.journal import Journal, require_scope
 from pageturn.messages import Visibility
 from pageturn.pages import Page
 from pageturn.recall import recall
@@ -39,18 +40,32 @@ def opened(path: str) -> Iterator[Store]:
         yield store
 
 
-def journal_of(store: Store, session: str | None) -> Journal:
-    """The journal of a session; of the newest one where none is named."""
+class Wanted(NamedTuple):
+    """The session that a command is about: of a scope or of none, by its id or the newest one."""
+
+    session: str | None
+    scope: str | None = None
+
+
+def journal_of(store: Store, wanted: Wanted) -> Journal:
+    """The journal of a session; of the newest one of its scope where none is named."""
     rows = store.sessions()
-    if session is not None:
-        require_session_id(session)
-    name = session if session is not None else rows[0].id if rows else None
-    journal = Journal.open(store, name) if name is not None else None
-    if journal is None:
-        known = ", ".join(row.id for row in rows[:5]) or "none"
-        raise InvalidInput("session", expected=f"a session of the store ({known})", got=repr(session))
+    if wanted.session is not None:
+        require_session_id(wanted.session)
+    in_scope = [row for row in rows if row.scope == wanted.scope]
+    found = next((row for row in rows if row.id == wanted.session), None) if wanted.session else None
+    row = found if wanted.session is not None else in_scope[0] if in_scope else None
+    if row is None:
+        known = ", ".join(row.id for row in in_scope[:5]) or "none"
+        scope = f"of scope {wanted.scope!r} " if wanted.scope is not None else ""
+        others = len(rows) - len(in_scope)
+        apart = f"; {others} are of another scope, which --scope names" if others else ""
+        expected = f"a session {scope}of the store ({known}{apart})"
+        raise InvalidInput("session", expected=expected, got=show(wanted.session))
+    require_scope(row, wanted.scope)
+    journal = Journal(store, row)
     for what in damages(journal):
-        click.echo(f"pageturn: {what}; `pageturn doctor` tells more", err=True)
+        complain(f"pageturn: {what}; `pageturn doctor` tells more")
     return journal
 
 
@@ -71,7 +86,7 @@ def show_sessions(console: Console, store: Store) -> None:
         try:
             state = Journal(store, row).state
         except StoreError as error:
-            click.echo(f"pageturn: {error}; `pageturn doctor` tells more", err=True)
+            complain(f"pageturn: {error}; `pageturn doctor` tells more")
             continue
         counts = (sum(1 for _ in state.live_pages()), len(state.turns), len(state.faults))
         cells = (row.id, _time(row.created_at), plain(row.scope or ""), row.parent or "")
@@ -151,7 +166,7 @@ def settle(store: Store, row: SessionRow) -> int:
     """Commit or reject what a crash left staged; says how many proposals that were."""
     staged = len(Journal(store, row).state.staged)
     if staged:
-        Session.open(store, id=row.id)
+        Session.open(store, id=row.id, scope=row.scope)
     return staged
 
 
@@ -173,11 +188,11 @@ def export(console: Console, journal: Journal, *, internal: bool) -> bool:
             try:
                 message = journal.message(page)
             except StoreError as error:
-                click.echo(f"pageturn: {page.handle} is left out: {error}", err=True)
+                complain(f"pageturn: {page.handle} is left out: {error}")
                 is_whole = False
                 continue
             if message is not None:
-                click.echo(to_json(message))
+                write_json(to_json(message))
     return is_whole
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pageturn.cli import replays
 from pageturn.cli.reports import write_report
+from pageturn.cli.terminal import terminal
 from pageturn.lab.billing import VENDORS
 from pageturn.lab.sweep import STUDY_COUNTER, Setup, Way
 
@@ -85,7 +85,7 @@ def replay(
     )
     ways = (*map(Way.parse, dict.fromkeys(policies)), *(Way.peers(peers) if peers is not None else ()))
     setup = Setup(ways, tuple(sorted(set(budgets))), counter, vendor, oracle)
-    console = Console()
+    console = terminal()
     replays.show_results(console, replays.replay(console, selection, setup, jobs=jobs, out=out))
 
 
@@ -93,7 +93,7 @@ def replay(
 @_RESULTS
 def flip(results: tuple[Path, ...]) -> None:
     """Show the tables of results that `replay --out` has written, and the default that the flip rule elects."""
-    replays.show_flip(Console(), results)
+    replays.show_flip(terminal(), results)
 
 
 @click.command()
@@ -103,7 +103,7 @@ def compactions(paths: tuple[Path, ...], sessions: int | None) -> None:
     """Show what the compactions in recorded sessions kept of what was asked for later."""
     if not paths:
         raise click.UsageError("give files or folders")
-    replays.show_compactions(Console(), replays.Selection(paths, most=sessions))
+    replays.show_compactions(terminal(), replays.Selection(paths, most=sessions))
 
 
 @click.command()
@@ -119,4 +119,4 @@ def report(
     results: tuple[Path, ...], *, out: Path, svg: Path | None, png: Path | None, session: str | None, budget: int | None
 ) -> None:
     """Draw what `replay --out` has written: plots and tables on one page, in one file that needs nothing else."""
-    write_report(Console(), results, out=out, svg=svg, png=png, session=session, budget=budget)
+    write_report(terminal(), results, out=out, svg=svg, png=png, session=session, budget=budget)

@@ -7,21 +7,23 @@ from contextlib import suppress
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pageturn.cli import contexts, imports, journals
 from pageturn.cli.demo import show_demo
 from pageturn.cli.imports import claude_code_folder, codex_folder
+from pageturn.cli.journals import Wanted
 from pageturn.cli.lab_commands import compactions, flip, replay, report
 from pageturn.cli.pages import show_page
 from pageturn.cli.route_commands import route
 from pageturn.cli.summaries import summarize as summarize_session
 from pageturn.cli.summaries import summarizer_for
+from pageturn.cli.terminal import complain, terminal
 from pageturn.errors import PageturnError
 from pageturn.pages import ResidencyLevel
 
 _STORE = click.argument("store")
 _SESSION = click.option("--session", "-s", help="The session; the newest one without it.")
+_SCOPE = click.option("--scope", help="The scope of the session, where it was begun with one.")
 _INTERNAL = click.option("--internal", is_flag=True, help="Include what is for the model only.")
 _BUDGET = click.option("--budget", type=click.IntRange(1), help="The most tokens; what the policy allows without it.")
 _MODEL = click.option("--model", help="The model; the one that was asked last without it.")
@@ -47,29 +49,33 @@ def demo() -> None:
 def sessions(store: str) -> None:
     """List the sessions of a store, the newest first."""
     with journals.opened(store) as opened:
-        journals.show_sessions(Console(), opened)
+        journals.show_sessions(terminal(), opened)
 
 
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @_INTERNAL
-def show(store: str, session: str | None, *, internal: bool) -> None:
+def show(store: str, session: str | None, scope: str | None, *, internal: bool) -> None:
     """List the pages of a session."""
     with journals.opened(store) as opened:
-        journals.show_pages(Console(), journals.journal_of(opened, session), internal=internal)
+        journals.show_pages(terminal(), journals.journal_of(opened, Wanted(session, scope)), internal=internal)
 
 
 @cli.command()
 @_STORE
 @click.argument("query")
 @_SESSION
+@_SCOPE
 @_INTERNAL
 @click.option("--limit", "-n", default=5, show_default=True, type=click.IntRange(1, 1_000))
-def recall(store: str, query: str, session: str | None, limit: int, *, internal: bool) -> None:
+def recall(store: str, query: str, session: str | None, scope: str | None, limit: int, *, internal: bool) -> None:
     """Search a session. Exits with 1 where nothing was found."""
     with journals.opened(store) as opened:
-        found = journals.show_hits(Console(), journals.journal_of(opened, session), query, limit, internal=internal)
+        found = journals.show_hits(
+            terminal(), journals.journal_of(opened, Wanted(session, scope)), query, limit, internal=internal
+        )
     sys.exit(0 if found else 1)
 
 
@@ -82,22 +88,26 @@ def page() -> None:
 @_STORE
 @click.argument("handle")
 @_SESSION
+@_SCOPE
 @click.option(
     "--level",
     type=click.Choice([level.value for level in ResidencyLevel]),
     help="Only this level; all that are offered without it.",
 )
 @_INTERNAL
-def page_show(store: str, handle: str, session: str | None, level: str | None, *, internal: bool) -> None:
+def page_show(
+    store: str, handle: str, session: str | None, scope: str | None, level: str | None, *, internal: bool
+) -> None:
     """Show what stands for a page at each level, with its tokens. A call and its results are shown together."""
     with journals.opened(store) as opened:
         levels = [ResidencyLevel(level)] if level else list(ResidencyLevel)
-        show_page(Console(), journals.journal_of(opened, session), handle, levels, internal=internal)
+        show_page(terminal(), journals.journal_of(opened, Wanted(session, scope)), handle, levels, internal=internal)
 
 
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @_BUDGET
 @_MODEL
 @_ROWS
@@ -105,50 +115,62 @@ def page_show(store: str, handle: str, session: str | None, level: str | None, *
 @_INTERNAL
 def context(
     store: str,
+    *,
     session: str | None,
+    scope: str | None,
     budget: int | None,
     model: str | None,
     rows: int,
-    *,
     text: bool,
     internal: bool,
 ) -> None:
     """Show what the next call would get: what stands at which level, what it takes, and why. Writes nothing."""
     with journals.opened(store) as opened:
-        look = contexts.look_at(journals.journal_of(opened, session), budget, model)
+        look = contexts.look_at(journals.journal_of(opened, Wanted(session, scope)), budget, model)
         if text:
-            contexts.show_text(Console(), look, internal=internal)
+            contexts.show_text(terminal(), look, internal=internal)
         else:
-            contexts.show_context(Console(), look, rows)
+            contexts.show_context(terminal(), look, rows)
 
 
 @cli.command()
 @_STORE
 @click.argument("handles", metavar="HANDLE...", nargs=-1, required=True)
 @_SESSION
+@_SCOPE
 @_BUDGET
 @_MODEL
-def why(store: str, handles: tuple[str, ...], session: str | None, budget: int | None, model: str | None) -> None:
+def why(
+    store: str,
+    handles: tuple[str, ...],
+    *,
+    session: str | None,
+    scope: str | None,
+    budget: int | None,
+    model: str | None,
+) -> None:
     """Say why a page stands as it does in the next context, since when, and what it would cost to raise it."""
     with journals.opened(store) as opened:
-        look = contexts.look_at(journals.journal_of(opened, session), budget, model)
-        contexts.show_reasons(Console(), look, handles, store)
+        look = contexts.look_at(journals.journal_of(opened, Wanted(session, scope)), budget, model)
+        contexts.show_reasons(terminal(), look, handles, store)
 
 
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @click.option("--turn", type=click.IntRange(1), help="The turn; without it the last one that folded, or else the last.")
 @_ROWS
-def diff(store: str, session: str | None, turn: int | None, rows: int) -> None:
+def diff(store: str, session: str | None, scope: str | None, turn: int | None, rows: int) -> None:
     """Show what a turn's context changed of the one before: levels after a fold, or else what was appended."""
     with journals.opened(store) as opened:
-        contexts.show_changes(Console(), journals.journal_of(opened, session), turn, rows)
+        contexts.show_changes(terminal(), journals.journal_of(opened, Wanted(session, scope)), turn, rows)
 
 
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @click.option(
     "--url",
     help="A model that speaks as OpenAI's or Anthropic's do, as http://127.0.0.1:8080/v1; without it none is asked.",
@@ -164,6 +186,7 @@ def diff(store: str, session: str | None, turn: int | None, rows: int) -> None:
 def summarize(
     store: str,
     session: str | None,
+    scope: str | None,
     *,
     url: str | None,
     model: str | None,
@@ -177,7 +200,7 @@ def summarize(
     """
     summarizer = summarizer_for(url, model, key, dialect, window)
     with journals.opened(store) as opened:
-        is_done = summarize_session(Console(), opened, session, summarizer)
+        is_done = summarize_session(terminal(), opened, Wanted(session, scope), summarizer)
     sys.exit(0 if is_done else 1)
 
 
@@ -191,10 +214,10 @@ def doctor(store: str, *, repair: bool) -> None:
     Exits with 1 where something is wrong, or is still wrong after a repair.
     """
     with journals.opened(store) as opened:
-        is_well = journals.show_health(Console(), opened)
+        is_well = journals.show_health(terminal(), opened)
         if repair and not is_well:
-            journals.show_repair(Console(), opened)
-            is_well = journals.show_health(Console(), opened)
+            journals.show_repair(terminal(), opened)
+            is_well = journals.show_health(terminal(), opened)
     sys.exit(0 if is_well else 1)
 
 
@@ -204,17 +227,19 @@ def doctor(store: str, *, repair: bool) -> None:
 def vacuum(store: str, *, yes: bool) -> None:
     """Say what no record needs any more, and with --yes free it."""
     with journals.opened(store) as opened:
-        journals.show_vacuum(Console(), opened, dry_run=not yes)
+        journals.show_vacuum(terminal(), opened, dry_run=not yes)
 
 
 @cli.command()
 @_STORE
 @_SESSION
+@_SCOPE
 @_INTERNAL
-def export(store: str, session: str | None, *, internal: bool) -> None:
+def export(store: str, session: str | None, scope: str | None, *, internal: bool) -> None:
     """Write the messages of a session as JSON lines. Exits with 1 where one could not be read, and was left out."""
     with journals.opened(store) as opened:
-        is_whole = journals.export(Console(stderr=True), journals.journal_of(opened, session), internal=internal)
+        wanted = journals.journal_of(opened, Wanted(session, scope))
+        is_whole = journals.export(terminal(stderr=True), wanted, internal=internal)
     sys.exit(0 if is_whole else 1)
 
 
@@ -223,15 +248,16 @@ def export(store: str, session: str | None, *, internal: bool) -> None:
 @click.option("--into", default="pageturn.db", show_default=True, help="The store; it is made where it is not there.")
 @click.option("--claude-code", is_flag=True, help="Everything that Claude Code has recorded on this machine.")
 @click.option("--codex", is_flag=True, help="Everything that Codex has recorded on this machine.")
-def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: bool) -> None:
+@click.option("--scope", help="The scope that the sessions belong to; none without it.")
+def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: bool, scope: str | None) -> None:
     """Take over recorded sessions of other tools: files, or folders of them.
 
-    What is there already is not taken again. Exits with 1 where a file that was named could not be read.
+    What is there already is not taken again. A session whose id is another's gets another id. Exits with 1 where a file that was named could not be read.
     """
     usual = [folder for wanted, folder in ((claude_code, claude_code_folder()), (codex, codex_folder())) if wanted]
     if not paths and not usual:
         raise click.UsageError("give files or folders, --claude-code or --codex")
-    took_all = imports.import_paths(Console(), into, [*paths, *usual], named=set(paths))
+    took_all = imports.import_paths(terminal(), into, [*paths, *usual], named=set(paths), scope=scope)
     sys.exit(0 if took_all else 1)
 
 
@@ -248,14 +274,16 @@ def main() -> None:
         cli(standalone_mode=False)
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show()
+        said = io.StringIO()
+        error.show(said)
+        complain(said.getvalue().rstrip("\n"))
         sys.exit(error.exit_code)
     except PageturnError as error:
-        click.echo(f"pageturn: {error}", err=True)
+        complain(f"pageturn: {error}")
         sys.exit(1)
     except (OSError, click.Abort) as error:
         with suppress(OSError):
-            click.echo(f"pageturn: {str(error) or 'stopped'}", err=True)
+            complain(f"pageturn: {str(error) or 'stopped'}")
         with suppress(OSError):  # what is buffered for a stream that failed must not be written again at exit
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from pageturn.bodies import search_text
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.identifiers import Vocabulary
 from pageturn.journal import Journal
 from pageturn.messages import Visibility
@@ -24,7 +24,7 @@ def show_page(
     """Print the unit of a page at these levels, as far as they are offered."""
     page = page_of(journal.state, handle)
     if page is None:
-        raise InvalidInput("handle", expected="the handle of a page of this session", got=repr(handle))
+        raise InvalidInput("handle", expected="the handle of a page of this session", got=show(handle))
     unit, vocabulary = _unit_of(journal, page)
     if not internal and any(voiced.message.visibility is Visibility.INTERNAL for voiced in unit):
         raise InvalidInput("handle", expected="a page for everybody, or --internal", got=f"{handle}, which is internal")
@@ -50,5 +50,5 @@ def _unit_of(journal: Journal, page: Page) -> tuple[list[Voiced], Vocabulary]:
             vocabulary.hear(message)
     voiced = [Voiced(each.handle, message) for each in unit if (message := journal.message(each)) is not None]
     if not voiced:
-        raise InvalidInput("handle", expected="the handle of a page with words", got=repr(page.handle))
+        raise InvalidInput("handle", expected="the handle of a page with words", got=show(page.handle))
     return voiced, vocabulary

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from pageturn.cli import journals, routes
+from pageturn.cli.terminal import terminal
 from pageturn.delegation.beliefs import DEFAULT_SCOPE
 
 _STORE = click.argument("store")
@@ -25,7 +25,7 @@ def route() -> None:
 def route_explain(store: str, decision: str | None, scope: str) -> None:
     """Show a decision, the newest without an id: what was expected of each candidate, and what came of it."""
     with journals.opened(store) as opened:
-        routes.show_decision(Console(), routes.beliefs_of(opened, scope), decision)
+        routes.show_decision(terminal(), routes.beliefs_of(opened, scope), decision)
 
 
 @route.command("stats")
@@ -34,7 +34,7 @@ def route_explain(store: str, decision: str | None, scope: str) -> None:
 def route_stats(store: str, scope: str) -> None:
     """Show the record of every agent, how modes did, and who drifted."""
     with journals.opened(store) as opened:
-        routes.show_stats(Console(), routes.beliefs_of(opened, scope))
+        routes.show_stats(terminal(), routes.beliefs_of(opened, scope))
 
 
 @route.command("replay")
@@ -47,7 +47,7 @@ def route_replay(store: str, modes: tuple[str, ...], scope: str) -> None:
     Exits with 1 where it is not.
     """
     with journals.opened(store) as opened:
-        is_sound = routes.show_replay(Console(), routes.beliefs_of(opened, scope), modes)
+        is_sound = routes.show_replay(terminal(), routes.beliefs_of(opened, scope), modes)
     sys.exit(0 if is_sound else 1)
 
 
@@ -63,7 +63,7 @@ def route_prune(store: str, keep: int | None, days: float | None, scope: str, *,
     Only those go whose outcome is known, the oldest first. `pageturn vacuum` gives their room back.
     """
     with journals.opened(store) as opened:
-        routes.prune_log(Console(), routes.beliefs_of(opened, scope), keep, days, abandoned=abandoned)
+        routes.prune_log(terminal(), routes.beliefs_of(opened, scope), keep, days, abandoned=abandoned)
 
 
 @route.command("export")
@@ -82,4 +82,4 @@ def route_export(store: str, scope: str) -> None:
 def route_import(store: str, path: Path, scope: str) -> None:
     """Add what such a JSON object knows to what is believed already."""
     with journals.opened(store) as opened:
-        routes.import_state(Console(), routes.beliefs_of(opened, scope), path)
+        routes.import_state(terminal(), routes.beliefs_of(opened, scope), path)

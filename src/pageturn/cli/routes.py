@@ -4,14 +4,14 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import click
 from rich.console import Console
 from rich.table import Table
 
 from pageturn.cli.journals import plain
+from pageturn.cli.terminal import write_json
 from pageturn.delegation import MODES, Beliefs, DelegationState
 from pageturn.delegation.hindsight import Replayed, compare, differing, drifts, replay
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.stores import MemorySidecars, Store
 from pageturn.wire import from_json, to_json
 
@@ -29,7 +29,7 @@ def show_decision(console: Console, beliefs: Beliefs, wanted: str | None) -> Non
     found = [entry for entry in log if wanted is None or entry.decision.id.startswith(wanted)]
     if not found or (wanted is not None and len(found) > 1):
         known = "an id that begins so only once" if found else f"the id of one of {len(log)} decisions"
-        raise InvalidInput("decision", expected=known, got=repr(wanted))
+        raise InvalidInput("decision", expected=known, got=show(wanted))
     entry = max(found, key=lambda each: each.decision.at)
     decision = entry.decision
     console.print(f"[bold]{decision.id}[/] {decision.at}, {plain(_where(decision.skill, decision.bucket))}")
@@ -118,7 +118,7 @@ def prune_log(console: Console, beliefs: Beliefs, keep: int | None, days: float 
 
 def export_state(beliefs: Beliefs) -> None:
     """The state as the seed's JSON, on standard output."""
-    click.echo(to_json(beliefs.state))
+    write_json(to_json(beliefs.state))
 
 
 def import_state(console: Console, beliefs: Beliefs, path: Path) -> None:

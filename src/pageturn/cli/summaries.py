@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.cli.journals import journal_of, plain
+from pageturn.cli.journals import Wanted, journal_of, plain
 from pageturn.entries import Committed, Rejected, Waiting
 from pageturn.errors import InvalidInput
 from pageturn.session import Session
@@ -26,9 +26,9 @@ def summarizer_for(
     return ModelSummarizer(HttpEndpoint(url, model, key=key, dialect=dialect), window_tokens=window_tokens)
 
 
-def summarize(console: Console, store: Store, session: str | None, summarizer: Summarizer) -> bool:
+def summarize(console: Console, store: Store, wanted: Wanted, summarizer: Summarizer) -> bool:
     """Write the summaries of a session and show them; says whether the summarizer never failed."""
-    opened = Session.open(store, id=journal_of(store, session).row.id, summarizer=summarizer)
+    opened = Session.open(store, id=journal_of(store, wanted).row.id, scope=wanted.scope, summarizer=summarizer)
     assert opened.summaries is not None
     with opened, console.status("summarizing") if console.is_terminal else nullcontext():
         prepared = opened.summaries.finish()

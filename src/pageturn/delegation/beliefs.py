@@ -9,15 +9,15 @@ from datetime import datetime
 from itertools import takewhile
 from typing import TypeVar
 
-from pageturn.checks import require_bool, require_finite, require_instance, require_whole
+from pageturn.checks import require_bool, require_finite, require_instance, require_text, require_whole
 from pageturn.delegation.decisions import Decision, Logged
 from pageturn.delegation.pooling import Cell, Context, Estimate, Pool
 from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
 from pageturn.delegation.pruning import Entry, Pruned, beyond, older, remains
 from pageturn.delegation.skills import Setting, require_name
 from pageturn.delegation.state import DelegationConfig, DelegationState, graded
-from pageturn.errors import InvalidInput, StoreError
-from pageturn.ids import require_session_id
+from pageturn.errors import InvalidInput, StoreError, show
+from pageturn.ids import fitting_session_id, require_session_id
 from pageturn.relevance import Bucket
 from pageturn.stores import Change, Sidecars, Slot
 from pageturn.wire import Instant, from_json, to_json
@@ -162,6 +162,7 @@ class Beliefs:
 
     def decision(self, id: str) -> Decision | None:  # noqa: A002
         """A decision of the log."""
+        require_text("id", id)
         body = self._store.document(Slot(self._log, id))
         return None if body is None else self._decoded(Logged, id, body).decision
 
@@ -195,7 +196,7 @@ class Beliefs:
                     came = (
                         "an excuse" if before.verdict is None else f"{before.verdict:g} with {before.retries} retries"
                     )
-                    raise InvalidInput("outcome", expected=f"{came}, as was recorded before", got=repr(verdict))
+                    raise InvalidInput("outcome", expected=f"{came}, as was recorded before", got=show(verdict))
                 return {}
             kept = {entry: to_json(after)}
             return {**kept, cell: self._counted(cell, found[cell], after.verdicts)} if after.verdicts else kept
@@ -220,7 +221,7 @@ class Beliefs:
         """
         if (keep is None) == (before is None) or (abandoned and before is None):
             expected = "a number of decisions to keep, or a moment before which they go"
-            raise InvalidInput("keep", expected=expected, got="both" if keep is not None and before else repr(keep))
+            raise InvalidInput("keep", expected=expected, got="both" if keep is not None and before else show(keep))
         if keep is not None:
             require_whole("keep", keep)
         moment = None if before is None else Instant.of(before)
@@ -283,7 +284,7 @@ class Beliefs:
         pruned = self._read_pruned(body)
         if pruned is not None and decision.at <= pruned.until:
             expected = f"one that is in the log, or was made after {pruned.until}, up to where it was pruned"
-            raise InvalidInput("decision", expected=expected, got=repr(decision.id))
+            raise InvalidInput("decision", expected=expected, got=show(decision.id))
 
     def _read(self, key: str, body: bytes) -> BetaPosterior | DelegationConfig:
         if key == _CONFIG:
@@ -311,6 +312,13 @@ class Beliefs:
         context = Context(division or rest.split("|", 1)[1], f"{division}|{rest}")
         family[context.name] = Cell(context, value.known(clamp_lambda(self._config.lambda_)))
         self._pools.pop(base, None)
+
+
+def scope_of_beliefs(scope: str | None) -> str:
+    """The name under which the sessions of a scope share what is believed; those without a scope share the usual one."""
+    if scope is None:
+        return DEFAULT_SCOPE
+    return fitting_session_id(scope) if scope != DEFAULT_SCOPE else f"{DEFAULT_SCOPE}-scope"
 
 
 def context_of(setting: Setting) -> Context:

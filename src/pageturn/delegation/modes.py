@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from pageturn.delegation.pooling import Estimate
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 
 T = TypeVar("T")
 
@@ -166,7 +166,7 @@ def mode_of(mode: str | Mode) -> Mode:
     if isinstance(mode, str) and mode in MODES:
         return MODES[mode]
     if not callable(getattr(mode, "aim", None)) or not isinstance(getattr(mode, "name", None), str):
-        raise InvalidInput("mode", expected=f"one of {', '.join(MODES)}, or a mode", got=repr(mode))
+        raise InvalidInput("mode", expected=f"one of {', '.join(MODES)}, or a mode", got=show(mode))
     return mode  # type: ignore[return-value]
 
 

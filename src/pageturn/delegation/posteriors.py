@@ -46,6 +46,7 @@ class BetaPosterior(Closed):
     def from_self_confidence(cls, c_self: float, kappa: float, *, now: datetime) -> "BetaPosterior":
         """A posterior without observations, seeded with what the agent says of itself."""
         require_finite("$.c_self", c_self)
+        require_finite("$.kappa", kappa)
         c = min(max(c_self, 0.0), 1.0)
         return cls(kappa * c, kappa * (1.0 - c), 0, c, kappa, Instant.of(now))
 

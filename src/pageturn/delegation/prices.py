@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Self
 
 from pageturn.checks import require_finite
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.wire import Closed
 
 MONEY_A_SECOND = 0.001  # what waiting is worth, in the unit of the prices
@@ -36,9 +36,12 @@ class Costs(NamedTuple):
     ) -> Self:
         """What somebody gave, if it is what it should be."""
         if prices is not None and not isinstance(prices, Mapping):
-            raise InvalidInput("prices", expected="a price for each candidate", got=f"{prices!r:.60}")
+            raise InvalidInput("prices", expected="a price for each candidate", got=show(prices))
+        for agent, price in (prices or {}).items():
+            if not isinstance(price, Price):
+                raise InvalidInput("prices", expected=f"a price for {show(agent)}", got=show(price))
         if running is not None and not isinstance(running, str):
-            raise InvalidInput("running", expected="a candidate", got=f"{running!r:.60}")
+            raise InvalidInput("running", expected="a candidate", got=show(running))
         require_finite("money_a_second", money_a_second, at_least=0.0)
         return cls({} if prices is None else prices, running, money_a_second)
 
@@ -47,11 +50,11 @@ class Costs(NamedTuple):
         price = self.prices.get(agent)
         if not isinstance(price, Price):
             raise InvalidInput(
-                "prices", expected=f"a price for {agent!r}", got="none" if price is None else repr(price)
+                "prices", expected=f"a price for {agent!r}", got="none" if price is None else show(price)
             )
         runs = None if self.running is None or self.running == agent else self.prices.get(self.running)
         lost = 0.0 if runs is None else runs.cached_money
         cost = price.money + lost + price.seconds * self.money_a_second
         if not 0.0 < cost < math.inf:
-            raise InvalidInput(f"prices.{agent}", expected="something above 0, and finite", got=repr(price))
+            raise InvalidInput(f"prices.{agent}", expected="something above 0, and finite", got=show(price))
         return cost

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.relevance import Bucket, Dependency, Difficulty, ToolUse
 
 MODEL_CALL = "model_call"
@@ -44,13 +44,13 @@ def setting(
     base, divided, rest = skill.partition("@") if isinstance(skill, str) else ("", "", "")
     if base not in catalogue:
         known = ", ".join(sorted(catalogue))
-        raise InvalidInput("skill", expected=f"one of {known}, alone or as in model_call@domain=sql", got=repr(skill))
+        raise InvalidInput("skill", expected=f"one of {known}, alone or as in model_call@domain=sql", got=show(skill))
     named = [_read(part, skill) for part in rest.split(",")] if divided else []
     if isinstance(bucket, Bucket):
         return Setting(_written(base, _each_once(named)), bucket)
     given = {"bucket": bucket} if isinstance(bucket, str) else {} if bucket is None else bucket
     if not isinstance(given, Mapping):
-        raise InvalidInput("bucket", expected="a Bucket, axes by name, or a text", got=f"{bucket!r:.60}")
+        raise InvalidInput("bucket", expected="a Bucket, axes by name, or a text", got=show(bucket))
     for axis, value in given.items():
         if value is not None and value != "":
             named.append((_checked_axis(axis), _checked(f"bucket.{axis}", _quoted(value))))
@@ -62,19 +62,19 @@ def setting(
 def require_name(path: str, name: object) -> None:
     """Refuse names of agents that would not be whole in a key."""
     if not isinstance(name, str) or not name.strip() or "|" in name or not name.isprintable():
-        raise InvalidInput(path, expected="a name without '|'", got=f"{name!r:.60}")
+        raise InvalidInput(path, expected="a name without '|'", got=show(name))
 
 
 def require_skill_name(name: object) -> None:
     """Refuse names that a catalogue cannot take."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InvalidInput("skills", expected="names in snake_case", got=f"{name!r:.60}")
+        raise InvalidInput("skills", expected="names in snake_case", got=show(name))
 
 
 def _read(part: str, skill: str) -> tuple[str, str]:
     axis, equals, value = part.partition("=")
     if not equals:
-        raise InvalidInput("skill", expected="axes as in model_call@domain=sql,tool=bash", got=repr(skill))
+        raise InvalidInput("skill", expected="axes as in model_call@domain=sql,tool=bash", got=show(skill))
     return _checked_axis(axis), _checked(f"skill.{axis}", value)
 
 
@@ -82,19 +82,19 @@ def _each_once(named: Iterable[tuple[str, str]]) -> dict[str, str]:
     axes: dict[str, str] = {}
     for axis, value in named:
         if axes.setdefault(axis, value) != value:
-            raise InvalidInput(f"bucket.{axis}", expected=f"{axes[axis]!r}, as was said before", got=repr(value))
+            raise InvalidInput(f"bucket.{axis}", expected=f"{axes[axis]!r}, as was said before", got=show(value))
     return axes
 
 
 def _checked_axis(axis: object) -> str:
     if not isinstance(axis, str) or not _NAME.fullmatch(axis):
-        raise InvalidInput("axis", expected="a name in snake_case", got=f"{axis!r:.60}")
+        raise InvalidInput("axis", expected="a name in snake_case", got=show(axis))
     return axis
 
 
 def _checked(path: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip() or _SEPARATORS & set(value) or not value.isprintable():
-        raise InvalidInput(path, expected="a text without '|', '@', ',' and '='", got=f"{value!r:.60}")
+        raise InvalidInput(path, expected="a text without '|', '@', ',' and '='", got=show(value))
     return value
 
 

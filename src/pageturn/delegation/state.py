@@ -9,9 +9,9 @@ from datetime import datetime
 
 import msgspec
 
-from pageturn.checks import require_bool, require_finite, require_instance
+from pageturn.checks import require_bool, require_finite, require_instance, require_several
 from pageturn.delegation.posteriors import BetaPosterior, clamp_lambda
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.relevance import Bucket, Dependency, Difficulty, ToolUse
 from pageturn.wire import Closed
 
@@ -70,7 +70,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         for key in self.beliefs:
             if key.count("|") != 4:
                 raise InvalidInput(
-                    "$.beliefs", expected="keys of the form agent|skill|difficulty|dependency|tool_use", got=repr(key)
+                    "$.beliefs", expected="keys of the form agent|skill|difficulty|dependency|tool_use", got=show(key)
                 )
         self.beliefs = dict(sorted(self.beliefs.items()))
 
@@ -79,7 +79,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         """The flat key of a posterior."""
         for name, value in (("agent", agent), ("skill", skill)):
             if not isinstance(value, str) or "|" in value:
-                raise InvalidInput(f"$.{name}", expected="a name without '|'", got=repr(value))
+                raise InvalidInput(f"$.{name}", expected="a name without '|'", got=show(value))
         require_instance("$.bucket", bucket, Bucket)
         return f"{agent}|{skill}|{bucket.difficulty}|{bucket.dependency}|{bucket.tool_use}"
 
@@ -103,11 +103,13 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
     def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
         """The best peer that beats the local agent by more than the margin, or None: do it yourself."""
         bar = self._score_or_zero(local, skill, bucket) + self.config.delta
+        require_several("peers", peers, "names of agents")
         better = [peer for peer in peers if peer != local and self._score_or_zero(peer, skill, bucket) > bar]
         return self.rank_candidates(better, skill, bucket)
 
     def rank_candidates(self, candidates: Sequence[str], skill: str, bucket: Bucket) -> str | None:
         """The candidate with the best score, the earlier one on a tie; None if there are no candidates."""
+        require_several("candidates", candidates, "names of agents")
         return max(candidates, key=lambda name: self._score_or_zero(name, skill, bucket), default=None)
 
     def shrink_cold_start(
@@ -157,6 +159,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
 
     def merge(self, other: "DelegationState") -> "DelegationState":
         """What both know, under the knobs of this one."""
+        require_instance("other", other, DelegationState)
         lambda_ = clamp_lambda(self.config.lambda_)
         merged = dict(self.beliefs)
         for key, theirs in other.beliefs.items():

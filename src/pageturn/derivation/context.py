@@ -10,7 +10,7 @@ from pageturn.derivation.forms import FormMaker
 from pageturn.derivation.sealing import has_place, units_within
 from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import Fold
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.faults import AnyFault
 from pageturn.journal import Journal
 from pageturn.layout import IndexLine, Layout, Placement, Why
@@ -153,7 +153,7 @@ class Context(msgspec.Struct, frozen=True):
         state = self.view.journal.state
         page = page_of(state, handle)
         if page is None or not page.counts or page.seq > self.view.upto:
-            raise InvalidInput("handle", expected="the handle of a page that this context is made of", got=repr(handle))
+            raise InvalidInput("handle", expected="the handle of a page that this context is made of", got=show(handle))
         placement = self.view.placement(page)
         line = placement.line
         raising: dict[ResidencyLevel, int] = {}

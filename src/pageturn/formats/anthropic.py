@@ -9,12 +9,22 @@ import base64
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pageturn.checks import require_instance, require_several
 from pageturn.derivation.context import Context
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.fillers import NO_OUTPUT
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import Fields, each_of, inside_result, only_text, own, plain, whole
+from pageturn.formats.fields import (
+    Fields,
+    each_of,
+    inside_result,
+    only_text,
+    own,
+    plain,
+    refusing_depth,
+    whole,
+)
 from pageturn.formats.placeholders import PDF, PICTURES, inline, placeholder, words_in
 from pageturn.formats.profiles import takes_system_messages
 from pageturn.formats.shape import Block, Turn, shaped
@@ -33,6 +43,7 @@ _MARK = "cache_control"
 _MEDIA = ("image", "document")
 
 
+@refusing_depth
 def load(given: Any) -> Message | list[Message]:
     """A message as one or several, or a list or a request as several; a response as one with usage."""
     match plain(given):
@@ -46,6 +57,7 @@ def load(given: Any) -> Message | list[Message]:
             return several[0] if len(several) == 1 else several
 
 
+@refusing_depth
 def dump(
     context: Context | Sequence[Message],
     *,
@@ -94,7 +106,7 @@ def _messages(raw: Any, path: str) -> Iterator[Message]:
     fields = Fields(raw, path)
     role = fields.text("role")
     if role not in ("user", "assistant", "system"):
-        raise InvalidInput(f"{path}.role", expected="user, assistant or system", got=repr(role))
+        raise InvalidInput(f"{path}.role", expected="user, assistant or system", got=show(role))
     blocks = _blocks(fields.rest.pop("content", ""), f"{path}.content")
     if role == "user":
         yield from split(blocks, fields.kept(VENDOR))
@@ -328,6 +340,9 @@ def _ends(context: Context | Sequence[Message], breakpoints: Sequence[int] | Non
     left = max(_MOST_BREAKPOINTS - spent, 0)
     if breakpoints is None:
         return set(context.breakpoints_within(left) if isinstance(context, Context) else ())
+    require_several("breakpoints", breakpoints, "places of messages")
+    for at in breakpoints:
+        require_instance("breakpoints", at, int)
     total = len(messages_of(context))
     return set(sorted({at % total for at in breakpoints if -total <= at < total}, reverse=True)[:left])
 

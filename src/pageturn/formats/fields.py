@@ -1,14 +1,15 @@
 """Fields: a vendor's JSON read field by field, so that what nobody asked for is kept and not dropped."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from pageturn.complaints import show
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.messages import File, Image, Message, Native, Part, Text
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -126,6 +127,19 @@ def as_json(value: Any, path: str) -> str:
         raise InvalidInput(path, expected="text that is valid Unicode", got=f"the lone surrogate {lone}") from error
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(path, expected="a value that JSON can hold", got=str(error)) from error
+
+
+def refusing_depth(read: Callable[P, T]) -> Callable[P, T]:
+    """What reads or writes a vendor's JSON, with an error of ours for what is nested without end."""
+
+    @wraps(read)
+    def bounded(*given: P.args, **named: P.kwargs) -> T:
+        try:
+            return read(*given, **named)
+        except RecursionError:
+            raise InvalidInput("$", expected="objects and lists that end somewhere", got="too many levels") from None
+
+    return bounded
 
 
 def inside(kept: dict[str, Any], name: str) -> dict[str, Any]:

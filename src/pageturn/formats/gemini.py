@@ -16,10 +16,20 @@ from typing import Any
 import msgspec
 
 from pageturn.derivation.context import Context
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import AS, Fields, as_json, form_of, inside, only_text, own, plain
+from pageturn.formats.fields import (
+    AS,
+    Fields,
+    as_json,
+    form_of,
+    inside,
+    only_text,
+    own,
+    plain,
+    refusing_depth,
+)
 from pageturn.formats.placeholders import PDF, inline, is_inline, placeholder
 from pageturn.formats.profiles import checks_signatures, may_be_same
 from pageturn.formats.shape import Block, Turn, shaped
@@ -42,6 +52,7 @@ _NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # whose names
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
+@refusing_depth
 def load(given: Any) -> Message | list[Message]:
     """A content as one message or several, a list or a request as several; a response, or its chunks, as one with usage."""
     match plain(given):
@@ -60,6 +71,7 @@ def load(given: Any) -> Message | list[Message]:
             return several[0] if len(several) == 1 else several
 
 
+@refusing_depth
 def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
     """What the client's `models.generate_content` takes beside the model. `model` is for mere messages: signatures go by it."""
     dumped = _Dump(CallIds(_IDS), model_of(context, model))
@@ -134,7 +146,7 @@ def _messages(raw: Any, path: str) -> Iterator[Message]:
     fields = Fields(_snake(raw), path)
     role = fields.take("role", str) or "user"
     if role not in ("user", "model", "function"):
-        raise InvalidInput(f"{path}.role", expected="user or model", got=repr(role))
+        raise InvalidInput(f"{path}.role", expected="user or model", got=show(role))
     parts = _parts(fields.take("parts", list) or [], f"{path}.parts")
     extra = fields.kept(VENDOR)
     if role == "model":
@@ -272,6 +284,8 @@ def _snake(value: Any) -> Any:
 
 @lru_cache(maxsize=1_024)
 def _snake_name(name: str) -> str:
+    if not isinstance(name, str):
+        raise InvalidInput("$", expected="fields with texts for names", got=show(name))
     return _HUMP.sub(lambda found: f"_{found[1].lower()}", name)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from pageturn.derivation.context import Context
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.fillers import HEARD, NO_OUTPUT
 from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.contexts import messages_of, model_of, tools_of
@@ -27,6 +27,7 @@ from pageturn.formats.fields import (
     only_text,
     own,
     plain,
+    refusing_depth,
     whole,
 )
 from pageturn.formats.openings import is_synthetic, marked
@@ -48,6 +49,7 @@ _WRITTEN = {"custom": "input"}  # where a kind of call has its arguments; the ot
 _LONGEST_NAME = 64
 
 
+@refusing_depth
 def load(given: Any) -> Message | list[Message]:
     """A message, or a list or a request as messages; a response, or the chunks of its stream, as a message with usage."""
     match plain(given):
@@ -63,6 +65,7 @@ def load(given: Any) -> Message | list[Message]:
             return _message(message, "$")
 
 
+@refusing_depth
 def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
     """What the client's `chat.completions.create` takes beside the model.
 
@@ -126,7 +129,7 @@ def _message(raw: Any, path: str) -> Message:
             content = marked(parts) if role == "user" else parts
             return Message(role=Role(role), content=content, synthetic=synthetic, extra=extra)
         case role:
-            raise InvalidInput(f"{path}.role", expected="system, developer, user, assistant or tool", got=repr(role))
+            raise InvalidInput(f"{path}.role", expected="system, developer, user, assistant or tool", got=show(role))
 
 
 def _result(fields: Fields, call: str, form: str | None = None) -> Message:

@@ -9,11 +9,23 @@ from itertools import groupby
 from typing import Any
 
 from pageturn.derivation.context import Context
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.fillers import NO_OUTPUT
 from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import AS, Fields, as_json, each_of, form_of, inside_result, only_text, own, plain, whole
+from pageturn.formats.fields import (
+    AS,
+    Fields,
+    as_json,
+    each_of,
+    form_of,
+    inside_result,
+    only_text,
+    own,
+    plain,
+    refusing_depth,
+    whole,
+)
 from pageturn.formats.openings import is_synthetic, marked
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import is_openai
@@ -47,6 +59,7 @@ _IDS = r"[a-zA-Z0-9_-]{1,64}"
 _LONGEST_NAME = 64
 
 
+@refusing_depth
 def load(given: Any) -> Message | list[Message]:
     """An item, or a list or a request as messages; a response, or the events of its stream, as a message with usage."""
     match plain(given):
@@ -66,6 +79,7 @@ def load(given: Any) -> Message | list[Message]:
             return next(_messages([(item, "$")]))
 
 
+@refusing_depth
 def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
     """What the client's `responses.create` takes beside the model.
 
@@ -180,7 +194,7 @@ def _said(fields: Fields) -> Iterator[Part]:
         yield Text(text=content, extra=fields.kept(VENDOR))
         return
     if not isinstance(content, list):
-        raise InvalidInput(f"{fields.path}.content", expected="text or a list of parts", got=f"{content!r:.40}")
+        raise InvalidInput(f"{fields.path}.content", expected="text or a list of parts", got=show(content))
     item: Any = fields.rest
     for index, raw in enumerate(content):
         part = Fields(raw, f"{fields.path}.content[{index}]")
@@ -215,7 +229,7 @@ def _message(raw: Any, path: str) -> Message:
     if kind == "message":
         role = fields.text("role")
         if role not in ("user", "system", "developer"):
-            raise InvalidInput(f"{path}.role", expected="user, system, developer or assistant", got=repr(role))
+            raise InvalidInput(f"{path}.role", expected="user, system, developer or assistant", got=show(role))
         content = fields.rest.pop("content", "")
         parts = (Text(text=content),) if isinstance(content, str) else each_of(content, f"{path}.content", _input)
         synthetic = role == "user" and is_synthetic(parts)

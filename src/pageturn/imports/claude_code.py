@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.formats import anthropic
 from pageturn.imports.contract import Compacted, Said, Skipped, Step
 from pageturn.imports.source import Damaged, Source
@@ -89,7 +89,7 @@ def _placed(record: dict[str, Any], file: str) -> tuple[str, dict[str, Any]]:
 def _loaded(raw: Any) -> list[Message]:
     """The messages of a record; a block that is not understood is kept as it came."""
     if not isinstance(raw, dict):
-        raise InvalidInput("$.message", expected="an object", got=f"{raw!r:.40}")
+        raise InvalidInput("$.message", expected="an object", got=show(raw))
     fields = {**raw, "type": "message"} if raw.get("role") == "assistant" else raw
     try:
         loaded = anthropic.load(fields)

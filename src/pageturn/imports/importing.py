@@ -2,26 +2,31 @@
 
 A message is known by the id that its reader gives it, which becomes the id of its page. What was imported while the other
 tool was still writing is completed the next time.
+
+A file says itself which session it tells of, and whoever wrote it may say anything. So an import goes on only with a session that
+the same tool and file began in the same scope; otherwise it takes another id, and the report says so.
 """
 
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from pageturn.bodies import digest_of, pack
+from pageturn.checks import require_instance, require_text
 from pageturn.entries import Rejected
 from pageturn.errors import Conflict, InvalidInput
 from pageturn.ids import fitting_session_id
 from pageturn.imports import claude_code, codex, gemini_cli, opencode, openhands, pi, requests, swe_agent
 from pageturn.imports.contract import Compacted, Reader, Said, Skipped
+from pageturn.imports.origins import Origin, as_text
 from pageturn.imports.source import Source
-from pageturn.journal import Journal
-from pageturn.messages import Message, Part
+from pageturn.messages import Message, Part, Role
 from pageturn.pages import Page
+from pageturn.policies import Paged
 from pageturn.proposals import Proposal
 from pageturn.session import Session
 from pageturn.stores import Store
@@ -31,6 +36,18 @@ READERS: tuple[Reader, ...] = (codex, pi, openhands, claude_code, gemini_cli, op
 ENDINGS = (".jsonl", ".json", ".traj", ".jsonl.gz", ".json.gz")
 
 _BATCH = 200
+_INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
+
+
+class Renamed(NamedTuple):
+    """A session that a file told of under a name that is another's, and the name that it has instead."""
+
+    wanted: str
+    taken: str
+    file: Path
+
+    def __str__(self) -> str:
+        return f"{self.wanted!r} was not begun by {self.file}: what the file says is in {self.taken!r}"
 
 
 class Report:
@@ -47,6 +64,7 @@ class Report:
         self.skipped: Counter[str] = Counter()
         self.examples: dict[str, str] = {}  # where each reason first occurred
         self.failed: dict[Path, str] = {}
+        self.renamed: list[Renamed] = []
 
     def skip(self, reason: str, path: Path, line: int = 0, detail: str = "") -> None:
         """Note that something was left out."""
@@ -67,8 +85,18 @@ def files_in(paths: Iterable[Path], report: Report) -> Iterator[Path]:
                 yield inside
 
 
-def import_file(store: Store, path: Path, report: Report, *, on_read: Callable[[int], None] = lambda _: None) -> None:
-    """Take the sessions of one file. A file that cannot be read, or is of no known kind, is noted and left alone."""
+def import_file(
+    store: Store,
+    path: Path,
+    report: Report,
+    *,
+    scope: str | None = None,
+    on_read: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Take the sessions of one file into a scope. A file that cannot be read, or is of no known kind, is noted and left alone."""
+    require_instance("path", path, Path)
+    if scope is not None:
+        require_text("scope", scope)
     try:
         first = Source(path).first()
         reader = next((reader for reader in READERS if reader.recognises(first)), None)
@@ -76,12 +104,13 @@ def import_file(store: Store, path: Path, report: Report, *, on_read: Callable[[
             report.failed[path] = "not a recorded session of a known tool"
             return
         report.tools[reader.NAME] += 1
-        _take(store, path, reader, report, on_read)
+        _take(store, reader, Origin(reader.NAME, path, scope), report, on_read)
     except (OSError, EOFError, zlib.error) as error:  # the last two come of a packed file that is damaged
         report.failed[path] = getattr(error, "strerror", None) or str(error)
 
 
-def _take(store: Store, path: Path, reader: Reader, report: Report, on_read: Callable[[int], None]) -> None:
+def _take(store: Store, reader: Reader, origin: Origin, report: Report, on_read: Callable[[int], None]) -> None:
+    path = origin.path
     takers: dict[str, _Taker] = {}
     for step in reader.read(Source(path, on_read)):
         if isinstance(step, Skipped):
@@ -89,7 +118,7 @@ def _take(store: Store, path: Path, reader: Reader, report: Report, on_read: Cal
             continue
         taker = takers.get(step.session)
         if taker is None:
-            taker = takers[step.session] = _Taker(store, step.session, reader.NAME, path, report)
+            taker = takers[step.session] = _Taker(store, step.session, origin, report)
         if isinstance(step, Said):
             taker.take(step)
         else:
@@ -101,10 +130,13 @@ def _take(store: Store, path: Path, reader: Reader, report: Report, on_read: Cal
 class _Taker:
     """One session on its way into the store."""
 
-    def __init__(self, store: Store, name: str, tool: str, path: Path, report: Report) -> None:
-        self._store, self._tool, self._path, self._report = store, tool, path, report
-        self._id = fitting_session_id(name)
-        self._stored = Journal.open(store, self._id)  # as it was before
+    def __init__(self, store: Store, name: str, origin: Origin, report: Report) -> None:
+        self._store, self._origin, self._path, self._report = store, origin, origin.path, report
+        wanted = fitting_session_id(name)
+        self._id, self._stored = origin.session(store, wanted)  # as it was before
+        if self._id != wanted:
+            report.renamed.append(Renamed(wanted, self._id, origin.path))
+        self._is_opening = True  # whether only instructions were told so far
         self._known = {page.id: page for page in self._stored.state.pages} if self._stored is not None else {}
         self._session: Session | None = None  # opened when there is something new
         self._batch: list[Message] = []
@@ -114,7 +146,7 @@ class _Taker:
 
     def take(self, said: Said) -> None:
         """Take a message, unless it is there."""
-        message = msgspec.structs.replace(said.message, id=self._named(said.id), metadata=self._with_source(said))
+        message = self._ranked(said)
         if message.id in self._known:
             rest = self._rest(message)
             if rest is None:
@@ -133,7 +165,7 @@ class _Taker:
         if step.summary is None:
             self._report.skip("summary that only its vendor can read", self._path, step.line)
             return
-        key = f"import:{self._tool}:{step.line}:{digest_of(step.summary.encode())}"
+        key = f"import:{self._origin.tool}:{step.line}:{digest_of(step.summary.encode())}"
         if self._stored is not None and key in self._stored.state.settled:
             return
         covered = _covered(self._opened().pages(), step.kept_from)
@@ -159,7 +191,11 @@ class _Taker:
 
     def _opened(self) -> Session:
         if self._session is None:
-            self._session = Session.open(self._store, id=self._id)
+            is_new = self._stored is None
+            if is_new:
+                self._origin.begin(self._store, self._id)
+            policy = Paged() if is_new else None
+            self._session = Session.open(self._store, id=self._id, scope=self._origin.scope, policy=policy)
         return self._session
 
     def _write(self) -> None:
@@ -187,6 +223,20 @@ class _Taker:
         self._report.messages += len(messages)
         self._report.calls += sum(len(message.tool_calls) for message in messages)
         self._report.results += sum(len(message.tool_results) for message in messages)
+
+    def _ranked(self, said: Said) -> Message:
+        """The message as it is kept. Instructions open the session; later ones are a file's word, and nobody's rule here."""
+        given = said.message
+        self._is_opening = self._is_opening and given.role in _INSTRUCTIONS
+        is_lowered = given.role in _INSTRUCTIONS and not self._is_opening
+        told = {"role": str(given.role)} if is_lowered else {}
+        return msgspec.structs.replace(
+            given,
+            id=self._named(said.id),
+            role=Role.USER if is_lowered else given.role,
+            synthetic=given.synthetic or is_lowered,
+            metadata=self._with_source(said, **told),
+        )
 
     def _named(self, id_: str | None) -> str:
         """The id of a message in our session: the tool's own, told apart where it repeats, or its place."""
@@ -223,12 +273,12 @@ class _Taker:
             name = f"{id_}+{len(parts)}"
         return parts
 
-    def _with_source(self, said: Said) -> dict[str, Any]:
-        source = self._source(said.line, id=said.id, at=said.at)
+    def _with_source(self, said: Said, **more: str) -> dict[str, Any]:
+        source = self._source(said.line, id=said.id, at=said.at, **more)
         return {**(said.message.metadata or {}), "source": source}
 
     def _source(self, line: int, **more: Any) -> dict[str, Any]:
-        told = {"tool": self._tool, "file": str(self._path), "line": line or None, **more}
+        told = {"tool": self._origin.tool, "file": as_text(self._path), "line": line or None, **more}
         return {name: value for name, value in told.items() if value is not None}
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.formats.fields import Fields
 from pageturn.imports.contract import Compacted, Said, Skipped, Step
 from pageturn.imports.source import Source
@@ -93,7 +93,7 @@ def _told(session: str, messages: list[Any]) -> Iterator[Step]:
 def _message(session: str, info: Fields, raw_parts: list[dict[str, Any]], number: int) -> Iterator[Step]:
     role, id_ = info.text("role"), info.take("id", str)
     if role not in ("user", "assistant", "system"):
-        raise InvalidInput("$.info.role", expected="user or assistant", got=repr(role))
+        raise InvalidInput("$.info.role", expected="user or assistant", got=show(role))
     created = _created(info.rest)
     at = str(created) if created is not None else None
     parts, results = [], []

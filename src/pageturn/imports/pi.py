@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.formats.fields import Fields
 from pageturn.imports.contract import Compacted, Said, Skipped, Step
 from pageturn.imports.source import Damaged, Source
@@ -96,7 +96,7 @@ def _message(fields: Fields) -> Message:
         case "system":
             return Message(role=Role.SYSTEM, content=tuple(_parts(fields)))
         case role:
-            raise InvalidInput("$.message.role", expected="user, assistant, toolResult or system", got=repr(role))
+            raise InvalidInput("$.message.role", expected="user, assistant, toolResult or system", got=show(role))
 
 
 def _parts(fields: Fields) -> Iterator[Part]:
@@ -105,7 +105,7 @@ def _parts(fields: Fields) -> Iterator[Part]:
         yield Text(text=content)
         return
     if not isinstance(content, list | None):
-        raise InvalidInput("$.message.content", expected="text or a list", got=f"{content!r:.40}")
+        raise InvalidInput("$.message.content", expected="text or a list", got=show(content))
     for raw in content or []:
         part = Fields(raw, "$.message.content")
         match part.text("type"):
@@ -121,7 +121,7 @@ def _parts(fields: Fields) -> Iterator[Part]:
                 yield Image(url=f"data:{part.take('mimeType', str) or ''};base64,{part.text('data')}")
             case kind:
                 raise InvalidInput(
-                    "$.message.content.type", expected="text, thinking, toolCall or image", got=repr(kind)
+                    "$.message.content.type", expected="text, thinking, toolCall or image", got=show(kind)
                 )
 
 

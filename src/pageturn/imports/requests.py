@@ -115,7 +115,7 @@ def _told(session: str, value: Any, messages: list[Any], known: int, line: int) 
 def _is_anthropic(value: Any, messages: list[Any]) -> bool:
     if isinstance(value, dict) and "system" in value:
         return True
-    roles = {message.get("role") for message in messages if isinstance(message, dict)}
+    roles = [message.get("role") for message in messages if isinstance(message, dict)]
     blocks = [
         block.get("type")
         for message in messages

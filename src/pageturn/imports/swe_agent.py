@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.formats import openai_chat
 from pageturn.imports.contract import Said, Skipped, Step
 from pageturn.imports.source import Source
@@ -51,7 +51,7 @@ def read(source: Source) -> Iterator[Step]:
 
 def _message(item: Any) -> Message:
     if not isinstance(item, dict):
-        raise InvalidInput("$.history", expected="objects", got=f"{item!r:.40}")
+        raise InvalidInput("$.history", expected="objects", got=show(item))
     fields = {name: item[name] for name in _CHAT if name in item}
     match item:
         case {"role": "tool", "tool_call_ids": [str() as call, *_]}:

@@ -40,7 +40,7 @@ def _time(page: Page, message: Message) -> float | None:
     if isinstance(source, Mapping):
         try:
             return datetime.fromisoformat(str(source["at"])).timestamp()
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, OverflowError):
             return None
     return page.at / _MICROS if page.at else None
 

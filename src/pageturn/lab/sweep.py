@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.lab.billing import VENDORS
 from pageturn.lab.deriving import Deriving, StudyCounter, remembering
 from pageturn.lab.oracle import Oracle
@@ -58,12 +58,12 @@ class Way(NamedTuple):
         """The way that a text names."""
         name, _, given = text.partition(":")
         if name not in WAYS:
-            raise InvalidInput("policy", expected=f"one of {', '.join(WAYS)}", got=repr(name))
+            raise InvalidInput("policy", expected=f"one of {', '.join(WAYS)}", got=show(name))
         pairs = [pair.partition("=") for pair in given.split(",") if pair]
         settings = {field.strip(): _value(text, value) for field, _, value in pairs}
         way = cls(text, name, settings)
         if way.policy(1) is None and settings:
-            raise InvalidInput("policy", expected=f"{name} without settings", got=repr(text))
+            raise InvalidInput("policy", expected=f"{name} without settings", got=show(text))
         return way
 
     @classmethod
@@ -72,7 +72,7 @@ class Way(NamedTuple):
         commands = read_commands(path)
         taken = next((name for name in commands if name.partition(":")[0] in WAYS), None)
         if taken is not None:
-            raise InvalidInput(str(path), expected="names that no way of ours has", got=repr(taken))
+            raise InvalidInput(str(path), expected="names that no way of ours has", got=show(taken))
         return tuple(cls(name, _PEER, command=command) for name, command in commands.items())
 
     def policy(self, budget_tokens: int) -> AnyPolicy | None:
@@ -218,4 +218,4 @@ def _value(text: str, value: str) -> Any:
     try:
         return msgspec.json.decode(value)
     except msgspec.DecodeError as error:
-        raise InvalidInput("policy", expected="settings as name=number", got=repr(text)) from error
+        raise InvalidInput("policy", expected="settings as name=number", got=show(text)) from error

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.wire import Open
 
 
@@ -22,7 +22,7 @@ class ChosenPolicy:
         """Read the wire form, `{"policy": name, ...fields}`."""
         name = raw.get("policy") if isinstance(raw, dict) else None
         if not isinstance(name, str):
-            raise InvalidInput("$", expected="an object whose `policy` is a name", got=f"{raw!r:.60}")
+            raise InvalidInput("$", expected="an object whose `policy` is a name", got=show(raw))
         if name not in cls.built_in:
             fields = raw["$extra"] if "$extra" in raw else {key: raw[key] for key in raw if key != "policy"}
             return StoredPolicy(policy=name, extra=fields or None)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
-from pageturn.errors import NotADegradation, PolicyError
+from pageturn.errors import NotADegradation, PolicyError, show
 from pageturn.layout import Candidate, Frame, Growth, Levels
 from pageturn.pages import ResidencyLevel, degrade
 from pageturn.policies.chosen import ChosenPolicy
@@ -34,7 +34,7 @@ class Guarded(NamedTuple):
         """The most tokens that a context may have; never more than the model takes."""
         limit = self._asked("limit_tokens", lambda: self.policy.limit_tokens(window_tokens))
         if type(limit) is not int or limit < 0:
-            raise self._error("limit_tokens", f"returned {limit!r:.60}, expected a whole number of tokens, 0 or more")
+            raise self._error("limit_tokens", f"returned {show(limit)}, expected a whole number of tokens, 0 or more")
         return min(limit, input_capacity(window_tokens))
 
     def is_full(self, growth: Growth, budget_tokens: int) -> bool:
@@ -53,16 +53,16 @@ class Guarded(NamedTuple):
         shown = frame if self.policy.kind in ChosenPolicy.built_in else _copied(frame)
         wanted = self._asked("plan", lambda: self.policy.plan(shown, {**least}, tokens))
         if not isinstance(wanted, Mapping):
-            got = f"returned {wanted!r:.60}, expected a mapping of units, by the number of their first page, to levels"
+            got = f"returned {show(wanted)}, expected a mapping of units, by the number of their first page, to levels"
             raise self._error("plan", got)
         units = {unit.first: unit for unit in frame.candidates}
         levels: dict[int, ResidencyLevel] = {}
         for first, level in wanted.items():
             unit = units.get(first) if type(first) is int else None
             if unit is None:
-                raise self._error("plan", f"names {first!r:.60}, which is the first page of no unit in the frame")
+                raise self._error("plan", f"names {show(first)}, which is the first page of no unit in the frame")
             if not isinstance(level, ResidencyLevel):
-                raise self._error("plan", f"wants {frame.handle(first)} at {level!r:.60}, which is no ResidencyLevel")
+                raise self._error("plan", f"wants {frame.handle(first)} at {show(level)}, which is no ResidencyLevel")
             if unit.sizes:
                 self._require_offered(unit, level, frame)
                 levels[first] = level
@@ -82,7 +82,7 @@ class Guarded(NamedTuple):
     def _yes_or_no(self, method: str, ask: Callable[[], Any]) -> bool:
         answer = self._asked(method, ask)
         if type(answer) is not bool:
-            raise self._error(method, f"returned {answer!r:.60}, expected True or False")
+            raise self._error(method, f"returned {show(answer)}, expected True or False")
         return answer
 
     def _asked(self, method: str, ask: Callable[[], T]) -> T:

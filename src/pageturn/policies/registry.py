@@ -6,7 +6,7 @@ from typing import TypeVar, overload
 import msgspec
 
 from pageturn.checks import require_text
-from pageturn.errors import InvalidInput, UnknownPolicy
+from pageturn.errors import InvalidInput, UnknownPolicy, show
 from pageturn.policies.chosen import ChosenPolicy, StoredPolicy
 from pageturn.policies.contract import DerivePolicy
 from pageturn.wire import to_json
@@ -35,12 +35,12 @@ def register_policy(name: str | P) -> P | Callable[[P], P]:
 
 def _registered_as(policy: P, name: str | None) -> P:
     if not (isinstance(policy, type) and issubclass(policy, DerivePolicy)):
-        raise InvalidInput("policy", expected="a subclass of pageturn.DerivePolicy", got=repr(policy))
+        raise InvalidInput("policy", expected="a subclass of pageturn.DerivePolicy", got=show(policy))
     if policy.plan is DerivePolicy.plan:
         raise InvalidInput("policy", expected="a class with a method `plan`", got=f"{policy.__qualname__} without one")
     name = str(policy.__struct_config__.tag) if name is None else name
     if name in ChosenPolicy.built_in:
-        raise InvalidInput("name", expected="one that is not built in", got=repr(name))
+        raise InvalidInput("name", expected="one that is not built in", got=show(name))
     taken = _registered.get(name)
     if taken is not None and not _is_defined_again(taken, policy):
         by = f"{taken.__module__}.{taken.__qualname__}"
@@ -82,7 +82,7 @@ def as_chosen(policy: DerivePolicy) -> ChosenPolicy:
     raw = msgspec.json.decode(to_json(policy))
     kept = StoredPolicy(policy=raw.pop("policy"), extra=raw or None)
     if restored(kept) != policy:
-        raise InvalidInput("policy", expected="fields that come back from JSON as they were", got=f"{policy!r:.120}")
+        raise InvalidInput("policy", expected="fields that come back from JSON as they were", got=show(policy))
     return kept
 
 

@@ -22,7 +22,7 @@ from pageturn.stores.contract import (
 )
 from pageturn.stores.memory import MemorySidecars, MemoryStore
 from pageturn.stores.sqlite import SqliteStore
-from pageturn.stores.urls import open_store
+from pageturn.stores.urls import open_store, path_of
 
 __all__ = [
     "LAST",
@@ -47,4 +47,5 @@ __all__ = [
     "SqliteStore",
     "Store",
     "open_store",
+    "path_of",
 ]

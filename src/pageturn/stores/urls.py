@@ -5,7 +5,7 @@ import os
 from urllib.parse import parse_qsl
 
 from pageturn.checks import require_finite
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.stores.contract import Store
 from pageturn.stores.memory import MemoryStore
 from pageturn.stores.sqlite import WAIT_SECONDS, SqliteStore
@@ -21,15 +21,15 @@ def open_store(url: str, *, wait_seconds: float | None = None) -> Store:
     """
     if wait_seconds is not None:
         require_finite("wait_seconds", wait_seconds, at_least=0)
-    if not url or "\0" in url:
-        raise InvalidInput("url", expected="':memory:', a path, or sqlite:PATH", got=repr(url))
+    if not isinstance(url, str) or not url or "\0" in url or not _is_text(url):
+        raise InvalidInput("url", expected="':memory:', a path, or sqlite:PATH", got=show(url))
     if url == ":memory:":
         return MemoryStore()
     scheme, colon, rest = url.partition(":")
     if not colon or len(scheme) < 2 or "/" in scheme or "." in scheme:  # a bare path, or a Windows drive
         rest = url
     elif scheme != "sqlite":
-        raise InvalidInput("url", expected="':memory:', a path, or sqlite:PATH", got=repr(url))
+        raise InvalidInput("url", expected="':memory:', a path, or sqlite:PATH", got=show(url))
     try:
         os.fsencode(url)
     except UnicodeEncodeError as error:
@@ -40,12 +40,28 @@ def open_store(url: str, *, wait_seconds: float | None = None) -> Store:
     waited = _seconds(options.pop("wait_seconds", f"{WAIT_SECONDS}"))
     if durability not in _DURABILITIES or waited is None or options:
         expected = f"durability={' or '.join(_DURABILITIES)}, wait_seconds=0 or more, and no other option"
-        raise InvalidInput("url", expected=expected, got=repr(query))
+        raise InvalidInput("url", expected=expected, got=show(query))
     return SqliteStore(
         path.removeprefix("//") if rest is not url else path,
         durability=durability,
         wait_seconds=waited if wait_seconds is None else wait_seconds,
     )
+
+
+def path_of(url: str | os.PathLike[str]) -> str:
+    """A URL or a path as text."""
+    if not isinstance(url, str | os.PathLike):
+        raise InvalidInput("url", expected="a URL, a path or a store", got=show(url))
+    return os.fspath(url)
+
+
+def _is_text(url: str) -> bool:
+    """Whether a URL has no half of a surrogate pair in it; the name of a file may have one that Python put there itself."""
+    try:
+        os.fsencode(url)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _seconds(text: str) -> float | None:

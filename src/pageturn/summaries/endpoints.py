@@ -13,7 +13,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 
 from pageturn.checks import require_finite, require_text
-from pageturn.errors import InvalidInput, SummaryFailed
+from pageturn.errors import InvalidInput, SummaryFailed, show
 from pageturn.summaries.contract import Stop
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class HttpEndpoint:
             speaks_anthropic = "anthropic" in parts.hostname or parts.path.endswith(_PATHS[Dialect.ANTHROPIC])
             dialect = Dialect.ANTHROPIC if speaks_anthropic else Dialect.OPENAI
         if dialect not in list(Dialect):
-            raise InvalidInput("dialect", expected="openai or anthropic", got=repr(dialect))
+            raise InvalidInput("dialect", expected="openai or anthropic", got=show(dialect))
         self._dialect = Dialect(dialect)
         self._parts = parts
         self._path = parts.path.rstrip("/").removesuffix(_PATHS[self._dialect]) + _PATHS[self._dialect]

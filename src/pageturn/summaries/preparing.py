@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pageturn.checks import require_finite
 from pageturn.derivation.context import Wish
 from pageturn.entries import Committed, Rejected, Waiting
-from pageturn.errors import InvalidInput, StoreError
+from pageturn.errors import InvalidInput, StoreError, show
 from pageturn.faults import BackendError
 from pageturn.messages import Visibility
 from pageturn.proposals import Proposal
@@ -76,7 +76,7 @@ class Summaries:
     @sizes.setter
     def sizes(self, sizes: Sequence[int]) -> None:
         if not isinstance(sizes, list | tuple) or not all(type(size) is int and size > 0 for size in sizes):
-            raise InvalidInput("sizes", expected="whole numbers, 1 or more", got=f"{sizes!r:.60}")
+            raise InvalidInput("sizes", expected="whole numbers, 1 or more", got=show(sizes))
         self._sizes = tuple(sizes)
 
     @property

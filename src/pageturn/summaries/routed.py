@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from pageturn.checks import require_instance
 from pageturn.delegation import Decision
 from pageturn.delegation.skills import COMPACTION, require_name
-from pageturn.errors import InvalidInput, StoreError, SummaryFailed
+from pageturn.errors import InvalidInput, StoreError, SummaryFailed, show
 from pageturn.messages import Message
 from pageturn.summaries.contract import Summarizer, SummaryRequest, cut, require_summarizer
 
@@ -40,7 +40,7 @@ class RoutedSummarizer:
 
     def __init__(self, summarizers: Sequence[Summarizer], router: Chooser) -> None:
         if not isinstance(summarizers, list | tuple) or not summarizers:
-            raise InvalidInput("summarizers", expected="at least one, in an order", got=f"{summarizers!r:.60}")
+            raise InvalidInput("summarizers", expected="at least one, in an order", got=show(summarizers))
         for summarizer in summarizers:
             require_summarizer(summarizer)
             require_name("summarizer.name", summarizer.name)
@@ -91,7 +91,7 @@ def _taken(decision: Decision, left: dict[str, Summarizer]) -> Summarizer:
     """The summarizer that a router chose, which is then no longer left."""
     choice = getattr(decision, "choice", None)  # a router may be anybody's
     if choice not in left:
-        raise InvalidInput("router", expected=f"a choice among {', '.join(left)}", got=f"{choice!r:.60}")
+        raise InvalidInput("router", expected=f"a choice among {', '.join(left)}", got=show(choice))
     return left.pop(choice)
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pageturn.errors import InvalidInput
+from pageturn.errors import InvalidInput, show
 from pageturn.lab.report.chapters import Chapter, chapters
 from pageturn.lab.report.elements import standalone
 from pageturn.lab.report.figures import WIDE, figures, left_out
@@ -54,7 +54,7 @@ def _check(found: Iterable[Chapter], session: str | None, budget_tokens: int | N
     results = [result for chapter in found for result in chapter.results if result.turns]
     sessions = dict.fromkeys(result.trace for result in results)
     if session is not None and session not in sessions:
-        raise InvalidInput("session", expected=f"one of {_few(sessions)}", got=repr(session))
+        raise InvalidInput("session", expected=f"one of {_few(sessions)}", got=show(session))
     budgets = sorted({result.budget_tokens for result in results if session in (None, result.trace)})
     if budget_tokens is not None and budget_tokens not in budgets:
         raise InvalidInput("budget", expected=f"one of {_few(map(str, budgets))}", got=f"{budget_tokens}")

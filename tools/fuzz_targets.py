@@ -1,0 +1,433 @@
+"""What is fuzzed: every way by which bytes from outside come in. A target says how far they came, and raises nothing but ours."""
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from enum import IntEnum
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+import pageturn as pt
+from pageturn.cli.main import cli
+from pageturn.delegation import Logged
+from pageturn.entries import Entry
+from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.imports import Report, import_file
+from pageturn.overflows import read_overflow
+from pageturn.proposals import Rejection
+from pageturn.stores import MemoryStore, open_store
+
+ROOT = Path(__file__).parents[1]
+FORMATS = (anthropic, gemini, openai_chat, openai_responses)
+TYPES: tuple[Any, ...] = (
+    *(
+        pt.Message,
+        Entry,
+        pt.Page,
+        pt.Proposal,
+        pt.ContextMessage,
+        pt.Plan,
+        pt.Fault,
+        pt.DerivePolicy,
+        pt.Usage,
+        Rejection,
+    ),
+    *(
+        pt.RelevanceMeta,
+        pt.DelegationState,
+        pt.DelegationConfig,
+        pt.BetaPosterior,
+        pt.Decision,
+        Logged,
+        list[pt.Message],
+    ),
+)
+
+
+class Stage(IntEnum):
+    """How far an input came."""
+
+    REFUSED = 0  # by the first parser
+    PARSED = 1  # but it is not what it should be
+    ACCEPTED = 2
+
+
+class Target(NamedTuple):
+    """A name, what is run on each input, and inputs to begin with."""
+
+    name: str
+    run: Callable[[bytes], Stage]
+    seeds: Callable[[], list[bytes]]
+    is_json: bool = True  # whether inputs are changed as JSON, too
+
+
+def _stage(*, parsed: bool, accepted: bool) -> Stage:
+    return Stage.ACCEPTED if accepted else Stage.PARSED if parsed else Stage.REFUSED
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        json.loads(data.decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _accepted(act: Callable[[], object]) -> bool:
+    try:
+        act()
+    except pt.PageturnError:
+        return False
+    return True
+
+
+# -- vendors' JSON
+
+
+def _load_with(vendor: Any) -> Callable[[bytes], Stage]:
+    def run(data: bytes) -> Stage:
+        try:
+            given = json.loads(data.decode("utf-8", "surrogatepass"))
+        except (ValueError, RecursionError):
+            return Stage.REFUSED
+        try:
+            loaded = vendor.load(given)
+        except pt.PageturnError:
+            return Stage.PARSED
+        messages = loaded if isinstance(loaded, list) else [loaded]
+        for other in FORMATS:
+            _accepted(lambda other=other: other.dump(messages))
+        for message in messages:
+            _accepted(lambda message=message: pt.counter_for("claude-sonnet-4").message(message))
+        return Stage.ACCEPTED
+
+    return run
+
+
+@cache
+def _spoken() -> tuple[pt.Message, ...]:
+    call = pt.ToolCall(
+        id="c1", name="read", arguments='{"path": "src/a.py", "n": [1, {"b": null}]}', thought_signature="c2ln"
+    )
+    return (
+        pt.system("You are careful."),
+        pt.user(
+            "Look.",
+            pt.Image(url="data:image/png;base64,iVBORw0KGgo="),
+            pt.File(path="data:application/pdf;base64,JVBERg=="),
+        ),
+        pt.assistant(pt.Thinking(text="hm", signature="c2ln"), "Yes.", call, usage=pt.Usage(input_tokens=5)),
+        pt.tool_result(call, pt.Text(text="line\n" * 3), pt.Image(url="https://a/b.png")),
+        pt.assistant(
+            pt.Native(vendor="anthropic", item={"type": "server_tool_use", "name": "x", "input": {}}), "Done."
+        ),
+    )
+
+
+def _format_seeds(vendor: Any) -> Callable[[], list[bytes]]:
+    def seeds() -> list[bytes]:
+        dumped = vendor.dump(_spoken())
+        whole = json.dumps(dumped, default=lambda data: data.decode("latin-1")).encode()
+        inner = next(value for value in dumped.values() if isinstance(value, list))
+        single = [json.dumps(each, default=lambda data: data.decode("latin-1")).encode() for each in inner]
+        return [whole, *single, *_REPLIES[vendor.VENDOR]]
+
+    return seeds
+
+
+_REPLIES = {
+    "anthropic": [
+        b'{"type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"f","input":{"a":1}}],"usage":{"input_tokens":3,"output_tokens":2}}'
+    ],
+    "gemini": [
+        b'{"candidates":[{"content":{"role":"model","parts":[{"text":"x","thoughtSignature":"YQ=="},{"functionCall":{"name":"f","args":{"a":1}}}]}}],"usageMetadata":{"promptTokenCount":3},"modelVersion":"gemini-3"}',
+        b'[{"candidates":[{"content":{"parts":[{"text":"a"}]}}]},{"candidates":[{"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}]',
+    ],
+    "openai_chat": [
+        b'{"choices":[{"index":0,"message":{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}}],"usage":{"prompt_tokens":3,"completion_tokens":1}}',
+        b'[{"choices":[{"delta":{"role":"assistant","content":"a"}}]},{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]}}]},{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"}}]}}]}]',
+    ],
+    "openai_responses": [
+        b'{"output":[{"type":"reasoning","id":"r","summary":[],"encrypted_content":"x"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"x"}]},{"type":"function_call","call_id":"a","name":"f","arguments":"{}"}],"usage":{"input_tokens":3,"output_tokens":1}}',
+        b'[{"type":"function_call","call_id":"a","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"a","output":"x"}]',
+    ],
+}
+
+
+# -- values
+
+
+def _from_json(data: bytes) -> Stage:
+    if not data:
+        return Stage.REFUSED
+    type_ = TYPES[data[0] % len(TYPES)]
+    try:
+        value = pt.from_json(type_, data[1:])
+    except pt.PageturnError:
+        return _stage(parsed=_is_json(data[1:]), accepted=False)
+    again = pt.from_json(type_, pt.to_json(value))
+    assert pt.to_json(again) == pt.to_json(value), "what is read is not what is written"
+    return Stage.ACCEPTED
+
+
+def _json_seeds() -> list[bytes]:
+    golden = [path.read_bytes() for path in sorted((ROOT / "tests" / "golden").glob("*.json"))]
+    return [bytes([number]) + each for each in golden for number in range(len(TYPES)) if _fits(TYPES[number], each)]
+
+
+def _fits(type_: Any, data: bytes) -> bool:
+    with suppress(pt.PageturnError):
+        pt.from_json(type_, data)
+        return True
+    return False
+
+
+# -- a session
+
+
+def _session(data: bytes) -> Stage:
+    try:
+        messages = pt.from_json(list[pt.Message], data)
+        session = pt.Session.open(id="s", policy=pt.Paged(2_000))
+        session.append(messages)
+    except pt.PageturnError:
+        return _stage(parsed=_is_json(data), accepted=False)
+    for policy in (pt.Paged(2_000), pt.Reset(2_000), pt.Legacy()):
+        session.choose(policy)
+        for vendor in FORMATS:
+            _accepted(lambda vendor=vendor: vendor.dump(session.derive(budget_tokens=2_000)))
+        _accepted(lambda: session.append(pt.assistant("go on")))
+    session.recall("line src yes")
+    session.answer()
+    return Stage.ACCEPTED
+
+
+def _session_seeds() -> list[bytes]:
+    long = [pt.user("Fix it."), *(each for n in range(12) for each in _step(n))]
+    return [pt.to_json(list(_spoken())), pt.to_json(long)]
+
+
+def _step(number: int) -> Iterator[pt.Message]:
+    call = pt.ToolCall(
+        id=f"c{number}", name="edit", arguments=json.dumps({"path": f"src/m{number}.py", "new": "x = 1"})
+    )
+    yield pt.assistant("n", call)
+    yield pt.tool_result(call, f"line {number}: error in src/m{number}.py\n" * 30)
+
+
+def _overflow(data: bytes) -> Stage:
+    text = data.decode("utf-8", "surrogateescape")
+    session = _refused()
+    session.overflow(ValueError(text))
+    _accepted(session.derive)
+    session.forget_overflow()
+    found = read_overflow(text)
+    return _stage(parsed=found is not None, accepted=found is not None and found.sent is not None)
+
+
+@cache
+def _refused() -> pt.Session:
+    session = pt.Session.open(id="s")
+    session.append([pt.user("Fix it."), *_step(1)])
+    session.derive()
+    return session
+
+
+def _overflow_seeds() -> list[bytes]:
+    return [
+        b"prompt is too long: 209051 tokens > 200000 maximum",
+        b"This model's maximum context length is 128000 tokens. However, your messages resulted in 130021 tokens.",
+        b"The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).",
+        b"Requested tokens (5000) exceed context window of 4096",
+        b"prompt contains 33,000 tokens, too large for model with 32,768 maximum context length",
+        b"Rate limit reached: 30000 tokens per minute",
+    ]
+
+
+def _tasks(data: bytes) -> Stage:
+    lines = data.split(b"\n")
+    log = pt.Session.open(id="s").read_tasks(lines)
+    return _stage(parsed=log.damaged_lines < len(lines), accepted=log.speaks_of_goals)
+
+
+def _task_seeds() -> list[bytes]:
+    return [
+        b'{"kind":"goal_set","objective":"ship","forbidden":["touch prod"],"success_criteria":["green"]}\n{"kind":"task_added","id":1,"content":"a"}\n{"kind":"task_status","id":1,"status":"done"}',
+        b'{"kind":"goal_set","objective":"ship"}',
+    ]
+
+
+def _recall_tool(data: bytes) -> Stage:
+    session = _refused().fork()
+    session.derive()
+    _accepted(
+        lambda: session.append(
+            pt.assistant(pt.ToolCall(id="r", name="recall", arguments=data.decode("utf-8", "replace")))
+        )
+    )
+    session.answer()
+    return _stage(parsed=_is_json(data), accepted=_is_json(data) and not session.faults())
+
+
+def _recall_seeds() -> list[bytes]:
+    handles = [page.handle for page in _refused().pages()]
+    asked: list[dict[str, Any]] = [
+        {"query": "error"},
+        {"handle": handles[0]},
+        {"handle": f"{handles[0]}..{handles[-1]}", "start": 1},
+    ]
+    return [json.dumps(each).encode() for each in asked]
+
+
+# -- files
+
+
+def _import(data: bytes) -> Stage:
+    ending = (".jsonl", ".json", ".traj", ".jsonl.gz")[data[0] % 4] if data else ".json"
+    file = _scratch() / f"log{ending}"
+    file.write_bytes(data[1:])
+    report = Report()
+    with closing(MemoryStore()) as store:
+        import_file(store, file, report)
+        import_file(store, file, report)
+    return _stage(parsed=bool(report.tools), accepted=report.messages > 0)
+
+
+def _import_seeds() -> list[bytes]:
+    samples = sorted((ROOT / "tests" / "imports" / "samples").glob("*.*"))
+    return [bytes([(".jsonl", ".json", ".traj").index(path.suffix)]) + path.read_bytes()[:20_000] for path in samples]
+
+
+def _store(data: bytes) -> Stage:
+    """Open a store some bytes of which were changed: three bytes say where, the fourth to what."""
+    whole = bytearray(_whole_store())
+    for at in range(0, min(len(data), 64) - 3, 4):
+        place = int.from_bytes(data[at : at + 3], "big") % len(whole)
+        whole[place] = data[at + 3]
+    file = _scratch() / "agent.db"
+    for old in _scratch().glob("agent.db*"):
+        old.unlink()
+    file.write_bytes(whole)
+    stages = [Stage.REFUSED]
+    _accepted(lambda: stages.extend(_used(file)))
+    return stages[-1]
+
+
+def _used(file: Path) -> Iterator[Stage]:
+    with closing(open_store(f"sqlite:{file}?durability=normal&wait_seconds=0")) as store:
+        yield Stage.PARSED
+        session = pt.Session.open(store, id="s")
+        yield Stage.ACCEPTED
+        _accepted(lambda: list(session.messages()))
+        _accepted(session.derive)
+        session.recall("error line")
+        for page in session.pages()[:3]:
+            session.resolve(page)
+        _accepted(lambda: session.append(pt.user("go on")))
+        _accepted(session.waiting)
+        session.checkpoint()
+
+
+@cache
+def _whole_store() -> bytes:
+    file = _scratch() / "whole.db"
+    with pt.Session.open(str(file), id="s", policy=pt.Paged(2_000)) as session:
+        session.append(pt.system("You are careful."), pt.user("Fix it."))
+        rule = session.pin("Never push to main, whatever anybody says.")
+        session.write_back(pt.Proposal(field="structured", value="Never push to main.", evidence=(rule.handle,)))
+        session.plan("ship", ["a", "b"])
+        session.inject(pt.ContextMessage.session("k", "note"))
+        for number in range(12):
+            session.derive()
+            session.append(list(_step(number)))
+        session.recall("error")
+    return file.read_bytes()
+
+
+def _store_seeds() -> list[bytes]:
+    return [b"\x00\x00\x10\xff", b"\x00\x20\x00\x00\x00\x40\x00\x41", bytes(range(64))]
+
+
+# -- the command line
+
+
+def _command_line(data: bytes) -> Stage:
+    words = [word.decode("utf-8", "surrogateescape") for word in data.split(b"\0")]
+    file = _scratch() / "cli.db"
+    if not file.exists():
+        file.write_bytes(_whole_store())
+    log = _scratch() / "cli.json"
+    log.write_bytes(data)
+    names = {"STORE": str(file), "LOG": str(log), "INTO": str(_scratch() / "into.db")}
+    given = [names.get(word, word) for word in words]
+    if any(
+        word.startswith(("-j", "--jobs", "--turns", "--generated", "--out", "--svg", "--png", "--url"))
+        for word in given
+    ):
+        return Stage.REFUSED  # what would write elsewhere, ask the network, or take as long as was asked for
+    if given[:1] == ["replay"] or (
+        given[:1] in (["import"], ["compactions"]) and not {names["LOG"], names["STORE"]} & set(given)
+    ):
+        return Stage.REFUSED
+    silent = io.TextIOWrapper(io.BytesIO(), errors="replace")
+    try:
+        with redirect_stdout(silent), redirect_stderr(silent):
+            cli(given, standalone_mode=False)
+    except click.UsageError:
+        return Stage.REFUSED
+    except (pt.PageturnError, click.ClickException, SystemExit, OSError):  # as `main` takes them
+        return Stage.PARSED
+    return Stage.ACCEPTED
+
+
+def _command_seeds() -> list[bytes]:
+    handle = "p3-aaaa"
+    lines = [
+        *(f"{name} STORE" for name in ("sessions", "show", "context", "diff", "doctor", "vacuum", "export")),
+        *(
+            "recall STORE error -n 3",
+            f"page show STORE {handle} --level full",
+            f"why STORE {handle}",
+            "summarize STORE",
+        ),
+        *("context STORE --budget 2000 --model gpt-5 --rows 3 --text --internal", "show STORE -s s --scope team"),
+        *("import LOG --into INTO", "import LOG --into INTO --scope team", "flip LOG", "report LOG", "compactions LOG"),
+        *(
+            "route stats STORE",
+            "route explain STORE x",
+            "route replay STORE",
+            "route prune STORE --keep 3",
+            "route import STORE LOG",
+        ),
+    ]
+    return [line.replace(" ", "\0").encode() for line in lines]
+
+
+@cache
+def _scratch() -> Path:
+    fast = Path("/dev/shm")  # noqa: S108
+    return Path(
+        tempfile.mkdtemp(prefix="pageturn-fuzz-", dir=fast if fast.is_dir() and os.access(fast, os.W_OK) else None)
+    )
+
+
+TARGETS = {
+    target.name: target
+    for target in (
+        *(Target(vendor.VENDOR, _load_with(vendor), _format_seeds(vendor)) for vendor in FORMATS),
+        Target("from_json", _from_json, _json_seeds),
+        Target("import", _import, _import_seeds),
+        Target("session", _session, _session_seeds),
+        Target("tasks", _tasks, _task_seeds),
+        Target("recall_tool", _recall_tool, _recall_seeds),
+        Target("overflow", _overflow, _overflow_seeds, is_json=False),
+        Target("store", _store, _store_seeds, is_json=False),
+        Target("command_line", _command_line, _command_seeds, is_json=False),
+    )
+}
