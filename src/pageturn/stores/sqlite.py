@@ -496,8 +496,8 @@ class _Rows:
     def __iter__(self) -> Iterator[chain.Row]:
         end: object = b""
         for *row, end in self._found:
-            if row[0] is None:
-                break
+            if type(row[0]) is not int:  # there is none, or none that could be in its place
+                continue
             if row[0] > self._upto:
                 self._found.close()
                 return
