@@ -249,9 +249,7 @@ class Journal:
             for name in state.__struct_fields__:
                 setattr(state, name, getattr(again, name))
 
-    def _applied(
-        self, state: SessionState, upto: int, unfounded: Mapping[int, str]
-    ) -> tuple[int, Exception] | None:
+    def _applied(self, state: SessionState, upto: int, unfounded: Mapping[int, str]) -> tuple[int, Exception] | None:
         """Apply entries; the first that does not follow from those before it, and why."""
         for session, record in self.records(after=state.head):
             if record.seq > upto:

@@ -16,7 +16,8 @@ def calls_of(message: Message) -> tuple[CallReference, ...]:
 def results_of(message: Message) -> tuple[ResultReference, ...]:
     """The results of a message."""
     return tuple(
-        ResultReference(result.tool_call_id, _content_digest(result), result.is_error) for result in message.tool_results
+        ResultReference(result.tool_call_id, _content_digest(result), result.is_error)
+        for result in message.tool_results
     )
 
 

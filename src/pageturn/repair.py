@@ -201,5 +201,3 @@ def _words(journal: Journal, entry: MessageAdded) -> Iterator[str]:
         return
     if message is not None:
         yield search_text(message)
-
-

@@ -102,7 +102,9 @@ class SessionState(msgspec.Struct):
     waiting: dict[int, e.Staged] = {}  # for a person
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
     lost: dict[int, e.EntryLost] = {}  # entries that cannot be read, by the number of the first
-    restored: dict[int, str] = {}  # pages whose entries were damaged and were made again from their words: what was wrong
+    restored: dict[
+        int, str
+    ] = {}  # pages whose entries were damaged and were made again from their words: what was wrong
 
     @property
     def damage(self) -> e.EntryLost | None:

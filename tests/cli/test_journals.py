@@ -172,7 +172,12 @@ def damaged(path, *statements):
 REPAIRS = [
     ("UPDATE snapshots SET body = zeroblob(length(body))", "the snapshot at entry 10 is damaged", "", True),
     ("DELETE FROM words_data", "the index", "the index was made anew", True),
-    ("DELETE FROM words_docsize WHERE id IN (SELECT min(id) FROM words_docsize)", "does not have its words", "made anew", True),
+    (
+        "DELETE FROM words_docsize WHERE id IN (SELECT min(id) FROM words_docsize)",
+        "does not have its words",
+        "made anew",
+        True,
+    ),
     ("DELETE FROM refs", "so a vacuum would drop them", "known to be needed again", True),
     ("UPDATE sessions SET key = x'00' WHERE id = 'branch'", "session 'branch': its row was altered", "", True),
     ("DELETE FROM sessions WHERE id = 'branch'", "its row is missing, or was renamed", "", True),
@@ -182,7 +187,12 @@ REPAIRS = [
     ("DELETE FROM losses_end", "which entries lost their words by an erasure cannot be told", "worked out anew", True),
     ("UPDATE blobs SET digest = digest || 'x'", "are missing", "were found elsewhere", True),
     ("DELETE FROM blobs WHERE CAST(data AS TEXT) LIKE '%question 1%'", "are missing", "", False),
-    ("UPDATE records SET body = CAST('{}' AS BLOB) WHERE seq = 3", "can be made again from its words", "entry 3 was altered", True),
+    (
+        "UPDATE records SET body = CAST('{}' AS BLOB) WHERE seq = 3",
+        "can be made again from its words",
+        "entry 3 was altered",
+        True,
+    ),
     ("DELETE FROM records WHERE seq = 2", "what it said is lost", "entry 2 is missing", True),
     ("DELETE FROM records WHERE seq > 7", "entry 8 and whatever came after it is missing", "entry 8", True),
 ]

@@ -93,7 +93,8 @@ def _swap(path, rng):
         swapped = columns if rng.random() < 0.5 else [rng.choice(columns)]
         wanted = " AND ".join(f"{key} = ?" for key in keys)
         first, second = (
-            db.execute(f"SELECT {', '.join(swapped)} FROM {table} WHERE {wanted}", key).fetchone() for key in (one, other)
+            db.execute(f"SELECT {', '.join(swapped)} FROM {table} WHERE {wanted}", key).fetchone()
+            for key in (one, other)
         )
         setting = f"UPDATE {table} SET {', '.join(f'{name} = ?' for name in swapped)} WHERE {wanted}"
         db.execute(setting, (*second, *one))
@@ -141,7 +142,7 @@ def given(path):
     try:
         store = SqliteStore(str(path), durability="off", wait_seconds=0.2)
     except pt.PageturnError as error:
-        return {id: f"error: {error}" for id in SESSIONS}
+        return dict.fromkeys(SESSIONS, f"error: {error}")
     try:
         for id in SESSIONS:
             told[id] = _session(store, id)

@@ -30,7 +30,9 @@ def whole(written_file, tmp_path_factory):
 
 @pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_change_of_the_file_is_harmless_or_told_and_a_repair_loses_nothing_that_is_whole(written_file, whole, tmp_path, part):
+def test_a_change_of_the_file_is_harmless_or_told_and_a_repair_loses_nothing_that_is_whole(
+    written_file, whole, tmp_path, part
+):
     outcomes = Counter()
     for seed in range(part * CHANGES, (part + 1) * CHANGES):
         path = damaging.copied(written_file, tmp_path / f"{seed}.db")

@@ -70,7 +70,9 @@ print(session.recall("zebra"), session.close())
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="gives its rights away, so it needs those of root")
+@pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0, reason="gives its rights away, so it needs those of root"
+)
 @pytest.mark.parametrize("waits", [False, True])
 def test_a_file_in_a_folder_that_takes_no_writes_is_read_and_searched(path, waits):
     if waits:
@@ -89,7 +91,9 @@ def test_a_file_in_a_folder_that_takes_no_writes_is_read_and_searched(path, wait
 def test_what_is_written_into_a_file_that_was_removed_is_refused_and_what_is_there_can_be_read(path):
     session = pt.Session.open(path, id="s")
     path.unlink()
-    with pytest.raises(pt.StoreError, match="the file was removed or replaced while it was open, so nothing was written"):
+    with pytest.raises(
+        pt.StoreError, match="the file was removed or replaced while it was open, so nothing was written"
+    ):
         session.append(pt.user("lost"))
     assert [message.text for message in session.messages()] == ["the tulip", "Never dig."]
     assert session.recall("tulip").hits
@@ -115,7 +119,9 @@ print(done, len(session.pages()), len(session.recall("tulip").hits))
 
 
 def test_a_file_that_may_not_grow_takes_nothing_more_and_loses_nothing(path):
-    shown = subprocess.run([sys.executable, "-c", FILLING, str(path)], capture_output=True, text=True, cwd=ROOT, check=True)
+    shown = subprocess.run(
+        [sys.executable, "-c", FILLING, str(path)], capture_output=True, text=True, cwd=ROOT, check=True
+    )
     why, counted = shown.stdout.splitlines()
     done, pages, hits = map(int, counted.split())
     assert "full" in why or "disk I/O error" in why
@@ -159,5 +165,3 @@ def test_a_row_that_was_altered_is_an_error_with_its_session(path, statement):
     store._connection.execute(statement)
     with pytest.raises(pt.Damaged, match=r"session 's': its row"):
         pt.Session.open(store, id="s")
-
-

@@ -29,7 +29,9 @@ def test_there_is_a_file_of_this_format():
 def test_a_file_gives_what_it_gave_when_it_was_written(kept):
     path, told = kept
     assert json.loads(json.dumps(written.read(path))) == told
-    for id, again in written.read(path).items():  # now that it was brought up to date; what was not found is a fault by now
+    for id, again in written.read(
+        path
+    ).items():  # now that it was brought up to date; what was not found is a fault by now
         assert json.loads(json.dumps(again | {"faults": told[id]["faults"]})) == told[id]
     store = SqliteStore(str(path))
     assert [*examine(store)] == []
@@ -57,7 +59,9 @@ def test_an_older_file_that_takes_no_writes_says_that_it_must_be_brought_up_to_d
         return db
 
     monkeypatch.setattr("sqlite3.connect", read_only)
-    with pytest.raises(pt.StoreError, match=rf"format 4, which has to be brought to {FORMAT} first, and it takes no writes"):
+    with pytest.raises(
+        pt.StoreError, match=rf"format 4, which has to be brought to {FORMAT} first, and it takes no writes"
+    ):
         SqliteStore(str(path))
 
 

@@ -99,7 +99,9 @@ def read(path):
             "notes": [note.key for note in session.notes],
             "memory": session.memory("beds"),
             "faults": [record.entry.fault.code for record in session.faults()],
-            "found": {query: sorted(hit.handle for hit in getattr(session.recall(query, 50), "hits", ())) for query in QUERIES},
+            "found": {
+                query: sorted(hit.handle for hit in getattr(session.recall(query, 50), "hits", ())) for query in QUERIES
+            },
         }
         if id != "folded":  # how pages are put shorter is not the file's business
             told[id]["context"] = json.dumps(openai_chat.dump(context)["messages"], ensure_ascii=False)

@@ -78,7 +78,12 @@ class _Doubtful(NamedTuple):
 
 
 def checked(
-    origin: bytes, start: Place, rows: Iterable[Row], upto: int, end_of: Callable[[], bytes | None], needs: Callable[[int], tuple[str, ...]]
+    origin: bytes,
+    start: Place,
+    rows: Iterable[Row],
+    upto: int,
+    end_of: Callable[[], bytes | None],
+    needs: Callable[[int], tuple[str, ...]],
 ) -> Iterator[Record | Broken]:
     """The records of these rows, each verified; in the place of one that is altered or missing stands what is wrong.
 

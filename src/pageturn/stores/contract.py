@@ -97,7 +97,9 @@ class Loss(NamedTuple):
 class Mending(NamedTuple):
     """What is put in the place of what is damaged, all at once. None is left as it is."""
 
-    records: Mapping[str, Sequence[Record]] = {}  # by each session that is chained anew: what stands in the place of what is broken
+    records: Mapping[
+        str, Sequence[Record]
+    ] = {}  # by each session that is chained anew: what stands in the place of what is broken
     misplaced: Sequence[tuple[str, int]] = ()  # (session, seq): records with a number that cannot be theirs
     blobs: Mapping[str, bytes] = {}
     references: Sequence[tuple[str, int, str]] = ()  # (session, seq, digest) that the store did not know of

@@ -134,7 +134,10 @@ def _restore_rows(db: sqlite3.Connection) -> None:
     copies = dict(db.execute("SELECT number, row FROM names WHERE typeof(row) = 'blob'"))
     for number in copies.keys() - {number for (number,) in db.execute("SELECT number FROM sessions")}:
         if (row := _read_copy(copies[number])) is not None:
-            db.execute("INSERT OR IGNORE INTO sessions(number, id, key, created_at, parent_seq) VALUES (?,?,x'',0,0)", (number, row[0]))
+            db.execute(
+                "INSERT OR IGNORE INTO sessions(number, id, key, created_at, parent_seq) VALUES (?,?,x'',0,0)",
+                (number, row[0]),
+            )
     for number, *row, origin in db.execute(f"SELECT number, {tables.ROW}, origin FROM sessions").fetchall():
         copy = _read_copy(copies.get(number, b""))
         records = "SELECT seq, chain FROM records WHERE session = ? AND typeof(chain) = 'blob' ORDER BY seq"

@@ -149,7 +149,9 @@ class SqliteStore:
                 origin = db.execute("SELECT origin FROM sessions WHERE number = ?", (number,)).fetchone()[0]
                 at = tables.digest_at(db, number, snapshot.seq)
                 if at is None:
-                    raise Damaged(f"session {session!r}: entry {snapshot.seq}, which a snapshot was made at, is missing")
+                    raise Damaged(
+                        f"session {session!r}: entry {snapshot.seq}, which a snapshot was made at, is missing"
+                    )
                 digest = chain.snapshot_digest(origin, at, snapshot.body)
                 db.execute("INSERT OR REPLACE INTO snapshots VALUES (?,?,?,?)", (number, *snapshot, digest))
                 self._index_if_possible(db, [number])
@@ -186,7 +188,9 @@ class SqliteStore:
         try:
             with self.at_once(), self._writing() as db:
                 index.take_in(db, numbers)
-        except StoreError:  # another writes, the file takes no writes, or the disk is full: what waits can be searched all the same
+        except (
+            StoreError
+        ):  # another writes, the file takes no writes, or the disk is full: what waits can be searched all the same
             return False
         return True
 
@@ -312,16 +316,20 @@ class SqliteStore:
     # -- inside
 
     def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> None:
-        found = db.execute("SELECT number, parent_seq, origin, digest FROM sessions WHERE id = ?", (session,)).fetchone()
+        found = db.execute(
+            "SELECT number, parent_seq, origin, digest FROM sessions WHERE id = ?", (session,)
+        ).fetchone()
         if not found:
             raise StoreError(f"{self.path}: no session {session!r}")
         number, head, origin, before = found
         carried = origin
         last = "SELECT seq, chain FROM records WHERE session = ? ORDER BY seq DESC LIMIT 1"
-        for head, linked in db.execute(last, (number,)):  # noqa: B007, PLW2901
+        for head, linked in db.execute(last, (number,)):  # noqa: B007
             carried = linked[SIZE:] if isinstance(linked, bytes) else None
         if carried != before or not isinstance(before, bytes):
-            raise Damaged(f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them")
+            raise Damaged(
+                f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them"
+            )
         if head != after:
             raise Conflict(f"session {session!r} went on to {head} after {after}", missed=self.records(session, after))
         linked = list(chain.links(origin, before, batch.records))
@@ -419,7 +427,9 @@ class SqliteStore:
     def _prepare(self, db: sqlite3.Connection) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > tables.FORMAT:
-            raise StoreError(f"{self.path}: written by a newer pageturn (format {version}, this one reads {tables.FORMAT})")
+            raise StoreError(
+                f"{self.path}: written by a newer pageturn (format {version}, this one reads {tables.FORMAT})"
+            )
         if version == tables.FORMAT:
             return
         try:

@@ -86,7 +86,9 @@ def keep_names(db: sqlite3.Connection) -> None:
     """Make the list of sessions anew, with a copy of each row."""
     db.execute("DELETE FROM names")
     rows = db.execute(f"SELECT number, {ROW} FROM sessions").fetchall()
-    db.executemany("INSERT INTO names VALUES (?,?,?)", [(name_of(row[0]), number, copied(row)) for number, *row in rows])
+    db.executemany(
+        "INSERT INTO names VALUES (?,?,?)", [(name_of(row[0]), number, copied(row)) for number, *row in rows]
+    )
 
 
 def copied(row: Sequence[object]) -> bytes:
@@ -176,7 +178,9 @@ def losses_after(db: sqlite3.Connection, after: int) -> Iterator[tuple[int, int]
         "SELECT number, session, seq, digest FROM losses WHERE number > ? ORDER BY number", (after,)
     ):
         if number != after + 1 or type(before) is not bytes or _loss_digest(before, number, session, seq) != carried:
-            raise StoreError(f"which entries lost their words by an erasure cannot be told: loss {after + 1} is damaged")
+            raise StoreError(
+                f"which entries lost their words by an erasure cannot be told: loss {after + 1} is damaged"
+            )
         yield session, seq
         after, before = number, carried
     if (after, before) != (last, end):
@@ -201,5 +205,3 @@ def relink_losses(db: sqlite3.Connection, losses: Iterable[tuple[int, int]]) -> 
 
 def _loss_digest(before: bytes, number: int, session: int, seq: int) -> bytes:
     return digest(before, f"{number} {session} {seq}".encode())
-
-
