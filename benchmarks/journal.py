@@ -18,7 +18,7 @@ from benchmarks.values import sample_messages
 from pageturn.entries import BoundaryCrossed, BoundaryKind
 from pageturn.stores import LAST, Batch, Loss, Record, SqliteStore
 from pageturn.stores.index import EVERY
-from pageturn.stores.sqlite import _FORMATS
+from pageturn.stores.tables import FORMATS
 from pageturn.stores.words import hidden_parts
 from pageturn.wire import to_json
 
@@ -136,7 +136,7 @@ def append_by_store(batches: Sequence[Batch], path: Path, durability: str) -> fl
     pt.Session.open(store, id="s")
     head = batches[0].records[0].seq - 1
     store._connection.execute("DELETE FROM records")  # noqa: SLF001
-    store._connection.execute("UPDATE sessions SET parent_seq = ?", (head,))  # noqa: SLF001
+    store._connection.execute("UPDATE sessions SET parent_seq = ?, digest = origin", (head,))  # noqa: SLF001
     times = []
     for batch in batches:
         times.append(timed(lambda: store.append("s", head, batch)))  # noqa: B023
@@ -149,7 +149,7 @@ def append_raw(batches: Sequence[Batch], path: Path, durability: str, *, index_e
     db = sqlite3.connect(path, isolation_level=None)
     db.execute("PRAGMA journal_mode = WAL")
     db.execute(f"PRAGMA synchronous = {durability}")
-    db.executescript("".join(_FORMATS))
+    db.executescript("".join(script for script, _ in FORMATS))
     parts = {text: hidden_parts(text) for batch in batches for _, text in batch.documents}
     times = []
     for number, batch in enumerate(batches, start=1):
@@ -162,7 +162,7 @@ def append_raw(batches: Sequence[Batch], path: Path, durability: str, *, index_e
 def write_raw(db: sqlite3.Connection, batch: Batch, parts: Mapping[str, str], *, waits: bool, indexes: bool) -> None:
     references = [(digest, seq) for seq, digest in batch.references]
     db.execute("BEGIN IMMEDIATE")
-    db.executemany("INSERT INTO records VALUES (1,?,?,?)", batch.records)
+    db.executemany("INSERT INTO records VALUES (1,?,?,?,NULL)", batch.records)
     db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
     db.executemany("INSERT OR IGNORE INTO refs VALUES (?,1,?)", references)
     words: list[tuple[int, str]] = list(batch.documents)

@@ -254,7 +254,7 @@ class Journal:
         for session, record in self.records(after=state.head):
             if record.seq > upto:
                 break
-            entry = self._entry(session, record)
+            entry = self._entry(record)
             if record.seq in unfounded:
                 entry = EntryLost(last=record.seq, what=unfounded[record.seq], is_accepted=state.damage is None)
             try:
@@ -265,7 +265,7 @@ class Journal:
                 state.restored[record.seq] = f"session {session!r}: {record}, and was made again from its words"
         return None
 
-    def _entry(self, session: str, record: Record | Broken) -> Entry:
+    def _entry(self, record: Record | Broken) -> Entry:
         """What a record says; what is left of it where it is damaged."""
         if isinstance(record, Broken):
             return self._salvaged(record)

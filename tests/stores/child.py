@@ -1,14 +1,20 @@
 """A writer in a process of its own, to be killed or raced against; it says what it did once it is done.
 
-`steps PATH FIRST` takes numbered steps until it is killed. `race PATH NAME COUNT SECONDS` appends that many messages.
+`steps PATH FIRST` takes numbered steps until it is killed. `acts PATH FIRST` does what changes more than it adds: erases, forks,
+undoes, imports, takes snapshots and repairs. `race PATH NAME COUNT SECONDS` appends that many messages.
 """
 
 import json
 import sys
 import time
+from contextlib import closing, suppress
 from itertools import count
+from pathlib import Path
 
 import pageturn as pt
+from pageturn.imports import Report, import_file
+from pageturn.repair import repair
+from pageturn.stores import open_store
 
 SESSION = "agent"
 
@@ -99,6 +105,49 @@ def _steps(path, first):
         _tell([number, {page.handle: page.digest for page in session.pages()[before:]}])
 
 
+ACTS = ("say", "fork", "erase", "undo", "import", "checkpoint", "repair")
+
+
+def act(path, session, number):
+    """Do one of the acts; each says its number, so that it can be told afterwards which of them were done."""
+    session.refresh()
+    match ACTS[number % len(ACTS)]:
+        case "say":
+            session.append(pt.user(f"say{number}"), pt.assistant(_words(number, 800)))
+        case "fork":
+            with suppress(pt.Conflict):  # killed before it could say so
+                session.fork(f"fork{number}")
+        case "erase":
+            page = session.append(pt.user(f"secret{number} " + _words(number, 900)))
+            _tell(["soon erased", page.handle])
+            session.erase(page)
+        case "undo":
+            session.append(pt.user(f"undone{number}"), pt.assistant("yes"))
+            session.undo()
+        case "import":
+            log = Path(path).with_name(f"import{number}.json")
+            said = [{"role": "user", "content": f"import{number}"}, {"role": "assistant", "content": "ok"}]
+            log.write_text(json.dumps({"messages": said}))
+            with closing(open_store(path)) as store:
+                import_file(store, log, Report())
+        case "checkpoint":
+            session.append(pt.user(f"checkpoint{number}"))
+            session.checkpoint()
+        case "repair":
+            with closing(open_store(path)) as store:
+                repair(store)
+            for copy in Path(path).parent.glob("*.before-repair-*"):
+                copy.unlink()
+
+
+def _acts(path, first):
+    _tell("awake")
+    session = pt.Session.open(path, id=SESSION)
+    for number in count(int(first)):
+        act(path, session, number)
+        _tell([number, {}])
+
+
 def _race(path, name, appends, seconds):
     _wait("awake")
     session = pt.Session.open(path, id=SESSION)
@@ -130,4 +179,4 @@ def _tell(what):
 
 
 if __name__ == "__main__":
-    {"steps": _steps, "race": _race}[sys.argv[1]](*sys.argv[2:])
+    {"steps": _steps, "acts": _acts, "race": _race}[sys.argv[1]](*sys.argv[2:])

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import pageturn as pt
+from pageturn.doctor import examine
 from pageturn.stores import SqliteStore
 from tests.long import examples
 from tests.stores import child
@@ -25,9 +26,9 @@ def tags(store):
     return [json.loads(record.body)["entry"] for record in store.records(child.SESSION)]
 
 
-def killed(path, first, rng):
+def killed(path, first, rng, what="steps"):
     """What a child acknowledged from that step on, until it was killed."""
-    command = [sys.executable, "-m", "tests.stores.child", "steps", str(path), str(first)]
+    command = [sys.executable, "-m", "tests.stores.child", what, str(path), str(first)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         # It says first that it is awake; some are killed while they open the file, some much later.
         told = [process.stdout.readline() for _ in range(rng.choice([1, rng.randrange(2, 30), rng.randrange(2, 30)]))]
@@ -89,6 +90,45 @@ def assert_whole(session, store, done):
     assert staged == settled == list(range(len(staged)))
     assert store.vacuum(dry_run=True) == (0, 0)
     assert store.check() == []
+
+
+def assert_done(store, session, said, number, erased, *, is_sure):
+    """An act that was acknowledged is done; one that was begun twice may have left a message more."""
+    match child.ACTS[number % len(child.ACTS)]:
+        case "say" | "checkpoint" as kind:
+            assert f"{kind}{number}" in said
+        case "fork":
+            assert store.session(f"fork{number}") is not None
+        case "erase":
+            assert session.resolve(erased) == pt.Denied("erased")
+        case "undo":
+            assert not is_sure or f"undone{number}" not in said
+        case "import":
+            assert len(pt.Session.open(store, id=f"import{number}.1").pages()) == 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(examples(2, whole=25)))
+def test_erasing_forking_undoing_importing_and_repairing_survive_kill_9(tmp_path, seed):
+    rng = random.Random(seed)
+    path = tmp_path / "agent.db"
+    done, erased, unsure = 0, {}, set()
+    for _ in range(LIVES):
+        for what, handle in killed(path, done + 1, rng, "acts"):
+            if what == "soon erased":
+                erased[done + 1] = handle
+            else:
+                done = what
+        unsure.add(done + 1)
+        store = SqliteStore(str(path))
+        session = pt.Session.open(store, id=child.SESSION)
+        said = {message.text for message in session.messages()}
+        for number in range(1, done + 1):
+            assert_done(store, session, said, number, erased.get(number), is_sure=number not in unsure)
+        if done + 1 in erased:
+            assert isinstance(session.resolve(erased[done + 1]), pt.Resolved | pt.Denied)
+        assert [*examine(store)] == []
+        store.close()
 
 
 FIRST = {child.kind(number): number for number in range(10, 0, -1)}  # the first step of each kind

@@ -7,7 +7,6 @@ A record keeps the digest before it beside its own, so that one lost record does
 
 from collections.abc import Callable, Iterable, Iterator
 from hashlib import blake2b
-from itertools import chain
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -77,66 +76,72 @@ class _Doubtful(NamedTuple):
     worked_out: tuple[bytes, ...]
 
 
-def checked(
-    origin: bytes,
-    start: Place,
-    rows: Iterable[Row],
-    upto: int,
-    end_of: Callable[[], bytes | None],
-    needs: Callable[[int], tuple[str, ...]],
-) -> Iterator[Record | Broken]:
-    """The records of these rows, each verified; in the place of one that is altered or missing stands what is wrong.
+class Checker:
+    """Verifies the records of one session, read from some place on."""
 
-    `end_of`, asked after the rows, gives the digest of the last record that the session has, or None where the rows do not go as far.
-    `needs` gives the blobs of a record.
-    """
-    last, known = start
-    is_sure = True  # whether `known` is the digest that the next record was written behind
-    doubtful: _Doubtful | None = None
-    end: bytes | None = None
-    for row in chain(rows, (None,)):
-        if row is None:
-            end = end_of()
-        if doubtful is not None:
-            following = (end if row is None else row.chain[:SIZE] if _is_link(row.chain) else None) or b""
-            if following in doubtful.worked_out:  # it is whole, and only what it carried was altered
-                known, is_sure = following, True
-                yield doubtful.record
-            else:
-                known, is_sure = doubtful.carried, following == doubtful.carried
-                yield Broken(doubtful.record.seq, doubtful.record.seq, "was altered", needs(doubtful.record.seq))
-            doubtful = None
-        if row is None:
-            break
-        if row.seq > last + 1:
-            yield _missing(last + 1, row.seq - 1, needs)
-            is_sure = False
-        last = row.seq
+    def __init__(self, origin: bytes, start: Place, blobs_of: Callable[[int], tuple[str, ...]]) -> None:
+        self._origin = origin
+        self._last, self._known = start
+        self._is_sure = True  # whether `_known` is the digest that the next record was written behind
+        self._blobs_of = blobs_of
+        self._doubtful: _Doubtful | None = None
+
+    def checked(self, rows: Iterable[Row], upto: int, end_of: Callable[[], bytes | None]) -> Iterator[Record | Broken]:
+        """The records of these rows; in the place of one that is altered or missing stands what is wrong.
+
+        `end_of`, asked after the rows, gives the digest of the last record that the session has, or None where the rows do not go
+        as far.
+        """
+        for row in rows:
+            yield from self._settled(row.chain[:SIZE] if _is_link(row.chain) else b"")
+            if row.seq > self._last + 1:
+                yield self._broken(
+                    self._last + 1, row.seq - 1, "is missing" if row.seq == self._last + 2 else "are missing"
+                )
+                self._is_sure = False
+            self._last = row.seq
+            yield from self._checked(row)
+        end = end_of()
+        yield from self._settled(end or b"")
+        if end is not None and self._is_sure and self._known != end:
+            first = self._last + 1
+            yield Broken(first, upto if first <= upto < LAST else first, "and whatever came after it is missing")
+
+    def _checked(self, row: Row) -> Iterator[Record | Broken]:
         if not (type(row.at) is int and type(row.body) is bytes and _is_link(row.chain)):
-            yield Broken(last, last, "was altered", needs(last))
-            known, is_sure = row.chain[SIZE:] if _is_link(row.chain) else b"", False
-            continue
+            self._known, self._is_sure = row.chain[SIZE:] if _is_link(row.chain) else b"", False
+            yield self._broken(row.seq, row.seq, "was altered")
+            return
         record = Record(row.seq, row.at, row.body)
         before, carried = row.chain[:SIZE], row.chain[SIZE:]
-        if link(origin, before, record) == row.chain:
-            if before != known and is_sure:
-                yield Broken(last, last, "was not written behind the entry before it", needs(last))
-            else:
-                yield record
-            known, is_sure = carried, True
-            continue
-        worked_out = tuple(link(origin, each, record)[SIZE:] for each in (before, known) if len(each) == SIZE)
+        if link(self._origin, before, record) == row.chain:
+            is_behind = before == self._known or not self._is_sure
+            self._known, self._is_sure = carried, True
+            yield record if is_behind else self._broken(row.seq, row.seq, "was not written behind the entry before it")
+            return
+        worked_out = tuple(
+            link(self._origin, each, record)[SIZE:] for each in (before, self._known) if len(each) == SIZE
+        )
         if carried in worked_out:
-            known, is_sure = carried, True
+            self._known, self._is_sure = carried, True
             yield record
         else:
-            doubtful = _Doubtful(record, carried, worked_out)
-    if end is not None and is_sure and known != end:
-        yield Broken(last + 1, upto if last < upto < LAST else last + 1, "and whatever came after it is missing")
+            self._doubtful = _Doubtful(record, carried, worked_out)
 
+    def _settled(self, following: bytes) -> Iterator[Record | Broken]:
+        """What becomes of a record in doubt, by the digest that the next one was written behind."""
+        if (doubtful := self._doubtful) is None:
+            return
+        self._doubtful = None
+        if following in doubtful.worked_out:  # it is whole, and only what it carried was altered
+            self._known, self._is_sure = following, True
+            yield doubtful.record
+        else:
+            self._known, self._is_sure = doubtful.carried, following == doubtful.carried
+            yield self._broken(doubtful.record.seq, doubtful.record.seq, "was altered")
 
-def _missing(first: int, last: int, needs: Callable[[int], tuple[str, ...]]) -> Broken:
-    return Broken(first, last, "is missing" if first == last else "are missing", needs(first) if first == last else ())
+    def _broken(self, first: int, last: int, flaw: str) -> Broken:
+        return Broken(first, last, flaw, self._blobs_of(first) if first == last else ())
 
 
 def _is_link(carried: object) -> bool:

@@ -18,7 +18,7 @@ def make_private(path: str) -> None:
 def identity(path: str) -> tuple[int, int] | None:
     """Which file has this name now."""
     try:
-        found = os.stat(path)
+        found = os.stat(path)  # noqa: PTH116 - asked before every write
     except OSError:
         return None
     return found.st_dev, found.st_ino
@@ -29,8 +29,7 @@ def url_of_a_closed_file(path: str) -> str | None:
 
     Only where nothing waits in a log, and where the file or the folder takes no writes.
     """
-    folder = os.path.dirname(path) or "."
-    log = Path(f"{path}-wal")
+    folder, log = Path(path).parent, Path(f"{path}-wal")
     with suppress(OSError):
         is_closed = not log.exists() or log.stat().st_size == 0
         is_locked = not os.access(folder, os.W_OK) or not os.access(path, os.W_OK)

@@ -18,7 +18,7 @@ _LAST_DROP = ("", "")  # a row without a sidecar, which keeps the number of the 
 
 def names(db: sqlite3.Connection) -> list[str]:
     """The names of all sidecars."""
-    return [name for (name,) in db.execute("SELECT DISTINCT name FROM sidecars WHERE name <> '' ORDER BY name")]
+    return [str(name) for (name,) in db.execute("SELECT DISTINCT name FROM sidecars WHERE name <> '' ORDER BY name")]
 
 
 def changed(db: sqlite3.Connection, name: str, after: int) -> Sidecar:
@@ -26,7 +26,7 @@ def changed(db: sqlite3.Connection, name: str, after: int) -> Sidecar:
     rows = db.execute(
         "SELECT key, version, body FROM sidecars WHERE name = ? AND version > ? ORDER BY version, key", (name, after)
     ).fetchall()
-    documents = {key: SidecarDocument(number, _sound(key, body)) for key, number, body in rows}
+    documents = {str(key): SidecarDocument(_number(key, number), _sound(key, body)) for key, number, body in rows}
     return Sidecar(max((each.version for each in documents.values()), default=after), documents)
 
 
@@ -38,8 +38,7 @@ def document(db: sqlite3.Connection, slot: Slot) -> bytes | None:
 
 def version(db: sqlite3.Connection) -> int:
     """The number of the last change of any sidecar."""
-    last: int = db.execute("SELECT coalesce(max(version), 0) FROM sidecars").fetchone()[0]
-    return last
+    return _number("", db.execute("SELECT coalesce(max(version), 0) FROM sidecars").fetchone()[0])
 
 
 def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
@@ -52,6 +51,12 @@ def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
         db.executemany("DELETE FROM sidecars WHERE name = ? AND key = ?", dropped)
         rows.append((*_LAST_DROP, number, b""))
     db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?)", rows)
+    return number
+
+
+def _number(key: str, number: object) -> int:
+    if type(number) is not int:
+        raise StoreError(f"the number of a change of document {key!r} was changed by another program")
     return number
 
 

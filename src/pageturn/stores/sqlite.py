@@ -120,7 +120,8 @@ class SqliteStore:
             known = tables.digest_at(db, number, after) if after > first else None
             start = chain.Place(after, known) if known is not None else chain.Place(first, origin)
             rows = _Rows(db, number, start.seq, upto)
-            found = chain.checked(origin, start, rows, upto, lambda: rows.end, lambda seq: self._blobs_of(number, seq))
+            checker = chain.Checker(origin, start, lambda seq: self._blobs_of(number, seq))
+            found = checker.checked(rows, upto, lambda: rows.end)
             yield from (each for each in found if each.seq > after)
 
     def _blobs_of(self, number: int, seq: int) -> tuple[str, ...]:
@@ -506,9 +507,9 @@ class _Rows:
 
     def __iter__(self) -> Iterator[chain.Row]:
         end: object = b""
-        for *row, end in self._found:
-            if row[0] is None:
-                break
+        for *row, end in self._found:  # noqa: B007 - the last one counts
+            if type(row[0]) is not int:  # there is none, or none that could be in its place
+                continue
             if row[0] > self._upto:
                 self._found.close()
                 return
