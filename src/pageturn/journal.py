@@ -176,7 +176,10 @@ class Journal:
 
     def keep_snapshot(self) -> None:
         """Save the state, so that the next opening need not apply every entry."""
-        stored = msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, self.state))
+        try:
+            stored = msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, self.state))
+        except OverflowError:  # a field that somebody added has a number of more than 64 bits; the entries are there
+            return
         self.store.keep_snapshot(self.row.id, Snapshot(self.head, stored))
         self._snapshot_seq = self.head
 
