@@ -1,11 +1,11 @@
 """Calibration: what a session learns from the usage that its provider reports."""
 
 from pageturn.errors import InvalidInput, show
+from pageturn.usage import MOST_TOKENS
 from pageturn.wire import Closed
 
 _FADE = 0.95  # what a report still weighs when the next one comes
 _FLAT = 1e-3  # prompts whose sizes differ less than this, relatively, tell nothing about the slope
-_MOST_TOKENS = 2**53  # more than that no float holds exactly
 _LEAST, _MOST = 0.5, 4.0  # no tokenizer of today is further away from another
 
 
@@ -24,7 +24,7 @@ class Calibration(Closed):
     def observe(self, *, counted: int, reported: int) -> "Calibration":
         """The calibration after one more report for a prompt that we counted."""
         for path, tokens in (("counted", counted), ("reported", reported)):
-            if type(tokens) is not int or not 0 < tokens < _MOST_TOKENS:
+            if type(tokens) is not int or not 0 < tokens < MOST_TOKENS:
                 raise InvalidInput(path, expected="a number of tokens above 0", got=show(tokens))
         return Calibration(
             weight=_FADE * self.weight + 1.0,

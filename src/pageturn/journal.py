@@ -53,11 +53,7 @@ class Journal:
         self.spans = lineage(store, row) if parent is None else _spans_behind(parent, row)
         self._erasures, self._erased = 0, frozenset[int]()
         self._noticed: AbstractSet[int] = self._erased  # those that the state knows of
-        self._snapshot_seq = 0
-        if parent is None or parent.has_noticed:
-            self.state, self._snapshot_seq = _load_snapshot(store, self.spans)
-        else:
-            self.state = _copied(parent.state)
+        self.state, self._snapshot_seq = _state_of(parent) or _load_snapshot(store, self.spans)
         with _without_garbage_collection():
             self._apply_stored(self.state)
 
@@ -201,7 +197,8 @@ class Journal:
         """Save the state, so that the next opening need not apply every entry."""
         if self._is_damaged:
             return
-        stored = msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, self.state))
+        if (stored := _encoded(self.state)) is None:
+            return
         self.store.keep_snapshot(self.row.id, Snapshot(self.head, stored))
         self._snapshot_seq = self.head
 
@@ -337,9 +334,18 @@ def _spans_behind(parent: Journal, row: SessionRow) -> list[Span]:
     return [*parent.spans[:-1], Span(parent.row.id, row.parent_seq), Span(row.id, LAST)]
 
 
-def _copied(state: SessionState) -> SessionState:
-    """The same state, for another journal to go on with."""
-    return _SNAPSHOTS.decode(msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, state))).state
+def _state_of(parent: Journal | None) -> tuple[SessionState, int] | None:
+    """The state that a fork goes on with, and no snapshot of its own; None where it has to be made of the entries."""
+    stored = _encoded(parent.state) if parent is not None and not parent.has_noticed else None
+    return (_SNAPSHOTS.decode(stored).state, 0) if stored is not None else None
+
+
+def _encoded(state: SessionState) -> bytes | None:
+    """A state as bytes; None where a field that somebody added has a number of more than 64 bits. The entries are there."""
+    try:
+        return msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, state))
+    except OverflowError:
+        return None
 
 
 def _load_snapshot(store: Store, spans: Sequence[Span]) -> tuple[SessionState, int]:

@@ -6,7 +6,8 @@ import msgspec
 
 from pageturn.wire import Open
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+MOST_TOKENS = 2**53  # what is more is no count: no float holds it exactly, and sums of it no snapshot
+Count = Annotated[int, msgspec.Meta(ge=0, lt=MOST_TOKENS)]
 
 
 class Usage(Open, kw_only=True):

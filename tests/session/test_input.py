@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.formats import openai_chat
 from pageturn.ids import uuid7
 from tests import strategies
 from tests.sessions import Clock, call, open_session, reopened, texts
@@ -279,3 +280,29 @@ def test_a_tool_by_the_name_of_the_recall_tool_is_refused(tool):
 def test_a_tool_that_is_no_definition_is_refused():
     with pytest.raises(pt.InvalidInput, match=r"^tools\[1\]: expected a Mapping, got str 'read'"):
         open_session().derive([{"name": "read"}, "read"])
+
+
+@pytest.mark.parametrize("tokens", [2**53, 2**64, 2**70, 10**400])
+def test_a_count_that_no_provider_can_mean_is_refused_and_the_session_goes_on(tokens):
+    session = open_session()
+    session.append(pt.user("hello"))
+    for act in (
+        lambda: session.append(pt.assistant("yes", usage=pt.Usage(input_tokens=tokens))),
+        lambda: session.report(pt.Usage(input_tokens=1, output_tokens=tokens)),
+        lambda: session.choose(pt.Paged(tokens)),
+        lambda: openai_chat.load(
+            {"choices": [{"message": {"role": "assistant", "content": "x"}}], "usage": {"prompt_tokens": tokens}}
+        ),
+    ):
+        with pytest.raises(pt.InvalidInput):
+            act()
+    assert session.checkpoint() is None
+    assert texts(reopened(session)) == ["hello"]
+
+
+def test_a_number_of_any_size_in_a_field_that_nobody_knows_is_kept():
+    session = open_session()
+    usage = pt.Usage(input_tokens=1, extra={"vendor": {"credits": 10**400}})
+    session.append(pt.user("hello"), pt.assistant("yes", usage=usage))
+    assert session.checkpoint() is None
+    assert reopened(session).usage == usage

@@ -111,6 +111,7 @@ def test_the_summarizer_runs_in_another_thread_and_derive_never_asks_it():
 CHANGES = {
     "undone": lambda session: session.undo(8),
     "erased": lambda session: session.erase(session.pages()[3]),
+    "erased by a fork": lambda session: session.fork("f").erase(session.pages()[3]),
     "reset": lambda session: session.reset("All that came before.", force=True),
     "pinned": lambda session: session.pin(session.pages()[4]),
 }

@@ -12,6 +12,8 @@ from pageturn.messages import File, Image, Message, Native, Part, Text
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_MOST_TOKENS = 2**50  # of one field; some are added up
+
 
 class Fields:
     """The fields of one JSON object. Each is taken once; `rest` is what nobody took. Null is as good as absent."""
@@ -52,7 +54,7 @@ class Fields:
     def count(self, name: str) -> int:
         """A number of tokens, 0 where it is absent."""
         value = self.take(name, int) or 0
-        if value < 0:
+        if not 0 <= value < _MOST_TOKENS:
             raise InvalidInput(f"{self.path}.{name}", expected="a number of tokens", got=show(value))
         return value
 

@@ -7,10 +7,11 @@ import msgspec
 from pageturn.checks import require_whole
 from pageturn.layout import Frame, Growth, Levels
 from pageturn.policies.chosen import ChosenPolicy
+from pageturn.usage import MOST_TOKENS
 from pageturn.windows import input_capacity
 from pageturn.wire import Closed
 
-Whole = Annotated[int, msgspec.Meta(ge=0)]
+Whole = Annotated[int, msgspec.Meta(ge=0, lt=MOST_TOKENS)]
 
 
 class DerivePolicy(Closed, ChosenPolicy, tag_field="policy"):

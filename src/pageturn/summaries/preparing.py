@@ -150,7 +150,10 @@ class Summaries:
         if done.text is None:
             return Prepared(run.handles, self._failed(run, done.failure))
         self._rests = 0
-        if not still_holds(self._state, run):
+        erased = (
+            self._recorder.journal.erased()
+        )  # also by a fork or another process, which the state may not know of yet
+        if not still_holds(self._state, run) or any(page.seq in erased for page in run.pages):
             return None  # undone, erased, reset or made a rule: nothing may stand for it now
         evidence = (run.pages[0].handle, run.pages[-1].handle)
         proposal = Proposal(field="summary", value=done.text, evidence=evidence, key=self._key(run))

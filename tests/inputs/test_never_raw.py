@@ -12,8 +12,8 @@ import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from pageturn.imports import Report, import_file
 from pageturn.stores import MemoryStore
-from tests.hostile.public_calls import EVERY
-from tests.hostile.values import HOSTILE
+from tests.inputs.entry_points import EVERY
+from tests.inputs.values import HOSTILE
 from tests.sessions import open_session
 
 HOSTS_OWN = {(name, kind) for name in ("clock", "entropy") for kind in ("function", "type")}
