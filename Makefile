@@ -28,11 +28,12 @@ test: setup  ## the tests, long suites sampled
 test-long: setup  ## the tests, long suites whole
 	@PAGETURN_LONG=1 $(BIN)/pytest -q -n auto
 
-check: setup  ## format, lint, types, import layers
+check: setup  ## format, lint, types, import layers, regular expressions
 	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache >.venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+	@$(BIN)/python -m tools.expressions --quiet
 	@echo "checks passed"
 
 format: setup  ## format the sources

@@ -52,9 +52,9 @@ def main() -> None:
 
 
 def _cells(grown: dict[str, Growth]) -> list[str]:
-    steepest = max(grown, key=lambda shape: grown[shape].times if grown[shape].large > 0.05 else 0)  # noqa: PLR2004
+    steepest = max(grown, key=lambda shape: grown[shape].times if grown[shape].large > 0.05 else 0)
     slowest = max(grown, key=lambda shape: grown[shape].micros_per_unit)
-    is_seen = grown[steepest].large > 0.05  # noqa: PLR2004
+    is_seen = grown[steepest].large > 0.05
     return [
         steepest if is_seen else "-",
         f"{grown[steepest].times:.1f}" if is_seen else "-",

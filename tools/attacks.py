@@ -13,7 +13,29 @@ from typing import Any
 Attack = tuple[str, str, str]
 
 _ENDS = ("", "\0", " x", "\n", "!")
-_COMMON = ("a", "A", "1", "_", " ", "\t", "\n", "\r", ".", "/", "-", ":", "\\", "a.", "a/", "a-", "1,", "aA", "a1", "a ", "\r\n")
+_COMMON = (
+    "a",
+    "A",
+    "1",
+    "_",
+    " ",
+    "\t",
+    "\n",
+    "\r",
+    ".",
+    "/",
+    "-",
+    ":",
+    "\\",
+    "a.",
+    "a/",
+    "a-",
+    "1,",
+    "aA",
+    "a1",
+    "a ",
+    "\r\n",
+)
 _MOST = 14  # letters of one class, and texts of one part, that are tried
 _CLASSES = {
     codes.CATEGORY_DIGIT: "1",
@@ -57,7 +79,7 @@ def _repetitions(tree: Any, before: list[str]) -> Iterator[tuple[list[str], list
     for code, value in tree:
         if code in _REPEATS:
             _, most, inner = value
-            if most > 8:  # noqa: PLR2004
+            if most > 8:
                 yield before, _texts(inner)
             yield from _repetitions(inner, before)
         elif code is codes.BRANCH:

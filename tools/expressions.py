@@ -26,7 +26,8 @@ from tools.bounded_expressions import BOUNDED, BUILT
 _SOURCES = Path(pageturn.__file__).parent
 _FUNCTIONS = ("compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
 _AT_A_PLACE = ("match", "fullmatch")
-_SIZES = (12, 24, 100, 400, 1_600)
+_FIRST = [int(12 * 1.15**step) for step in range(21)]  # characters, in small steps: what is exponential must not hang
+_LONGEST = 2_000
 _SLOW = 2e-3  # seconds for the longest of these; what is linear takes some microseconds
 _HANGS = 0.05  # seconds for any of them
 _TIMES, _MOST, _LOOKS = 4, 8.0, 3
@@ -73,7 +74,9 @@ def _complaints(verdicts: Iterable[Verdict]) -> Iterator[str]:
     for verdict in verdicts:
         if not verdict.is_linear and verdict.expression.where not in BOUNDED:
             yield f"{verdict.expression.where}: takes more than linear time on {verdict.attack}, and no bound is listed"
-    yield from (f"{where}: is listed as bounded, and is linear or not there" for where in BOUNDED if where not in needed)
+    yield from (
+        f"{where}: is listed as bounded, and is linear or not there" for where in BOUNDED if where not in needed
+    )
 
 
 # -- where they are
@@ -94,7 +97,9 @@ def expressions() -> list[Expression]:
 
 
 def _modules() -> Iterator[str]:
-    yield from (module.name for module in pkgutil.walk_packages([str(_SOURCES)], "pageturn.") if "__main__" not in module.name)
+    yield from (
+        module.name for module in pkgutil.walk_packages([str(_SOURCES)], "pageturn.") if "__main__" not in module.name
+    )
 
 
 def _held(module: ModuleType, tree: ast.AST) -> Iterator[tuple[str, str, int, bool]]:
@@ -159,7 +164,9 @@ def _called(module: ModuleType, tree: ast.AST) -> Iterator[tuple[str, str, int, 
 
 
 def _flags(node: ast.Call, module: ModuleType) -> int:
-    given = [inner for inner in (*node.args[1:], *(each.value for each in node.keywords)) if isinstance(inner, ast.Attribute)]
+    given = [
+        inner for inner in (*node.args[1:], *(each.value for each in node.keywords)) if isinstance(inner, ast.Attribute)
+    ]
     flags = [eval(compile(ast.Expression(each), "", "eval"), dict(vars(module))) for each in given]  # noqa: S307
     return sum(flag for flag in flags if isinstance(flag, re.RegexFlag))
 
@@ -193,20 +200,19 @@ def _compiled(expression: Expression) -> Any:
 
 
 def _grows_too_fast(run: Any, before: str, pumped: str, after: str) -> bool:
-    def seconds(times: int) -> float:
-        text = before + pumped * times + after
+    def seconds(size: int) -> float:
+        text = before + pumped * max(1, size // len(pumped)) + after
         start = process_time()
         run(text)
         return process_time() - start
 
-    for size in _SIZES:
-        if (taken := seconds(size)) > _HANGS:
-            return True
-    if taken < _SLOW:
+    if any(seconds(size) > _HANGS and seconds(size) > _HANGS for size in _FIRST):
+        return True
+    if seconds(_LONGEST) < _SLOW:
         return False
     for _ in range(_LOOKS):
-        small = min(seconds(_SIZES[-1]) for _ in range(3))
-        if seconds(_TIMES * _SIZES[-1]) < _MOST * small:
+        small = min(seconds(_LONGEST) for _ in range(3))
+        if seconds(_TIMES * _LONGEST) < _MOST * small:
             return False
     return True
 

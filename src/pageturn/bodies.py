@@ -60,7 +60,9 @@ def pack(message: Message) -> Packed:
         raw = msgspec.json.decode(written)
         del written  # a text may be large, and stands in `read` and `raw` as well
         _take_out(raw, (), outside, blobs)
-        written = msgspec.json.encode(raw) if outside else to_json(msgspec.structs.replace(message, id=None, usage=None))
+        written = (
+            msgspec.json.encode(raw) if outside else to_json(msgspec.structs.replace(message, id=None, usage=None))
+        )
     body = msgspec.json.encode(Body(msgspec.Raw(written), tuple(outside)))
     digest = digest_of(body)
     blobs[digest] = body

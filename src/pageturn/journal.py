@@ -60,9 +60,12 @@ class Journal:
         self.spans = lineage(store, row) if parent is None else _spans_behind(parent, row)
         self._erasures, self._erased = 0, frozenset[int]()
         self._noticed: AbstractSet[int] = self._erased  # those that the state knows of
-        self.state, self._snapshot_seq = (
-            _load_snapshot(store, self.spans) if parent is None or parent.has_noticed else (_copied(parent.state), 0)
-        )
+        self.state: SessionState
+        self._snapshot_seq = 0
+        if parent is None or parent.has_noticed:
+            self.state, self._snapshot_seq = _load_snapshot(store, self.spans)
+        else:
+            self.state = _copied(parent.state)
         with _without_garbage_collection():
             self._apply_stored(self.state)
 

@@ -29,7 +29,9 @@ from pageturn.wire import Closed
 _AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
 
 
-_FURTHEST_CALL = 4_096  # pages between a result and its call; a result without a call would be looked for in the whole session
+_FURTHEST_CALL = (
+    4_096  # pages between a result and its call; a result without a call would be looked for in the whole session
+)
 ABANDONED = 32  # turns after which nobody waits for a result any more
 
 
@@ -153,7 +155,9 @@ class SessionState(msgspec.Struct):
 
     def is_unreasoned(self, page: Page) -> bool:
         """Whether a fold took out the reasoning of a page."""
-        at = bisect_left(self.unreasoned, page.seq, key=lambda span: span[1])  # they are in order, and apart from each other
+        at = bisect_left(
+            self.unreasoned, page.seq, key=lambda span: span[1]
+        )  # they are in order, and apart from each other
         return at < len(self.unreasoned) and self.unreasoned[at][0] < page.seq
 
     def open_calls(self) -> list[tuple[Page, CallReference]]:

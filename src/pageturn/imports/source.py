@@ -13,8 +13,12 @@ import msgspec
 _BLANKS = re.compile(r"\s*+")
 LONGEST_LINE = 64 * 2**20
 LARGEST_WHOLE = 512 * 2**20
-LARGEST_UNPACKED = 8 * 2**30  # that is read line by line of a packed file, which may unpack to a thousand times its size
-MOST_CONTAINERS = 4_000_000  # lists and objects that are read at once; an empty one takes three bytes, and then some sixty
+LARGEST_UNPACKED = (
+    8 * 2**30
+)  # that is read line by line of a packed file, which may unpack to a thousand times its size
+MOST_CONTAINERS = (
+    4_000_000  # lists and objects that are read at once; an empty one takes three bytes, and then some sixty
+)
 
 
 class Line(NamedTuple):
