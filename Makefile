@@ -32,11 +32,12 @@ fuzz: setup  ## coverage-guided fuzzing of everything that takes bytes from outs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECONDS),3600)
 
-check: setup  ## format, lint, types, import layers
+check: setup  ## format, lint, types, import layers, regular expressions
 	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-cache >.venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+	@$(BIN)/python -m tools.expressions --quiet
 	@echo "checks passed"
 
 format: setup  ## format the sources

@@ -26,7 +26,8 @@ from tools.bounded_expressions import BOUNDED, BUILT
 _SOURCES = Path(pageturn.__file__).parent
 _FUNCTIONS = ("compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer")
 _AT_A_PLACE = ("match", "fullmatch")
-_SIZES = (12, 24, 100, 400, 1_600)
+_FIRST = [int(12 * 1.15**step) for step in range(21)]  # characters, in small steps: what is exponential must not hang
+_LONGEST = 2_000
 _SLOW = 2e-3  # seconds for the longest of these; what is linear takes some microseconds
 _HANGS = 0.05  # seconds for any of them
 _TIMES, _MOST, _LOOKS = 4, 8.0, 3
@@ -199,20 +200,19 @@ def _compiled(expression: Expression) -> Any:
 
 
 def _grows_too_fast(run: Any, before: str, pumped: str, after: str) -> bool:
-    def seconds(times: int) -> float:
-        text = before + pumped * times + after
+    def seconds(size: int) -> float:
+        text = before + pumped * max(1, size // len(pumped)) + after
         start = process_time()
         run(text)
         return process_time() - start
 
-    for size in _SIZES:
-        if (taken := seconds(size)) > _HANGS:
-            return True
-    if taken < _SLOW:
+    if any(seconds(size) > _HANGS and seconds(size) > _HANGS for size in _FIRST):
+        return True
+    if seconds(_LONGEST) < _SLOW:
         return False
     for _ in range(_LOOKS):
-        small = min(seconds(_SIZES[-1]) for _ in range(3))
-        if seconds(_TIMES * _SIZES[-1]) < _MOST * small:
+        small = min(seconds(_LONGEST) for _ in range(3))
+        if seconds(_TIMES * _LONGEST) < _MOST * small:
             return False
     return True
 

@@ -177,7 +177,7 @@ def task_lines(count: int) -> Work:
 CROWDS: dict[str, tuple[Callable[[int], Work], int]] = {  # with a number at which a square cannot be missed
     "pins": (pins, 400),
     "the same pin": (same_pins, 400),
-    "forks": (forks, 150),
+    "forks": (forks, 100),
     "parallel calls": (parallel_calls, 800),
     "parts of a message": (parts, 2_000),
     "reasoning that was overtaken": (overtaken_reasoning, 150),

@@ -1,0 +1,227 @@
+"""What is bounded: how much is read, looked at, indexed or made at once; and what is read in pieces comes to the same."""
+
+import gzip
+import json
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+from pageturn import passages
+from pageturn.derivation.pairing import Pairing
+from pageturn.encodings.native import NativeEncoding
+from pageturn.encodings.portable import PortableEncoding
+from pageturn.identifiers import names_in
+from pageturn.imports import source
+from pageturn.imports.source import Damaged, Source
+from pageturn.lab.billing import blocks_of
+from pageturn.lab.demand import demand
+from pageturn.lab.traces import Trace, study_tokens
+from pageturn.renditions.content import material_of
+from pageturn.state import SessionState, _take_out_reasoning
+from pageturn.stores.words import hidden_parts, terms
+from pageturn.units import unanswered
+from tests.hostile.entry_points import begun, call, step
+
+# -- files
+
+
+def test_a_packed_file_is_measured_by_what_it_unpacks_to(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "LARGEST_WHOLE", 100_000)
+    path = tmp_path / "log.json.gz"
+    path.write_bytes(gzip.compress(b'{"messages":[' + b" " * 200_000 + b"]}"))
+    assert path.stat().st_size < 1_000
+    assert Source(path).whole() is source.msgspec.UNSET
+
+
+def test_a_packed_file_is_read_line_by_line_up_to_its_bound(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "LARGEST_UNPACKED", 10_000)
+    path = tmp_path / "log.jsonl.gz"
+    path.write_bytes(gzip.compress(b'{"a": 1}\n' * 5_000))
+    *lines, last = Source(path).lines()
+    assert isinstance(last, Damaged)
+    assert "unpacks to more than" in last.reason
+    assert 1_000 < len(lines) < 1_200
+
+
+def test_lists_and_objects_are_counted_before_they_are_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(source, "MOST_CONTAINERS", 1_000)
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"a": 1}\n[' + "{}," * 1_000 + "{}]\n" + '{"a": 2}\n')
+    assert Source(path).whole() is source.msgspec.UNSET
+    kinds = [type(line) for line in Source(path).lines()]
+    assert kinds == [source.Line, Damaged, source.Line]
+
+
+def test_values_that_are_glued_together_are_told_apart_at_any_blank(tmp_path):
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"a": 1}  {"a": 2}\t[3]{"a": 4}\n')
+    assert [line.value for line in Source(path).lines()] == [{"a": 1}, {"a": 2}, [3], {"a": 4}]
+
+
+# -- searching
+
+
+def waiting(session):
+    db = session._journal.store._connection
+    return [len(text) for (text,) in db.execute("SELECT text FROM unindexed")]
+
+
+def test_an_append_leaves_long_documents_to_whoever_searches():
+    session = begun()
+    session.append(step(call(command="make"), "needle " + "QUJD" * 1_000_000))
+    for number in range(100):
+        session.append(pt.user(f"short {number}"))
+    assert [size for size in waiting(session) if size > 1_000_000] == [4_000_007]
+    assert len(waiting(session)) < 70, "short ones are brought in all the same"
+    assert isinstance(session.recall("needle"), pt.Recalled)
+    assert not waiting(session)
+
+
+def test_an_append_brings_in_no_more_than_its_share():
+    session = begun()
+    for number in range(64):
+        session.append(pt.user(f"number{number} " + "some words " * 2_000))
+    assert sum(waiting(session)) > 64 * 22_000 - 300_000
+    assert isinstance(session.recall("number63"), pt.Recalled)
+
+
+def test_of_a_query_the_first_terms_count_and_of_a_long_one_its_beginning():
+    assert len(terms(" ".join(f"word{number}" for number in range(1_000)))) == 64
+    assert terms("a/" * 5_000) == [("a/" * 60)]
+    assert terms("The Login in src/auth.py") == ["login", "src/auth.py"]
+
+
+def test_encoded_data_has_no_hidden_parts():
+    assert hidden_parts("aB" * 100_000) == ""
+    assert hidden_parts("parseToken " + "aB" * 100_000) == "parse Token"
+
+
+# -- texts in pieces
+
+MIXED = "Some words, paths like src/a_b.py and camelCase1 names!\n\n  /x\n- 12,345 漢字かな。漢字 don't 'tis\r\n\tA1b2 "
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+@pytest.mark.parametrize("encoding", [NativeEncoding, PortableEncoding])
+def test_tokens_are_the_same_in_pieces(monkeypatch, encoding, name):
+    counter = encoding(name)
+    texts = [MIXED * 40, "漢字、かな" * 200, "QUJD1" * 400, "x = 1\n" * 300, "a" * 3_000, "!\n/" * 500]
+    whole = [counter.count(text) for text in texts]
+    for most in (7, 50, 333):
+        monkeypatch.setattr(passages, "_MOST", most)
+        assert [counter.count(text) for text in texts] == whole
+
+
+@given(st.text(st.sampled_from("aB1_ \n\r\t/.,!'-漢。"), max_size=60))
+def test_tokens_of_any_text_are_the_same_in_pieces(text):
+    counter = NativeEncoding("o200k_base")
+    whole = counter.count(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passages, "_MOST", 3)
+        assert counter.count(text) == whole
+
+
+def test_names_are_the_same_in_pieces(monkeypatch):
+    text = MIXED * 30 + "→" + "base64" * 200 + " other_name"
+    whole = list(names_in(text).items())
+    names_in.cache_clear()
+    monkeypatch.setattr(passages, "_MOST", 100)
+    assert list(names_in(text).items()) == whole
+
+
+@given(st.text(max_size=40))
+def test_passages_are_the_text(text):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passages, "_MOST", 5)
+        assert "".join(passages.passages(text)) == text
+
+
+# -- the same as before, in linear time
+
+
+@given(st.text(st.sampled_from("ab\r\n"), max_size=30))
+def test_a_progress_bar_is_told_as_its_expression_would(text):
+    slow = re.sub(r"[^\r\n]*+\r(?=[^\r\n])", "", text).replace("\r", "")
+    expected = slow if "\n" in text else text.replace("\r", "\n")
+    assert material_of(text).text == re.sub(r"\n{3,}", "\n\n", expected)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), max_size=12))
+def test_spans_without_reasoning_are_those_that_were_given(spans):
+    state = SessionState()
+    for span in spans:
+        _take_out_reasoning(state, span)
+    covered = {page for first, last in spans for page in range(first + 1, last + 1)}
+    pages = [pt.Session.open(":memory:").append(pt.user("x"))]
+    told = {seq for seq in range(40) if state.is_unreasoned(pages[0].__class__(**{**_fields(pages[0]), "seq": seq}))}
+    assert told == covered
+    assert state.unreasoned == sorted(state.unreasoned)
+
+
+def _fields(page):
+    return {name: getattr(page, name) for name in page.__struct_fields__}
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=6), st.lists(st.sampled_from("abcd"), max_size=6))
+def test_calls_that_share_an_id_are_answered_one_by_one(made, answered):
+    session = begun()
+    calls = [pt.ToolCall(id=each, name="read", arguments="{}") for each in made]
+    session.append(pt.assistant("n", *calls))
+    session.append([pt.tool_result(each, "r") for each in answered] or [pt.user("x")])
+    left = list(made)
+    for each in answered:
+        if each in left:
+            left.remove(each)
+    pages = tuple(session.pages())[2:]
+    assert unanswered(pages) == left
+    assert sorted(each.id for each in session.pending()) == sorted(left)
+    pairing = Pairing(lambda _: 1)
+    for message in session.messages():
+        pairing.add(message, 1, "p")
+    pending = [
+        result.tool_call_id for message in pairing.messages if message.synthetic for result in message.tool_results
+    ]
+    assert pending == left
+
+
+WORDS = st.lists(st.sampled_from(["src/a_b.py", "parse_token", "parse_token_list", "see", "x", "a_b.py"]), max_size=5)
+
+
+@given(st.lists(st.tuples(WORDS, WORDS), min_size=1, max_size=6))
+def test_what_calls_name_is_what_was_said_before(steps):
+    said = []
+    for number, (told, named) in enumerate(steps):
+        said += [pt.user(" ".join(told)), pt.assistant(call("read", number, text=" ".join(named)))]
+    before = ""
+    for message, wanted in zip(said[1::2], demand(Trace("s", "x", tuple(said))), strict=True):
+        before = "\n".join(_text(each) for each in said[: said.index(message)])
+        named = names_in(message.tool_calls[0].arguments)
+        assert wanted.identifiers == {name for name in named if name in before}
+
+
+def _text(message):
+    return message.text + "".join(f" {each.name} {each.arguments}" for each in message.tool_calls)
+
+
+@pytest.mark.parametrize("count", [3, 64, 65, 300])
+def test_blocks_sum_up_to_their_message(count):
+    message = pt.user(*(f"part {number}" for number in range(count)))
+    assert sum(tokens for _, tokens in blocks_of(message, study_tokens)) == study_tokens(message)
+
+
+def test_a_fork_goes_on_from_the_state_that_reopening_gives():
+    session = begun()
+    session.pin("Never push.")
+    session.derive()
+    session.append(pt.assistant("a"), pt.user("b"))
+    fork = session.fork("f")
+    session.append(pt.user("only here"))
+    fork.append(pt.user("only there"))
+    again = pt.Session.open(session._journal.store, id="f")
+    assert again._journal.state == fork._journal.state
+    assert again._journal.spans == fork._journal.spans
+    assert [message.text for message in fork.messages()][-1] == "only there"
+    assert json.loads(pt.to_json(again.derive().messages)) == json.loads(pt.to_json(fork.derive().messages))
