@@ -18,7 +18,7 @@ from benchmarks.values import sample_messages
 from pageturn.entries import BoundaryCrossed, BoundaryKind
 from pageturn.stores import LAST, Batch, Loss, Record, SqliteStore
 from pageturn.stores.index import EVERY
-from pageturn.stores.tables import FORMATS
+from pageturn.stores.tables import FORMATS, rechain
 from pageturn.stores.words import hidden_parts
 from pageturn.wire import to_json
 
@@ -135,8 +135,9 @@ def append_by_store(batches: Sequence[Batch], path: Path, durability: str) -> fl
     store = SqliteStore(str(path), durability=durability)
     pt.Session.open(store, id="s")
     head = batches[0].records[0].seq - 1
-    store._connection.execute("DELETE FROM records")  # noqa: SLF001
-    store._connection.execute("UPDATE sessions SET parent_seq = ?, digest = origin", (head,))  # noqa: SLF001
+    store._connection.execute("DELETE FROM records WHERE seq <= ?", (head,))  # noqa: SLF001
+    store._connection.execute("UPDATE sessions SET parent_seq = ?", (head,))  # noqa: SLF001
+    rechain(store._connection, [1])  # noqa: SLF001
     times = []
     for batch in batches:
         times.append(timed(lambda: store.append("s", head, batch)))  # noqa: B023

@@ -15,7 +15,7 @@ import msgspec
 from pageturn.errors import StoreError
 from pageturn.stores import index, tables
 from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
-from pageturn.stores.contract import Mending, Record, SessionRow
+from pageturn.stores.contract import LAST, Mending, Record, SessionRow
 
 
 def check(db: sqlite3.Connection) -> list[str]:
@@ -42,14 +42,17 @@ def _check_lineage(db: sqlite3.Connection) -> Iterator[str]:
 
 def _check_digests(db: sqlite3.Connection) -> Iterator[str]:
     """Records that are whole, and carry a digest that is not theirs."""
-    sessions = db.execute("SELECT number, id, parent_seq, origin, digest FROM sessions").fetchall()
+    told = (
+        "SELECT number, id, parent_seq, origin, chain FROM sessions LEFT JOIN records ON session = number AND seq = ?"
+    )
+    sessions = db.execute(told, (tables.END,)).fetchall()
     for number, session, first, origin, end in sessions:
         if not (isinstance(first, int) and isinstance(origin, bytes) and isinstance(end, bytes)):
             continue
         rows = db.execute(
-            "SELECT seq, at, body, chain FROM records WHERE session = ? AND seq > ? AND typeof(seq) = 'integer'"
+            "SELECT seq, at, body, chain FROM records WHERE session = ? AND seq > ? AND seq <= ?"
             " AND typeof(at) = 'integer' AND typeof(body) = 'blob' AND typeof(chain) = 'blob'",
-            (number, first),
+            (number, first, LAST),
         )
         before: bytes = origin  # what the record before this one carries
         worked_out: tuple[bytes, ...] = ()  # and what it may have carried, where that does not fit
@@ -140,10 +143,11 @@ def _restore_rows(db: sqlite3.Connection) -> None:
             )
     for number, *row, origin in db.execute(f"SELECT number, {tables.ROW}, origin FROM sessions").fetchall():
         copy = _read_copy(copies.get(number, b""))
-        records = "SELECT seq, chain FROM records WHERE session = ? AND typeof(chain) = 'blob' ORDER BY seq"
+        records = (
+            f"SELECT chain FROM records WHERE session = ? AND typeof(chain) = 'blob' AND seq <= {LAST} ORDER BY seq"
+        )
         first = db.execute(f"{records} LIMIT 1", (number,)).fetchone()
-        last = db.execute(f"{records} DESC LIMIT 1", (number,)).fetchone()
-        begun = first[1][:SIZE] if first is not None else None
+        begun = first[0][:SIZE] if first is not None else None
         if begun != origin and (made := _origin(row)) is not None and made == origin:
             continue  # the first record is damaged, not the row
         for told in (row, copy):
@@ -151,8 +155,6 @@ def _restore_rows(db: sqlite3.Connection) -> None:
             if told is not None and made is not None and (made in (origin, begun) or (first is None and told is copy)):
                 fields = ", ".join(f"{name} = ?" for name in tables.ROW.split(", "))
                 db.execute(f"UPDATE sessions SET {fields}, origin = ? WHERE number = ?", (*told, made, number))
-                end = last[1][SIZE:] if last is not None else made
-                db.execute("UPDATE sessions SET digest = ? WHERE number = ? AND digest IS NULL", (end, number))
                 break
 
 

@@ -39,10 +39,15 @@ from pageturn.stores.contract import (
 WAIT_SECONDS = 5.0
 _LONGEST_WAIT_MS = 2**31 - 1
 _BETWEEN_TRIES = 0.01  # seconds
+_LOOK_EVERY = 0.2  # seconds after which it is looked again whether the file still has its name
 _LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
 _FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)  # what SQLite's module raises over a damaged file
 
-_HEAD = "coalesce((SELECT max(seq) FROM records WHERE session = number), parent_seq)"
+_HEAD = f"coalesce((SELECT max(seq) FROM records WHERE session = number AND seq <= {LAST}), parent_seq)"
+_LAST_TWO = (  # the digest of the last record, and that record
+    "SELECT s.number, s.parent_seq, s.origin, r.seq, r.chain FROM sessions s LEFT JOIN records r ON r.session = s.number"
+    " WHERE s.id = ? ORDER BY r.seq DESC LIMIT 2"
+)
 _SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD}, parent_digest, origin FROM sessions"
 
 
@@ -66,6 +71,7 @@ class SqliteStore:
         self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
         self._closed = False
         self._large: set[int] = set()  # rows of documents that are too long to be indexed with an append
+        self._looked = 0.0  # when it was last looked whether the file is still there
         self._file: tuple[int, int] | None = None  # which file it is, whatever happens to its name
         with self._translated():
             self._prepare(self._connection)
@@ -78,10 +84,11 @@ class SqliteStore:
             origin = chain.origin_of(row, shared)
             try:
                 number = db.execute(
-                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq, parent_digest, origin, digest)"
-                    " VALUES (?,?,?,?,?,?,?,?,?)",
-                    (*row[:6], shared, origin, origin),
+                    "INSERT INTO sessions(id, key, created_at, scope, parent, parent_seq, parent_digest, origin)"
+                    " VALUES (?,?,?,?,?,?,?,?)",
+                    (*row[:6], shared, origin),
                 ).lastrowid
+                db.execute("INSERT OR REPLACE INTO records VALUES (?,?,0,x'',?)", (number, tables.END, origin))
                 copy = tables.copied((*row[:6], shared))
                 db.execute("INSERT INTO names VALUES (?,?,?)", (tables.name_of(row.id), number, copy))
             except sqlite3.IntegrityError as error:
@@ -318,17 +325,13 @@ class SqliteStore:
     # -- inside
 
     def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> None:
-        found = db.execute(
-            "SELECT number, parent_seq, origin, digest FROM sessions WHERE id = ?", (session,)
-        ).fetchone()
-        if not found:
+        last = db.execute(_LAST_TWO, (session,)).fetchall()
+        if not last:
             raise StoreError(f"{self.path}: no session {session!r}")
-        number, head, origin, before = found
-        carried = origin
-        last = "SELECT seq, chain FROM records WHERE session = ? ORDER BY seq DESC LIMIT 1"
-        for head, linked in db.execute(last, (number,)):  # noqa: B007
-            carried = linked[SIZE:] if isinstance(linked, bytes) else None
-        if carried != before or not isinstance(before, bytes):
+        number, first, origin, seq, before = last[0]
+        head, carried = last[1][3:] if len(last) == 2 else (first, origin)
+        before = before if seq == tables.END else None
+        if not isinstance(before, bytes) or not isinstance(carried, bytes) or carried[-SIZE:] != before:
             raise Damaged(
                 f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them"
             )
@@ -338,7 +341,8 @@ class SqliteStore:
         rows = [(number, *record, each) for record, each in zip(batch.records, linked, strict=True)]
         db.executemany("INSERT INTO records VALUES (?,?,?,?,?)", rows)
         if linked:
-            db.execute("UPDATE sessions SET digest = ? WHERE number = ?", (linked[-1][SIZE:], number))
+            end = (linked[-1][SIZE:], number, tables.END)
+            db.execute("UPDATE records SET chain = ? WHERE session = ? AND seq = ?", end)
         db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
         db.executemany("DELETE FROM erased WHERE digest = ?", [(digest,) for digest in batch.blobs])
         db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
@@ -422,7 +426,10 @@ class SqliteStore:
         return connection
 
     def _require_file(self) -> None:
-        """Refuse to write into a file that has no name any more: nobody would find it again."""
+        """Refuse to write into a file that has no name any more: nobody would find it again. Looked at now and then, since it costs."""
+        if (now := monotonic()) < self._looked + _LOOK_EVERY:
+            return
+        self._looked = now
         if self._file is not None and files.identity(self.path) != self._file:
             raise StoreError(f"{self.path}: the file was removed or replaced while it was open, so nothing was written")
 
@@ -498,24 +505,23 @@ class _Rows:
 
     def __init__(self, db: sqlite3.Connection, number: int, after: int, upto: int) -> None:
         self._found = db.execute(
-            "SELECT r.seq, r.at, r.body, r.chain, s.digest FROM sessions s LEFT JOIN records r"
-            " ON r.session = s.number AND r.seq > ? AND r.seq <= ? WHERE s.number = ? ORDER BY r.seq",
-            (after, LAST, number),
+            "SELECT seq, at, body, chain FROM records WHERE session = ? AND seq > ? ORDER BY seq", (number, after)
         )
         self._upto = upto
         self.end: bytes | None = None  # stays None where there are records behind the last one that was asked for
 
     def __iter__(self) -> Iterator[chain.Row]:
-        end: object = b""
-        for *row, end in self._found:  # noqa: B007 - the last one counts
-            if type(row[0]) is not int:  # there is none, or none that could be in its place
+        for seq, at, body, carried in self._found:
+            if seq == tables.END:
+                self.end = carried if isinstance(carried, bytes) else b""
+                return
+            if type(seq) is not int or seq > LAST:  # none that could be in its place
                 continue
-            if row[0] > self._upto:
+            if seq > self._upto:
                 self._found.close()
                 return
-            seq, at, body, carried = row
             yield chain.Row(seq, at, body.encode() if isinstance(body, str) else body, carried)
-        self.end = end if isinstance(end, bytes) else b""
+        self.end = b""
 
 
 def _text(data: bytes) -> str:

@@ -9,9 +9,10 @@ import msgspec
 from pageturn.errors import StoreError
 from pageturn.stores import index, sidecars
 from pageturn.stores.chain import NOTHING, SIZE, digest, links, origin_of
-from pageturn.stores.contract import Record, SessionRow
+from pageturn.stores.contract import LAST, Record, SessionRow
 
 APPLICATION_ID = 0x50414745  # "PAGE"
+END = LAST + 1
 ROW = "id, key, created_at, scope, parent, parent_seq, parent_digest"  # what never changes of a session
 
 _SCHEMA = """
@@ -32,12 +33,12 @@ CREATE TABLE refs (
 """
 # Every record that lost words by an erasure, whoever erased them; the last number says whether there was another erasure.
 _LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
-# What `chain` says, beside what it is about. A session's digest is its last record's; `names` has a copy of every session's row,
+# What `chain` says, beside what it is about. Behind its last record a session has a row of the number END with the digest of that
+# record: it lies in the page of the file that an append writes anyway. `names` has a copy of every session's row,
 # and tells one that is gone from one that never was; `losses_end` is to the losses what a session's digest is to its records.
 _CHAINED = """
 ALTER TABLE sessions ADD COLUMN parent_digest BLOB;
 ALTER TABLE sessions ADD COLUMN origin BLOB;
-ALTER TABLE sessions ADD COLUMN digest BLOB;
 ALTER TABLE records ADD COLUMN chain BLOB;
 ALTER TABLE snapshots ADD COLUMN digest BLOB;
 ALTER TABLE losses ADD COLUMN digest BLOB;
@@ -110,14 +111,16 @@ def digest_at(db: sqlite3.Connection, number: int, seq: int) -> bytes | None:
 
 def parent_digest(db: sqlite3.Connection, parent: str | None, seq: int) -> bytes:
     """The digest of the last record that a fork shares with its parent, whichever ancestor it is of."""
-    while parent is not None:
+    seen: set[str] = set()
+    while parent is not None and parent not in seen and type(seq) is int:
+        seen.add(parent)
         row = db.execute("SELECT number, parent, parent_seq FROM sessions WHERE id = ?", (parent,)).fetchone()
         if row is None:
             break
         found = digest_at(db, row[0], seq)
         if found is not None:
             return found
-        if seq > row[2] or row[1] == parent:
+        if type(row[2]) is not int or seq > row[2]:
             break
         parent = row[1]
     return NOTHING
@@ -135,15 +138,15 @@ def rechain(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
             changed = [(each, number, record.seq) for each, record in zip(carried, records, strict=True)]
             db.executemany("UPDATE records SET chain = ? WHERE session = ? AND seq = ?", changed)
             last = carried[-1][SIZE:]
-        ends = (shared, origin, last, number)
-        db.execute("UPDATE sessions SET parent_digest = ?, origin = ?, digest = ? WHERE number = ?", ends)
+        db.execute("UPDATE sessions SET parent_digest = ?, origin = ? WHERE number = ?", (shared, origin, number))
+        db.execute("INSERT OR REPLACE INTO records VALUES (?,?,0,x'',?)", (number, END, last))
 
 
 def _batches(db: sqlite3.Connection, number: int, seq: int) -> Iterator[list[Record]]:
     while True:
         found = db.execute(
-            "SELECT seq, at, body FROM records WHERE session = ? AND seq > ? AND typeof(seq) = 'integer' ORDER BY seq LIMIT ?",
-            (number, seq, _AT_ONCE),
+            "SELECT seq, at, body FROM records WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq LIMIT ?",
+            (number, seq, LAST, _AT_ONCE),
         ).fetchall()
         if not found:
             return
