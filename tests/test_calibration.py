@@ -68,3 +68,10 @@ def test_the_room_is_the_largest_count_that_stays_within_the_budget(usage, budge
 def test_usage_without_tokens_is_refused(counted, reported):
     with pytest.raises(pt.InvalidInput, match=r"\$\.usage: expected token counts above 0"):
         pt.Calibration().observe(counted=counted, reported=reported)
+
+
+def test_the_room_stays_within_the_budget_where_a_quotient_is_rounded():
+    learned = pt.Calibration()
+    for counted, reported in ((106, 59), (113, 107), (107, 55)):
+        learned = learned.observe(counted=counted, reported=reported)
+    assert learned.expected(learned.room(1_887)) <= 1_887
