@@ -78,3 +78,10 @@ def test_room_and_what_is_expected_of_it_agree_to_the_token(hundredths):
 def test_usage_without_tokens_is_refused(counted, reported):
     with pytest.raises(pt.InvalidInput, match=r"\$\.usage: expected token counts above 0"):
         pt.Calibration().observe(counted=counted, reported=reported)
+
+
+def test_the_room_stays_within_the_budget_where_a_quotient_is_rounded():
+    learned = pt.Calibration()
+    for counted, reported in ((106, 59), (113, 107), (107, 55)):
+        learned = learned.observe(counted=counted, reported=reported)
+    assert learned.expected(learned.room(1_887)) <= 1_887

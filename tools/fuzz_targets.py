@@ -371,6 +371,8 @@ def _command_line(data: bytes) -> Stage:
         for word in given
     ):
         return Stage.REFUSED  # what would write elsewhere, ask the network, or take as long as was asked for
+    if any(os.path.exists(word or ".") for word in given[1:] if word not in names.values()):  # noqa: PTH110
+        return Stage.REFUSED  # a folder of this machine
     if given[:1] == ["replay"] or (
         given[:1] in (["import"], ["compactions"]) and not {names["LOG"], names["STORE"]} & set(given)
     ):

@@ -23,9 +23,9 @@ class Calibration(Closed):
 
     def observe(self, *, counted: int, reported: int) -> "Calibration":
         """The calibration after one more report for a prompt that we counted."""
-        for path, tokens in (("counted", counted), ("reported", reported)):
+        for name, tokens in (("counted", counted), ("reported", reported)):
             if type(tokens) is not int or not 0 < tokens < MOST_TOKENS:
-                raise InvalidInput(path, expected="a number of tokens above 0", got=show(tokens))
+                raise InvalidInput("$.usage", expected="token counts above 0", got=f"{show(tokens)} {name}")
         return Calibration(
             weight=_FADE * self.weight + 1.0,
             x=_FADE * self.x + counted,
@@ -62,4 +62,9 @@ class Calibration(Closed):
 
     def room(self, budget_tokens: int) -> int:
         """The largest count whose expected report stays within a budget."""
+<<<<<<< HEAD
         return max(0, (budget_tokens - self.hidden_tokens) * 100 // self._hundredths)
+=======
+        room = max(0, int((budget_tokens - self.hidden_tokens) / self.factor))
+        return room - 1 if room and self.expected(room) > budget_tokens else room  # a quotient is rounded, too
+>>>>>>> privacy

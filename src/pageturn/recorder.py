@@ -55,10 +55,15 @@ class Recorder:
         while True:
             try:
                 write()
-            except Conflict:
-                self.journal.catch_up()
+            except Conflict as conflict:
+                self._catch_up(conflict)
             else:
                 return
+
+    def _catch_up(self, conflict: Conflict) -> None:
+        """Take in what others wrote, before trying again. Where nobody did, the store is damaged, and trying again would never end."""
+        if not self.journal.catch_up():
+            raise conflict
 
     # -- faults
 
@@ -122,8 +127,8 @@ class Recorder:
         while txn in self.journal.state.staged:
             try:
                 return self._settle(txn)
-            except Conflict:
-                self.journal.catch_up()
+            except Conflict as conflict:
+                self._catch_up(conflict)
         return self._decided_since(head, txn)
 
     def approve(self, txn: int) -> Committed | Rejected:
@@ -140,8 +145,8 @@ class Recorder:
             try:
                 outcome, entries = settlement()
                 self.write(entries)
-            except Conflict:
-                self.journal.catch_up()
+            except Conflict as conflict:
+                self._catch_up(conflict)
             else:
                 assert not isinstance(outcome, Waiting), "a person has answered"
                 return outcome

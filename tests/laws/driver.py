@@ -524,10 +524,11 @@ class Driver:
     def _erase(self, session: pt.Session, item: Item) -> None:
         session.erase(item.handle)
         for side in self._sides:
-            for other in side.model.items:
-                if other.handle == item.handle:
-                    other.erased = True
-                    other.pinned, other.form = False, None
+            if any(other.handle == item.handle for other in side.model.items):
+                for other in side.model.items:  # the summaries of later resets rest on it
+                    if other.handle == item.handle or (other.origin == "reset" and other.seq > item.seq):
+                        other.erased = True
+                        other.pinned, other.form = False, None
 
     def set_system(self, salt: int, lines: int) -> None:
         text = texts.prose(salt, lines)

@@ -92,3 +92,16 @@ def test_a_closed_store_says_so(tmp_path):
         assert session.recall("words") == pt.BackendError(f"{url}: the store is closed")
         with pytest.raises(pt.StoreError, match="the store is closed"):
             list(session.messages())
+
+
+def test_a_conflict_with_nobody_is_told_and_not_tried_for_ever(monkeypatch):
+    session = open_session()
+    session.append(pt.user("hello"))
+
+    def refuse(*_):
+        raise pt.Conflict("somebody else wrote, says a store that is damaged")
+
+    monkeypatch.setattr(session._journal.store, "append", refuse)
+    assert session.checkpoint() == pt.FlushMiss()
+    with pytest.raises(pt.Conflict, match="damaged"):
+        pt.Session.open(session._journal.store, id=session.id, model="another")

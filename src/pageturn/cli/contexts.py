@@ -11,6 +11,7 @@ from rich.table import Table
 
 from pageturn.bodies import search_text
 from pageturn.cli.journals import plain
+from pageturn.cli.terminal import inert
 from pageturn.derivation.context import Context, Explanation, unit_of
 from pageturn.derivation.weaving import NoteOutcome
 from pageturn.entries import FoldReason, Shown, TurnTaken
@@ -154,7 +155,7 @@ def show_text(console: Console, look: Look, *, internal: bool) -> None:
         raise InvalidInput("text", expected="a context for everybody, or --internal", got=" and ".join(got))
     for message in look.context.messages:
         console.print(f"[bold]{message.role}[/]")
-        console.print(search_text(message), markup=False, highlight=False, soft_wrap=True)
+        console.print(inert(search_text(message)), markup=False, highlight=False, soft_wrap=True)
         console.print()
 
 

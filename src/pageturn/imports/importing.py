@@ -219,7 +219,8 @@ class _Taker:
                 session.append(messages)
                 break
             except Conflict:
-                session.refresh()
+                if not session.refresh():  # nobody wrote: the store is damaged
+                    raise
         self._report.messages += len(messages)
         self._report.calls += sum(len(message.tool_calls) for message in messages)
         self._report.results += sum(len(message.tool_results) for message in messages)
