@@ -62,9 +62,4 @@ class Calibration(Closed):
 
     def room(self, budget_tokens: int) -> int:
         """The largest count whose expected report stays within a budget."""
-<<<<<<< HEAD
         return max(0, (budget_tokens - self.hidden_tokens) * 100 // self._hundredths)
-=======
-        room = max(0, int((budget_tokens - self.hidden_tokens) / self.factor))
-        return room - 1 if room and self.expected(room) > budget_tokens else room  # a quotient is rounded, too
->>>>>>> privacy
