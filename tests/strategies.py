@@ -1,5 +1,6 @@
 """Hypothesis strategies for the values: any text that JSON can hold, any message, any note."""
 
+import msgspec
 from hypothesis import strategies as st
 
 import pageturn as pt
@@ -45,6 +46,16 @@ messages = st.builds(
     metadata=st.none() | st.dictionaries(text, json_values, max_size=2),
     extra=extras,
 )
+SPEAKERS = {pt.ToolCall: ("assistant",), pt.Thinking: ("assistant",), pt.ToolResult: ("tool", "user")}
+
+
+def _fitting(message):
+    """A message without the parts that only another role can say."""
+    parts = tuple(part for part in message.content if message.role in SPEAKERS.get(type(part), (message.role,)))
+    return msgspec.structs.replace(message, content=parts)
+
+
+spoken = messages.map(_fitting)  # what a session takes
 notes = st.builds(
     pt.ContextMessage,
     key=st.sampled_from("abc"),

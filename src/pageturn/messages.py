@@ -199,10 +199,7 @@ _SPEAKERS: dict[type, tuple[Role, ...]] = {
 
 
 def require_speaker(path: str, message: Message) -> None:
-    """Refuse parts that only another role can say: no vendor has a place for them, so no request could carry them.
-
-    And refuse what a person says in one message with results: it would be shortened and put away with them.
-    """
+    """Refuse parts that only another role can say: no vendor has a place for them, so no request could carry them."""
     for index, part in enumerate(message.content):
         speakers = _SPEAKERS.get(type(part))
         if speakers is not None and message.role not in speakers:
@@ -210,9 +207,6 @@ def require_speaker(path: str, message: Message) -> None:
             raise InvalidInput(
                 f"{path}.content[{index}]", expected=f"a {name} only where the role is {roles}", got=message.role
             )
-    if message.role is Role.USER and message.tool_results and message.own_words.strip():
-        expected = "results in messages of their own, before the message with the user's words"
-        raise InvalidInput(f"{path}.content", expected=expected, got="both in one message")
 
 
 class MessageFields(TypedDict, total=False):

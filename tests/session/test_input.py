@@ -26,18 +26,7 @@ def nested(levels):
     return value
 
 
-SPEAKERS = {pt.ToolCall: ("assistant",), pt.Thinking: ("assistant",), pt.ToolResult: ("tool", "user")}
-
-
-def fitting(message):
-    """A message without the parts that only another role can say, and without a user's words beside results."""
-    parts = tuple(part for part in message.content if message.role in SPEAKERS.get(type(part), (message.role,)))
-    if message.role is pt.Role.USER and any(isinstance(part, pt.ToolResult) for part in parts):
-        parts = tuple(part for part in parts if not isinstance(part, pt.Text))
-    return msgspec.structs.replace(message, content=parts)
-
-
-@given(st.lists(strategies.messages.map(fitting), min_size=1, max_size=5))
+@given(st.lists(strategies.spoken, min_size=1, max_size=5))
 def test_every_message_comes_back_as_it_was(messages):
     session = open_session()
     pages = session.append(*messages)
@@ -53,7 +42,7 @@ def test_every_message_comes_back_as_it_was(messages):
         (part, role)
         for part in (call("c1", "read"), pt.ToolResult(tool_call_id="c1", content="done"), pt.Thinking(text="hm"))
         for role in pt.Role
-        if role not in SPEAKERS[type(part)]
+        if role not in strategies.SPEAKERS[type(part)]
     ],
 )
 def test_what_only_another_role_can_say_is_refused_since_no_request_has_a_place_for_it(part, role):
@@ -61,17 +50,6 @@ def test_what_only_another_role_can_say_is_refused_since_no_request_has_a_place_
     with pytest.raises(pt.InvalidInput, match=rf"messages\[1\]\.content\[1\]: expected a {type(part).__name__} only"):
         session.append(pt.user("hello"), pt.Message(role=role, content=(pt.Text(text="and"), part)))
     assert session.pages() == ()
-
-
-def test_a_person_speaks_in_a_message_of_its_own_and_not_beside_results():
-    """There the words would be shortened and put away with the results."""
-    session = open_session()
-    result, reminder = pt.ToolResult(tool_call_id="c1", content="done"), pt.Text(text="It is late.", synthetic=True)
-    session.append(pt.user("hello"), pt.assistant(call(1)))
-    with pytest.raises(pt.InvalidInput, match=r"messages\[0\]\.content: expected results in messages of their own"):
-        session.append(pt.user(result, "Leave src/legacy.py alone."))
-    session.append(pt.user(result, reminder))
-    assert session.pending() == ()
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ long_texts = st.builds(lambda text, piece, times: text + piece * times, letters,
 def runs(draw):
     """Sessions of any messages, with enough text in them."""
     session = open_session()
-    for message in draw(st.lists(strategies.messages, max_size=4)):
+    for message in draw(st.lists(strategies.spoken, max_size=4)):
         if message.role not in (pt.Role.SYSTEM, pt.Role.DEVELOPER):
             session.append(message)
     for number, text in enumerate(draw(st.lists(long_texts, min_size=1, max_size=4))):
