@@ -131,14 +131,14 @@ def _by_branches(options: argparse.Namespace) -> None:
             (Path(corpus) / str(number)).write_bytes(data)
         limits = [f"-runs={options.runs}"] if options.runs else []
         limits += [f"-max_total_time={max(1, int(options.seconds))}"] if options.seconds else []
-        memory = "-rss_limit_mb=4096"
         arguments = [
             sys.argv[0],
             corpus,
             f"-max_len={LONGEST}",
             f"-seed={options.seed}",
-            memory,
+            "-rss_limit_mb=4096",
             "-timeout=120",
+            f"-artifact_prefix={corpus}/",  # the engine's own; what we look for is kept by `findings`
             *limits,
         ]
         atheris.Setup(arguments, run, custom_mutator=mutate)

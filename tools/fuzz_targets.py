@@ -3,9 +3,10 @@
 import io
 import json
 import os
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import closing, redirect_stderr, redirect_stdout, suppress
+from contextlib import chdir, closing, redirect_stderr, redirect_stdout, suppress
 from enum import IntEnum
 from functools import cache
 from pathlib import Path
@@ -371,21 +372,28 @@ def _command_line(data: bytes) -> Stage:
         for word in given
     ):
         return Stage.REFUSED  # what would write elsewhere, ask the network, or take as long as was asked for
-    if any(os.path.exists(word or ".") for word in given[1:] if word not in names.values()):  # noqa: PTH110
-        return Stage.REFUSED  # a folder of this machine
+    if any("/" in word or ".." in word for word in given if word not in names.values()):
+        return Stage.REFUSED  # a place of this machine; everything else lies in a folder of our own
     if given[:1] == ["replay"] or (
         given[:1] in (["import"], ["compactions"]) and not {names["LOG"], names["STORE"]} & set(given)
     ):
         return Stage.REFUSED
+    _clear(home := _scratch() / "home")
     silent = io.TextIOWrapper(io.BytesIO(), errors="replace")
     try:
-        with redirect_stdout(silent), redirect_stderr(silent):
+        with chdir(home), redirect_stdout(silent), redirect_stderr(silent):
             cli(given, standalone_mode=False)
     except click.UsageError:
         return Stage.REFUSED
     except (pt.PageturnError, click.ClickException, SystemExit, OSError):  # as `main` takes them
         return Stage.PARSED
     return Stage.ACCEPTED
+
+
+def _clear(folder: Path) -> None:
+    """An empty folder, whatever the last command left in it."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
 
 
 def _command_seeds() -> list[bytes]:
