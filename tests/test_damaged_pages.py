@@ -221,3 +221,66 @@ def test_a_rule_that_cannot_be_read_is_a_fault_also_where_a_refusal_bounds_the_c
     with pytest.raises(pt.RuleUnreadable):
         session.derive()
     assert faulty(session) == [(rule.seq, "pinned_invariant_miss")]
+
+
+# -- contexts
+
+
+@pytest.mark.parametrize("how", DAMAGES)
+@pytest.mark.parametrize(
+    "policy",
+    [pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000)],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.parametrize("is_answered", [True, False])
+def test_large_words_that_are_damaged_are_faults_of_the_next_context_under_every_policy(
+    store, how, policy, is_answered
+):
+    session = open_session(store, policy=policy, model="gpt-5")
+    session.append(pt.system("S"), pt.user("Fix the login."))
+    for number in range(4):
+        session.derive()
+        call = pt.ToolCall(id=f"k{number}", name="read", arguments=json.dumps({"path": f"src/m{number}.py"}))
+        session.append(
+            pt.assistant("n", call), pt.tool_result(call, f"line {number} of it\n" * (20 if is_answered else 400))
+        )
+    if is_answered:
+        session.derive()
+        session.append(pt.assistant("done"))
+    for page in session.pages():
+        if page.results:
+            damage(store, page, how)
+    opened = reopened(session)
+    context = opened.derive()
+    assert {fault.code for fault in context.faults} <= {"backend_error"}
+    assert context.faults or not any("line 3" in message.text for message in context.messages)
+    assert all(isinstance(opened.resolve(page), pt.BackendError) for page in opened.pages() if page.results)
+
+
+def test_a_rule_whose_entry_is_damaged_refuses_the_context_and_nothing_else(store):
+    session = open_session(store)
+    rule, said = session.pin("Never push."), say(session, "tulip")[0]
+    store._connection.execute("UPDATE records SET body = CAST(replace(body, 'constraint', 'conversation') AS BLOB)")
+    opened = reopened(session)
+    with pytest.raises(pt.Damaged, match=rf"session 's': entry {rule.seq} was altered; it may have been a rule"):
+        opened.derive()
+    assert opened.resolve(said).text == "tulip"
+    assert opened.recall("tulip").hits
+    assert [message.text for message in opened.messages()] == ["tulip"]
+    opened.append(pt.user("more"))
+
+
+def test_a_message_whose_entry_is_damaged_is_made_again_with_a_fault(store):
+    session = open_session(store)
+    for number in range(2):
+        take_turn(session, number)
+    before = session.derive().messages
+    store._connection.execute(
+        "UPDATE records SET body = x'00' WHERE body LIKE '%\"entry\":\"message\"%' OR CAST(body AS TEXT) LIKE '%message%'"
+    )
+    opened = reopened(session)
+    assert [page.handle for page in opened.pages()] == [page.handle for page in session.pages()]
+    context = opened.derive()
+    assert [message.content for message in context.messages] == [message.content for message in before]
+    assert len(context.faults) == 6
+    assert "session 's': entry 2 was altered, and was made again from its words" in str(context.faults[0])

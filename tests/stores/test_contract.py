@@ -4,13 +4,15 @@ import threading
 
 import pytest
 
-from pageturn.errors import Conflict, InvalidInput, StoreError
+from pageturn.errors import Conflict, Damaged, InvalidInput, StoreError
 from pageturn.stores import (
     Batch,
+    Broken,
     Document,
     Loss,
     MemorySidecars,
     MemoryStore,
+    Mending,
     Record,
     SessionRow,
     Slot,
@@ -457,3 +459,177 @@ def test_no_change_is_lost_between_threads(sidecars):
     for thread in threads:
         thread.join()
     assert sidecars.document(ONE) == b"100"
+
+
+# -- damage
+
+
+def damage(store, statement, *values):
+    store._connection.execute(statement, values)
+
+
+@pytest.fixture
+def chained(store):
+    store.append("a", 0, batch(1, 2, blobs={"d": b"x"}))
+    store.append("a", 2, batch(3, 4, 5))
+    store.create(SessionRow("b", b"other", 2))
+    store.append("b", 0, Batch([Record(n, n, b"{other}") for n in (1, 2, 3)]))
+    store.create(SessionRow("f", b"key", 3, parent="a", parent_seq=3))
+    store.append("f", 3, batch(4, 5))
+    return store
+
+
+def told(store, session="a", **bounds):
+    """What stands where: the number of a record, or what is wrong."""
+    return [str(each) if isinstance(each, Broken) else each.seq for each in store.records(session, **bounds)]
+
+
+DAMAGES = [
+    (["UPDATE records SET body = x'7b7d' WHERE session = 1 AND seq = 2"], [1, "entry 2 was altered", 3, 4, 5]),
+    (["UPDATE records SET at = at + 1 WHERE session = 1 AND seq = 5"], [1, 2, 3, 4, "entry 5 was altered"]),
+    (["UPDATE records SET at = 'x' WHERE session = 1 AND seq = 1"], ["entry 1 was altered", 2, 3, 4, 5]),
+    (["DELETE FROM records WHERE session = 1 AND seq = 2"], [1, "entry 2 is missing", 3, 4, 5]),
+    (["DELETE FROM records WHERE session = 1 AND seq IN (2, 3)"], [1, "entries 2 to 3 are missing", 4, 5]),
+    (["DELETE FROM records WHERE session = 1 AND seq = 1"], ["entry 1 is missing", 2, 3, 4, 5]),
+    (
+        ["DELETE FROM records WHERE session = 1 AND seq IN (4, 5)"],
+        [1, 2, 3, "entry 4 and whatever came after it is missing"],
+    ),
+    (
+        ["UPDATE records SET seq = 99 WHERE session = 1 AND seq = 2", "UPDATE records SET seq = 2 WHERE session = 1 AND seq = 3",
+         "UPDATE records SET seq = 3 WHERE session = 1 AND seq = 99"],
+        [1, "entry 2 was altered", "entry 3 was altered", 4, 5],
+    ),
+    (
+        ["DELETE FROM records WHERE session = 1 AND seq = 3", "UPDATE records SET session = 1 WHERE session = 2 AND seq = 3"],
+        [1, 2, "entry 3 was altered", 4, 5],
+    ),
+    (["UPDATE records SET chain = zeroblob(32) WHERE session = 1 AND seq = 3"], [1, 2, 3, 4, 5]),
+    (["UPDATE records SET chain = 'x' WHERE session = 1 AND seq = 3"], [1, 2, "entry 3 was altered", 4, 5]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("statements", "expected"), DAMAGES)
+def test_what_was_altered_swapped_removed_or_brought_from_elsewhere_is_noticed(chained, statements, expected):
+    assert told(chained) == [1, 2, 3, 4, 5]
+    for statement in statements:
+        damage(chained, statement)
+    assert told(chained) == expected
+    assert told(chained, after=5) == []
+
+
+def test_a_broken_record_says_which_blobs_it_brought(chained):
+    damage(chained, "UPDATE records SET body = x'' WHERE session = 1 AND seq = 1")
+    assert next(chained.records("a")) == Broken(1, 1, "was altered", ("d",))
+
+
+def test_what_a_fork_shares_is_read_up_to_where_it_left(chained):
+    assert told(chained, "a", upto=3) == [1, 2, 3]
+    damage(chained, "DELETE FROM records WHERE session = 1 AND seq >= 2 AND seq < 100")
+    assert told(chained, "a", upto=3) == [1, "entries 2 to 3 and whatever came after it is missing"]
+    assert told(chained, "f") == [4, 5]
+
+
+def test_the_chain_of_a_fork_begins_with_its_parents_digest(chained):
+    assert chained.check() == []
+    damage(chained, "UPDATE records SET chain = zeroblob(32) WHERE session = 1 AND seq = 3")
+    assert any("session 'f': entry 3 of its parent 'a' is not the one" in what for what in chained.check())
+
+
+def test_nothing_follows_a_tail_that_is_missing(chained):
+    damage(chained, "DELETE FROM records WHERE session = 1 AND seq = 5")
+    with pytest.raises(Damaged, match=r"session 'a': entries behind 4 are damaged or missing"):
+        chained.append("a", 4, batch(5))
+    damage(chained, "DELETE FROM records WHERE session = 2")
+    with pytest.raises(Damaged, match="session 'b': entries behind 0"):
+        chained.append("b", 0, batch(1))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE snapshots SET body = x'00'",
+        "UPDATE snapshots SET body = 'text'",
+        "UPDATE snapshots SET seq = 4",
+        "UPDATE snapshots SET session = 3",
+        "UPDATE snapshots SET digest = NULL",
+        "UPDATE records SET chain = zeroblob(32) WHERE seq = 5",
+    ],
+)
+def test_a_damaged_snapshot_is_none(chained, statement):
+    chained.keep_snapshot("a", Snapshot(5, b"state"))
+    assert chained.snapshot("a") == Snapshot(5, b"state")
+    damage(chained, statement)
+    assert chained.snapshot("a") is chained.snapshot("f") is None
+
+
+@pytest.mark.parametrize(
+    "column", ["id", "key", "created_at", "scope", "parent", "parent_seq", "parent_digest", "origin"]
+)
+def test_a_row_that_was_altered_says_so_and_hides_no_other(chained, column):
+    damage(chained, f"UPDATE sessions SET {column} = 'x' WHERE id = 'b'")
+    assert chained.session("b").flaw
+    assert [bool(row.flaw) for row in chained.sessions()] == [False, True, False]
+    assert len(chained.sessions(scope="nobody's")) == 1  # it might be
+
+
+def test_a_row_that_is_gone_is_not_a_session_that_never_was(chained):
+    damage(chained, "DELETE FROM sessions WHERE id = 'b'")
+    assert chained.session("b").flaw
+    assert chained.session("c") is None
+    with pytest.raises(Conflict):
+        chained.create(SessionRow("b", b"again", 9))
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM losses WHERE number = 1",
+        "DELETE FROM losses",
+        "UPDATE losses SET seq = 2",
+        "UPDATE losses_end SET number = 9",
+    ],
+)
+def test_an_erasure_that_is_lost_is_not_forgotten(chained, statement):
+    chained.erase("a", 5, Record(6, 60, b"{}"), [Loss("a", 1, ["d"])])
+    chained.erase("b", 3, Record(4, 40, b"{}"), [Loss("b", 3, [])])
+    assert chained.erased([Span("a", ALL)]) == {1}
+    damage(chained, statement)
+    with pytest.raises(StoreError, match="which entries lost their words by an erasure cannot be told"):
+        chained.erased([Span("a", ALL)])
+    chained.mend(Mending(losses=[("a", 1), ("b", 3)]))
+    assert chained.erased([Span("a", ALL)]) == {1}
+    assert chained.erasures() == 2
+
+
+def test_what_is_mended_is_chained_anew_with_the_forks(chained):
+    chained.keep_snapshot("b", Snapshot(3, b"state"))
+    damage(chained, "UPDATE records SET body = x'' WHERE session = 1 AND seq = 2")
+    chained.mend(Mending(records={"a": [Record(2, 0, b"{new}")], "b": [], "f": []}))
+    assert bodies(chained) == [b"{1}", b"{new}", b"{3}", b"{4}", b"{5}"]
+    assert told(chained, "f") == [4, 5]
+    assert chained.check() == []
+    assert chained.snapshot("b") == Snapshot(3, b"state")
+
+
+def test_a_mending_is_whole_or_not_at_all(chained):
+    damage(chained, "UPDATE records SET body = x'' WHERE session = 1 AND seq = 2")
+    with pytest.raises(StoreError):
+        chained.mend(Mending(records={"a": [Record(2, 0, b"{}")]}, references=[("a", 1, None)], blobs={"e": None}))
+    assert told(chained)[1] == "entry 2 was altered"
+
+
+def test_a_row_is_restored_from_its_copy(chained):
+    rows = chained.sessions()
+    damage(chained, "UPDATE sessions SET key = x'00', scope = 'x' WHERE id = 'a'")
+    damage(chained, "DELETE FROM sessions WHERE id = 'b'")
+    chained.mend(Mending())
+    assert chained.sessions() == rows
+    assert chained.check() == []
+
+
+def test_a_store_says_what_it_has(chained):
+    chained.append("b", 3, batch(4, texts=["tulip"]))
+    assert chained.documents("b") == {4}
+    assert chained.references("a") == {(1, "d")}
+    assert dict(chained.blobs()) == {"d": b"x"}
