@@ -371,7 +371,10 @@ def test_why_needs_a_handle(path):
 def turns(file):
     """The turns of a session, from its records."""
     with sqlite3.connect(file) as db:
-        bodies = [json.loads(body) for (body,) in db.execute("SELECT body FROM records ORDER BY session, seq")]
+        bodies = [
+            json.loads(body)
+            for (body,) in db.execute("SELECT body FROM records WHERE body <> x'' ORDER BY session, seq")
+        ]
     return [body for body in bodies if body["entry"] == "turn"]
 
 

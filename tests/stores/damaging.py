@@ -9,7 +9,7 @@ from pageturn.doctor import examine
 from pageturn.formats import openai_chat
 from pageturn.repair import repair
 from pageturn.stores import SqliteStore
-from tests.stores.written import QUERIES, SESSIONS
+from tests.stores.written import QUERIES, SCOPES, SESSIONS
 
 PAGE = 4_096
 # What a row can lose or swap. The index is SQLite's own tables.
@@ -173,7 +173,7 @@ def repaired(path):
 
 def _session(store, id):
     try:
-        session = pt.Session.open(store, id=id)
+        session = pt.Session.open(store, id=id, scope=SCOPES.get(id))
     except pt.PageturnError as error:
         return f"error: {error}"
     before = len(session.faults())

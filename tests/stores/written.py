@@ -19,6 +19,7 @@ from tests.sessions import Clock
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SESSIONS = ("whole", "reset", "fork", "folded")
+SCOPES = {"reset": "garden"}
 QUERIES = ("tulip", "SECRET", "carnation")
 
 
@@ -89,7 +90,7 @@ def read(path):
     store = SqliteStore(str(path))
     told = {}
     for id in SESSIONS:
-        session = pt.Session.open(store, id=id)
+        session = pt.Session.open(store, id=id, scope=SCOPES.get(id))
         context = session.derive()
         plan = session.plan_in_force
         told[id] = {

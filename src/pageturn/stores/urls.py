@@ -30,10 +30,6 @@ def open_store(url: str, *, wait_seconds: float | None = None) -> Store:
         rest = url
     elif scheme != "sqlite":
         raise InvalidInput("url", expected="':memory:', a path, or sqlite:PATH", got=show(url))
-    try:
-        os.fsencode(url)
-    except UnicodeEncodeError as error:
-        raise InvalidInput("url", expected="a path that a file can have", got=ascii(url)) from error
     path, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
     durability = options.pop("durability", "full")
