@@ -80,7 +80,7 @@ class SqliteStore:
 
     def create(self, row: SessionRow) -> None:
         # Mere texts: what a host made of `str` need not be one to those who encode it.
-        row = SessionRow(*(str.__str__(field) if isinstance(field, str) else field for field in row))
+        row = SessionRow._make(str.__str__(field) if isinstance(field, str) else field for field in row)
         with self._writing() as db:
             shared = tables.parent_digest(db, row.parent, row.parent_seq)
             origin = chain.origin_of(row, shared)
