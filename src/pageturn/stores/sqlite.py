@@ -8,6 +8,7 @@ Waiting: whoever reads waits for nobody. Whoever writes waits until the writer b
 the most, and then raises `Busy`.
 """
 
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -62,9 +63,11 @@ class _Connection(sqlite3.Connection):
 class SqliteStore:
     """A store in one file; one connection for each thread."""
 
-    def __init__(self, path: str, *, durability: str = "full", wait_seconds: float = WAIT_SECONDS) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], *, durability: str = "full", wait_seconds: float = WAIT_SECONDS
+    ) -> None:
         require_finite("wait_seconds", wait_seconds, at_least=0)
-        self.path = path
+        self.path = os.fspath(path)
         self.wait_seconds = wait_seconds
         self._durability = durability
         self._local = threading.local()
