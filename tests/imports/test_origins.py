@@ -8,7 +8,7 @@ import pytest
 import pageturn as pt
 from pageturn.entries import Imported
 from pageturn.formats import openai_chat
-from pageturn.stores import MemoryStore
+from pageturn.stores import MemoryStore, SessionRow
 from tests.cli.test_main import run
 from tests.imports.taking import SAMPLES, chat, heads, journal, messages, said, take, words, write_lines
 from tests.sessions import open_session
@@ -194,3 +194,15 @@ def test_the_command_line_says_which_session_a_file_was_taken_into(tmp_path):
     scoped = run("import", str(file), "--into", path, "--scope", "tenant-b")
     assert scoped.returncode == 0
     assert run("sessions", path).stdout.count("tenant-b") == 1
+
+
+@pytest.mark.parametrize(("scope", "name"), [(None, "s"), ("tenant-a", "s-")])
+def test_a_session_that_an_interrupted_import_left_without_an_entry_is_taken_by_the_next(tmp_path, scope, name):
+    store = MemoryStore()
+    store.create(SessionRow("s", b"k" * 16, 0, scope))
+    take(store, write_lines(tmp_path / "log.jsonl", [said(1, "one")]))
+    taken = [row.id for row in store.sessions() if row.head > 0]
+    assert len(taken) == 1
+    assert taken[0].startswith(name)
+    assert (taken[0] == "s") == (scope is None)
+    assert words(store, taken[0]) == ["one"]

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pageturn.bodies import digest_of
 from pageturn.entries import Imported
+from pageturn.errors import Conflict
 from pageturn.ids import micros
 from pageturn.journal import Fresh, Journal
 from pageturn.stores import SessionRow, Store
@@ -34,6 +35,8 @@ class Origin(NamedTuple):
         names = (f"{wanted[:_LONGEST]}-{digest}{f'-{n}' if n > 1 else ''}" for n in count(1))
         name = wanted
         while (row := store.session(name)) is not None:
+            if self._is_unbegun(row):
+                return name, None
             if row.scope == self.scope and row.parent is None and self._began(journal := Journal(store, row)):
                 return name, journal
             name = next(names)
@@ -43,8 +46,18 @@ class Origin(NamedTuple):
         """Begin a session that says where it comes from; raises `Conflict` where another took the id meanwhile."""
         now = micros(datetime.now(UTC))
         row = SessionRow(session, os.urandom(16), now, self.scope)
-        store.create(row)
+        try:
+            store.create(row)
+        except Conflict:
+            found = store.session(session)
+            if found is None or not self._is_unbegun(found):
+                raise
+            row = found
         Journal(store, row).append([Fresh(Imported(tool=self.tool, file=_identity(self.path)))], at=now)
+
+    def _is_unbegun(self, row: SessionRow) -> bool:
+        """Whether a session has no entry yet: an import that was interrupted left it so."""
+        return row.head == 0 and row.parent is None and row.scope == self.scope
 
     def _began(self, journal: Journal) -> bool:
         first = next((entry for _, entry in islice(journal.entries(), 1)), None)
