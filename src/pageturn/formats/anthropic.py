@@ -29,6 +29,7 @@ from pageturn.formats.placeholders import PDF, PICTURES, inline, placeholder, wo
 from pageturn.formats.profiles import takes_system_messages
 from pageturn.formats.shape import Block, Turn, shaped
 from pageturn.formats.splitting import split
+from pageturn.formats.streams.anthropic import AnthropicEvents
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
@@ -90,6 +91,14 @@ def dump(
     request: dict[str, Any] = {"system": shape.opening.blocks} if shape.opening.pieces else {}
     request["messages"] = [_message(turn) for turn in shape.turns]
     return request | tools
+
+
+class Stream(AnthropicEvents):
+    """The message of a streamed answer: `feed` takes each event, `message` is what they come to."""
+
+    def _load(self, response: dict[str, Any]) -> Message:
+        (message,) = _messages(response, "$")
+        return message
 
 
 # -- in

@@ -60,7 +60,12 @@ def fitting_name(name: str, longest: int, also: str = "") -> str:
 def as_object(call: ToolCall) -> dict[str, Any]:
     """The arguments of a call for a vendor that wants an object; a text that is none is kept under a name of ours."""
     parsed = call.parsed if call.arguments.strip() else {}
-    return parsed if isinstance(parsed, dict) else {NOT_AN_OBJECT: call.arguments}
+    return parsed if isinstance(parsed, dict) else unparsed(call.arguments)
+
+
+def unparsed(arguments: str) -> dict[str, Any]:
+    """Arguments that are no object, as one: a vendor that wants an object gets it, and `from_object` gives the text again."""
+    return {NOT_AN_OBJECT: arguments}
 
 
 def from_object(arguments: dict[str, Any], path: str) -> str:

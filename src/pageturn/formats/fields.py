@@ -1,6 +1,6 @@
 """Fields: a vendor's JSON read field by field, so that what nobody asked for is kept and not dropped."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -150,13 +150,15 @@ def inside(kept: dict[str, Any], name: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def plain(given: Any) -> Any:
-    """A client's object as JSON, or a list of them; what is JSON already is left alone."""
+def plain(given: Any, *, without: Collection[str] = ()) -> Any:
+    """A client's object as JSON, or a list of them; what is JSON already is left alone. `without` names fields to leave out."""
     if isinstance(given, list | tuple):
         return [plain(each) for each in given]
     if isinstance(given, dict) or not _is_object(given):
         return given
-    return _without(given.model_dump(mode="json", exclude_none=True, exclude_unset=True))
+    # A client builds its objects without validation, so pydantic would warn of values that are as the vendor sent them.
+    dumped = given.model_dump(mode="json", exclude_none=True, exclude_unset=True, exclude=set(without), warnings=False)
+    return _without(dumped)
 
 
 def _is_object(given: Any) -> bool:

@@ -6,11 +6,9 @@ one content, as is everything that one role says in a row, null is absence. A ca
 """
 
 import base64
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -19,6 +17,7 @@ from pageturn.derivation.context import Context
 from pageturn.errors import InvalidInput, show
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
 from pageturn.formats.contexts import messages_of, model_of, tools_of
+from pageturn.formats.field_names import snake, snake_name
 from pageturn.formats.fields import (
     AS,
     Fields,
@@ -34,6 +33,8 @@ from pageturn.formats.placeholders import PDF, inline, is_inline, placeholder
 from pageturn.formats.profiles import checks_signatures, may_be_same
 from pageturn.formats.shape import Block, Turn, shaped
 from pageturn.formats.splitting import split
+from pageturn.formats.streams.gemini import GeminiChunks
+from pageturn.formats.streams.stream import message_of
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
@@ -48,8 +49,6 @@ _LONGEST_NAME = 128
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 _IN_RESULTS = ("image/png", "image/jpeg", "image/webp", PDF, "text/plain")
 _DOCUMENTS = (PDF, "text/", "audio/", "video/")
-_NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # whose names are the tools' and the host's
-_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 @refusing_depth
@@ -57,7 +56,7 @@ def load(given: Any) -> Message | list[Message]:
     """A content as one message or several, a list or a request as several; a response, or its chunks, as one with usage."""
     match plain(given):
         case [dict() as first, *_] as chunks if _is_response(first):
-            return _response(_accumulated(chunks))
+            return message_of(Stream(), chunks)
         case dict() as response if _is_response(response):
             return _response(response)
         case list() as contents:
@@ -65,7 +64,7 @@ def load(given: Any) -> Message | list[Message]:
         case {"contents": str() | list() | dict() as given_contents} as request:
             contents = _listed(given_contents)
             messages = [one for index, raw in enumerate(contents) for one in _messages(raw, f"$.contents[{index}]")]
-            return [*_system(Fields(_snake(request), "$")), *messages]
+            return [*_system(Fields(snake(request), "$")), *messages]
         case content:
             several = list(_messages(content, "$"))
             return several[0] if len(several) == 1 else several
@@ -85,6 +84,13 @@ def dump(context: Context | Sequence[Message], *, model: str | None = None) -> d
     return {"contents": contents} | ({"config": config} if config else {})
 
 
+class Stream(GeminiChunks):
+    """The message of a streamed answer: `feed` takes each chunk of `generate_content_stream`, `message` is what they come to."""
+
+    def _load(self, response: dict[str, Any]) -> Message:
+        return _response(response)
+
+
 # -- in
 
 
@@ -96,11 +102,11 @@ def _listed(contents: str | list[Any] | dict[str, Any]) -> list[Any]:
 
 
 def _is_response(value: dict[str, Any]) -> bool:
-    return any(_snake_name(name) in _OF_A_RESPONSE for name in value)
+    return any(snake_name(name) in _OF_A_RESPONSE for name in value)
 
 
 def _response(response: dict[str, Any]) -> Message:
-    fields = Fields(_snake(response), "$")
+    fields = Fields(snake(response), "$")
     candidates = fields.take("candidates", list) or []
     if len(candidates) > 1 or not (candidates or "prompt_feedback" in fields.rest):
         raise InvalidInput("$.candidates", expected="one candidate", got=f"{len(candidates)}")
@@ -143,7 +149,7 @@ def _system(fields: Fields) -> list[Message]:
 
 
 def _messages(raw: Any, path: str) -> Iterator[Message]:
-    fields = Fields(_snake(raw), path)
+    fields = Fields(snake(raw), path)
     role = fields.take("role", str) or "user"
     if role not in ("user", "model", "function"):
         raise InvalidInput(f"{path}.role", expected="user or model", got=show(role))
@@ -239,54 +245,6 @@ def _words(raw: dict[str, Any]) -> str:
     code, result = raw.get("executable_code"), raw.get("code_execution_result")
     said = code.get("code") if isinstance(code, dict) else result.get("output") if isinstance(result, dict) else ""
     return said if isinstance(said, str) else ""
-
-
-def _accumulated(chunks: Sequence[Any]) -> dict[str, Any]:
-    """The response that the chunks of a stream come to: plain texts that follow each other are one."""
-    parts: list[dict[str, Any]] = []
-    whole: dict[str, Any] = {}
-    told: dict[str, Any] = {}
-    for number, chunk in enumerate(chunks):
-        fields = Fields(_snake(chunk), f"$[{number}]")
-        for raw in fields.take("candidates", list) or []:
-            candidate = Fields(raw, f"{fields.path}.candidates[0]")
-            if candidate.take("index", int):
-                raise InvalidInput(f"{candidate.path}.index", expected="one candidate", got="several")
-            for part in candidate.inner("content").take("parts", list) or []:
-                piece = Fields(part, f"{candidate.path}.content.parts").rest
-                if parts and _goes_on(parts[-1], piece):
-                    parts[-1]["text"] += piece["text"]
-                else:
-                    parts.append(piece)
-            told |= candidate.rest
-        whole |= fields.rest
-    return whole | {"candidates": [{**told, "content": {"role": "model", "parts": parts}}]}
-
-
-def _goes_on(part: dict[str, Any], piece: dict[str, Any]) -> bool:
-    """Whether a piece of a stream is more of the same plain text."""
-    is_plain = piece.keys() <= {"text", "thought"} and part.keys() == piece.keys()
-    return is_plain and all(isinstance(each.get("text"), str) for each in (part, piece))
-
-
-def _snake(value: Any) -> Any:
-    """The wire's names as the client's, except inside what tools say and hear."""
-    value = plain(value)
-    if type(value) is list:
-        return [_snake(each) for each in value]
-    if type(value) is not dict:
-        return value
-    return {
-        _snake_name(name): each if type(each) is str or name in _NOT_OURS else _snake(each)
-        for name, each in value.items()
-    }
-
-
-@lru_cache(maxsize=1_024)
-def _snake_name(name: str) -> str:
-    if not isinstance(name, str):
-        raise InvalidInput("$", expected="fields with texts for names", got=show(name))
-    return _HUMP.sub(lambda found: f"_{found[1].lower()}", name)
 
 
 def _as_text(data: Any) -> str | None:

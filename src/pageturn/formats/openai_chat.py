@@ -6,7 +6,6 @@ message. OpenAI's own models take more than others do (`pageturn.formats.profile
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from copy import deepcopy
 from typing import Any
 
 import msgspec
@@ -34,6 +33,8 @@ from pageturn.formats.openings import is_synthetic, marked
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import ChatProfile, chat_profile
 from pageturn.formats.shape import Block, Piece, Shape, Turn, shaped
+from pageturn.formats.streams.openai_chat import ChatChunks
+from pageturn.formats.streams.stream import message_of
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
@@ -54,7 +55,7 @@ def load(given: Any) -> Message | list[Message]:
     """A message, or a list or a request as messages; a response, or the chunks of its stream, as a message with usage."""
     match plain(given):
         case [{"choices": [{"delta": _}, *_] | []}, *_] as chunks:
-            return _response(_accumulated(chunks))
+            return message_of(Stream(), chunks)
         case list() as messages:
             return [_message(raw, f"$[{index}]") for index, raw in enumerate(messages)]
         case {"choices": _} as response:
@@ -84,6 +85,13 @@ def dump(context: Context | Sequence[Message], *, model: str | None = None) -> d
         is_request=isinstance(context, Context),
     )
     return {"messages": [*_messages(shape, messages_of(context), profile)]} | tools_of(context, _declare)
+
+
+class Stream(ChatChunks):
+    """The message of a streamed answer: `feed` takes each chunk, `message` is what they come to."""
+
+    def _load(self, response: dict[str, Any]) -> Message:
+        return _response(response)
 
 
 # -- in
@@ -196,45 +204,6 @@ def _calls(fields: Fields) -> Iterator[Part]:
 
 def _inside(name: str, fields: Fields) -> dict[str, Any]:
     return {name: fields.rest} if fields.rest else {}
-
-
-def _accumulated(chunks: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The response that the chunks of a stream come to."""
-    message: dict[str, Any] = {"role": "assistant"}
-    response: dict[str, Any] = {"choices": [{"message": message}]}
-    calls: dict[int, dict[str, Any]] = {}
-    for number, chunk in enumerate(chunks):
-        fields = Fields(chunk, f"$[{number}]")
-        choices = fields.take("choices", list) or []
-        response |= fields.rest
-        for choice in choices:
-            told = Fields(choice, f"{fields.path}.choices[0]")
-            if told.take("index", int):
-                raise InvalidInput(f"{told.path}.index", expected="one choice", got="several")
-            delta = told.inner("delta")
-            for index, raw in enumerate(delta.take("tool_calls", list) or []):
-                call = Fields(raw, f"{delta.path}.tool_calls[{index}]")
-                place = call.take("index", int)
-                _grow(calls.setdefault(place if place is not None else len(calls), {}), call.rest)
-            _grow(message, delta.rest)
-            response["choices"][0] |= told.rest
-    if calls:
-        message["tool_calls"] = [calls[index] for index in sorted(calls)]
-    return response
-
-
-def _grow(whole: dict[str, Any], piece: dict[str, Any]) -> None:
-    """Add a piece of a streamed object: texts and lists grow, objects grow inside, names are repeated."""
-    for name, value in piece.items():
-        match whole.get(name), value:
-            case dict() as inner, dict():
-                _grow(inner, value)
-            case (str() as so_far, str()) if name not in ("role", "type", "id", "name"):
-                whole[name] = so_far + value
-            case list() as so_far, list():
-                whole[name] = so_far + value
-            case _:
-                whole[name] = deepcopy(value)
 
 
 # -- out

@@ -30,6 +30,8 @@ from pageturn.formats.openings import is_synthetic, marked
 from pageturn.formats.placeholders import PDF, PICTURES, inline, is_web, placeholder, words_in
 from pageturn.formats.profiles import is_openai
 from pageturn.formats.shape import Block, Shape, shaped
+from pageturn.formats.streams.openai_responses import ResponsesEvents
+from pageturn.formats.streams.stream import message_of
 from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.recall_tool import RecallTool
 from pageturn.usage import Usage
@@ -67,8 +69,8 @@ def load(given: Any) -> Message | list[Message]:
             return next(_messages([(item, "$")]))
         case {"output": list()} as response:
             return _response(Fields(response, "$"))
-        case [*_, {"type": str(), "response": dict() as response}]:
-            return _response(Fields(response, "$[-1].response"))
+        case [*_, {"type": "response.completed" | "response.incomplete" | "response.failed"}] as events:
+            return message_of(Stream(), events)
         case [{"type": str() as kind}, *_] if kind.startswith("response."):
             raise InvalidInput("$[-1]", expected="an event with the whole response", got="a stream that was cut off")
         case {"input": str() | list() as items} as request:
@@ -100,6 +102,13 @@ def dump(context: Context | Sequence[Message], *, model: str | None = None) -> d
     )
     request: dict[str, Any] = {"instructions": told[-1]} if told else {}
     return request | {"input": [*_items(shape)]} | tools_of(context, _declare)
+
+
+class Stream(ResponsesEvents):
+    """The message of a streamed answer: `feed` takes each event, `message` is what they come to."""
+
+    def _load(self, response: dict[str, Any]) -> Message:
+        return _response(Fields(response, "$"))
 
 
 def _is_instructions(message: Message) -> bool:

@@ -1,0 +1,147 @@
+"""A stream: what the streams of all vendors have in common. Events go in one by one, the message can be had at any time."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.errors import InvalidInput, show
+from pageturn.formats.fields import Fields, plain
+from pageturn.messages import Message
+
+_DONE = ("[DONE]", b"[DONE]")  # the payload that ends a stream of OpenAI's chat, which is no JSON
+
+
+@dataclass(frozen=True, slots=True)
+class StreamError:
+    """What a vendor said went wrong in the middle of a stream; `raw` is that in its own form."""
+
+    code: str
+    message: str
+    raw: dict[str, Any]
+
+
+class SoFar(NamedTuple):
+    """What has arrived: a response in the vendor's form, and what of it is not whole and so is not in there."""
+
+    response: dict[str, Any]
+    incomplete: list[dict[str, Any]]
+
+
+class EventStream(ABC):
+    """The events of one answer. What of a call has not arrived whole is kept out of the message, so that nobody runs it."""
+
+    _ends_with_done = False  # whether that payload says that the answer is at its end
+
+    def __init__(self) -> None:
+        self._fed = 0
+        self._error: StreamError | None = None
+        self._has_ended = False
+        self._has_failed = False
+        self._made: SoFar | None = None
+
+    def feed(self, event: Any) -> None:
+        """Take the next event: an object of the official client, its JSON as a dict, or the text behind `data:`.
+
+        Events of unknown types are passed over. One of a known type that is malformed raises `InvalidInput`.
+        """
+        path = f"$[{self._fed}]"
+        self._fed += 1
+        self._made = None
+        if isinstance(event, str | bytes) and event.strip() in _DONE:
+            self._has_ended |= self._ends_with_done
+            return
+        decoded = _decoded(event, path)
+        read = self._read(decoded)
+        if read is not None or decoded is None:
+            self._take(Fields(read, path))
+
+    @property
+    def message(self) -> Message:
+        """The answer with its usage; before the end, or where the stream was cut, what of it has arrived.
+
+        Then `metadata["stream"]` says that it is not all, and what is not whole and so left out.
+        """
+        so_far = self._so_far()
+        message = self._load(so_far.response)
+        if self.is_finished and not so_far.incomplete:
+            return message
+        told: dict[str, Any] = {"finished": self.is_finished}
+        if so_far.incomplete:
+            told["incomplete"] = so_far.incomplete
+        if self._error is not None:
+            told["error"] = self._error.raw
+        return msgspec.structs.replace(message, metadata={**(message.metadata or {}), "stream": told})
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the vendor said that this is all. False where the stream was cut or failed."""
+        return self._has_ended and not self._has_failed
+
+    @property
+    def error(self) -> StreamError | None:
+        """What the vendor said went wrong, if it did."""
+        return self._error
+
+    @property
+    def incomplete(self) -> tuple[dict[str, Any], ...]:
+        """What arrived only in part and is not in the message, in the vendor's form: calls above all."""
+        return tuple(self._so_far().incomplete)
+
+    def _so_far(self) -> SoFar:
+        if self._made is None:
+            self._made = self._put_together()
+        return self._made
+
+    def _fail(self, raw: dict[str, Any]) -> None:
+        """Note an error that ended the stream."""
+        self._has_failed = True
+        self._note_error(raw)
+
+    def _note_error(self, raw: dict[str, Any]) -> None:
+        code = next((raw[name] for name in ("code", "status", "type") if isinstance(raw.get(name), str)), None)
+        message = raw.get("message")
+        self._error = StreamError(
+            code=code if code is not None else str(raw.get("code", "error")),
+            message=message if isinstance(message, str) else show(raw),
+            raw=raw,
+        )
+
+    def _read(self, event: Any) -> Any:
+        """The JSON of an event; None for one that only repeats others."""
+        return plain(event, without=("snapshot",))
+
+    @abstractmethod
+    def _take(self, event: Fields) -> None: ...
+
+    @abstractmethod
+    def _put_together(self) -> SoFar: ...
+
+    @abstractmethod
+    def _load(self, response: dict[str, Any]) -> Message:
+        """The vendor's response as a message, which is its format's business."""
+
+
+def message_of(stream: EventStream, events: Iterable[Any]) -> Message:
+    """What all events of a stream come to."""
+    for event in events:
+        stream.feed(event)
+    return stream.message
+
+
+def error_object(event: Fields) -> dict[str, Any] | None:
+    """The error that an event brings, which is taken out of it, as an object even where it is a mere text."""
+    error = event.rest.pop("error", None)
+    return {"message": error} if isinstance(error, str) else error if isinstance(error, dict) else None
+
+
+def _decoded(event: Any, path: str) -> Any:
+    if not isinstance(event, str | bytes):
+        return event
+    try:
+        return json.loads(event)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(path, expected="the JSON of an event", got=show(event)) from error
