@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := src tests benchmarks tools
+SOURCES := src tests benchmarks tools examples
 
 .PHONY: help setup demo test test-long fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-lab bench-delegation bench-peers calibrate pictures constraints clean
 
@@ -22,22 +22,25 @@ setup: .venv/installed  ## make .venv and install everything into it
 demo: setup  ## a short session, page by page
 	@$(BIN)/pageturn demo
 
+# With bytecode, the many small processes of the tests start in two thirds of the time.
 test: setup  ## the tests, long suites sampled
-	@$(BIN)/pytest -q -n auto
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n auto
 
 test-long: setup  ## the tests, long suites whole
-	@PAGETURN_LONG=1 $(BIN)/pytest -q -n auto
+	@PYTHONDONTWRITEBYTECODE= PAGETURN_LONG=1 $(BIN)/pytest -q -n auto
 
 fuzz: setup  ## coverage-guided fuzzing of everything that takes bytes from outside, an hour (SECONDS=n)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECONDS),3600)
 
-check: setup  ## format, lint, types, import layers, regular expressions
+check: setup  ## format, lint, types (of the examples too), import layers, regular expressions
 	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/mypy --no-error-summary tests/formats/typed_clients.py
 	@$(BIN)/lint-imports --no-cache >.venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 	@$(BIN)/python -m tools.expressions --quiet
+	@$(BIN)/python -m tools.typed_examples --quiet
 	@echo "checks passed"
 
 format: setup  ## format the sources
@@ -87,6 +90,7 @@ bench-peers: setup  ## other libraries beside ours: laws, one hard case, recorde
 pictures: setup  ## draw the pictures of the documentation again
 	@$(BIN)/python -m tools.pictures
 	@$(BIN)/python -m tools.report_pictures
+	@$(BIN)/python -m tools.turn_picture
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)

@@ -11,7 +11,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.lab.routing import BASELINES, OURS, Cells, Maker, Problem, choices, ours
+from pageturn.lab.routing_replay import BASELINES, OURS, Cells, Maker, Problem, choices, ours
 
 SEEDS = 100
 FLIP = {"easy": (0.9, 0.25), "hard": (0.25, 0.9)}

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pageturn as pt
-from pageturn.encodings import encoding
+from pageturn.tokens.counters import TokenCounter, counter_for
+from pageturn.tokens.encodings import encoding
 
 SOURCES = ("claude-code", "codex-cli", "gemini-cli", "opencode", "pi")
 FITTED = (("o200k",), ("o200k", "messages"), ("o200k", "messages", "calls"))
@@ -92,7 +93,7 @@ def by_family(folder: Path) -> dict[str, tuple[list[list[Step]], list[list[Step]
 
 def steps(session: dict[str, Any], source: str) -> Iterator[Step]:
     cuts = [int(compaction["index"]) for compaction in session["annotations"]["compactions"]]
-    counter = pt.counter_for(session["model"])
+    counter = counter_for(session["model"])
     rows = [features(message, counter) for message in session["messages"]]
     found = reports(session, source)
     for (start, before), (stop, after) in pairwise(found):
@@ -103,7 +104,7 @@ def steps(session: dict[str, Any], source: str) -> Iterator[Step]:
         yield Step(before, after, added, lost, outlier)
 
 
-def features(raw: dict[str, Any], counter: pt.TokenCounter) -> Weights:
+def features(raw: dict[str, Any], counter: TokenCounter) -> Weights:
     content = raw.get("content") or ""
     calls = [call["function"] for call in raw.get("tool_calls") or ()]
     texts = [content, *(call["name"] for call in calls), *(call["arguments"] for call in calls)]

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pageturn as pt
+from pageturn.routing import Decision
 
 AGENTS = [f"provider/model-{number}" for number in range(20)]
 TIMES = 50
@@ -35,7 +36,7 @@ def show(console: Console) -> None:
     router = pt.Router(chance=chance)
     domains = ("sql", "web", "shell", "files", "mail")
 
-    def choose(domain: str = "sql") -> pt.Decision:
+    def choose(domain: str = "sql") -> Decision:
         return router.choose(AGENTS, "model_call", {"domain": domain})
 
     for number in range(400):

@@ -14,11 +14,11 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.faults import DuplicateTool, FlushMiss, PinnedInvariantMiss, PostCompactionBootstrap, Refetch
 from pageturn.lab.clawvm import ABLATIONS, POLICIES, SWEEP, Policy
-from pageturn.lab.paged import PagedChooser
+from pageturn.lab.simulated_paged import PagedChooser
 from pageturn.lab.simulation import Tally
-from pageturn.lab.workloads import BUDGETS, Workload, adversaries, families
+from pageturn.lab.synthetic_workloads import BUDGETS, Workload, adversaries, families
+from pageturn.values.faults import DuplicateTool, FlushMiss, PinnedInvariantMiss, PostCompactionBootstrap, Refetch
 
 ROWS: tuple[Policy, ...] = (*POLICIES, Policy("paged", PagedChooser()))
 SEEDS = 5

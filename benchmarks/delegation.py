@@ -22,8 +22,7 @@ from rich.console import Console
 from rich.table import Table as Shown
 
 from benchmarks import cadmas
-from pageturn.delegation.modes import Thompson
-from pageturn.lab.routing import (
+from pageturn.lab.routing_replay import (
     BASELINES,
     LEAST_SHARED,
     OURS,
@@ -40,6 +39,7 @@ from pageturn.lab.routing import (
     problem,
     read_tables,
 )
+from pageturn.routing.modes import Thompson
 
 POOLS = 20
 ORDERS = 5

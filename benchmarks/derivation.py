@@ -21,15 +21,16 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.renditions import SOURCES
-from pageturn.cli.replays import PRICED, priced_cells
-from pageturn.lab.deriving import Deriving, StudyCounter, first_lines
+from pageturn.apps.cli.replays import PRICED, priced_cells
+from pageturn.lab.baselines import cut, keep_last, masking, sketch
+from pageturn.lab.bootstrap import paired
+from pageturn.lab.our_policies import Deriving, StudyCounter, first_lines
 from pageturn.lab.replay import Recording, Score, Shows
-from pageturn.lab.resampling import paired
-from pageturn.lab.sketches import cut, keep_last, masking, sketch
 from pageturn.lab.traces import Trace, read_traces
-from pageturn.layout import Candidate, Frame, Growth, Levels
-from pageturn.pages import ResidencyLevel
-from pageturn.tokens import TokenCounter, counter_for
+from pageturn.policies.packing import room_in
+from pageturn.tokens.counters import TokenCounter, counter_for
+from pageturn.values.layout import Candidate, Frame, Growth, Levels
+from pageturn.values.pages import ResidencyLevel
 
 HALVES: dict[str, Callable[[Trace], bool]] = {
     "tuning": lambda trace: trace.is_for_tuning,
@@ -118,7 +119,7 @@ class NewestFirst(pt.Paged):
     """The newest units whole, as many as fit."""
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
-        room = frame.needed_tokens + int(self.low * (frame.budget_tokens - frame.needed_tokens)) - tokens
+        room = room_in(frame, tokens, self.low)
         wanted: dict[int, ResidencyLevel] = {}
         for unit in reversed(list(frame.candidates)):
             if unit.sizes and least.get(unit.first) is not ResidencyLevel.FULL:

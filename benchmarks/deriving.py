@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 import pageturn as pt
-from pageturn.journal import Journal
+from pageturn.journal.journal import Journal
 from pageturn.stores import MemoryStore
 
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -37,14 +37,14 @@ def grown(pages: int) -> pt.Session:
     """A session of so many pages of a kilobyte that has been derived before."""
     chance = random.Random(1)
     session = pt.Session.open(MemoryStore(), id="bench", policy=pt.Paged(budget_tokens=BUDGET))
-    session.append(pt.system("You are careful."), pt.user("Find out why the nightly job fails, and fix it."))
+    session.extend([pt.system("You are careful."), pt.user("Find out why the nightly job fails, and fix it.")])
     session.derive()
-    while (missing := pages - len(session._journal.state.pages)) > 1:  # noqa: SLF001
+    while (missing := pages - len(session.reader.pages(uncounted=True))) > 1:
         batch: list[pt.Message] = []
         for number in range(min(missing // 2, 1_000)):
             call = pt.ToolCall(id=f"b{missing}-{number}", name="logs", arguments=f'{{"job": {number}}}')
             batch += [pt.assistant("next", call), pt.tool_result(call, body(chance, number))]
-        session.append(*batch)
+        session.extend(batch)
     session.derive()
     session.append(pt.assistant("on we go"))
     return session
@@ -80,7 +80,7 @@ def trimming(session: pt.Session) -> float | None:
     except ImportError:
         return None
     theirs: list[lc.BaseMessage] = []
-    for message in session.messages():
+    for message in session.reader.messages():
         if message.tool_results:
             result = message.tool_results[0]
             theirs.append(lc.ToolMessage(str(result.content), tool_call_id=result.tool_call_id))
@@ -103,16 +103,22 @@ def trimming(session: pt.Session) -> float | None:
     return 1e6 * min(times)
 
 
+def opened_journal(store: MemoryStore, session: str) -> Journal:
+    journal = Journal.open(store, session)
+    assert journal is not None
+    return journal
+
+
 def memory_per_page() -> int:
     """Bytes of a session's state and working set for each page, opened with 10,000 of them."""
     store = MemoryStore()
     session = pt.Session.open(store, id="bench", policy=pt.Paged(budget_tokens=BUDGET))
     chance = random.Random(3)
-    session.append(*(pt.user(body(chance, number), synthetic=True) for number in range(10_000)))
+    session.extend(pt.user(body(chance, number), synthetic=True) for number in range(10_000))
     session.derive()
     session.append(pt.assistant("ok"))
     tracemalloc.start()
-    again = pt.Session(Journal(store, session._journal.row))  # noqa: SLF001
+    again = pt.Session(opened_journal(store, session.id))
     again.derive()
     used, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()

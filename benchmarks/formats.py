@@ -14,10 +14,11 @@ from rich.table import Table
 import pageturn as pt
 from benchmarks.stopwatch import best_ms
 from benchmarks.values import sample_messages
+from pageturn.apps.importing import Report, import_file
+from pageturn.apps.importing.files import FileSource
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from pageturn.imports import Report, claude_code, codex, import_file
-from pageturn.imports.contract import Reader
-from pageturn.imports.source import Source
+from pageturn.formats.transcripts import claude_code, codex
+from pageturn.formats.transcripts.steps import Reader
 from pageturn.stores import SqliteStore
 
 CONTEXT = 500
@@ -44,7 +45,7 @@ def imports(console: Console, logs: Mapping[str, tuple[Reader, Path]], folder: P
         size = path.stat().st_size / 1e6
         with path.open("rb") as lines:
             plain = best_ms(lambda: [json.loads(line) for line in lines] + [lines.seek(0)])
-        read = best_ms(lambda: list(reader.read(Source(path))))  # noqa: B023
+        read = best_ms(lambda: list(reader.read(FileSource(path))))  # noqa: B023
         start = perf_counter()
         store = SqliteStore(str(folder / f"{reader.NAME}.db"))
         import_file(store, path, Report())
@@ -62,7 +63,7 @@ def dumps(console: Console) -> None:
         table.add_column(column, justify="left" if not column else "right")
     for vendor in (openai_chat, openai_responses, anthropic, gemini):
         request = vendor.dump(messages)
-        dumped, loaded = best_ms(lambda: vendor.dump(messages)), best_ms(lambda: vendor.load(request))  # noqa: B023
+        dumped, loaded = best_ms(lambda: vendor.dump(messages)), best_ms(lambda: vendor.load_request(request))  # noqa: B023
         table.add_row(vendor.VENDOR, f"{dumped:.1f}", "2", f"{loaded:.1f}")
     console.print(table)
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from pageturn.lab.traces import Trace, read_traces, study_tokens
-from pageturn.messages import Message, Role
+from pageturn.values.messages import Message, Role
 
 BUDGETS = (8_000, 16_000, 32_000, 64_000)
 MOST_TOKENS = 4_000

@@ -15,12 +15,12 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.values import sample_messages
-from pageturn.entries import BoundaryCrossed, BoundaryKind
-from pageturn.stores import LAST, Batch, Loss, Record, SqliteStore
+from pageturn.stores import LAST, Batch, Loss, Record, SqliteStore, open_store
 from pageturn.stores.index import EVERY
 from pageturn.stores.tables import FORMATS, rechain
 from pageturn.stores.words import hidden_parts
-from pageturn.wire import to_json
+from pageturn.values.entries import BoundaryCrossed, BoundaryKind
+from pageturn.values.json import to_json
 
 APPENDS = 640
 ROUNDS = 5
@@ -82,13 +82,13 @@ def erasures(console: Console, folder: Path) -> None:
         table.add_column(column, justify="left" if column == "store" else "right")
     for kind in ("memory", "file"):
         url = ":memory:" if kind == "memory" else f"sqlite:{folder / 'erasures.db'}?durability=normal"
-        session = pt.Session.open(url, id="s")
-        store = session._journal.store  # noqa: SLF001
-        session.append(pt.system("Be careful."), pt.user("Fix it."))
+        store = open_store(url)
+        session = pt.Session.open(store, id="s")
+        session.extend([pt.system("Be careful."), pt.user("Fix it.")])
         for number in range(ASKED_PAGES):
             session.append(pt.user(f"page {number} " * 50))
         session.derive()
-        page = session.pages()[-1]
+        page = session.reader.pages()[-1]
         for erased in (0, ERASED):
             for number in range(erased):
                 loss = Loss("s", LAST - number, ())
@@ -213,7 +213,7 @@ def write_long(path: Path) -> None:
                     pt.tool_result(call, body),
                     pt.assistant("done " + body[:60]),
                 ]
-            session.append(*messages)
+            session.extend(messages)
 
 
 WORDS = (
@@ -251,7 +251,7 @@ def memory_per_page(path: Path) -> float:
         "def resident(): return int(open('/proc/self/statm').read().split()[1]) * resource.getpagesize()\n"
         "pageturn.Session.open(); before = resident()\n"
         "session = pageturn.Session.open(sys.argv[1], id='long'); gc.collect()\n"
-        "print((resident() - before) / len(session.pages()))\n"
+        "print((resident() - before) / len(session.reader.pages()))\n"
     )
     shown = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
     return float(shown.stdout)

@@ -15,13 +15,13 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import shapes
-from pageturn.cli.replays import Selection, replay, show_compactions, show_results, traces
-from pageturn.lab.billing import VENDORS
-from pageturn.lab.foresight import OracleChooser
-from pageturn.lab.paged import PagedChooser
+from pageturn.apps.cli.replays import Selection, replay, show_compactions, show_results, traces
+from pageturn.lab.simulated_oracle import OracleChooser
+from pageturn.lab.simulated_paged import PagedChooser
 from pageturn.lab.simulation import simulate
 from pageturn.lab.sweep import Setup, Way
-from pageturn.lab.workloads import BUDGETS, families
+from pageturn.lab.synthetic_workloads import BUDGETS, families
+from pageturn.values.vendors import VENDORS
 
 SEEDS = 5
 WAYS = tuple(map(Way.parse, ("paged", "legacy", "reset", "incremental", "keep-last", "masking")))

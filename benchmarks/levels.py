@@ -10,9 +10,9 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.stopwatch import best_ms
-from pageturn.identifiers import Vocabulary, names_in
-from pageturn.pages import PageKind
-from pageturn.renditions import Voiced, offers
+from pageturn.context.renditions import Voiced, render
+from pageturn.tokens.counters import counter_for
+from pageturn.values.identifiers import Vocabulary, names_in
 
 SIZE = 100_000
 
@@ -47,12 +47,11 @@ def assignments() -> None:
 def took(text: str, arguments: str) -> float:
     call = pt.ToolCall(id="c", name="read", arguments=arguments)
     unit = [Voiced("p1-abcd", pt.assistant(call)), Voiced("p2-abcd", pt.tool_result(call, text))]
-    counter = pt.counter_for("gpt-5")
-    full = sum(counter.message(voiced.message) for voiced in unit)  # known since the append
+    counter = counter_for("gpt-5")
 
     def work() -> None:
         names_in.cache_clear()
-        offered = offers(unit, PageKind.EVIDENCE, counter, Vocabulary(), full_tokens=full)
-        assert pt.ResidencyLevel.STRUCTURED in offered
+        for level in list(pt.ResidencyLevel)[1:]:  # what the whole takes is known since the append
+            assert sum(map(counter.message, render(unit, level, Vocabulary())))
 
     return best_ms(work, rounds=15, clock=thread_time)

@@ -19,8 +19,9 @@ from rich.progress import track
 from rich.table import Table
 
 import pageturn as pt
-from pageturn.embedding import MiniLm
-from pageturn.recall import Reranker
+from pageturn.recall.embedders import MiniLm
+from pageturn.recall.search import Reranker
+from pageturn.values.messages import Text
 
 QUESTIONS = 120
 LIMIT = 20
@@ -54,9 +55,7 @@ def main(folder: Path) -> None:
 
 def filled(chat: dict[str, Any], reranker: Reranker | None) -> dict[str, Any]:
     session = pt.Session.open(id="chat", reranker=reranker)
-    pages = session.append(
-        *(pt.Message(role=m["role"], content=(pt.Text(text=m["content"]),)) for m in chat["messages"])
-    )
+    pages = session.extend(pt.Message(role=m["role"], content=(Text(text=m["content"]),)) for m in chat["messages"])
     assert isinstance(pages, tuple)
     return {"session": session, "handles": [page.handle for page in pages]}
 

@@ -24,7 +24,7 @@ from rich.table import Table
 from pageturn.lab.results import Result, Score, read_results, to_line
 from pageturn.lab.sweep import Setup, Way, results
 from pageturn.lab.traces import Trace, read_traces
-from pageturn.wire import from_json
+from pageturn.values.json import from_json
 
 SESSIONS = {  # of each file, at most
     "claude-code.entireio-cli": 30,

@@ -23,20 +23,21 @@ from rich.progress import track
 from rich.table import Table
 
 import pageturn as pt
-from pageturn.identifiers import Vocabulary, names_in
+from pageturn.context.renditions import Voiced
+from pageturn.context.renditions.compressed import Compressor
+from pageturn.context.renditions.content import material_of
+from pageturn.context.renditions.structured import structured
 from pageturn.lab.demand import covered, demand, lines_of
 from pageturn.lab.traces import Trace, read_traces, study_tokens, text_of
-from pageturn.renditions import Voiced
-from pageturn.renditions.compressed import Compressor
-from pageturn.renditions.content import material_of
-from pageturn.renditions.structured import structured
+from pageturn.tokens.counters import counter_for
+from pageturn.values.identifiers import Vocabulary, names_in
 
 SOURCES = ("claude-code.entireio-cli", "codex-cli.session-bridge", "pi.pi-mono", "opencode.session-bridge")
 JUDGED = SOURCES[:2]
 SESSIONS = 14
 LEAST_TOKENS = 400
 GOALS = {"structured": (0.12, 0.85), "compressed": (0.35, 0.95)}  # at most of the tokens, at least of the demand
-COUNT = pt.counter_for("gpt-5").text
+COUNT = counter_for("gpt-5").text
 
 
 class Page(NamedTuple):

@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.cli.replays import Selection, show_whole, traces
-from pageturn.lab.shapes import Shortened, ablation, policies, shortened
+from pageturn.apps.cli.replays import Selection, show_whole, traces
+from pageturn.lab.published_results import Shortened, ablation, policies, shortened
 from pageturn.lab.traces import Trace
 
 BUDGET = 32_000

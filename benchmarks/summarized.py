@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 
 import pageturn as pt
-from pageturn.lab.deriving import StudyCounter
+from pageturn.lab.our_policies import StudyCounter
 
 SUMMARIES = 500
 RECENT = 8  # turns that nobody sums up yet
@@ -25,7 +25,7 @@ class Played:
 
     def __init__(self, policy: pt.DerivePolicy, every: int | None) -> None:
         self.session = pt.Session.open(":memory:", policy=policy, counter=StudyCounter())
-        self.session.append(pt.system("You are an agent."), pt.user("Read everything."))
+        self.session.extend([pt.system("You are an agent."), pt.user("Read everything.")])
         self.every = every  # so many turns are summed up, again and again
         self.between: list[tuple[int, float]] = []  # turn and microseconds
         self.folds: list[tuple[int, float]] = []

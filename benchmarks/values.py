@@ -9,7 +9,9 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.stopwatch import best_ms
-from pageturn.relevance import extract
+from pageturn.tokens.counters import counter_for
+from pageturn.values.pages import classify_all
+from pageturn.values.relevance import extract
 
 MESSAGES = 10_000
 WORDS = (
@@ -72,14 +74,14 @@ def show(console: Console) -> None:
     lines = [pt.to_json(message) for message in messages]
     unknown = [line[:-1] + b',"name":"ada"}' for line in lines]
     theirs = [PydanticMessage.model_validate_json(line) for line in lines]
-    counter = pt.counter_for("gpt-5")
+    counter = counter_for("gpt-5")
     timed = {
         "decode, pageturn": best_ms(lambda: [pt.from_json(pt.Message, line) for line in lines]),
         "decode, pydantic": best_ms(lambda: [PydanticMessage.model_validate_json(line) for line in lines]),
         "encode, pageturn": best_ms(lambda: [pt.to_json(message) for message in messages]),
         "encode, pydantic": best_ms(lambda: [message.model_dump_json() for message in theirs]),
         "decode, with unknown fields": best_ms(lambda: [pt.from_json(pt.Message, line) for line in unknown], rounds=3),
-        "classify": best_ms(lambda: pt.classify_all(messages)),
+        "classify": best_ms(lambda: classify_all(messages)),
         "extract": best_ms(lambda: [extract(message) for message in messages]),
         "count": best_ms(lambda: [counter.message(message) for message in messages]),
     }

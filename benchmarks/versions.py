@@ -27,7 +27,7 @@ else:
             start = time.perf_counter(); session.append(message); times.append(time.perf_counter() - start)
         print(sum(sorted(times)[: len(times) * 3 // 4]) / (len(times) * 3 // 4) * 1e6)
         for batch in range(40):
-            session.append(*[pt.user(f"more {batch} {at} " + "words " * 20) for at in range(500)])
+            session.extend([pt.user(f"more {batch} {at} " + "words " * 20) for at in range(500)])
 """
 
 
@@ -60,7 +60,8 @@ def main(revision: str) -> None:
 
 def run(source: Path, file: Path, what: str) -> float:
     command = [sys.executable, "-c", PROGRAM, str(file), what]
-    environment = os.environ | {"PYTHONPATH": str(source)}
+    beside = os.environ.get("PYTHONPATH")  # an older revision may need packages that this one does not
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(source), beside)))}
     return float(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
 
 

@@ -1,29 +1,81 @@
 """Sessions for tests: a clock that ticks by itself, and randomness that repeats."""
 
-import random
-from datetime import UTC, datetime, timedelta
+from weakref import WeakKeyDictionary
 
 import pageturn as pt
+from pageturn.formats.task_log import read_task_log
+from pageturn.journal.journal import Journal
+from pageturn.recall.search import Resolved
+from pageturn.stores import Store, open_store
+from pageturn.testing import FixedClock as Clock
+from pageturn.testing import seeded
+
+_STORES = WeakKeyDictionary()  # session -> the store that it was opened on, or the path of one
 
 
-class Clock:
-    """Every look is a second later."""
-
-    def __init__(self):
-        self.now = datetime(2026, 1, 1, tzinfo=UTC)
-
-    def __call__(self):
-        self.now += timedelta(seconds=1)
-        return self.now
+def open_session(url=":memory:", *, id="s", seed=1, clock=None, **options):
+    if url == ":memory:":
+        url = open_store(url)  # so that others can open the session, too
+    session = pt.Session.open(url, id=id, clock=clock or Clock(), entropy=seeded(seed), **options)
+    return opened_on(session, url)
 
 
-def open_session(url=":memory:", *, id="s", seed=1, **options):
-    return pt.Session.open(url, id=id, clock=Clock(), entropy=random.Random(seed).randbytes, **options)
+def opened_on(session, url):
+    """Remember where a session is stored."""
+    _STORES[session] = url
+    return session
+
+
+def journaled(**options):
+    """A session in memory, and the journal that it writes to, for tests of what follows a journal."""
+    begun = open_session(**options)
+    journal = journal_of(begun)
+    made = pt.Session(journal, clock=Clock(), entropy=seeded(1))
+    return opened_on(made, journal.store), journal
+
+
+def forked(session, id):
+    """A fork of a session, whose store is known."""
+    return opened_on(session.fork(id), _STORES[session])
+
+
+def store_of(session):
+    """The store of a session: the same one, or another on the same file."""
+    url = _STORES[session]
+    if not isinstance(url, Store):
+        url = _STORES[session] = open_store(str(url))
+    return url
+
+
+def journal_of(session):
+    """The journal of a session, as another process would read it."""
+    return Journal.open(store_of(session), session.id)
+
+
+def facts(session):
+    """The entries of a session without their numbers and times."""
+    return [each.entry for each in session.reader.entries()]
 
 
 def reopened(session, **options):
     """The same session, as another process would find it."""
-    return open_session(session._journal.store, id=session.id, **{"scope": session.scope, **options})
+    return open_session(store_of(session), id=session.id, **{"scope": session.reader.scope, **options})
+
+
+def resolve_range(session, handles):
+    """The pages of a range that can be read with their words; a fault where there is none."""
+    pages = session.reader.pages_between(handles)
+    if isinstance(pages, pt.Fault):
+        return pages
+    outcomes = [session.resolve(page) for page in pages]
+    return tuple(each for each in outcomes if isinstance(each, Resolved)) or outcomes[0]
+
+
+def take_tasks(session, lines):
+    """Set what a task log comes to."""
+    log = read_task_log(lines)
+    session.plan(log)
+    return log
 
 
 def call(number, name="bash", arguments="{}"):
@@ -40,5 +92,20 @@ def take_turn(session, number):
 def texts(session):
     return [
         message.text or "".join(str(result.content) for result in message.tool_results)
-        for message in session.messages()
+        for message in session.reader.messages()
     ]
+
+
+class Letters:
+    """A counter of the host's own: letters, and nothing else."""
+
+    name, exact = "letters", True
+
+    def text(self, text):
+        return len(text)
+
+    def message(self, message):
+        return len(message.text) + sum(len(str(result.content)) for result in message.tool_results)
+
+    def tools(self, tools):
+        return 0

@@ -4,6 +4,8 @@ import msgspec
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.lab import OracleReplay
+from pageturn.values.messages import File, Native, Text, Thinking, ToolResult
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 name = st.text("abcdefghij_", min_size=1, max_size=12)
@@ -15,23 +17,21 @@ json_values = st.recursive(
 extras = st.none() | st.dictionaries(text.map(lambda key: f"x_{key}"), json_values, min_size=1, max_size=2)
 whole = st.integers(0, 2**40)
 
-texts = st.builds(pt.Text, text=text, extra=extras)
+texts = st.builds(Text, text=text, extra=extras)
 images = st.builds(pt.Image, url=text, mime_type=st.none() | text, extra=extras)
-files = st.builds(pt.File, path=text, mime_type=st.none() | text, extra=extras)
+files = st.builds(File, path=text, mime_type=st.none() | text, extra=extras)
 tool_calls = st.builds(
     pt.ToolCall, id=text, name=name, arguments=text, thought_signature=st.none() | text, extra=extras
 )
 tool_results = st.builds(
-    pt.ToolResult,
+    ToolResult,
     tool_call_id=text,
     content=text | st.lists(texts | images | files, max_size=2).map(tuple),
     is_error=st.booleans(),
     extra=extras,
 )
-thinking = st.builds(pt.Thinking, text=text, signature=st.none() | text, redacted=st.none() | text, extra=extras)
-natives = st.builds(
-    pt.Native, vendor=name, item=st.dictionaries(text, json_values, max_size=2), text=text, extra=extras
-)
+thinking = st.builds(Thinking, text=text, signature=st.none() | text, redacted=st.none() | text, extra=extras)
+natives = st.builds(Native, vendor=name, item=st.dictionaries(text, json_values, max_size=2), text=text, extra=extras)
 parts = texts | images | files | tool_calls | tool_results | thinking | natives
 usages = st.builds(pt.Usage, input_tokens=whole, output_tokens=whole, cache_read_tokens=whole, model=st.none() | text)
 messages = st.builds(
@@ -46,7 +46,7 @@ messages = st.builds(
     metadata=st.none() | st.dictionaries(text, json_values, max_size=2),
     extra=extras,
 )
-SPEAKERS = {pt.ToolCall: ("assistant",), pt.Thinking: ("assistant",), pt.ToolResult: ("tool", "user")}
+SPEAKERS = {pt.ToolCall: ("assistant",), Thinking: ("assistant",), ToolResult: ("tool", "user")}
 
 
 def _fitting(message):
@@ -83,6 +83,6 @@ policies = (
     st.just(pt.Legacy())
     | st.builds(pt.Reset, whole)
     | st.builds(pt.Incremental, whole)
-    | st.builds(pt.OracleReplay, whole)
+    | st.builds(OracleReplay, whole)
     | st.builds(pt.Paged, whole)
 )

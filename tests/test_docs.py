@@ -1,29 +1,84 @@
 """The documentation is true: its examples run, its words exist, its links lead somewhere."""
 
+import json
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from pkgutil import resolve_name
 
 import pytest
 
 import pageturn as pt
+from pageturn.values.messages import Part
+from tests.formats.upstream import upstream
+from tools.examples import blocks, pages, prompts
+from tools.typed_examples import complaints
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
-EXAMPLES = [
-    (page, number, code)
-    for page in PAGES
-    for number, code in enumerate(re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL))
-]
+PAGES = sorted(pages())
+EXAMPLES = [example for page in PAGES for example in blocks(page)]
 
 
-@pytest.mark.parametrize(("page", "number", "code"), EXAMPLES, ids=[f"{page.name}-{n}" for page, n, _ in EXAMPLES])
-def test_an_example_runs(page, number, code):
-    exec(compile(code, f"{page.name} example {number}", "exec"), {})
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page.name}-{example.line}")
+def test_an_example_runs(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with scripted_model(monkeypatch):
+        exec(compile(example.code, str(example.page), "exec"), {})
+
+
+@contextmanager
+def scripted_model(monkeypatch):
+    """A server in place of a provider's: it calls a tool, calls recall, and then is done."""
+    with upstream() as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{model.url}/v1")
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        model.answers = [
+            completion(call) for call in (("bash", {"command": "echo ok"}), ("recall", {"query": "login"}), None)
+        ]
+        yield model
+
+
+def completion(call):
+    """A chat completion that calls a tool, or says that the work is done."""
+    message = {"role": "assistant", "content": None if call else "Done."}
+    if call:
+        function = {"name": call[0], "arguments": json.dumps(call[1])}
+        message["tool_calls"] = [{"id": f"call_{call[0]}", "type": "function", "function": function}]
+    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if call else "stop"}
+    usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
+    return {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5", "choices": [choice], "usage": usage}
 
 
 def test_the_readme_has_an_example():
-    assert any(page.name == "README.md" for page, _, _ in EXAMPLES)
+    assert any(example.page.name == "README.md" for example in EXAMPLES)
+
+
+def test_no_fence_is_python_without_being_an_example():
+    assert len(EXAMPLES) == sum(len(re.findall(r"^ *```+ *py", page.read_text(), re.MULTILINE)) for page in PAGES)
+
+
+def test_a_block_goes_on_where_it_says_so_and_every_line_keeps_its_number(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python\na = 1\n```\n```sh\nls\n```\n```python continued\nb = a\n```\n```python\nc = 3\n```\n")
+    assert [(example.line, example.code) for example in blocks(page)] == [
+        (2, "\na = 1\n"),
+        (8, "\na = 1\n\n\n\n\n\nb = a\n"),
+        (11, "\n" * 10 + "c = 3\n"),
+    ]
+
+
+def test_the_prompts_of_a_docstring_are_an_example(tmp_path):
+    source = tmp_path / "module.py"
+    source.write_text('def f():\n    """Gives 1.\n\n    >>> for n in (1, 2):\n    ...     f()\n    1\n    """\n')
+    assert [(example.line, example.code) for example in prompts(source)] == [(4, "\n\n\nfor n in (1, 2):\n    f()\n")]
+
+
+def test_a_type_error_in_an_example_is_told_with_its_page_and_line(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("Text.\n\n```python\nimport pageturn as pt\n\npt.user(3).nothing\n```\n")
+    found = complaints(blocks(page))
+    assert {each.checker for each in found} == {"mypy", "pyright"}
+    assert {(each.page, each.line) for each in found} == {("page.md", 6)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -34,15 +89,15 @@ def test_links_lead_somewhere(page):
 
 def test_the_readme_is_about_one_screen_and_names_the_two_commands():
     text = (ROOT / "README.md").read_text()
-    assert len(text.splitlines()) <= 90
+    assert len(text.splitlines()) <= 120
     assert {"make demo", "make test"} <= {line.split("#")[0].strip() for line in text.splitlines()}
 
 
-def test_the_tree_of_the_readme_names_every_module():
-    tree = (ROOT / "README.md").read_text().split("src/pageturn/\n")[1].split("```")[0]
+def test_how_it_works_names_every_room():
+    tree = (ROOT / "docs" / "how-it-works.md").read_text().split("src/pageturn/\n")[1].split("```")[0]
     package = ROOT / "src" / "pageturn"
-    modules = {f"{path.name}/" if path.is_dir() else path.name for path in package.iterdir()}
-    assert {name for name in modules if name[0] not in "_." and name != "py.typed"} <= set(re.findall(r"[\w/.]+", tree))
+    rooms = {f"{path.name}/" if path.is_dir() else path.name for path in package.iterdir()}
+    assert {name for name in rooms if name[0] not in "_." and name != "py.typed"} <= set(re.findall(r"[\w/.]+", tree))
 
 
 def test_the_glossary_names_every_concept():
@@ -59,10 +114,19 @@ def is_member_of_a_family(name):
         return True
     if issubclass(value, pt.PageturnError):
         return True
-    return value in pt.Part.__args__ or any(family in value.__mro__[1:] for family in (pt.Fault, pt.DerivePolicy))
+    return value in Part.__args__ or any(family in value.__mro__[1:] for family in (pt.Fault, pt.DerivePolicy))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_names_that_the_documentation_gives_exist(page):
     for name in re.findall(r"`(pageturn(?:\.\w+)+)`", page.read_text()):
         resolve_name(name)
+
+
+@pytest.mark.parametrize("room", sorted(path.parent.name for path in (ROOT / "src" / "pageturn").glob("*/__init__.py")))
+def test_every_room_says_what_it_is_for_who_may_use_it_and_what_it_may_use(room):
+    told = " ".join((resolve_name(f"pageturn.{room}").__doc__ or "").split())
+    assert re.match(r"[A-Z]\w+: ", told), "what it is for"
+    sentences = re.split(r"[.;] ", told)
+    assert sum(re.search(r"\b(?:They|It|it) uses? ", each) is not None for each in sentences) == 1, "what it may use"
+    assert any(re.search(r"\buses? (?:it|them)\b", each) for each in sentences), "who may use it"

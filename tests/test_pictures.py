@@ -4,15 +4,15 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from pageturn.renditions import ContentType
-from tools import pictures, report_pictures
+from pageturn.context.renditions import ContentType
+from tools import pictures, report_pictures, turn_picture
 from tools.picture_samples import SAMPLES
 
 
 def test_there_is_a_picture_for_each_content_type():
     assert set(SAMPLES) == set(map(str, ContentType))
     reports = {f"report-{name}" for name in report_pictures.NAMES}
-    assert {path.stem for path in pictures.FOLDER.iterdir()} == set(SAMPLES) | reports
+    assert {path.stem for path in pictures.FOLDER.iterdir()} == set(SAMPLES) | reports | {turn_picture.NAME}
 
 
 @pytest.mark.parametrize("name", SAMPLES)

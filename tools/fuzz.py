@@ -104,7 +104,7 @@ def _by_branches(options: argparse.Namespace) -> None:
     import atheris  # noqa: PLC0415
 
     with atheris.instrument_imports(include=["pageturn"]):
-        import pageturn.cli.main  # noqa: F401, PLC0415
+        import pageturn.apps.cli.main  # noqa: F401, PLC0415
     from tools.fuzz_targets import TARGETS  # noqa: PLC0415
     from tools.fuzzing import LONGEST, Findings, changed, is_json  # noqa: PLC0415
 
@@ -122,7 +122,7 @@ def _by_branches(options: argparse.Namespace) -> None:
         if chance.random() < 0.85:
             if target.is_json and not is_json(data):  # what no parser accepts leads nowhere
                 data = chance.choice(seeds)
-            return changed(data, chance, is_json=target.is_json, most=most)
+            return changed(data, chance, target, most=most)
         mutated: bytes = atheris.Mutate(data, most)
         return mutated
 

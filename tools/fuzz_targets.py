@@ -15,14 +15,19 @@ from typing import Any, NamedTuple
 import click
 
 import pageturn as pt
-from pageturn.cli.main import cli
-from pageturn.delegation import Logged
-from pageturn.entries import Entry
+from pageturn.apps.cli.main import cli
+from pageturn.apps.importing import Report, import_file
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from pageturn.imports import Report, import_file
-from pageturn.overflows import read_overflow
-from pageturn.proposals import Rejection
+from pageturn.formats.task_log import read_task_log
+from pageturn.routing import Decision, Logged
 from pageturn.stores import MemoryStore, open_store
+from pageturn.tokens.counters import counter_for
+from pageturn.tokens.too_long import read_overflow
+from pageturn.values.entries import Entry
+from pageturn.values.json import is_too_deep
+from pageturn.values.messages import File, Native, Text, Thinking
+from pageturn.values.prompt import Prompt
+from pageturn.values.proposals import Rejection
 
 ROOT = Path(__file__).parents[1]
 FORMATS = (anthropic, gemini, openai_chat, openai_responses)
@@ -44,7 +49,7 @@ TYPES: tuple[Any, ...] = (
         pt.DelegationState,
         pt.DelegationConfig,
         pt.BetaPosterior,
-        pt.Decision,
+        Decision,
         Logged,
         list[pt.Message],
     ),
@@ -66,6 +71,7 @@ class Target(NamedTuple):
     run: Callable[[bytes], Stage]
     seeds: Callable[[], list[bytes]]
     is_json: bool = True  # whether inputs are changed as JSON, too
+    words: tuple[bytes, ...] = ()  # where inputs are words with NUL between them: what may stand for one
 
 
 def _stage(*, parsed: bool, accepted: bool) -> Stage:
@@ -97,18 +103,24 @@ def _load_with(vendor: Any) -> Callable[[bytes], Stage]:
             given = json.loads(data.decode("utf-8", "surrogatepass"))
         except (ValueError, RecursionError):
             return Stage.REFUSED
-        try:
-            loaded = vendor.load(given)
-        except pt.PageturnError:
-            return Stage.PARSED
-        messages = loaded if isinstance(loaded, list) else [loaded]
-        for other in FORMATS:
-            _accepted(lambda other=other: other.dump(messages))
-        for message in messages:
-            _accepted(lambda message=message: pt.counter_for("claude-sonnet-4").message(message))
-        return Stage.ACCEPTED
+        read = [_loads(load, given) for load in (vendor.load_request, vendor.load_messages, vendor.load_reply)]
+        return _stage(parsed=True, accepted=any(read))
 
     return run
+
+
+def _loads(load: Callable[[object], Any], given: object) -> bool:
+    """Whether something is read; then it can be sent to every vendor and counted."""
+    try:
+        loaded = load(given)
+    except pt.PageturnError:
+        return False
+    prompt = [loaded] if isinstance(loaded, pt.Message) else loaded
+    for vendor in FORMATS:
+        _accepted(lambda vendor=vendor: vendor.dump(prompt))
+    for message in prompt.messages if isinstance(prompt, Prompt) else prompt:
+        _accepted(lambda message=message: counter_for("claude-sonnet-4").message(message))
+    return True
 
 
 @cache
@@ -121,13 +133,11 @@ def _spoken() -> tuple[pt.Message, ...]:
         pt.user(
             "Look.",
             pt.Image(url="data:image/png;base64,iVBORw0KGgo="),
-            pt.File(path="data:application/pdf;base64,JVBERg=="),
+            File(path="data:application/pdf;base64,JVBERg=="),
         ),
-        pt.assistant(pt.Thinking(text="hm", signature="c2ln"), "Yes.", call, usage=pt.Usage(input_tokens=5)),
-        pt.tool_result(call, pt.Text(text="line\n" * 3), pt.Image(url="https://a/b.png")),
-        pt.assistant(
-            pt.Native(vendor="anthropic", item={"type": "server_tool_use", "name": "x", "input": {}}), "Done."
-        ),
+        pt.assistant(Thinking(text="hm", signature="c2ln"), "Yes.", call, usage=pt.Usage(input_tokens=5)),
+        pt.tool_result(call, Text(text="line\n" * 3), pt.Image(url="https://a/b.png")),
+        pt.assistant(Native(vendor="anthropic", item={"type": "server_tool_use", "name": "x", "input": {}}), "Done."),
     )
 
 
@@ -172,8 +182,13 @@ def _from_json(data: bytes) -> Stage:
         value = pt.from_json(type_, data[1:])
     except pt.PageturnError:
         return _stage(parsed=_is_json(data[1:]), accepted=False)
-    again = pt.from_json(type_, pt.to_json(value))
-    assert pt.to_json(again) == pt.to_json(value), "what is read is not what is written"
+    try:
+        written = pt.to_json(value)
+    except pt.InvalidInput:
+        assert is_too_deep(value), "what is read cannot be written"
+        return Stage.PARSED
+    again = pt.from_json(type_, written)
+    assert pt.to_json(again) == written, "what is read is not what is written"
     return Stage.ACCEPTED
 
 
@@ -196,7 +211,7 @@ def _session(data: bytes) -> Stage:
     try:
         messages = pt.from_json(list[pt.Message], data)
         session = pt.Session.open(id="s", policy=pt.Paged(2_000))
-        session.append(messages)
+        session.extend(messages)
     except pt.PageturnError:
         return _stage(parsed=_is_json(data), accepted=False)
     for policy in (pt.Paged(2_000), pt.Reset(2_000), pt.Legacy()):
@@ -227,7 +242,7 @@ def _overflow(data: bytes) -> Stage:
     session = _refused()
     session.overflow(ValueError(text))
     _accepted(session.derive)
-    session.forget_overflow()
+    session.overflow(None)
     found = read_overflow(text)
     return _stage(parsed=found is not None, accepted=found is not None and found.sent is not None)
 
@@ -235,7 +250,7 @@ def _overflow(data: bytes) -> Stage:
 @cache
 def _refused() -> pt.Session:
     session = pt.Session.open(id="s")
-    session.append([pt.user("Fix it."), *_step(1)])
+    session.extend([pt.user("Fix it."), *_step(1)])
     session.derive()
     return session
 
@@ -253,7 +268,8 @@ def _overflow_seeds() -> list[bytes]:
 
 def _tasks(data: bytes) -> Stage:
     lines = data.split(b"\n")
-    log = pt.Session.open(id="s").read_tasks(lines)
+    log = read_task_log(lines)
+    pt.Session.open(id="s").plan(log)
     return _stage(parsed=log.damaged_lines < len(lines), accepted=log.speaks_of_goals)
 
 
@@ -273,11 +289,11 @@ def _recall_tool(data: bytes) -> Stage:
         )
     )
     session.answer()
-    return _stage(parsed=_is_json(data), accepted=_is_json(data) and not session.faults())
+    return _stage(parsed=_is_json(data), accepted=_is_json(data) and not session.reader.faults())
 
 
 def _recall_seeds() -> list[bytes]:
-    handles = [page.handle for page in _refused().pages()]
+    handles = [page.handle for page in _refused().reader.pages()]
     asked: list[dict[str, Any]] = [
         {"query": "error"},
         {"handle": handles[0]},
@@ -301,7 +317,7 @@ def _import(data: bytes) -> Stage:
 
 
 def _import_seeds() -> list[bytes]:
-    samples = sorted((ROOT / "tests" / "imports" / "samples").glob("*.*"))
+    samples = sorted((ROOT / "tests" / "apps" / "importing" / "samples").glob("*.*"))
     return [bytes([(".jsonl", ".json", ".traj").index(path.suffix)]) + path.read_bytes()[:20_000] for path in samples]
 
 
@@ -325,10 +341,10 @@ def _used(file: Path) -> Iterator[Stage]:
         yield Stage.PARSED
         session = pt.Session.open(store, id="s")
         yield Stage.ACCEPTED
-        _accepted(lambda: list(session.messages()))
+        _accepted(lambda: list(session.reader.messages()))
         _accepted(session.derive)
         session.recall("error line")
-        for page in session.pages()[:3]:
+        for page in session.reader.pages()[:3]:
             session.resolve(page)
         _accepted(lambda: session.append(pt.user("go on")))
         _accepted(session.waiting)
@@ -339,14 +355,14 @@ def _used(file: Path) -> Iterator[Stage]:
 def _whole_store() -> bytes:
     file = _scratch() / "whole.db"
     with pt.Session.open(str(file), id="s", policy=pt.Paged(2_000)) as session:
-        session.append(pt.system("You are careful."), pt.user("Fix it."))
+        session.extend([pt.system("You are careful."), pt.user("Fix it.")])
         rule = session.pin("Never push to main, whatever anybody says.")
         session.write_back(pt.Proposal(field="structured", value="Never push to main.", evidence=(rule.handle,)))
         session.plan("ship", ["a", "b"])
         session.inject(pt.ContextMessage.session("k", "note"))
         for number in range(12):
             session.derive()
-            session.append(list(_step(number)))
+            session.extend(_step(number))
         session.recall("error")
     return file.read_bytes()
 
@@ -361,17 +377,16 @@ def _store_seeds() -> list[bytes]:
 def _command_line(data: bytes) -> Stage:
     words = [word.decode("utf-8", "surrogateescape") for word in data.split(b"\0")]
     file = _scratch() / "cli.db"
-    if not file.exists():
-        file.write_bytes(_whole_store())
+    file.write_bytes(_whole_store())  # as it was, whatever the last command did to it
     log = _scratch() / "cli.json"
     log.write_bytes(data)
-    names = {"STORE": str(file), "LOG": str(log), "INTO": str(_scratch() / "into.db")}
+    names = {"STORE": str(file), "LOG": str(log), "INTO": str(_scratch() / "into.db"), "PAGE": _page_of_store()}
     given = [names.get(word, word) for word in words]
     if any(
-        word.startswith(("-j", "--jobs", "--turns", "--generated", "--out", "--svg", "--png", "--url"))
+        word.startswith((*("-j", "--jobs", "--turns", "--generated"), *("--out", "--svg", "--png", "--url", "--c")))
         for word in given
     ):
-        return Stage.REFUSED  # what would write elsewhere, ask the network, or take as long as was asked for
+        return Stage.REFUSED  # what would read or write elsewhere, ask the network, or take as long as was asked for
     if any("/" in word or ".." in word for word in given if word not in names.values()):
         return Stage.REFUSED  # a place of this machine; everything else lies in a folder of our own
     if given[:1] == ["replay"] or (
@@ -396,14 +411,20 @@ def _clear(folder: Path) -> None:
     folder.mkdir()
 
 
+@cache
+def _page_of_store() -> str:
+    _whole_store()
+    with pt.Session.open(str(_scratch() / "whole.db"), id="s") as session:
+        return session.reader.pages()[2].handle
+
+
 def _command_seeds() -> list[bytes]:
-    handle = "p3-aaaa"
     lines = [
         *(f"{name} STORE" for name in ("sessions", "show", "context", "diff", "doctor", "vacuum", "export")),
         *(
             "recall STORE error -n 3",
-            f"page show STORE {handle} --level full",
-            f"why STORE {handle}",
+            "page show STORE PAGE --level full",
+            "why STORE PAGE",
             "summarize STORE",
         ),
         *("context STORE --budget 2000 --model gpt-5 --rows 3 --text --internal", "show STORE -s s --scope team"),
@@ -417,6 +438,14 @@ def _command_seeds() -> list[bytes]:
         ),
     ]
     return [line.replace(" ", "\0").encode() for line in lines]
+
+
+_WORDS = (
+    *b"STORE LOG INTO PAGE s p3-aaaa error nothing full pointer paged team gpt-5 - -- -s -n -h --help --version".split(),
+    *b"0 1 -1 2000 1e9 99999999999999999999 nan --scope --budget --model --rows --text --internal --level".split(),
+    *b"--limit --session --turn --keep --days --abandoned --repair --yes --into --mode --window --dialect --key".split(),
+    *(b"", b"\x1b[2J", b"\xed\xa0\x80"),
+)
 
 
 @cache
@@ -438,6 +467,6 @@ TARGETS = {
         Target("recall_tool", _recall_tool, _recall_seeds),
         Target("overflow", _overflow, _overflow_seeds, is_json=False),
         Target("store", _store, _store_seeds, is_json=False),
-        Target("command_line", _command_line, _command_seeds, is_json=False),
+        Target("command_line", _command_line, _command_seeds, is_json=False, words=_WORDS),
     )
 }

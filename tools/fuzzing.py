@@ -89,23 +89,30 @@ class Findings:
                     (self._kept / f"{self.target.name}-{name}").write_bytes(data)
 
 
-def changed(data: bytes, chance: random.Random, *, is_json: bool, most: int = LONGEST) -> bytes:
-    """An input that differs a little from another: in its bytes, or where it is JSON, in one of its values."""
+def changed(data: bytes, chance: random.Random, target: Target, *, most: int = LONGEST) -> bytes:
+    """An input that differs a little from another: in its bytes, or in one value of its JSON or one of its words."""
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
-        data = (
-            _with_other_value(data, chance) if is_json and chance.random() < 0.85 else _with_other_bytes(data, chance)
-        )
+        if chance.random() >= 0.85:
+            data = _with_other_bytes(data, chance)
+        elif target.words:
+            data = _with_other_word(data, chance, target.words)
+        else:
+            data = _with_other_value(data, chance) if target.is_json else _with_other_bytes(data, chance)
     return data[:most]
 
 
 def inputs(target: Target, seed: int) -> Iterator[bytes]:
-    """Inputs without end: the seeds, then changes of them and of each other."""
+    """Inputs without end: the seeds, then changes of them and of each other.
+
+    Half of the changes begin at a seed, and what is no JSON is not changed further: else nearly all are soon refused by the first parser.
+    """
     chance = random.Random(seed)  # noqa: S311
-    pool = target.seeds()
-    yield from pool
+    seeds = target.seeds()
+    yield from seeds
+    pool = list(seeds)
     while True:
-        made = changed(chance.choice(pool), chance, is_json=target.is_json)
-        if len(pool) < 500 and chance.random() < 0.02:
+        made = changed(chance.choice(seeds if chance.random() < 0.5 else pool), chance, target)
+        if len(pool) < 500 and chance.random() < 0.02 and (is_json(made) or not target.is_json):
             pool.append(made)
         yield made
 
@@ -159,6 +166,22 @@ _PIECES = (
     b"\xe2\x80\xa8",
     b"9" * 4_400,
 )
+
+
+def _with_other_word(data: bytes, chance: random.Random, words: tuple[bytes, ...]) -> bytes:
+    """A line of words with one of them replaced, left out or doubled, or one more in it."""
+    line = data.split(b"\0")
+    at = chance.randrange(len(line))
+    match chance.randrange(4):
+        case 0:
+            line[at] = chance.choice(words)
+        case 1:
+            del line[at]
+        case 2:
+            line.insert(at, line[at])
+        case _:
+            line.insert(at + 1, chance.choice(words))
+    return b"\0".join(line)
 
 
 def _with_other_value(data: bytes, chance: random.Random) -> bytes:

@@ -17,7 +17,7 @@ PUBLISHED_SHA256 = {
     "o200k_base": "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d",
 }
 TOKENS = {"cl100k_base": 100_256, "o200k_base": 199_998}
-FOLDER = Path(__file__).parent.parent / "src" / "pageturn" / "encodings" / "ranks"
+FOLDER = Path(__file__).parent.parent / "src" / "pageturn" / "tokens" / "encodings" / "ranks"
 
 
 def main() -> None:

@@ -4,21 +4,21 @@ make pictures
 """
 
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 import pageturn as pt
-from pageturn.bodies import search_text
-from pageturn.identifiers import Vocabulary
-from pageturn.pages import PageKind
-from pageturn.renditions import Voiced, offers
-from pageturn.renditions.content import material_of
+from pageturn.context.forms import Form, Forms
+from pageturn.context.renditions import Voiced, render
+from pageturn.context.renditions.content import material_of
+from pageturn.tokens.counters import counter_for
+from pageturn.values.identifiers import Vocabulary
+from pageturn.values.search_text import search_text
 from tools.picture_samples import SAMPLES, Sample
 
 FOLDER = Path(__file__).parent.parent / "docs" / "pictures"
-COUNTER = pt.counter_for("gpt-5")
+COUNTER = counter_for("gpt-5")
 COLUMNS = 76  # characters of a line
 LETTER, LEADING = 6.8, 15  # the widest and the tallest that letters of 11 take
 PAD, GAP, HEAD = 12, 16, 44
@@ -78,11 +78,15 @@ def panels_of(name: str, sample: Sample) -> list[Panel]:
     assert found == name, f"the sample of {name} is taken for {found}"
     result = pt.tool_result(call, sample.text, is_error=sample.is_error)
     unit = [Voiced("p7-k3qz", pt.assistant(call)), Voiced("p8-w5ta", result)]
-    offered = offers(unit, PageKind.EVIDENCE, COUNTER, Vocabulary())
-    panels = [Panel("full", offered[pt.ResidencyLevel.FULL].tokens, list(wrapped(sample.text)))]
-    for level, offer in islice(offered.items(), 1, None):
-        text = search_text(offer.messages[-1])
-        panels.append(Panel(str(level), offer.tokens, shortened(list(wrapped(text)), MOST_LINES[str(level)])))
+    forms = Forms((), sum(COUNTER.message(voiced.message) for voiced in unit))
+    for level in list(pt.ResidencyLevel)[1:]:
+        messages = render(unit, level, Vocabulary())
+        forms.offer(level, Form(messages, sum(map(COUNTER.message, messages))))
+    (_, full), *lower = forms.sizes.items()
+    panels = [Panel("full", full, list(wrapped(sample.text)))]
+    for level, tokens in lower:
+        text = search_text(forms.below(level).messages[-1])
+        panels.append(Panel(str(level), tokens, shortened(list(wrapped(text)), MOST_LINES[str(level)])))
     return panels
 
 

@@ -6,12 +6,12 @@ make pictures
 from collections.abc import Iterator
 
 import pageturn as pt
-from pageturn.lab.coding import coding_session
-from pageturn.lab.deriving import Deriving, first_lines
+from pageturn.lab.baselines import keep_last
+from pageturn.lab.our_policies import Deriving, first_lines
 from pageturn.lab.replay import Recording, Shows
 from pageturn.lab.report import report_of
 from pageturn.lab.results import Result
-from pageturn.lab.sketches import keep_last
+from pageturn.lab.synthetic_coding import coding_session
 from tools.pictures import FOLDER
 
 SESSIONS, TURNS = 3, 40

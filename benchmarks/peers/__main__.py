@@ -19,14 +19,14 @@ from rich.table import Table
 import pageturn as pt
 from benchmarks.peers.environments import ENVIRONMENTS, ROOT
 from benchmarks.peers.relay import summary
-from pageturn.cli.replays import PRICED, priced_cells
+from pageturn.apps.cli.replays import PRICED, priced_cells
+from pageturn.lab.baselines import keep_last, sketch
 from pageturn.lab.conformance import Case, Ours, System, Verdict, examine
 from pageturn.lab.conformance.cases import PREFERENCE, RULE, SYSTEM, TASK, loop, names_told, sentences_told, text_of_all
 from pageturn.lab.conformance.laws import NAMES, unpaired
-from pageturn.lab.deriving import Deriving
+from pageturn.lab.our_policies import Deriving
 from pageturn.lab.peers import Peer, Request, write_commands
 from pageturn.lab.replay import Recording, Score, Seen, Shown, Shows
-from pageturn.lab.sketches import keep_last, sketch
 from pageturn.lab.traces import Trace, read_traces, study_tokens
 
 SAMPLE = {"claude-code.entireio-cli": 4, "codex-cli.session-bridge": 2}

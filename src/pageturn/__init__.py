@@ -1,30 +1,27 @@
-"""Pageturn decides what an LLM agent sees on each turn."""
+"""Pageturn decides what an LLM agent sees on each turn.
 
-from pageturn.calibration import Calibration
-from pageturn.delegation import Beliefs, BetaPosterior, Decision, DelegationConfig, DelegationState, Price
-from pageturn.derivation.context import Context, Explanation, Wish
-from pageturn.derivation.weaving import NoteOutcome
-from pageturn.entries import Committed, Rejected, Waiting
-from pageturn.erasing import Erased
-from pageturn.errors import (
-    BelowFloor,
+The names here are those of everyday use; everything else is imported from its room, as in
+`from pageturn.values.messages import Thinking`.
+"""
+
+from pageturn.journal.reader import SessionReader, sessions
+from pageturn.policies import DerivePolicy, Incremental, Legacy, Paged, Reset, register_policy
+from pageturn.recall.search import Recalled, Resolved
+from pageturn.routing import BetaPosterior, DelegationConfig, DelegationState
+from pageturn.routing.router import Router
+from pageturn.session import Session
+from pageturn.values.context import Context
+from pageturn.values.entries import Committed, Rejected, Waiting
+from pageturn.values.errors import (
     BudgetTooSmall,
-    Busy,
     Conflict,
     Damaged,
     InvalidInput,
-    MissingTokenizer,
-    ModelTooSmall,
-    NotADegradation,
-    NotScrubbed,
     PageturnError,
-    PolicyError,
     RuleUnreadable,
     StoreError,
-    SummaryFailed,
-    UnknownPolicy,
 )
-from pageturn.faults import (
+from pageturn.values.faults import (
     BackendError,
     Denied,
     DuplicateTool,
@@ -35,72 +32,27 @@ from pageturn.faults import (
     PostCompactionBootstrap,
     Refetch,
 )
-from pageturn.injection import ContextMessage, ContextMessageTarget, NoteDecision
-from pageturn.layout import Layout, Placement
-from pageturn.messages import (
-    File,
-    Image,
-    Message,
-    Native,
-    Part,
-    Role,
-    Text,
-    Thinking,
-    ToolCall,
-    ToolResult,
-    Visibility,
-    assistant,
-    developer,
-    system,
-    tool_result,
-    user,
-)
-from pageturn.pages import Page, PageKind, ResidencyLevel, classify, classify_all
-from pageturn.plans import Plan
-from pageturn.policies import DerivePolicy, Incremental, Legacy, OracleReplay, Paged, Reset, register_policy
-from pageturn.proposals import Proposal
-from pageturn.recall import Hit, Recalled, Resolved
-from pageturn.recall_tool import RecallTool
-from pageturn.relevance import (
-    Bucket,
-    Dependency,
-    Difficulty,
-    RelevanceMeta,
-    ToolUse,
-)
-from pageturn.router import Router
-from pageturn.session import Session
-from pageturn.summaries import (
-    Extractive,
-    HttpEndpoint,
-    ModelSummarizer,
-    Prepared,
-    RoutedSummarizer,
-    Summaries,
-    Summarizer,
-    SummaryRequest,
-)
-from pageturn.tokens import TokenCounter, counter_for
-from pageturn.usage import Usage
-from pageturn.windows import window_of
-from pageturn.wire import from_json, to_json
+from pageturn.values.json import from_json, to_json
+from pageturn.values.messages import Image, Message, Role, ToolCall, Visibility, assistant, system, tool_result, user
+from pageturn.values.notes import ContextMessage, ContextMessageTarget
+from pageturn.values.pages import Page, PageKind, ResidencyLevel
+from pageturn.values.plans import Plan
+from pageturn.values.proposals import Proposal
+from pageturn.values.recall_tool import RecallTool
+from pageturn.values.relevance import Bucket, Dependency, Difficulty, RelevanceMeta, ToolUse
+from pageturn.values.usage import Usage
 
 __all__ = [
     "BackendError",
-    "Beliefs",
-    "BelowFloor",
     "BetaPosterior",
     "Bucket",
     "BudgetTooSmall",
-    "Busy",
-    "Calibration",
     "Committed",
     "Conflict",
     "Context",
     "ContextMessage",
     "ContextMessageTarget",
     "Damaged",
-    "Decision",
     "DelegationConfig",
     "DelegationState",
     "Denied",
@@ -108,42 +60,21 @@ __all__ = [
     "DerivePolicy",
     "Difficulty",
     "DuplicateTool",
-    "Erased",
-    "Explanation",
-    "Extractive",
     "Fault",
-    "File",
     "FlushMiss",
-    "Hit",
-    "HttpEndpoint",
     "Image",
     "Incremental",
     "InvalidInput",
-    "Layout",
     "Legacy",
     "Message",
-    "MissingTokenizer",
-    "ModelSummarizer",
-    "ModelTooSmall",
-    "Native",
     "NoMatch",
-    "NotADegradation",
-    "NotScrubbed",
-    "NoteDecision",
-    "NoteOutcome",
-    "OracleReplay",
     "Page",
     "PageKind",
     "Paged",
     "PageturnError",
-    "Part",
     "PinnedInvariantMiss",
-    "Placement",
     "Plan",
-    "PolicyError",
     "PostCompactionBootstrap",
-    "Prepared",
-    "Price",
     "Proposal",
     "RecallTool",
     "Recalled",
@@ -154,36 +85,22 @@ __all__ = [
     "ResidencyLevel",
     "Resolved",
     "Role",
-    "RoutedSummarizer",
     "Router",
     "RuleUnreadable",
     "Session",
+    "SessionReader",
     "StoreError",
-    "Summaries",
-    "Summarizer",
-    "SummaryFailed",
-    "SummaryRequest",
-    "Text",
-    "Thinking",
-    "TokenCounter",
     "ToolCall",
-    "ToolResult",
     "ToolUse",
-    "UnknownPolicy",
     "Usage",
     "Visibility",
     "Waiting",
-    "Wish",
     "assistant",
-    "classify",
-    "classify_all",
-    "counter_for",
-    "developer",
     "from_json",
     "register_policy",
+    "sessions",
     "system",
     "to_json",
     "tool_result",
     "user",
-    "window_of",
 ]

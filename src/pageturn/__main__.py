@@ -1,5 +1,20 @@
-"""`python -m pageturn` is the command line."""
+"""`pageturn`, and `python -m pageturn`: the command line, whose packages come with an extra."""
 
-from pageturn.cli.main import main
+import sys
 
-main()
+from pageturn.values.errors import MissingExtra
+
+
+def main() -> None:
+    """Run the command, or say what it lacks."""
+    try:
+        from pageturn.apps.cli.main import main as command  # noqa: PLC0415  an extra
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] not in ("click", "rich"):
+            raise
+        sys.exit(str(MissingExtra("the command line", extra="cli")))
+    command()
+
+
+if __name__ == "__main__":
+    main()

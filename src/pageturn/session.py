@@ -5,61 +5,54 @@ below for everything else. It is synchronous and owned by one thread.
 """
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, overload
 
-from pageturn import entries as e
-from pageturn import recall as recalling
-from pageturn import writeback
-from pageturn.checks import (
-    require_bool,
-    require_callable,
-    require_instance,
-    require_text,
-    require_whole,
-)
-from pageturn.delegation import Beliefs
-from pageturn.delegation.beliefs import scope_of_beliefs
-from pageturn.derivation.context import Context
-from pageturn.deriver import Deriver
-from pageturn.entries import BoundaryKind, Committed, Rejected, Waiting
-from pageturn.erasing import Erased, erase
-from pageturn.errors import Conflict, Damaged, InvalidInput, PageturnError, StoreError, show
-from pageturn.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
-from pageturn.handles import parse
-from pageturn.ids import micros, require_session_id, uuid7
-from pageturn.injection import ContextMessage
-from pageturn.journal import Fresh, Journal, require_scope
-from pageturn.messages import Message, Role, ToolCall, Visibility, require_speaker, system, tool_result, user
-from pageturn.pages import Page, PageKind, classify
-from pageturn.paging import Pager, plan_on
-from pageturn.plans import Plan
+from pageturn.context.derive import Deriver
+from pageturn.context.renditions import BUILT_IN, Renderers
+from pageturn.formats.task_log import TaskLog, says_no
+from pageturn.journal.erasing import Erased, erase
+from pageturn.journal.journal import Fresh, Journal, require_scope
+from pageturn.journal.lookup import Damage, handle_name, page_of, query_name
+from pageturn.journal.paging import Pager
+from pageturn.journal.reader import SessionReader
+from pageturn.journal.writing import Recorder
 from pageturn.policies import DerivePolicy, Paged, as_chosen, require_online, require_registered, restored
-from pageturn.policies.chosen import ChosenPolicy
-from pageturn.proposals import MEMORY, Proposal, ProposalForReview
-from pageturn.reasoning import has_reasoning
-from pageturn.recall import Damage, Recalled, Reranker, Resolved
-from pageturn.recall_tool import RecallRequest, RecallTool, answer
-from pageturn.recorder import Recorder
-from pageturn.renditions import BUILT_IN, Renderers
-from pageturn.settling import for_review, ground_of, staged
-from pageturn.state import FaultRecord
+from pageturn.recall import search as recalling
+from pageturn.recall.search import Recalled, Reranker, Resolved, Where
+from pageturn.recall.tool import RecallRequest, answer
 from pageturn.stores import SessionRow, Store, open_store, path_of
-from pageturn.summaries import Summaries, Summarizer, require_summarizer
-from pageturn.tasks import TaskLog, read_task_log, says_no
-from pageturn.tokens import TokenCounter, counter_for
-from pageturn.units import unanswered
-from pageturn.usage import Usage
-from pageturn.wire import from_json, to_json
+from pageturn.tokens.counters import TokenCounter, counter_for
+from pageturn.values import entries as e
+from pageturn.values.checks import require_bool, require_callable, require_instance, require_text, require_whole
+from pageturn.values.chosen_policy import ChosenPolicy
+from pageturn.values.context import Context
+from pageturn.values.entries import BoundaryKind, Committed, Rejected, Waiting
+from pageturn.values.errors import Conflict, InvalidInput, PageturnError, StoreError, show
+from pageturn.values.faults import AnyFault, BackendError, Denied, Fault, FlushMiss
+from pageturn.values.handles import parse
+from pageturn.values.ids import micros, require_session_id, uuid7
+from pageturn.values.json import from_json, to_json
+from pageturn.values.messages import Message, Role, ToolCall, require_speaker, system, tool_result, user
+from pageturn.values.notes import ContextMessage
+from pageturn.values.pages import Page, PageKind, classify
+from pageturn.values.plans import Plan
+from pageturn.values.proposals import Proposal, ProposalForReview
+from pageturn.values.reasoning import has_reasoning
+from pageturn.values.recall_tool import RecallTool
+from pageturn.values.units import unanswered
+from pageturn.values.usage import Usage
+from pageturn.writeback import validation as writeback
+from pageturn.writeback.settle import for_review, ground_of, staged
+from pageturn.writeback.summaries import Summaries, Summarizer, require_summarizer
+from pageturn.writeback.writeback import Writeback
 
-DEFAULT_MODEL = "gpt-5"
 _MOST_HITS = 1_000
 
 
@@ -92,9 +85,10 @@ class Session:
         self._recall_tool = recall
         self._renderers = renderers
         self._given_counter = counter
-        self._counter = self._counter_of(self.model)
+        self._counter = self._counter_of(self._model_of(None))
         self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
         self._recorder = Recorder(self._pager, clock)
+        self._writeback = Writeback(self._recorder)
         self._deriver = Deriver(self._recorder, self._counter_of, recall, renderers)
         self._summarizer = summarizer
         self._summaries = (
@@ -157,7 +151,7 @@ class Session:
             owns_store=owns_store,
         )
         with suppress(StoreError), store.at_once():  # what a crash left staged can also be settled at the next boundary
-            session._recorder.insist(session._recorder.settle_all)
+            session._recorder.insist(session._writeback.settle_all)
         session._recorder.insist(lambda: session._begin_with(policy, model))
         return session
 
@@ -168,115 +162,47 @@ class Session:
         """The name of the session in its store."""
         return self._journal.row.id
 
-    @property
-    def scope(self) -> str | None:
-        """The scope that the session belongs to."""
-        return self._journal.row.scope
-
-    @property
-    def policy(self) -> DerivePolicy:
-        """How the session chooses what is in the context; `UnknownPolicy` where it is a user's own and not registered here."""
-        if self._policy is not None:
-            return self._policy
-        chosen = self._journal.state.policy
-        if self._chosen is None or self._chosen[0] is not chosen:
-            self._chosen = (chosen, restored(chosen))
-        return self._chosen[1]
-
-    @property
-    def model(self) -> str:
-        """The model that the session talks to, unless a call says otherwise."""
-        return self._model or self._journal.state.model or DEFAULT_MODEL
-
-    @property
-    def usage(self) -> Usage | None:
-        """The last usage that was reported."""
-        return self._journal.state.usage
-
-    def pages(self) -> tuple[Page, ...]:
-        """The pages that count, in order."""
-        return tuple(self._journal.state.live_pages())
-
-    def messages(self, *, internal: bool = False) -> Iterator[Message]:
-        """The messages that count, for people or for another agent: without internal ones unless asked.
-
-        One that cannot be read is left out, and is a fault of the session; it is an error only if there is no other.
-        """
-        given, damaged = 0, None
-        for page in self.pages():
-            if internal or page.visibility == Visibility.ALL:
-                try:
-                    message = self._journal.message(page)
-                except Damaged as error:
-                    damaged = error
-                    self._recorder.fault_once(BackendError.of(error), page.seq)
-                    continue
-                if message is not None:
-                    given += 1
-                    yield message
-        if damaged is not None and not given:
-            raise damaged
-
-    def faults(self) -> tuple[FaultRecord, ...]:
-        """Every fault of the session, the oldest first."""
-        unwritten = (FaultRecord(0, entry) for entry in self._recorder.unwritten)
-        return (*self._journal.state.faults, *unwritten)
-
-    def fault_counts(self) -> Counter[str]:
-        """How often each fault happened."""
-        return Counter(record.entry.fault.code for record in self.faults())
-
-    @property
-    def plan_in_force(self) -> Plan | None:
-        """The current plan."""
-        now = self._journal.state.plan
-        page = self._journal.state.page(now.page) if now else None
-        message = self._journal.message(page) if page is not None and not page.erased else None
-        return plan_on(message) if message is not None else None
-
-    def memory(self, name: str) -> Any:
-        """What writeback has put into the field `memory.NAME`, or None."""
-        require_text("name", name)
-        field = self._journal.state.fields.get(MEMORY + name)
-        return writeback.field_value(field, self._journal.value) if field else None
-
-    @property
-    def notes(self) -> tuple[ContextMessage, ...]:
-        """The durable notes."""
-        return tuple(self._journal.state.notes.values())
+    @cached_property
+    def reader(self) -> SessionReader:
+        """What the session is and was, for those who only look."""
+        return SessionReader(self._journal, lambda: self._recorder.unwritten)
 
     @property
     def summaries(self) -> Summaries | None:
         """The summaries that are prepared beside the turns; None without a summarizer."""
         return self._summaries
 
-    @cached_property
-    def delegation(self) -> Beliefs:
-        """What is believed of agents; shared by the sessions of the store that have the same scope, and never in a context."""
-        self._recorder.require_open()
-        return Beliefs(self._journal.store, scope_of_beliefs(self.scope), clock=self._clock)
-
     # -- facts
 
-    def append(self, *given: Message | Sequence[Message], usage: Usage | None = None) -> Page | tuple[Page, ...]:
-        """Write messages down, all or none. An assistant message ends a turn; its usage belongs to that turn."""
-        messages = [one for each in given for one in (each if isinstance(each, list | tuple) else (each,))]
+    def append(self, message: Message, usage: Usage | None = None) -> Page:
+        """Write a message down. That of an assistant ends a turn, and its usage belongs to that turn."""
+        return self._extend({"message": message}, usage)[0]
+
+    def extend(self, messages: Iterable[Message]) -> tuple[Page, ...]:
+        """Write messages down, all or none."""
+        if isinstance(messages, Message | str | bytes) or not isinstance(messages, Iterable):
+            raise InvalidInput("messages", expected="a list of messages", got=show(messages))
+        return self._extend({f"messages[{index}]": message for index, message in enumerate(messages)})
+
+    def _extend(self, named: Mapping[str, Message], usage: Usage | None = None) -> tuple[Page, ...]:
+        """Write down messages, each with the name that an error gives it."""
+        for path, message in named.items():
+            require_instance(path, message, Message)
+            require_speaker(path, message)
+        messages = tuple(named.values())
         if not messages:
-            raise InvalidInput("messages", expected="at least one message", got="none")
-        for index, message in enumerate(messages):
-            require_instance(f"messages[{index}]", message, Message)
-            require_speaker(f"messages[{index}]", message)
+            return ()
         turns = [index for index, message in enumerate(messages) if message.role == Role.ASSISTANT]
         derived = self._deriver.answered() if turns else None
         is_fold = derived is not None and derived.folded is not None
-        boundary = self._recorder.before_compaction() if is_fold else []
+        boundary = self._writeback.before_compaction() if is_fold else []
         fresh = self._deriver.before_messages(micros(self._clock()))
         is_opening = self._journal.state.is_opening
         for index, message in enumerate(messages):
             kind = classify(message, is_opening=is_opening)
             is_opening = is_opening and kind is PageKind.BOOTSTRAP
             fresh.append(self._pager.page(message, kind, ahead=len(fresh)))
-            if index in turns:
+            if message.role is Role.ASSISTANT:
                 reported = usage if usage is not None and index == turns[-1] else message.usage
                 shown = derived.shown if derived is not None and index == turns[0] else None
                 page = self._journal.head + len(fresh)
@@ -293,14 +219,14 @@ class Session:
         self._deriver.take_in(pages, [each.message for each in fresh if each.message is not None], derived)
         if self._summaries is not None:
             self._summaries.tend()
-        return pages[0] if len(pages) == 1 else pages
+        return pages
 
     def derive(
         self, tools: Iterable[Mapping[str, Any]] = (), *, model: str | None = None, budget_tokens: int | None = None
     ) -> Context:
         """What the next call gets, within the least of this budget, the policy's and what the model takes. Writes nothing."""
         self._recorder.require_open()
-        context = self._deriver.derive(self.policy, tools, self.model if model is None else model, budget_tokens)
+        context = self._deriver.derive(self._policy_now, tools, self._model_of(model), budget_tokens)
         if self._summaries is not None:
             self._summaries.wish(context.wanted)
         return context
@@ -317,24 +243,25 @@ class Session:
         ours = [call for call in calls if call.name == self._recall_tool.name]
         results = []
         for call in ours:
-            told = answer(self._recall_tool, RecallRequest.of(call), self, self._deriver.most_answered)
+            told = answer(self._recall_tool, RecallRequest.of(call), _Source(self), self._deriver.most_answered)
             results.append(tool_result(call, told.text, is_error=told.is_error))
             self._deriver.note_fetched(told.given)
         if results:
-            self.append(*results)
+            self.extend(results)
         return bool(ours) and len(ours) == len(calls)
 
-    def overflow(self, error: object) -> bool:
-        """A provider refused the last context. If it was too long, the next one is tighter; False if it was something else."""
+    def overflow(self, error: object, *, model: str | None = None) -> bool:
+        """A provider refused the last context. If it was too long, the next one is tighter; False if it was something else.
+
+        None in place of an error forgets what was learned so of a model: it takes more now, or the error was about something else.
+        """
+        if error is None:
+            return self._deriver.forget_overflow(self._model_of(model))
+        if model is not None:
+            raise InvalidInput(
+                "model", expected="none beside an error, which is about the last context", got=show(model)
+            )
         return self._deriver.overflow(error)
-
-    def forget_overflow(self, model: str | None = None) -> None:
-        """Forget what `overflow` said of a model: it takes more now, or the error was about something else."""
-        self._deriver.forget_overflow(self.model if model is None else model)
-
-    def report(self, usage: Usage) -> None:
-        """Write down usage that belongs to no turn."""
-        self._recorder.append(e.UsageReported(usage=usage))
 
     def undo(self, turns: int = 1) -> None:
         """Take back the last turns: their messages no longer count, but stay in the journal."""
@@ -375,13 +302,13 @@ class Session:
         require_text("summary", summary)
         require_bool("force", force)
         self._recorder.require_open()
-        flaw = None if force else writeback.flaw_of_reset(summary, ground_of(self._pager, self.scope))
+        flaw = None if force else writeback.flaw_of_reset(summary, ground_of(self._pager, self._journal.row.scope))
         if flaw is not None:
             expected = "a text that can stand for everything since the last reset (force=True takes any)"
             raise InvalidInput("summary", expected=expected, got=f"one that cannot: {flaw}")
         # It covers everything before it, so its author must have seen everything: unlike elsewhere, a conflict is told.
         self._recorder.flush_faults()
-        self._recorder.settle_all()
+        self._writeback.settle_all()
         page = self._pager.page(user(summary, synthetic=True), PageKind.CONVERSATION, ahead=1)
         covering = e.SessionReset(page=self._journal.head + 2)
         self._recorder.write([Fresh(e.BoundaryCrossed(kind=BoundaryKind.RESET)), page, Fresh(covering)])
@@ -409,8 +336,10 @@ class Session:
             if not page.counts or self._journal.message(page) is None:
                 raise InvalidInput("handle", expected="the handle of a page that counts", got=show(page.handle))
             fresh = [self._pager.pin(page.seq, structured)]
-        self._deriver.require_room(self.policy, self.model, fresh, page.handle if page is not None else "the new pin")
+        name = page.handle if page is not None else "the new pin"
+        self._deriver.require_room(self._policy_now, self._model_of(None), fresh, name)
         self._recorder.write(fresh)
+        self._deriver.accept_rule()
         return page or _added(fresh[0])
 
     def set_system(self, text: str) -> Page:
@@ -442,13 +371,27 @@ class Session:
         if page is None or page.seq not in self._journal.state.pins:
             raise InvalidInput("handle", expected="the handle of a pinned page", got=show(what))
         self._recorder.append(e.Unpinned(page=page.seq))
+        self._deriver.unpinned()
 
-    def plan(self, goal: str | Plan | None, steps: Sequence[str] = (), current: int = 0) -> Page:
-        """Set the plan; the one before stays in the journal. None clears it: plans leave the context, and the page that is given back says so."""
+    @overload
+    def plan(self, goal: str | Plan | None, steps: Sequence[str] = (), current: int = 0) -> Page: ...
+
+    @overload
+    def plan(self, goal: TaskLog) -> Page | None: ...
+
+    def plan(self, goal: str | Plan | TaskLog | None, steps: Sequence[str] = (), current: int = 0) -> Page | None:
+        """Set the plan; the one before stays in the journal. None clears it: plans leave the context, and the page that is given back says so.
+
+        A task log (`pageturn.formats.task_log.read_task_log`) sets the plan and the prohibitions that it comes to, in place of those that
+        it gave before, and what is known is not added again; the page is that of the plan in force, if there is one. All of it or
+        nothing: where a prohibition has no room (`BudgetTooSmall`), those that were in force stay.
+        """
         if isinstance(steps, str) or not isinstance(steps, Sequence):
             raise InvalidInput("steps", expected="a list of texts", got=show(steps))
+        if isinstance(goal, TaskLog):
+            return self._plan_by(goal)
         if goal is None:
-            if steps or current or self.plan_in_force is None:
+            if steps or current or self.reader.plan is None:
                 got = "None with steps" if steps or current else "None, though no plan is in force"
                 raise InvalidInput("goal", expected="a goal, or None to clear the plan in force", got=got)
             plan = None
@@ -467,27 +410,21 @@ class Session:
         self._recorder.write(self._pager.preference(text, scope))
         return self._journal.state.pages[-1]
 
-    def read_tasks(self, lines: Iterable[str | bytes]) -> TaskLog:
-        """Take over the plan and the forbidden acts of a task log, in place of those that it gave before; what is known is not added again.
-
-        All of it or nothing: where a prohibition has no room (`BudgetTooSmall`), those that were in force stay.
-        """
-        if isinstance(lines, str | bytes) or not isinstance(lines, Iterable):
-            raise InvalidInput("lines", expected="lines of JSON", got=show(lines))
-        log = read_task_log(lines)
+    def _plan_by(self, log: TaskLog) -> Page | None:
         if log.speaks_of_goals:
             fresh = self._prohibitions_of(log)
             if any(isinstance(each.entry, e.Pinned) for each in fresh):
-                self._deriver.require_room(self.policy, self.model, fresh, "the task log")
+                self._deriver.require_room(self._policy_now, self._model_of(None), fresh, "the task log")
             fresh += self._plan_of(log, ahead=len(fresh))
             if fresh:
                 self._recorder.write(fresh)
-        return log
+        now = self._journal.state.plan
+        return self._journal.state.page(now.page) if now is not None else None
 
     def _prohibitions_of(self, log: TaskLog) -> list[Fresh]:
         """The entries that pin what a task log forbids, and unpin what it forbade before, unless somebody else pinned that too."""
         state = self._journal.state
-        rules = {page: message.text for page in self.pages() if page.seq in state.pins
+        rules = {page: message.text for page in state.live_pages() if page.seq in state.pins
                  if (message := self._journal.message(page)) is not None}  # fmt: skip
         # An earlier version pinned the bare words, as if to do what is forbidden; words that forbid by themselves do no harm.
         bare = {text for text in log.forbidden if not says_no(text)}
@@ -503,7 +440,7 @@ class Session:
 
     def _plan_of(self, log: TaskLog, *, ahead: int) -> list[Fresh]:
         """The entries that set the plan of a task log, or clear the one that it gave."""
-        now, plan = self._journal.state.plan, self.plan_in_force
+        now, plan = self._journal.state.plan, self.reader.plan
         if log.plan is not None:
             return self._pager.plan(log.plan, source=e.TASK_LOG, ahead=ahead) if log.plan != plan else []
         is_its = now is not None and (now.source == e.TASK_LOG or (plan is not None and plan.goal in log.goals))
@@ -536,19 +473,41 @@ class Session:
     # -- getting back
 
     def recall(
-        self, query: str, limit: int = 5, *, scope: str | None = None, internal: bool = False
+        self,
+        query: str,
+        limit: int = 5,
+        *,
+        where: Where | Mapping[str, object] | None = None,
+        sessions: Iterable[str] | None = None,
+        budget_tokens: int | None = None,
+        scope: str | None = None,
+        internal: bool = False,
     ) -> Recalled | AnyFault:
-        """Search everything that was ever appended here, or in the sessions of a granted scope."""
+        """Search everything that was ever appended here, in other sessions that are named, or in all of a granted scope.
+
+        `where` leaves out what is not by that role, of that kind, tool or turns. The excerpts take at most `budget_tokens`.
+        """
         require_instance("query", query, str)
         if type(limit) is not int or not 1 <= limit <= _MOST_HITS:
             raise InvalidInput("limit", expected=f"1 to {_MOST_HITS:,}", got=show(limit))
         if scope is not None:
             require_text("scope", scope)
-        name = recalling.query_name(self._journal, query)
-        if scope is not None and scope != self.scope and scope not in self._journal.state.grants:
+        if budget_tokens is not None:
+            require_whole("budget_tokens", budget_tokens)
+        wanted = recalling.where_of(where)
+        named = recalling.session_ids(sessions)
+        name = query_name(self._journal, query)
+        own, grants = self._journal.row.scope, self._journal.state.grants
+        if scope is not None and scope != own and scope not in grants:
             return self._recorder.fault(Denied(f"scope {scope!r} is not granted"), detail=name)
         try:
-            others, unread = ([], []) if scope is None else self._others(scope)
+            rows = [*(self._journal.store.sessions(scope=scope) if scope is not None else ())]
+            for id_ in named:
+                row = self._journal.store.session(id_)
+                if row is None or not (row.scope == own or row.scope in grants):
+                    return self._recorder.fault(Denied(f"session {id_!r} is of no scope that is granted"), detail=name)
+                rows.append(row)
+            others, unread = self._others(rows)
         except StoreError as error:
             return self._recorder.fault(BackendError.of(error), detail=name)
         found = recalling.recall(
@@ -556,10 +515,14 @@ class Session:
             query,
             limit,
             see_internal=lambda journal: internal or journal is self._journal,
+            where=wanted,
             reranker=self._reranker,
             unread=unread,
         )
-        return self._recorder.with_faults(found.outcome, found.damages, name)
+        outcome = self._recorder.with_faults(found.outcome, found.damages, name)
+        if budget_tokens is None or not isinstance(outcome, Recalled):
+            return outcome
+        return recalling.within(outcome, budget_tokens, self._counter.text)
 
     def resolve(self, handle: str | Page, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
         """The original words of a page, or of a range of their bytes; a range without any is a fault."""
@@ -569,17 +532,9 @@ class Session:
         outcome = recalling.resolve(self._journal, handle, start=start, length=length)
         if not isinstance(outcome, Fault):
             return outcome
-        page = recalling.page_of(self._journal.state, handle)
-        name = recalling.handle_name(self._journal, handle)
+        page = page_of(self._journal.state, handle)
+        name = handle_name(self._journal, handle)
         return self._recorder.fault(outcome, page=page.seq if page is not None else None, detail=name)
-
-    def resolve_range(self, handles: str) -> tuple[Resolved, ...] | AnyFault:
-        """The original words of every page of a range, `p3-abcd..p9-efgh`, as pointers and index lines name them.
-
-        A page that cannot be read is left out, and is a fault of the session; it is the answer only if there is no other.
-        """
-        found = recalling.resolve_range(self._journal, handles)
-        return self._recorder.with_faults(found.outcome, found.damages, recalling.handle_name(self._journal, handles))
 
     def erase(self, what: str | Page) -> Erased:
         """Destroy the words of a page for ever, and what was made of them; its digest stays.
@@ -616,28 +571,28 @@ class Session:
             txn = next(same_key, txn)
         if txn not in state.staged:
             self._recorder.write([staged(proposal, txn)])
-        return self._recorder.settle_for_certain(txn)
+        return self._writeback.settle_for_certain(txn)
 
     def waiting(self) -> tuple[ProposalForReview, ...]:
         """The proposals that wait for a person, the oldest first: forms of what the host said, and plans in place of the host's."""
-        return tuple(for_review(self._pager, txn, self.scope) for txn in self._journal.state.waiting)
+        return tuple(for_review(self._pager, txn, self._journal.row.scope) for txn in self._journal.state.waiting)
 
     def approve(self, id: int) -> Committed | Rejected:  # noqa: A002
         """Commit what waits. It is checked again: rejected is what no longer holds, because its evidence was erased, for instance."""
         self._require_waiting(id)
-        return self._recorder.approve(id)
+        return self._writeback.approve(id)
 
     def reject(self, id: int, reason: str) -> Committed | Rejected:  # noqa: A002
         """Refuse what waits; the reason is kept. Where another person has just approved it, that is what comes back."""
         self._require_waiting(id)
         require_text("reason", reason)
-        return self._recorder.reject(id, reason)
+        return self._writeback.reject(id, reason)
 
     def checkpoint(self) -> FlushMiss | None:
         """Make sure that everything is on disk; a fault says that it is not."""
         if self._summaries is not None:
             self._summaries.tend()
-        return self._recorder.cross(BoundaryKind.SAVE)
+        return self._writeback.cross(BoundaryKind.SAVE)
 
     def refresh(self) -> int:
         """Take in what other writers appended, after a `Conflict`; says how many entries that were."""
@@ -649,7 +604,7 @@ class Session:
             return None
         if self._summaries is not None:
             self._summaries.close()
-        fault = self._recorder.cross(BoundaryKind.CLOSE)
+        fault = self._writeback.cross(BoundaryKind.CLOSE)
         self._recorder.is_closed = True
         if self._owns_store:
             self._journal.store.close()
@@ -661,21 +616,21 @@ class Session:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         fault = self.close()
         if fault is not None and error is None:
-            raise StoreError(f"session {self.id!r}: {fault} ({self.faults()[-1].entry.detail})")
+            raise StoreError(f"session {self.id!r}: {fault} ({self.reader.faults()[-1].entry.detail})")
 
     # -- inside
 
-    def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault:
+    def _pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault:
         """The pages of a range but for the first `start`, without their words."""
-        found = recalling.pages_between(self._journal.state, handles, start)
-        return self._recorder.with_faults(found, (), recalling.handle_name(self._journal, handles))
+        found = self.reader.pages_between(handles, start)
+        return self._recorder.with_faults(found, (), handle_name(self._journal, handles))
 
     def _page_named(self, what: str | Page) -> Page | None:
         """The page that a handle means; None for any other text. A handle that does not resolve is refused."""
         handle = what.handle if isinstance(what, Page) else what
         if parse(handle) is None:
             return None
-        page = recalling.page_of(self._journal.state, handle)
+        page = page_of(self._journal.state, handle)
         if page is None:
             raise InvalidInput("handle", expected="the handle of a page of this session", got=show(handle))
         return page
@@ -689,20 +644,33 @@ class Session:
             )
             raise InvalidInput("id", expected=expected, got=show(id))
 
-    def _others(self, scope: str) -> tuple[list[Journal], list[Damage]]:
-        """The other sessions of a scope: those that can be read, and what is wrong with the rest."""
+    def _others(self, rows: Iterable[SessionRow]) -> tuple[list[Journal], list[Damage]]:
+        """The other sessions among these: those that can be read, and what is wrong with the rest."""
         journals: list[Journal] = []
         unread: list[Damage] = []
-        for row in self._journal.store.sessions(scope=scope):
-            if row.id != self.id:
-                try:
-                    journals.append(journal := Journal(self._journal.store, row))
-                except StoreError as error:
-                    unread.append(Damage(row.id, None, BackendError.of(error)))
-                else:
-                    lost = journal.state.damage
-                    unread += [Damage(row.id, None, BackendError(lost.what))] if lost is not None else []
+        for row in {row.id: row for row in rows if row.id != self.id}.values():
+            try:
+                journals.append(journal := Journal(self._journal.store, row))
+            except StoreError as error:
+                unread.append(Damage(row.id, None, BackendError.of(error)))
+            else:
+                lost = journal.state.damage
+                unread += [Damage(row.id, None, BackendError(lost.what))] if lost is not None else []
         return journals, unread
+
+    @property
+    def _policy_now(self) -> DerivePolicy:
+        """How it chooses what is in the context; `UnknownPolicy` where that is a user's own and not registered here."""
+        if self._policy is not None:
+            return self._policy
+        chosen = self._journal.state.policy
+        if self._chosen is None or self._chosen[0] is not chosen:
+            self._chosen = (chosen, restored(chosen))
+        return self._chosen[1]
+
+    def _model_of(self, model: str | None) -> str:
+        """The model that is meant, unless a call says otherwise the one that the session talks to."""
+        return model if model is not None else self._model or self.reader.model
 
     def _counter_of(self, model: str) -> TokenCounter:
         """Who counts the tokens of a call: the host's own counter, or the one that fits the model."""
@@ -714,6 +682,18 @@ class Session:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
         if wanted is not None and (as_chosen(wanted) != self._journal.state.policy or not self._journal.head):
             self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean
+
+
+class _Source:
+    """What the recall tool asks of a session: a range that is not there is a fault of it, too."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self.resolve = session.resolve
+        self.recall = session.recall
+
+    def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault:
+        return self._session._pages_between(handles, start)  # noqa: SLF001
 
 
 def _require_fit(

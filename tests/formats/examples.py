@@ -258,3 +258,76 @@ GEMINI = {
     ],
     "config": {"system_instruction": {"parts": [{"text": "You are a coding agent."}]}},
 }
+
+SCHEMA = {"type": "object", "properties": {"filePath": {"type": "string"}}, "required": ["filePath"]}
+BESIDE = {  # what a request has beside its messages
+    "openai_chat": {
+        "tools": [
+            {"type": "function", "function": {"name": "read", "description": "Read a file.", "parameters": SCHEMA}},
+            {"type": "custom", "custom": {"name": "patch", "format": {"type": "text"}}},
+        ],
+        "max_completion_tokens": 900,
+        "temperature": 0.5,
+        "stop": ["END"],
+        "tool_choice": {"type": "function", "function": {"name": "read"}},
+        "parallel_tool_calls": False,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "reasoning_effort": "low",
+        "prompt_cache_options": {"mode": "explicit"},
+        "metadata": {"userId": "u1"},
+    },
+    "openai_responses": {
+        "tools": [
+            {"type": "function", "name": "read", "description": "Read a file.", "parameters": SCHEMA, "strict": True},
+            {"type": "custom", "name": "patch"},
+            {"type": "web_search"},
+        ],
+        "max_output_tokens": 900,
+        "top_p": 0.9,
+        "tool_choice": "required",
+        "parallel_tool_calls": True,
+        "stream": False,
+        "reasoning": {"effort": "low", "summary": "auto"},
+        "include": ["reasoning.encrypted_content"],
+        "store": False,
+    },
+    "anthropic": {
+        "tools": [
+            {"name": "read", "description": "Read a file.", "input_schema": SCHEMA},
+            {"type": "web_search_20250305", "name": "web_search", "cache_control": {"type": "ephemeral", "ttl": "1h"}},
+        ],
+        "max_tokens": 900,
+        "stop_sequences": ["END"],
+        "tool_choice": {"type": "any", "disable_parallel_tool_use": True},
+        "stream": True,
+        "thinking": {"type": "enabled", "budget_tokens": 500},
+        "metadata": {"user_id": "u1"},
+    },
+    "gemini": {
+        "tools": [
+            {"function_declarations": [{"name": "read", "description": "Read a file.", "parameters": SCHEMA}]},
+            {"google_search": {}},
+        ],
+        "max_output_tokens": 900,
+        "temperature": 0.5,
+        "stop_sequences": ["END"],
+        "tool_config": {"function_calling_config": {"mode": "ANY", "allowed_function_names": ["read"]}},
+        "response_schema": {"type": "OBJECT", "properties": {"camelCase": {"type": "STRING"}}},
+        "safety_settings": [{"category": "HARM_CATEGORY_HARASSMENT", "threshold": "BLOCK_NONE"}],
+    },
+}
+_REQUESTS = {
+    "openai_chat": OPENAI_CHAT,
+    "openai_responses": OPENAI_RESPONSES,
+    "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+}
+
+
+def whole(vendor, model):
+    """A whole request: messages, tools, model and settings."""
+    request, beside = _REQUESTS[vendor], BESIDE[vendor]
+    if vendor == "gemini":
+        return {**request, "model": model, "config": request["config"] | beside}
+    return {**request, "model": model, **beside}

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from pageturn.wire import from_json, to_json
+from pageturn.values.json import from_json, to_json
+from pageturn.values.messages import File, Native, Text, Thinking, ToolResult
+from pageturn.values.prompt import Prompt
 from tests.formats.test_clients import (
     ANTHROPIC_ANSWER,
     CHAT_ANSWER,
-    CHAT_EVENTS,
     GEMINI_ANSWER,
     RESPONSE,
-    gemini_events,
 )
-from tests.formats.test_round_trips import EXAMPLES, FORMATS, by_name
+from tests.formats.test_round_trips import FORMATS, WHOLE, by_name
 from tests.long import examples as number_of
 from tests.strategies import extras, json_values, messages, name, text
 
@@ -39,14 +39,14 @@ kept = (
     )
 )
 strange_parts = st.one_of(
-    st.builds(pt.Text, text=text, extra=kept),
+    st.builds(Text, text=text, extra=kept),
     st.builds(pt.Image, url=text | st.just("data:image/png;base64,iVBORw0KGgo="), extra=kept),
-    st.builds(pt.File, path=text | st.just("data:application/pdf;base64,JVBERg=="), extra=kept),
+    st.builds(File, path=text | st.just("data:application/pdf;base64,JVBERg=="), extra=kept),
     st.builds(pt.ToolCall, id=text, name=text, arguments=text | st.just('{"a": "\\ud800"}'), extra=kept),
-    st.builds(pt.ToolResult, tool_call_id=text, content=text, extra=kept),
-    st.builds(pt.Thinking, text=text, signature=st.none() | text, redacted=st.none() | text, extra=kept),
+    st.builds(ToolResult, tool_call_id=text, content=text, extra=kept),
+    st.builds(Thinking, text=text, signature=st.none() | text, redacted=st.none() | text, extra=kept),
     st.builds(
-        pt.Native,
+        Native,
         vendor=st.sampled_from([vendor.VENDOR for vendor in FORMATS]) | name,
         item=st.dictionaries(st.sampled_from(["type", "text", "audio", "id", "content"]), json_values),
         text=text,
@@ -61,56 +61,138 @@ strange = st.builds(
 )
 
 
+USER = {"role": "user", "content": "x"}
+CALL = {"type": "tool_use", "id": "a", "name": "f", "input": {"a": "\ud800"}}
+
+
 @pytest.mark.parametrize(
-    ("vendor", "given_", "complaint"),
+    ("load", "given_", "complaint"),
     [
-        (openai_chat, 5, r"\$: expected an object, got 5"),
-        (openai_chat, {"role": "bot", "content": "x"}, r"\$\.role: expected system, .*, got 'bot'"),
-        (openai_chat, [{"role": "user", "content": 3}], r"\$\[0\]\.content: expected text or a list of parts, got 3"),
-        (openai_chat, {"role": "tool", "content": "x"}, r"\$\.tool_call_id: expected text, got nothing"),
-        (openai_chat, {"choices": []}, r"\$\.choices: expected one choice, got 0"),
-        (openai_chat, {"choices": [1, 2]}, r"\$\.choices: expected one choice, got 2"),
-        (openai_responses, "hi", r"\$: expected an object, got 'hi'"),
-        (openai_responses, [{"type": "function_call"}], r"\$\[0\]\.call_id: expected text, got nothing"),
-        (openai_responses, {"type": "message", "role": "tool"}, r"\$\.role: expected user, .*, got 'tool'"),
-        (anthropic, {"role": "tool", "content": ""}, r"\$\.role: expected user, assistant or system, got 'tool'"),
-        (anthropic, [{"role": "user", "content": [{"text": "x"}]}], r"\$\[0\]\.content\[0\]\.type: expected text, got"),
+        (openai_chat.load_reply, 5, r"\$: expected an object, got 5"),
+        (openai_chat.load_reply, USER, r"\$\.role: expected assistant, as a reply has it, got 'user'"),
+        (openai_chat.load_reply, {"choices": []}, r"\$\.choices: expected one choice, got 0"),
+        (openai_chat.load_reply, {"choices": [1, 2]}, r"\$\.choices: expected one choice, got 2"),
         (
-            anthropic,
-            {
-                "role": "user",
-                "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "thinking"}]}],
-            },
-            r"\$\.content\[0\]\.content",
+            openai_chat.load_reply,
+            {"choices": [{"message": {"role": "assistant"}}], "usage": {"prompt_tokens": True}},
+            r"\$\.usage\.prompt_tokens: expected a whole number, got True",
         ),
-        (gemini, {"role": "assistant", "parts": []}, r"\$\.role: expected user or model, got 'assistant'"),
+        (openai_chat.load_messages, [{"role": "bot"}], r"\$\[0\]\.role: expected system, .*, got 'bot'"),
         (
-            gemini,
+            openai_chat.load_messages,
+            [USER, {"role": "user", "content": 3}],
+            r"\$\[1\]\.content: expected text or a list",
+        ),
+        (openai_chat.load_messages, [{"role": "tool"}], r"\$\[0\]\.tool_call_id: expected text, got nothing"),
+        (
+            openai_chat.load_messages,
+            {"messages": []},
+            r"\$: expected a list of messages \(load_request takes a request",
+        ),
+        (openai_chat.load_messages, "hi", r"\$: expected a list of messages, got 'hi'"),
+        (openai_chat.load_request, [USER], r"\$: expected a request \(load_messages takes a list of messages\), got"),
+        (openai_chat.load_request, {"model": "m"}, r"\$\.messages: expected a list, got nothing"),
+        (openai_chat.load_request, {"messages": [USER], "model": 5}, r"\$\.model: expected text, got 5"),
+        (openai_chat.load_request, {"messages": [USER], "tools": {}}, r"\$\.tools: expected a list, got {}"),
+        (openai_chat.load_request, {"messages": [USER], "tools": [5]}, r"\$\.tools\[0\]: expected an object, got 5"),
+        (openai_chat.load_request, {"messages": [USER], 5: 5}, r"\$: expected fields with texts for names, got 5"),
+        (openai_chat.load_request, {"messages": [{}]}, r"\$\.messages\[0\]\.role: expected text, got nothing"),
+        (openai_responses.load_reply, "hi", r"\$: expected an object, got 'hi'"),
+        (openai_responses.load_reply, USER, r"\$: expected an item that the model wrote, got"),
+        (openai_responses.load_reply, [USER], r"\$\[0\]: expected an item that the model wrote, got"),
+        (openai_responses.load_messages, [{"type": "function_call"}], r"\$\[0\]\.call_id: expected text, got nothing"),
+        (openai_responses.load_messages, [{"role": "tool"}], r"\$\[0\]\.role: expected user, .*, got 'tool'"),
+        (openai_responses.load_request, {"input": 5}, r"\$\.input: expected text or a list of items, got 5"),
+        (openai_responses.load_request, {"input": "x", "instructions": 5}, r"\$\.instructions: expected text, got 5"),
+        (anthropic.load_reply, {"content": []}, r"\$\.role: expected text, got nothing"),
+        (anthropic.load_reply, USER, r"\$\.role: expected assistant, as a reply has it, got 'user'"),
+        (
+            anthropic.load_reply,
+            {"role": "assistant", "content": [CALL]},
+            r"\$\.content\[0\]\.input: expected text that",
+        ),
+        (anthropic.load_messages, [{"role": "tool"}], r"\$\[0\]\.role: expected user, assistant or system, got 'tool'"),
+        (
+            anthropic.load_messages,
+            [{"role": "user", "content": [{"text": "x"}]}],
+            r"\$\[0\]\.content\[0\]\.type: expected text, got",
+        ),
+        (
+            anthropic.load_messages,
+            [
+                {
+                    "role": "user",
+                    "content": [{"type": "tool_result", "tool_use_id": "a", "content": [{"type": "thinking"}]}],
+                }
+            ],
+            r"\$\[0\]\.content\[0\]\.content",
+        ),
+        (anthropic.load_request, {"messages": [], "system": 5}, r"\$\.system: expected text or a list of parts, got 5"),
+        (gemini.load_reply, USER, r"\$\.role: expected model, as a reply has it, got 'user'"),
+        (gemini.load_reply, {"candidates": []}, r"\$\.candidates: expected one candidate, got 0"),
+        (
+            gemini.load_reply,
             {"candidates": [{"content": {"role": "model", "parts": True}}]},
             r"\$\.candidates\[0\]\.content\.parts: expected a list, got True",
         ),
+        (gemini.load_messages, [{"role": "assistant"}], r"\$\[0\]\.role: expected user or model, got 'assistant'"),
         (
-            gemini,
-            {"parts": [{"functionCall": {"name": "f", "args": {"a": "\ud800"}}}]},
-            r"\$\.parts\[0\]\.function_call\.args: expected text that is valid Unicode, got the lone surrogate",
+            gemini.load_messages,
+            [{"parts": [{"functionCall": {"name": "f", "args": {"a": "\ud800"}}}]}],
+            r"\$\[0\]\.parts\[0\]\.function_call\.args: expected text that is valid Unicode, got the lone surrogate",
         ),
         (
-            gemini,
-            {"parts": [{"functionResponse": {"name": "f", "response": {"a": "\ud800"}}}]},
-            r"\$\.parts\[0\]\.function_response\.response: expected text that is valid Unicode",
+            gemini.load_messages,
+            [{"parts": [{"functionResponse": {"name": "f", "response": {"a": "\ud800"}}}]}],
+            r"\$\[0\]\.parts\[0\]\.function_response\.response: expected text that is valid Unicode",
         ),
         (
-            anthropic,
-            {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {"a": "\ud800"}}]},
-            r"\$\.content\[0\]\.input: expected text that is valid Unicode",
+            gemini.load_messages,
+            [{"parts": [{"functionCall": {"args": {}}}]}],
+            r"\$\[0\]\.parts\[0\]\.function_call\.name: expected text",
         ),
-        (gemini, {"candidates": []}, r"\$\.candidates: expected one candidate, got 0"),
-        (gemini, {"parts": [{"functionCall": {"args": {}}}]}, r"\$\.parts\[0\]\.function_call\.name: expected text"),
+        (gemini.load_request, {"config": {}}, r"\$\.contents: expected a list of contents, got nothing"),
+        (gemini.load_request, {"contents": 5}, r"\$\.contents: expected a list of contents, got 5"),
+        (gemini.load_request, {"contents": "x", "config": 5}, r"\$\.config: expected an object, got 5"),
+        (
+            gemini.load_request,
+            {"contents": "x", "config": {"tools": [print]}},
+            r"\$\.config\.tools\[0\]: expected an object, got <built-in",
+        ),
     ],
 )
-def test_the_complaint_says_where_and_what(vendor, given_, complaint):
+def test_the_complaint_says_where_and_what(load, given_, complaint):
     with pytest.raises(pt.InvalidInput, match=complaint):
-        vendor.load(given_)
+        load(given_)
+
+
+ONE = pt.user("x")
+
+
+@by_name
+@pytest.mark.parametrize(
+    ("given_", "complaint"),
+    [
+        (
+            ONE,
+            r"prompt: expected a Context, a Prompt or a list of messages \(for one message: dump\(\[message\]\)\), got",
+        ),
+        ({"messages": []}, r"prompt: expected .* \(a request is read first: dump\(load_request\(body\)\)\), got"),
+        ("hi", r"prompt: expected a Context, a Prompt or a list of messages, got 'hi'"),
+        (None, r"prompt: expected a Context, a Prompt or a list of messages, got None"),
+        ([ONE, 5], r"prompt\[1\]: expected a Message, got int 5"),
+        ([pt.user(Text(text=5))], r"prompt\[0\]\.content\[0\]\.text: expected text, got 5"),
+        (Prompt(messages=[ONE]), r"prompt\.messages: expected a tuple, got list"),
+        (Prompt(messages=(ONE, 5)), r"prompt\.messages\[1\]: expected a Message, got int 5"),
+        (Prompt(messages=(ONE,), host_tools=(5,)), r"prompt\.host_tools\[0\]: expected an object, got 5"),
+        (Prompt(messages=(ONE,), settings={5: 5}), r"prompt\.settings: expected fields with texts for names, got 5"),
+        (Prompt(messages=(ONE,), model=5), r"prompt\.model: expected a str, got int 5"),
+        (Prompt(messages=(ONE,), marks=(0, 1)), r"prompt\.marks\[1\]: expected a whole number, 0 or more and below 1"),
+    ],
+)
+def test_what_cannot_be_dumped_is_refused_with_its_place(vendor, given_, complaint):
+    with pytest.raises(pt.InvalidInput, match=complaint):
+        vendor.dump(given_)
 
 
 @by_name
@@ -121,10 +203,10 @@ def test_any_json_gives_messages_or_a_complaint(vendor, value):
 
 
 RESPONSES = {
-    openai_chat: (CHAT_ANSWER, [chunk for _, chunk in CHAT_EVENTS]),
-    openai_responses: (RESPONSE, [{"type": "response.completed", "response": RESPONSE}]),
-    anthropic: (ANTHROPIC_ANSWER,),
-    gemini: (GEMINI_ANSWER, [chunk for _, chunk in gemini_events()]),
+    openai_chat: CHAT_ANSWER,
+    openai_responses: RESPONSE,
+    anthropic: ANTHROPIC_ANSWER,
+    gemini: GEMINI_ANSWER,
 }
 wrong = st.sampled_from(
     [
@@ -151,7 +233,7 @@ wrong = st.sampled_from(
 @settings(max_examples=number_of(120, whole=6_000))
 @given(data=st.data())
 def test_a_damaged_request_or_response_gives_messages_or_a_complaint(vendor, data):
-    damaged = copy.deepcopy(data.draw(st.sampled_from([EXAMPLES[vendor], *RESPONSES[vendor]])))
+    damaged = copy.deepcopy(data.draw(st.sampled_from([WHOLE[vendor], RESPONSES[vendor]])))
     for _ in range(data.draw(st.integers(1, 2))):
         spot, names = damaged, []
         while isinstance(spot, dict | list) and spot and (not names or data.draw(st.booleans() | st.just(True))):
@@ -175,17 +257,19 @@ def test_any_messages_are_dumped_or_a_complaint_says_why_not(vendor, messages):
 @pytest.mark.parametrize("item", [{}, {"type": None}, {"type": 5}, {"text": "x"}, {"audio": 5}])
 def test_an_item_that_is_none_of_the_vendors_is_replaced_by_its_words(vendor, item):
     for role in (pt.user, pt.assistant, pt.system):
-        native = pt.Native(vendor=vendor.VENDOR, item=item, text="what it says")
+        native = Native(vendor=vendor.VENDOR, item=item, text="what it says")
         request = vendor.dump([pt.user("x"), role(native)])
         assert "what it says" in str(request) or vendor is gemini
 
 
 def check(vendor, value):
-    try:
-        loaded = vendor.load(value)
-        for message in loaded if isinstance(loaded, list) else [loaded]:
-            assert from_json(pt.Message, to_json(message)) == message
-        for other in FORMATS:  # what was taken can be sent on
-            msgspec.json.encode(other.dump(loaded if isinstance(loaded, list) else [loaded]))
-    except pt.InvalidInput:
-        return
+    for load in (vendor.load_reply, vendor.load_request, vendor.load_messages):
+        try:
+            loaded = load(value)
+            prompt = [loaded] if isinstance(loaded, pt.Message) else loaded
+            for message in prompt.messages if isinstance(prompt, Prompt) else prompt:
+                assert from_json(pt.Message, to_json(message)) == message
+            for other in FORMATS:  # what was taken can be sent on
+                msgspec.json.encode(other.dump(prompt))
+        except pt.InvalidInput:
+            continue

@@ -1,11 +1,13 @@
-"""The official clients against a local server: they send what `dump` makes, and `load` takes what they return."""
+"""The official clients against a local server: they send what `dump` makes, and `load_reply` takes what they return."""
 
 import msgspec
 import pytest
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.values.messages import Text, Thinking
 from tests.formats import examples
+from tests.formats.for_model import dump_for
 
 ARGUMENTS = '{"path":"a.py"}'
 
@@ -85,8 +87,8 @@ def expected_answer(*, first="call_1", second="call_2", **fields):
 def bare(message):
     """A message without what its vendor said beside it."""
     parts = [
-        pt.Text(text=part.text)
-        if isinstance(part, pt.Text)
+        Text(text=part.text)
+        if isinstance(part, Text)
         else pt.ToolCall(id=part.id, name=part.name, arguments=part.arguments)
         for part in message.content
     ]
@@ -97,12 +99,19 @@ def counted(message):
     return msgspec.structs.replace(message.usage, extra=None)
 
 
+def streamed(vendor, events):
+    stream = vendor.Stream()
+    for event in events:
+        stream.feed(event)
+    return stream.message
+
+
 def test_openai_chat(server, openai):
     server.answer = CHAT_ANSWER
-    request = openai_chat.dump(openai_chat.load(examples.OPENAI_CHAT), model="gpt-5")
+    request = dump_for(openai_chat, openai_chat.load_request(examples.OPENAI_CHAT).messages, "gpt-5")
     reply = openai.chat.completions.create(model="gpt-5", **request)
     assert server.requests[0]["messages"] == examples.OPENAI_CHAT["messages"]
-    message = openai_chat.load(reply)
+    message = openai_chat.load_reply(reply)
     assert bare(message) == expected_answer()
     assert counted(message) == pt.Usage(input_tokens=90, output_tokens=10, cache_read_tokens=64, model="gpt-5")
     assert message.usage.extra == {"openai_chat": {"total_tokens": 100}}
@@ -113,12 +122,12 @@ def test_openai_chat_as_a_stream(server, openai):
     server.events = CHAT_EVENTS
     request = openai_chat.dump([pt.user("hi")])
     chunks = list(openai.chat.completions.create(model="gpt-5", stream=True, **request))
-    message = openai_chat.load(chunks)
+    message = streamed(openai_chat, chunks)
     assert bare(message) == expected_answer()
     assert message.usage.input_tokens == 90
-    assert openai_chat.load(chunks) == message  # loading changes nothing
+    assert streamed(openai_chat, chunks) == message  # feeding changes nothing
     with openai.chat.completions.stream(model="gpt-5", **request) as stream:
-        final = openai_chat.load(stream.get_final_completion())
+        final = openai_chat.load_reply(stream.get_final_completion())
     assert bare(final) == expected_answer()
     assert "parsed" not in str(openai_chat.dump([final]))
 
@@ -158,10 +167,10 @@ RESPONSE = {
 
 def test_openai_responses(server, openai):
     server.answer = RESPONSE
-    request = openai_responses.dump(openai_responses.load(examples.OPENAI_RESPONSES))
-    message = openai_responses.load(openai.responses.create(model="gpt-5", **request))
+    request = openai_responses.dump(openai_responses.load_request(examples.OPENAI_RESPONSES))
+    message = openai_responses.load_reply(openai.responses.create(model="gpt-5", **request))
     assert {name: server.requests[0][name] for name in request} == examples.OPENAI_RESPONSES
-    assert message.content[0] == pt.Thinking(
+    assert message.content[0] == Thinking(
         text="", redacted="gAAAA", extra={"openai_responses": {"id": "rs_1", "summary": []}}
     )
     assert bare(pt.assistant(*message.content[1:])) == expected_answer()
@@ -179,9 +188,9 @@ def test_openai_responses_as_a_stream(server, openai):
         ("response.completed", {"type": "response.completed", "sequence_number": 1, "response": RESPONSE}),
     ]
     events = list(openai.responses.create(model="gpt-5", stream=True, **openai_responses.dump([pt.user("hi")])))
-    whole = openai_responses.load(events)
+    whole = streamed(openai_responses, events)
     assert openai_responses.dump([pt.user("hi"), whole])["input"][1:] == RESPONSE["output"]
-    assert openai_responses.load(events[-1].response) == whole
+    assert openai_responses.load_reply(events[-1].response) == whole
 
 
 # -- Anthropic
@@ -235,10 +244,10 @@ def anthropic_events():
 def test_anthropic(server):
     client = pytest.importorskip("anthropic").Anthropic(base_url=server.url, api_key="k", max_retries=0)
     server.answer, server.events = ANTHROPIC_ANSWER, list(anthropic_events())
-    request = anthropic.dump(anthropic.load(examples.ANTHROPIC), model="claude-opus-5")
-    message = anthropic.load(client.messages.create(model="claude-opus-4-6", max_tokens=99, **request))
+    request = dump_for(anthropic, anthropic.load_request(examples.ANTHROPIC).messages, "claude-opus-5")
+    message = anthropic.load_reply(client.messages.create(model="claude-opus-4-6", max_tokens=99, **request))
     assert {name: server.requests[0][name] for name in request} == examples.ANTHROPIC
-    assert message.content[0] == pt.Thinking(text="Two.", signature="sig==", extra={"anthropic": {}})
+    assert message.content[0] == Thinking(text="Two.", signature="sig==", extra={"anthropic": {}})
     assert bare(pt.assistant(*message.content[1:])) == expected_answer(first="toolu_1", second="toolu_2")
     assert message.usage == pt.Usage(
         input_tokens=90, output_tokens=10, cache_read_tokens=64, cache_write_tokens=16, model="claude-opus-4-6"
@@ -246,9 +255,9 @@ def test_anthropic(server):
     assert message.metadata["response"]["stop_reason"] == "tool_use"
     assert anthropic.dump([pt.user("hi"), message])["messages"][1]["content"] == ANTHROPIC_ANSWER["content"]
     with client.messages.stream(model="claude-opus-4-6", max_tokens=99, **request) as stream:
-        streamed = anthropic.load(stream.get_final_message())
-    assert streamed.content == message.content
-    assert streamed.usage == message.usage
+        again = anthropic.load_reply(stream.get_final_message())
+    assert again.content == message.content
+    assert again.usage == message.usage
 
 
 # -- Gemini
@@ -294,29 +303,32 @@ def test_gemini(server):
     genai = pytest.importorskip("google.genai")
     client = genai.Client(api_key="k", http_options={"base_url": server.url})
     server.answer, server.events = GEMINI_ANSWER, list(gemini_events())
-    request = gemini.dump(gemini.load(examples.GEMINI))
-    message = gemini.load(client.models.generate_content(model="gemini-3-flash", **request))
+    request = gemini.dump(gemini.load_request(examples.GEMINI))
+    message = gemini.load_reply(client.models.generate_content(model="gemini-3-flash", **request))
     sent = {"contents": server.requests[0]["contents"], "system_instruction": server.requests[0]["systemInstruction"]}
-    assert gemini.dump(gemini.load(sent))["contents"] == examples.GEMINI["contents"]
-    assert message.content[0] == pt.Thinking(text="Two.", extra={"gemini": {}})
+    assert gemini.dump(gemini.load_request(sent))["contents"] == examples.GEMINI["contents"]
+    assert message.content[0] == Thinking(text="Two.", extra={"gemini": {}})
     assert bare(pt.assistant(*message.content[1:])) == expected_answer(first="c1", second="c2")
     assert message.content[2].thought_signature == "c2lnLTE="
     assert counted(message) == pt.Usage(input_tokens=90, output_tokens=10, cache_read_tokens=64, model="gemini-3-flash")
     chunks = list(client.models.generate_content_stream(model="gemini-3-flash", **request))
-    streamed = gemini.load(chunks)
-    assert streamed.content == message.content
-    assert streamed.usage == message.usage
+    again = streamed(gemini, chunks)
+    assert again.content == message.content
+    assert again.usage == message.usage
 
 
 def test_objects_of_a_client_may_stand_anywhere_in_a_request(server, openai):
     anthropic_types = pytest.importorskip("anthropic.types")
     block = anthropic_types.TextBlock(type="text", text="said", citations=None)
-    (message,) = anthropic.load([{"role": "assistant", "content": [block]}])
+    (message,) = anthropic.load_messages([{"role": "assistant", "content": [block]}])
     assert message == pt.assistant("said")
     server.answer = RESPONSE
     reply = openai.responses.create(model="gpt-5", **openai_responses.dump([pt.user("hi")]))
-    messages = openai_responses.load({"input": [{"role": "user", "content": "hi"}, *reply.output]})
+    messages = openai_responses.load_request({"input": [{"role": "user", "content": "hi"}, *reply.output]}).messages
     assert openai_responses.dump(messages)["input"][1:] == RESPONSE["output"]
     server.answer = CHAT_ANSWER
     said = openai.chat.completions.create(model="gpt-5", **openai_chat.dump([pt.user("hi")])).choices[0].message
-    assert bare(openai_chat.load({"messages": [{"role": "user", "content": "hi"}, said]})[1]) == expected_answer()
+    assert (
+        bare(openai_chat.load_request({"messages": [{"role": "user", "content": "hi"}, said]}).messages[1])
+        == expected_answer()
+    )

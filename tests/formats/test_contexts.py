@@ -3,13 +3,16 @@
 import json
 from copy import deepcopy
 
+import msgspec
 import pytest
 
 import pageturn as pt
-from pageturn.derivation.pairing import PENDING
+from pageturn.context.pairing import PENDING
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from tests.derivation.checks import check_pairs
+from pageturn.values.messages import Thinking, developer
+from tests.context.checks import check_pairs
 from tests.formats import examples
+from tests.formats.for_model import dump_for
 from tests.formats.test_round_trips import by_name
 from tests.sessions import open_session
 
@@ -44,12 +47,12 @@ RECALL = {
     },
 }
 THOUGHTS = {
-    openai_chat: pt.Thinking(text="I think.", extra={"openai_chat": {"as": "reasoning_content"}}),
-    openai_responses: openai_responses.load(
+    openai_chat: Thinking(text="I think.", extra={"openai_chat": {"as": "reasoning_content"}}),
+    openai_responses: openai_responses.load_messages(
         [{"type": "reasoning", "id": "r", "summary": [{"type": "summary_text", "text": "I think."}]}]
     )[0].content[0],
-    anthropic: pt.Thinking(text="I think.", signature="sig=="),
-    gemini: pt.Thinking(text="I think.", extra={"gemini": {}}),
+    anthropic: Thinking(text="I think.", signature="sig=="),
+    gemini: Thinking(text="I think.", extra={"gemini": {}}),
 }
 PICTURE = pt.Image(url=f"data:image/png;base64,{examples.PNG}")
 MESSAGES = {openai_chat: "messages", openai_responses: "input", anthropic: "messages", gemini: "contents"}
@@ -68,7 +71,7 @@ def lines(number):
 def turns(vendor, *, count=30, budget_tokens=4_000, tools=None):
     """The contexts of a session with everything in it: pictures, thinking, parallel calls, one that waits, rules that come late."""
     session = open_session(policy=pt.Paged(budget_tokens=budget_tokens))
-    session.append(pt.system("You are a coding agent."), pt.developer("Be brief."))
+    session.extend([pt.system("You are a coding agent."), developer("Be brief.")])
     session.append(pt.user("What is on this picture?", PICTURE))
     for number in range(0, 2 * count, 2):
         yield session.derive(TOOLS[vendor] if tools is None else tools)
@@ -131,7 +134,7 @@ def test_the_contexts_have_everything_in_them(played):
 def test_calls_and_results_are_paired_in_what_goes_out(played):
     vendor, contexts = played
     for _, request in contexts:
-        check_pairs(vendor.load(request))
+        check_pairs(vendor.load_request(request).messages)
 
 
 def test_whoever_wants_the_user_to_begin_gets_it(played):
@@ -161,7 +164,7 @@ def roles_of(text, vendor, request):
 def test_mere_messages_are_dumped_as_in_a_context_and_without_tools(played):
     vendor, contexts = played
     for context, request in contexts:
-        alone = vendor.dump(context.messages, model=context.model)
+        alone = dump_for(vendor, context.messages, context.model)
         if vendor is not anthropic:  # whose marks are looked at below
             assert request[MESSAGES[vendor]] == alone[MESSAGES[vendor]]
         assert tools_in(alone) is None
@@ -265,16 +268,16 @@ def plain_block(block):
 
 def test_without_tools_the_cache_ends_in_the_messages_alone():
     session = open_session(recall=None)
-    session.append(pt.system("s"), pt.user("a"))
+    session.extend([pt.system("s"), pt.user("a")])
     assert marks_of(anthropic.dump(session.derive())) == [0, 1]
 
 
 def test_places_that_the_caller_names_are_the_only_ones():
     session = open_session()
-    session.append(pt.system("s"), pt.user("a"), pt.user("b"), pt.user("c"))
+    session.extend([pt.system("s"), pt.user("a"), pt.user("b"), pt.user("c")])
     context = session.derive(TOOLS[anthropic])
-    assert marks_of(anthropic.dump(context, breakpoints=[1])) == [3]
-    assert marks_of(anthropic.dump(context, breakpoints=())) == []
+    assert marks_of(anthropic.dump(msgspec.structs.replace(context, marks=(1,)))) == [3]
+    assert marks_of(anthropic.dump(msgspec.structs.replace(context, marks=()))) == []
     assert marks_of(anthropic.dump(context.messages)) == []
 
 
@@ -285,7 +288,7 @@ def test_ends_that_the_host_put_behind_its_tools_are_spent_first(given, marks):
         for number in range(5)
     ]
     session = open_session()
-    session.append(pt.system("s"), pt.user("a"))
+    session.extend([pt.system("s"), pt.user("a")])
     request = anthropic.dump(session.derive(host))
     assert request["tools"] == [*host, RECALL[anthropic]]
     if marks is not None:
@@ -307,11 +310,12 @@ def test_ends_of_earlier_requests_do_not_come_again():
         {"type": "document", "source": {"type": "content", "content": inner}},
         {"type": "search_result", "source": "s", "title": "t", "content": inner},
     ]
-    session.append(anthropic.load({**examples.ANTHROPIC, "messages": examples.ANTHROPIC["messages"][:3]}))
-    session.append(anthropic.load([{"role": "user", "content": blocks}]))
+    opening = {**examples.ANTHROPIC, "messages": examples.ANTHROPIC["messages"][:3]}
+    session.extend(anthropic.load_request(opening).messages)
+    session.extend(anthropic.load_messages([{"role": "user", "content": blocks}]))
     for number in range(6):
         block = {"type": "text", "text": str(number), "cache_control": {"type": "ephemeral", "ttl": "1h"}}
-        session.append(anthropic.load({"role": "user", "content": [block]}))
+        session.extend(anthropic.load_messages([{"role": "user", "content": [block]}]))
     context = session.derive()
     assert len(marks_of(anthropic.dump(context))) == 2
     assert written(anthropic.dump(context)).count('"cache_control"') == 2
@@ -321,8 +325,8 @@ def test_ends_of_earlier_requests_do_not_come_again():
 
 def test_an_end_behind_what_is_not_sent_falls_on_what_is():
     session = open_session()
-    session.append(pt.system("s"), pt.user("a"), pt.user("b"))
-    session.append(pt.assistant(pt.Thinking(text="of another vendor", extra={"gemini": {}})))
+    session.extend([pt.system("s"), pt.user("a"), pt.user("b")])
+    session.append(pt.assistant(Thinking(text="of another vendor", extra={"gemini": {}})))
     request = anthropic.dump(session.derive())
     assert [message["content"] for message in request["messages"]] == [
         [{"type": "text", "text": "a"}, {"type": "text", "text": "b", "cache_control": MARK}]
@@ -378,16 +382,16 @@ def send_to_gemini(server, request):
 )
 def test_the_official_client_sends_a_context_and_its_model_recalls(server, openai, vendor, reply, send):
     session = open_session(policy=pt.Paged(budget_tokens=1_500))
-    session.append(pt.system("You are a coding agent."), pt.user("Read."))
-    first = session.append(pt.assistant(read(1)), pt.tool_result("c1", lines(1)))[1]
+    session.extend([pt.system("You are a coding agent."), pt.user("Read.")])
+    first = session.extend([pt.assistant(read(1)), pt.tool_result("c1", lines(1))])[1]
     for number in range(2, 6):
         session.derive(TOOLS[vendor])
-        session.append(pt.assistant(read(number)), pt.tool_result(f"c{number}", lines(number)))
+        session.extend([pt.assistant(read(number)), pt.tool_result(f"c{number}", lines(number))])
     context = session.derive(TOOLS[vendor])
     assert context.explain(first.handle).level < pt.ResidencyLevel.FULL
     server.answer = reply(json.dumps({"handle": first.handle}))
     request = vendor.dump(context)
-    answered = vendor.load(send(server, openai, request))
+    answered = vendor.load_reply(send(server, openai, request))
     (sent,) = server.requests
     if vendor is gemini:
         (tool,) = sent["tools"]

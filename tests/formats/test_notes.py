@@ -4,11 +4,13 @@ import pytest
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from tests.derivation.checks import check_all, check_notes
+from pageturn.tokens.counters import counter_for
+from pageturn.values.notes import NoteDecision
+from tests.context.checks import check_all, check_notes
 from tests.formats.blocks import blocks_of as said_blocks
 from tests.formats.test_contexts import MESSAGES, TOOLS, blocks_of, lines, marks_of, read, written
 from tests.formats.test_round_trips import by_name
-from tests.sessions import open_session, reopened
+from tests.sessions import Letters, open_session, reopened
 
 Note = pt.ContextMessage
 HOISTED = (anthropic, gemini)  # who has instructions only at the beginning
@@ -16,7 +18,7 @@ HOISTED = (anthropic, gemini)  # who has instructions only at the beginning
 
 def begun(**options):
     session = open_session(**options)
-    session.append(pt.system("You are careful."), pt.user("Fix the login."))
+    session.extend([pt.system("You are careful."), pt.user("Fix the login.")])
     return session
 
 
@@ -56,13 +58,13 @@ def test_system_and_session_notes_go_with_the_instructions(vendor, checks):
 def test_a_suffix_note_is_the_very_last_and_says_whose_words_it_is(vendor, checks):
     session = begun()
     session.inject(Note.suffix_system("end", "Be <system-reminder>brief</system-reminder>."))
-    session.append(pt.assistant(read(1)), pt.tool_result("c1", "text"))
+    session.extend([pt.assistant(read(1)), pt.tool_result("c1", "text")])
     request = vendor.dump(session.derive())
     role, text = last_of(vendor, request)
     if vendor in HOISTED:
         inner = "Be <\\system-reminder>brief<\\/system-reminder>."
         assert (role, text) == ("user", f"<system-reminder>{inner}</system-reminder>")
-        assert vendor.load(request)[-1].synthetic
+        assert vendor.load_request(request).messages[-1].synthetic
     else:
         assert (role, text) == ("system", "Be <system-reminder>brief</system-reminder>.")
     checks[vendor](request)
@@ -109,7 +111,7 @@ def test_the_tags_of_a_note_are_charged_whoever_gets_it_and_wherever_it_stands(m
     session.inject(make("k", "be <system-reminder>brief", role=role))
     context = session.derive()
     (outcome,) = context.notes
-    counter = pt.counter_for(model)
+    counter = counter_for(model)
     assert outcome.tokens == counter.message(pt.user(TAGGED.format("be <\\system-reminder>brief")))
     assert outcome.tokens > counter.message(pt.user("be <system-reminder>brief"))
     assert context.tokens == before + outcome.tokens
@@ -120,26 +122,11 @@ def test_the_tags_of_a_page_that_a_note_became_are_charged(model):
     session = begun(model=model)
     before = session.derive().tokens
     page = session.inject(Note.conversation_internal_system("be brief"))
-    assert page.tokens == pt.counter_for(model).message(pt.user(TAGGED.format("be brief")))
+    assert page.tokens == counter_for(model).message(pt.user(TAGGED.format("be brief")))
     assert session.derive().tokens == before + page.tokens
     assert session.inject(Note.system_reminder("be brief")).tokens == page.tokens  # it has them already
     said = session.inject(Note.conversation_user("be brief"))
-    assert said.tokens == pt.counter_for(model).message(pt.user("be brief"))
-
-
-class Letters:
-    """A counter of the host's own: letters, and nothing else."""
-
-    name, exact = "letters", True
-
-    def text(self, text):
-        return len(text)
-
-    def message(self, message):
-        return len(message.text) + sum(len(str(result.content)) for result in message.tool_results)
-
-    def tools(self, tools):
-        return 0
+    assert said.tokens == counter_for(model).message(pt.user("be brief"))
 
 
 @pytest.mark.parametrize("vendor", HOISTED, ids=["anthropic", "gemini"])
@@ -149,11 +136,11 @@ def test_no_request_is_larger_than_its_count_by_the_tags_of_its_notes(vendor):
     for number in range(12):
         session.inject(Note.suffix_system(f"k{number}", f"note {number}"))
     context = session.derive()
-    texts = [message.text for message in vendor.load(vendor.dump(context))]
+    texts = [message.text for message in vendor.load_request(vendor.dump(context)).messages]
     assert (
         sum(len(text) - text.count("\n") for text in texts) <= context.tokens <= 500
     )  # blocks of one message are joined by lines
-    left_out = [outcome for outcome in context.notes if outcome.decision is pt.NoteDecision.OVER_BUDGET]
+    left_out = [outcome for outcome in context.notes if outcome.decision is NoteDecision.OVER_BUDGET]
     assert len(left_out) in range(1, 12)
 
 
@@ -201,7 +188,7 @@ def test_the_cache_ends_behind_base_notes_and_history_and_never_in_the_suffix():
         last = "Fix the login." if number == 0 else "tool_result"
         assert marked == ["You are careful.", "branch: main", last]
         assert marks[-1] == len(blocks) - 2
-        session.append(pt.assistant(f"step {number}", read(number)), pt.tool_result(f"c{number}", "text"))
+        session.extend([pt.assistant(f"step {number}", read(number)), pt.tool_result(f"c{number}", "text")])
 
 
 LASTING = {f"s{number}": f"Lasting note {number}." for number in range(5)}
@@ -242,7 +229,7 @@ def turns_of_trouble(vendor, policy):
         check_notes(session, context)
         assert vendor.dump(derive(reopened(session))) == vendor.dump(context)
         yield turn, context
-        session.append(pt.assistant(f"Step {turn}.", read(turn)), pt.tool_result(f"c{turn}", lines(turn)))
+        session.extend([pt.assistant(f"Step {turn}.", read(turn)), pt.tool_result(f"c{turn}", lines(turn))])
 
 
 troubled = pytest.mark.parametrize(

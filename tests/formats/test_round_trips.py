@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from pageturn.wire import from_json, to_json
+from pageturn.values.json import from_json, to_json
+from pageturn.values.messages import Text, ToolResult
 from tests.formats import examples
+from tests.formats.for_model import dump_for
 from tests.long import examples as number_of
 from tests.strategies import json_values
 
@@ -27,28 +29,29 @@ MODELS = {  # of the vendors themselves, which take more than others
     anthropic: "claude-opus-5",
     gemini: "gemini-3-flash",
 }
+WHOLE = {vendor: examples.whole(vendor.VENDOR, MODELS[vendor]) for vendor in FORMATS}
 by_name = pytest.mark.parametrize("vendor", FORMATS, ids=lambda vendor: vendor.VENDOR)
 
 
 @by_name
 def test_a_request_comes_back_as_it_was(vendor):
-    assert dumped(vendor, vendor.load(EXAMPLES[vendor])) == EXAMPLES[vendor]
+    assert vendor.dump(vendor.load_request(WHOLE[vendor])) == WHOLE[vendor]
 
 
 def dumped(vendor, messages):
-    return vendor.dump(messages, model=MODELS[vendor])
+    return dump_for(vendor, messages, MODELS[vendor])
 
 
 @by_name
 def test_a_request_comes_back_as_it_was_from_a_journal(vendor):
     with pt.Session.open() as session:
-        session.append(vendor.load(EXAMPLES[vendor]))
-        assert dumped(vendor, list(session.messages())) == EXAMPLES[vendor]
+        session.extend(vendor.load_request(EXAMPLES[vendor]).messages)
+        assert dumped(vendor, list(session.reader.messages())) == EXAMPLES[vendor]
 
 
 @by_name
 def test_messages_of_a_vendor_are_values_like_any_other(vendor):
-    for message in vendor.load(EXAMPLES[vendor]):
+    for message in vendor.load_request(EXAMPLES[vendor]).messages:
         assert from_json(pt.Message, to_json(message)) == message
 
 
@@ -57,7 +60,7 @@ def test_an_unknown_field_survives_and_goes_to_nobody_else(vendor):
     known = EXAMPLES[vendor]
     name = next(iter(known.keys() & {"messages", "input", "contents"}))
     marked = {**known, name: [_with_unknown(item) for item in known[name]]}
-    messages = vendor.load(marked)
+    messages = vendor.load_request(marked).messages
     assert dumped(vendor, messages) == marked
     for other in FORMATS:
         if other is not vendor:
@@ -78,7 +81,7 @@ def _with_unknown(item):
 words = st.text(st.characters(codec="utf-8", exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(
     str.strip
 )
-said = words.map(lambda text: pt.Text(text=text))
+said = words.map(lambda text: Text(text=text))
 pictures = st.sampled_from([f"data:image/png;base64,{examples.PNG}", "https://example.org/a.png"]).map(
     lambda url: pt.Image(url=url)
 )
@@ -89,7 +92,7 @@ arguments = st.dictionaries(st.text("abc", min_size=1), json_values, max_size=2)
 
 @st.composite
 def conversations(draw, *, pictures_too):
-    """Messages that every vendor can take, as its own `load` would give them."""
+    """Messages that every vendor can take, as its own `load_messages` would give them."""
     messages = [pt.system(draw(words))] if draw(st.booleans()) else []
     for turn in range(draw(st.integers(1, 4))):
         heard = (
@@ -117,14 +120,14 @@ def essence(messages):
         role = "system" if message.role is pt.Role.DEVELOPER else str(message.role)
         for part in message.content:
             match part:
-                case pt.Text(text=text):
-                    kept.append((role, text))
+                case Text(text=text):
+                    kept.extend((role, text))
                 case pt.Image(url=url):
-                    kept.append((role, url))
+                    kept.extend((role, url))
                 case pt.ToolCall(name=name, parsed=parsed):
-                    kept.append((role, name, parsed))
-                case pt.ToolResult(parts=parts):
-                    kept.append(("result", [inner.text for inner in parts if isinstance(inner, pt.Text)]))
+                    kept.extend((role, name, parsed))
+                case ToolResult(parts=parts):
+                    kept.extend(("result", [inner.text for inner in parts if isinstance(inner, Text)]))
     return kept
 
 
@@ -138,18 +141,22 @@ def pairs(messages):
 @settings(max_examples=number_of(60, whole=600))
 @given(messages=conversations(pictures_too=True))
 def test_any_conversation_comes_back_as_the_same_messages(vendor, messages):
-    loaded = vendor.load(dumped(vendor, messages))
+    loaded = loaded_again(vendor, messages)
     keeps_errors = vendor is anthropic
     assert [plainly(message, keeps_errors) for message in loaded] == [
         plainly(message, keeps_errors) for message in messages
     ]
 
 
+def loaded_again(vendor, messages):
+    return vendor.load_request(dumped(vendor, messages)).messages
+
+
 def plainly(message, keeps_errors):
     """A message without what this vendor cannot say, and without the mark that results of one batch get."""
     content = tuple(
         msgspec.structs.replace(part, is_error=part.is_error and keeps_errors, extra=None)
-        if isinstance(part, pt.ToolResult)
+        if isinstance(part, ToolResult)
         else msgspec.structs.replace(part, extra=None)
         for part in message.content
     )
@@ -162,8 +169,8 @@ def test_a_session_goes_from_vendor_to_vendor_and_back(messages, data):
     route = data.draw(st.lists(st.sampled_from(FORMATS), min_size=1, max_size=4))
     travelled = messages
     for vendor in route:
-        travelled = vendor.load(dumped(vendor, travelled))
-        assert dumped(vendor, travelled) == dumped(vendor, vendor.load(dumped(vendor, travelled)))
+        travelled = loaded_again(vendor, travelled)
+        assert dumped(vendor, travelled) == dumped(vendor, loaded_again(vendor, travelled))
     assert essence(travelled) == essence(messages)
     assert pairs(travelled) == pairs(messages)
 
@@ -171,7 +178,7 @@ def test_a_session_goes_from_vendor_to_vendor_and_back(messages, data):
 @by_name
 def test_a_foreign_request_is_taken_whole(vendor):
     for other, request in EXAMPLES.items():
-        dumped = vendor.dump(other.load(request))
+        dumped = vendor.dump(other.load_request(request))
         texts = msgspec.json.encode(dumped).decode()
         for expected in (
             ("What is this?", "x = 1", "Go on.") if other is not openai_chat else ("What is this?", "x = 1")

@@ -23,7 +23,7 @@ def test_the_check_looks_all_the_way_down(checks):
 
 @pytest.mark.parametrize("origin", FORMATS, ids=lambda vendor: f"from {vendor.VENDOR}")
 def test_the_examples_have_the_published_types_with_every_vendor(checks, origin):
-    messages = origin.load(EXAMPLES[origin])
+    messages = origin.load_request(EXAMPLES[origin]).messages
     for vendor, check in checks.items():
         check(vendor.dump(messages))
 
@@ -36,8 +36,8 @@ def test_recorded_sessions_have_the_published_types_and_come_back(checks, path):
             json.loads(line)["messages"] for _, line in zip(range(number_of(2, whole=1_000)), lines, strict=False)
         ]
     for session in sessions:
-        messages = openai_chat.load(session)
+        messages = openai_chat.load_messages(session)
         for vendor, check in checks.items():
             request = vendor.dump(messages)
             check(request)
-            assert vendor.dump(vendor.load(request)) == request
+            assert vendor.dump(vendor.load_request(request)) == request

@@ -22,7 +22,7 @@ def chat_wire():
 
 def test_chunks_of_a_chat_raw_and_through_the_helper(server, openai):
     server.events = chat_wire()
-    whole = openai_chat.load(CHAT_ANSWER)
+    whole = openai_chat.load_reply(CHAT_ANSWER)
     request = openai_chat.dump(HI)
     raw = fed(openai_chat, openai.chat.completions.create(model="gpt-5", stream=True, **request))
     assert (raw.message, raw.is_finished) == (whole, True)
@@ -56,7 +56,7 @@ def response_wire():
 
 def test_events_of_a_response_raw_and_through_the_helper(server, openai):
     server.events = response_wire()
-    whole = openai_responses.load(RESPONSE)
+    whole = openai_responses.load_reply(RESPONSE)
     request = openai_responses.dump(HI)
     raw = list(openai.responses.create(model="gpt-5", stream=True, **request))
     assert fed(openai_responses, raw).message == whole
@@ -94,7 +94,7 @@ SERVER_TOOL = [
 def test_events_of_anthropic_raw_and_through_the_helper(server, anthropic_client):
     first, *rest = wire_events()
     server.events = [first, ("ping", {"type": "ping"}), *rest]
-    whole = anthropic.load(ANTHROPIC_ANSWER)
+    whole = anthropic.load_reply(ANTHROPIC_ANSWER)
     request = {"model": "claude-opus-4-6", "max_tokens": 99, **anthropic.dump(HI)}
     raw = fed(anthropic, anthropic_client.messages.create(stream=True, **request))
     assert (raw.message, raw.is_finished) == (whole, True)
@@ -126,7 +126,7 @@ def test_chunks_of_gemini(server):
     last = {"candidates": [{"finishReason": "STOP"}], "modelVersion": "gemini-3-flash"}
     server.events = [*wire_chunks(), (None, {**last, "usageMetadata": GEMINI_ANSWER["usageMetadata"]})]
     stream = fed(gemini, client.models.generate_content_stream(model="gemini-3-flash", **gemini.dump(HI)))
-    assert stream.message == gemini.load(GEMINI_ANSWER)
+    assert stream.message == gemini.load_reply(GEMINI_ANSWER)
     assert stream.is_finished
 
 
@@ -137,5 +137,5 @@ def test_a_connection_that_is_lost_leaves_what_came(server, openai):
         session.append(pt.user("hi"))
         session.append(stream.message)
         assert session.pending() == ()
-        assert [message.text for message in session.messages()] == ["hi", "I look."]
+        assert [message.text for message in session.reader.messages()] == ["hi", "I look."]
     assert [call["id"] for call in stream.incomplete] == ["call_1"]

@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.values.messages import File, Text, Thinking, developer
 from tests.formats import examples
 from tests.formats.blocks import blank_texts, blocks_of, is_prefix
+from tests.formats.for_model import dump_for
 from tests.formats.test_round_trips import FORMATS
 from tests.long import examples as number_of
 from tests.sessions import open_session
@@ -22,7 +24,7 @@ MODELS = ("gpt-5", "o3-mini", "claude-opus-4-6", "gemini-3-flash", "gemini-2.5-p
 POLICIES = (pt.Legacy(), pt.Reset(1_500), pt.Incremental(1_500), pt.Paged(1_500))
 PICTURE = pt.Image(url=f"data:image/png;base64,{examples.PNG}")
 DRAWING = pt.Image(url="data:image/svg+xml;base64,PHN2Zy8+")
-DOCUMENT = pt.File(path=f"data:application/pdf;base64,{examples.PDF}")
+DOCUMENT = File(path=f"data:application/pdf;base64,{examples.PDF}")
 REASONING = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
 
 
@@ -66,7 +68,7 @@ class Play:
         self.session.append(pt.user(self.text(), *extra))
 
     def instruction(self):
-        self.session.append(self.random.choice([pt.system, pt.developer])(self.text() or "Instruct.", PICTURE))
+        self.session.append(self.random.choice([pt.system, developer])(self.text() or "Instruct.", PICTURE))
 
     def pin(self):
         self.count += 1
@@ -90,18 +92,18 @@ class Play:
         thought = self.random.choice(
             [
                 (),
-                (pt.Thinking(text="hm", signature="sig=="),),
-                (pt.Thinking(text="elsewhere", extra={"gemini": {}}),),
-                openai_responses.load([REASONING | {"id": f"rs_{self.count}"}])[0].content,
+                (Thinking(text="hm", signature="sig=="),),
+                (Thinking(text="elsewhere", extra={"gemini": {}}),),
+                openai_responses.load_messages([REASONING | {"id": f"rs_{self.count}"}])[0].content,
             ]
         )
         calls = [self.call() for _ in range(self.random.choice([0, 0, 1, 2, 3]))]
-        words = [pt.Text(text=self.text()) for _ in range(self.random.choice([0, 1, 1, 2]))]
+        words = [Text(text=self.text()) for _ in range(self.random.choice([0, 1, 1, 2]))]
         self.reply(pt.assistant(*thought, *words, *self.random.choice([(), (), (PICTURE,)]), *calls))
         self.open += calls
 
     def foreign(self):
-        self.reply(pt.assistant(pt.Thinking(text="only thought", extra={"other": {}})))
+        self.reply(pt.assistant(Thinking(text="only thought", extra={"other": {}})))
 
     def item(self):
         """An answer as the vendor's own response had it, with the ids of its items and without its reasoning."""
@@ -111,7 +113,7 @@ class Play:
             | {"content": [{"type": "output_text", "text": "Look.", "annotations": []}]},
             {"type": "function_call", "id": f"fc_{self.count}", "call_id": call.id, "name": "read", "arguments": "{}"},
         ]
-        self.reply(openai_responses.load(items)[0])
+        self.reply(openai_responses.load_messages(items)[0])
         self.open.append(call)
 
     def call(self):
@@ -169,7 +171,7 @@ class Play:
             return  # what a session shows again is not the formats' affair
         self.compared += 1
         for vendor in FORMATS:
-            old = blocks_of(vendor, vendor.dump(kept, model=context.model))
+            old = blocks_of(vendor, dump_for(vendor, kept, context.model))
             new = blocks_of(vendor, vendor.dump(context))
             assert is_prefix(vendor, old, new), (vendor.VENDOR, old, new[: len(old)])
 
@@ -209,10 +211,10 @@ class Thinker(Play):
     def reply(self, message):
         self.count += 1
         thought = {
-            anthropic: pt.Thinking(text="hm", signature=f"sig{self.count}"),
-            openai_responses: openai_responses.load([REASONING | {"id": f"rs_{self.count}t"}])[0].content[0],
+            anthropic: Thinking(text="hm", signature=f"sig{self.count}"),
+            openai_responses: openai_responses.load_messages([REASONING | {"id": f"rs_{self.count}t"}])[0].content[0],
         }[self.vendor]
-        said = [part for part in message.content if not isinstance(part, pt.Thinking)]
+        said = [part for part in message.content if not isinstance(part, Thinking)]
         self.requests.append(self.vendor.dump(self.session.derive()))
         self.session.append(pt.assistant(thought, *said))
         self.late += self.open

@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given, settings
 
 import pageturn as pt
-from pageturn.fillers import CONTINUED
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.tokens.counters import counter_for
+from pageturn.values.fillers import CONTINUED
+from pageturn.values.messages import File, Text, Thinking, developer
+from pageturn.values.prompt import Prompt
 from tests.formats import examples
 from tests.formats.blocks import blocks_of, is_prefix
+from tests.formats.for_model import dump_for
 from tests.formats.test_round_trips import FORMATS, by_name, conversations
 from tests.long import examples as number_of
 
@@ -58,7 +62,7 @@ def test_ids_that_a_vendor_refuses_are_replaced_in_call_and_result(vendor):
     long = "x" * 200 + "/é"
     messages = [pt.user("x"), pt.assistant(call(long)), pt.tool_result(long, "1")]
     assert long not in json.dumps(vendor.dump(messages), default=str, ensure_ascii=False)
-    back = vendor.load(vendor.dump(messages))
+    back = vendor.load_request(vendor.dump(messages)).messages
     assert back[1].tool_calls[0].id == back[2].tool_results[0].tool_call_id
 
 
@@ -82,7 +86,7 @@ def test_two_calls_of_one_id_have_each_the_name_of_their_own_tool():
 
 def test_a_result_has_the_form_of_the_call_that_it_answers():
     items = [{"type": "custom_tool_call", "call_id": "a", "name": "patch", "input": "*** Begin"}]
-    messages = [pt.user("x"), *openai_responses.load(items), pt.tool_result("a", "1")]
+    messages = [pt.user("x"), *openai_responses.load_messages(items), pt.tool_result("a", "1")]
     assert openai_responses.dump(messages)["input"][-1]["type"] == "custom_tool_call_output"
 
 
@@ -120,11 +124,11 @@ def test_arguments_that_are_no_object_go_as_one_and_come_back(arguments, sent):
     for vendor in (anthropic, gemini):
         request = vendor.dump([pt.user("x"), pt.assistant(call("1", arguments=arguments))])
         assert json.dumps(sent) in json.dumps(request, default=str)
-        back = vendor.load(request)[1].tool_calls[0].arguments
+        back = vendor.load_request(request).messages[1].tool_calls[0].arguments
         assert back == (arguments if "not_an_object" in sent else json.dumps(sent, separators=(",", ":")))
     for vendor in (openai_chat, openai_responses):
         request = vendor.dump([pt.user("x"), pt.assistant(call("1", arguments=arguments))])
-        assert json.loads(vendor.load(request)[1].tool_calls[0].arguments) == sent
+        assert json.loads(vendor.load_request(request).messages[1].tool_calls[0].arguments) == sent
 
 
 # -- who speaks where
@@ -139,12 +143,12 @@ def test_a_conversation_that_begins_with_the_model_is_preceded_by_words():
 
 
 def test_what_the_model_says_twice_in_a_row_has_words_of_the_user_between_where_these_must_end_a_request():
-    thought = pt.Thinking(text="hm", signature="s")
+    thought = Thinking(text="hm", signature="s")
     messages = [pt.user("x"), pt.assistant(thought, "a"), pt.assistant(thought, "b")]
     assert [m["role"] for m in anthropic.dump(messages)["messages"]] == ["user", "assistant", "user", "assistant"]
     assert [m["role"] for m in gemini.dump(messages)["contents"]] == ["user", "model", "user", "model"]
     assert [m["role"] for m in openai_chat.dump(messages)["messages"]] == ["user", "assistant", "user", "assistant"]
-    last = openai_chat.dump(messages, model="gpt-5")["messages"][-1]
+    last = dump_for(openai_chat, messages, "gpt-5")["messages"][-1]
     assert last == {"role": "assistant", "content": "a\n\nb"}
 
 
@@ -152,7 +156,7 @@ def test_what_the_model_says_twice_in_a_row_has_words_of_the_user_between_where_
 @pytest.mark.parametrize("model", ["gpt-5", "claude-opus-5", "gemini-3-flash", "llama-4"])
 def test_a_context_that_ends_with_the_model_is_a_request_that_each_vendor_takes(vendor, model):
     session = pt.Session.open(model=model)
-    session.append(pt.user("x"), pt.assistant("a"))
+    session.extend([pt.user("x"), pt.assistant("a")])
     request = vendor.dump(session.derive())
     before = blocks_of(vendor, request)
     is_openais = vendor is openai_responses or (vendor is openai_chat and model == "gpt-5")
@@ -170,7 +174,7 @@ def test_answers_that_are_joined_keep_their_calls_behind_the_words_and_are_never
         pt.tool_result("1", "r"),
         pt.assistant("c"),
     ]
-    sent = openai_chat.dump(messages, model="gpt-5")["messages"]
+    sent = dump_for(openai_chat, messages, "gpt-5")["messages"]
     assert [message["role"] for message in sent] == ["user", "assistant", "tool", "assistant"]
     assert sent[1]["content"] == "a\n\nb"
     assert len(sent[1]["tool_calls"]) == 1
@@ -181,7 +185,7 @@ def test_a_chat_template_hears_the_user_only_behind_the_model():
     messages = [pt.user("x"), pt.assistant(call("1")), pt.tool_result("1", "r"), pt.user("y")]
     roles = [message["role"] for message in openai_chat.dump(messages)["messages"]]
     assert roles == ["user", "assistant", "tool", "assistant", "user"]
-    roles = [message["role"] for message in openai_chat.dump(messages, model="gpt-5")["messages"]]
+    roles = [message["role"] for message in dump_for(openai_chat, messages, "gpt-5")["messages"]]
     assert roles == ["user", "assistant", "tool", "user"]
 
 
@@ -193,8 +197,8 @@ def test_a_chat_template_hears_the_user_only_behind_the_model():
     ],
 )
 def test_instructions_in_the_middle_stay_with_openais_own_models_only(model, kept):
-    messages = [pt.system("s"), pt.developer("d"), pt.user("u"), pt.system("noon"), pt.assistant("a")]
-    sent = openai_chat.dump(messages, model=model)["messages"]
+    messages = [pt.system("s"), developer("d"), pt.user("u"), pt.system("noon"), pt.assistant("a")]
+    sent = dump_for(openai_chat, messages, model)["messages"]
     assert [message["role"] for message in sent][:2] == ["system", "user"]
     assert ({"role": "system", "content": "noon"} in sent) is kept
     assert ("<system-reminder>noon</system-reminder>" in json.dumps(sent)) is not kept
@@ -205,7 +209,7 @@ def test_ids_of_calls_are_those_that_the_models_own_servers_take():
     messages = [pt.user("x"), pt.assistant(call("functions.read:0")), pt.tool_result("functions.read:0", "1")]
 
     def sent(model):
-        return openai_chat.dump(messages, model=model)["messages"][2]["tool_call_id"]
+        return dump_for(openai_chat, messages, model)["messages"][2]["tool_call_id"]
 
     assert sent("moonshotai/kimi-k2") == "functions.read:0"
     assert sent("mistral-large").isalnum()
@@ -222,14 +226,14 @@ def test_anthropics_own_instructions_in_the_middle_stay_where_the_model_takes_th
         {"role": "system", "content": "noon"},
         {"role": "assistant", "content": "b"},
     ]
-    sent = anthropic.dump(anthropic.load(given_), model=model)["messages"]
+    sent = dump_for(anthropic, anthropic.load_messages(given_), model)["messages"]
     assert [message["role"] for message in sent] == (["user", "system", "assistant"] if kept else ["user", "assistant"])
     behind = [*given_, {"role": "system", "content": "one"}, {"role": "user", "content": "c"}]
-    assert anthropic.dump(anthropic.load(behind), model=model)["messages"][-1]["role"] == "user"
+    assert dump_for(anthropic, anthropic.load_messages(behind), model)["messages"][-1]["role"] == "user"
 
 
 def test_instructions_in_the_middle_are_spoken_by_the_user_where_the_vendor_has_no_place_for_them():
-    messages = [pt.system("s"), pt.developer("d"), pt.user("u"), pt.assistant("a"), pt.system("noon"), pt.user("v")]
+    messages = [pt.system("s"), developer("d"), pt.user("u"), pt.assistant("a"), pt.system("noon"), pt.user("v")]
     request = anthropic.dump(messages)
     assert request["system"] == [{"type": "text", "text": "s"}, {"type": "text", "text": "d"}]
     assert [m["role"] for m in request["messages"]] == ["user", "assistant", "user"]
@@ -255,7 +259,7 @@ def test_results_of_one_batch_are_in_one_message():
 @by_name
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_texts_that_say_nothing_are_not_sent(vendor, text):
-    said = [pt.system(text), pt.user("x"), pt.assistant(text), pt.user(text, "y"), pt.developer(text)]
+    said = [pt.system(text), pt.user("x"), pt.assistant(text), pt.user(text, "y"), developer(text)]
     assert vendor.dump(said) == vendor.dump([pt.user("x"), pt.user("y")])
 
 
@@ -271,23 +275,25 @@ def test_results_that_say_nothing_say_so_where_they_must(text):
 
 
 def test_thinking_goes_only_to_the_vendor_that_signed_it():
-    signed = anthropic.load(
+    signed = anthropic.load_reply(
         {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s"}]}
     )
-    reasoned = openai_responses.load([{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "e"}])[0]
+    reasoned = openai_responses.load_messages(
+        [{"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "e"}]
+    )[0]
     for message, own in ((signed, anthropic), (reasoned, openai_responses)):
         for vendor in FORMATS:
-            said = msgspec.structs.replace(message, content=(*message.content, pt.Text(text="said")))
+            said = msgspec.structs.replace(message, content=(*message.content, Text(text="said")))
             sent = json.dumps(vendor.dump([pt.user("x"), said]), default=str)
             assert (("hm" in sent) or ('"e"' in sent)) is (vendor is own)
 
 
 @by_name
 def test_thinking_that_leads_to_nothing_is_left_out(vendor):
-    reasoning = openai_responses.load([{"type": "reasoning", "id": "rs_1", "summary": []}])[0].content
-    thoughts = [pt.Thinking(text="hm", signature="s"), pt.Thinking(text="hm", extra={"gemini": {}}), *reasoning]
+    reasoning = openai_responses.load_messages([{"type": "reasoning", "id": "rs_1", "summary": []}])[0].content
+    thoughts = [Thinking(text="hm", signature="s"), Thinking(text="hm", extra={"gemini": {}}), *reasoning]
     for thought in thoughts:
-        for content in ((thought,), (thought, pt.Text(text=" "))):
+        for content in ((thought,), (thought, Text(text=" "))):
             assert vendor.dump([pt.user("x"), pt.assistant(*content), pt.user("y")]) == vendor.dump(
                 [pt.user("x"), pt.user("y")]
             )
@@ -304,7 +310,7 @@ REASONED = [
 
 
 def test_items_lose_their_ids_with_the_reasoning_that_led_to_them():
-    (message,) = openai_responses.load(REASONED)
+    (message,) = openai_responses.load_messages(REASONED)
     ended = pt.tool_result("c1", "r")
     assert openai_responses.dump([pt.user("x"), message, ended])["input"][1:4] == REASONED
     folded = msgspec.structs.replace(message, content=message.content[1:])
@@ -315,7 +321,7 @@ def test_items_lose_their_ids_with_the_reasoning_that_led_to_them():
 
 
 def test_items_that_come_again_are_not_sent_under_the_same_ids():
-    (message,) = openai_responses.load(REASONED)
+    (message,) = openai_responses.load_messages(REASONED)
     again = openai_responses.dump([pt.user("x"), message, pt.tool_result("c1", "r"), message])["input"]
     ids = [item["id"] for item in again if "id" in item]
     assert ids == ["rs_1", "msg_1", "fc_1"]
@@ -326,25 +332,25 @@ def test_signatures_of_gemini_go_back_to_the_model_that_made_them():
     part = {"functionCall": {"id": "c1", "name": "read", "args": {}}, "thoughtSignature": "c2ln"}
     reply = {"candidates": [{"content": {"parts": [part]}}], "modelVersion": "gemini-3-flash-001"}
     for usage in ({}, {"usageMetadata": {"promptTokenCount": 5}}):
-        message = msgspec.structs.replace(gemini.load(reply | usage), usage=None)
+        message = msgspec.structs.replace(gemini.load_reply(reply | usage), usage=None)
         for model, signature in (
             ("gemini-3-flash", b"sig"),
             ("gemini-flash-latest", b"sig"),
             (None, b"sig"),
             ("gemini-3-pro", b"skip_thought_signature_validator"),
         ):
-            sent = gemini.dump([pt.user("x"), message], model=model)["contents"][1]["parts"][0]
+            sent = dump_for(gemini, [pt.user("x"), message], model)["contents"][1]["parts"][0]
             assert sent["thought_signature"] == signature
 
 
 def test_a_call_of_gemini_that_lost_its_signature_gets_the_stand_in_except_for_models_that_want_none():
     part = {"functionCall": {"id": "c1", "name": "read", "args": {}}}
-    message = gemini.load({"role": "model", "parts": [part]})
+    message = gemini.load_reply({"role": "model", "parts": [part]})
     sent = gemini.dump([pt.user("x"), message])["contents"][1]["parts"][0]
     assert sent["thought_signature"] == b"skip_thought_signature_validator"
     assert (
         "thought_signature"
-        not in gemini.dump([pt.user("x"), message], model="gemini-2.5-pro")["contents"][1]["parts"][0]
+        not in dump_for(gemini, [pt.user("x"), message], "gemini-2.5-pro")["contents"][1]["parts"][0]
     )
 
 
@@ -364,11 +370,11 @@ def test_pictures_of_results_follow_their_batch_in_chat():
         pt.tool_result("a", PICTURE),
         pt.tool_result("b", "text", PICTURE),
     ]
-    *_, first, second, pictures = openai_chat.dump(messages, model="gpt-5")["messages"]
+    *_, first, second, pictures = dump_for(openai_chat, messages, "gpt-5")["messages"]
     assert first["content"] == "[image below]"
     assert second["content"] == "text"
     assert [part["type"] for part in pictures["content"]] == ["image_url", "image_url"]
-    again = openai_chat.dump([*messages, pt.user("y")], model="gpt-5")["messages"]
+    again = dump_for(openai_chat, [*messages, pt.user("y")], "gpt-5")["messages"]
     assert again[-1] == {"role": "user", "content": [*pictures["content"], {"type": "text", "text": "y"}]}
 
 
@@ -382,7 +388,7 @@ def test_pictures_of_a_result_that_is_an_error_follow_it():
 def test_pictures_of_results_follow_them_with_models_that_take_none_in_results():
     messages = [pt.user("x"), pt.assistant(call("a")), pt.tool_result("a", "seen", PICTURE)]
     assert "parts" in gemini.dump(messages)["contents"][2]["parts"][0]["function_response"]
-    result, picture = gemini.dump(messages, model="gemini-2.5-pro")["contents"][2]["parts"]
+    result, picture = dump_for(gemini, messages, "gemini-2.5-pro")["contents"][2]["parts"]
     assert result["function_response"]["response"] == {"output": "seen"}
     assert picture["inline_data"]["mime_type"] == "image/png"
 
@@ -407,7 +413,7 @@ def test_a_picture_goes_out_as_what_it_is_and_never_by_the_model_or_in_instructi
 
 @by_name
 def test_a_text_document_that_is_given_whole_is_read_and_one_of_another_kind_is_named(vendor):
-    files = [pt.File(path="data:text/csv;base64,YSxi"), pt.File(path="data:application/zip;base64,UEsDBA==")]
+    files = [File(path="data:text/csv;base64,YSxi"), File(path="data:application/zip;base64,UEsDBA==")]
     sent = json.dumps(vendor.dump([pt.user("x", *files)]), default=str)
     assert "a,b" in sent
     assert "[file application/zip, 4 bytes]" in sent
@@ -428,7 +434,9 @@ def test_pictures_by_the_model_are_named_where_only_users_may_show_them():
 def test_a_text_document_is_read_by_every_vendor_and_found():
     document = {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "THE CONTRACT"}}
     found = {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "THE RESULT"}]}
-    message = anthropic.load({"role": "user", "content": [document, found, {"type": "text", "text": "Sum up."}]})
+    (message,) = anthropic.load_messages(
+        [{"role": "user", "content": [document, found, {"type": "text", "text": "Sum up."}]}]
+    )
     for vendor in FORMATS:
         sent = json.dumps(vendor.dump([message]), default=str)
         assert "THE CONTRACT" in sent
@@ -439,7 +447,7 @@ def test_a_text_document_is_read_by_every_vendor_and_found():
 
 
 def test_media_that_anthropic_refuses_are_sent_as_text_or_named():
-    note = pt.File(path="data:text/csv;base64,YSxi")
+    note = File(path="data:text/csv;base64,YSxi")
     drawing = pt.Image(url="data:image/svg+xml;base64,PHN2Zy8+")
     content = anthropic.dump([pt.user(note, drawing, PICTURE)])["messages"][0]["content"]
     assert content[0] == {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": "a,b"}}
@@ -449,8 +457,8 @@ def test_media_that_anthropic_refuses_are_sent_as_text_or_named():
 
 def test_what_was_said_aloud_goes_back_by_its_id_and_to_others_as_words():
     spoken = {"role": "assistant", "audio": {"id": "a1", "transcript": "hello there", "data": "AAAA"}}
-    message = openai_chat.load(spoken)
-    sent = openai_chat.dump([pt.user("x"), message], model="gpt-5")["messages"]
+    message = openai_chat.load_reply(spoken)
+    sent = dump_for(openai_chat, [pt.user("x"), message], "gpt-5")["messages"]
     assert sent[1] == {"role": "assistant", "audio": {"id": "a1"}}
     assert openai_chat.dump([pt.user("x"), message])["messages"][1]["content"] == "hello there"
     assert anthropic.dump([pt.user("x"), message])["messages"][1]["content"] == [
@@ -460,16 +468,16 @@ def test_what_was_said_aloud_goes_back_by_its_id_and_to_others_as_words():
 
 def test_reasoning_beside_the_content_goes_back_to_those_who_know_such_a_field():
     given_ = {"role": "assistant", "reasoning_content": "hm", "content": "x"}
-    messages = [pt.user("x"), openai_chat.load(given_)]
-    assert openai_chat.dump(messages, model="deepseek-v4")["messages"][1] == given_
-    assert openai_chat.dump(messages, model="gpt-5")["messages"][1] == {"role": "assistant", "content": "x"}
+    messages = [pt.user("x"), openai_chat.load_reply(given_)]
+    assert dump_for(openai_chat, messages, "deepseek-v4")["messages"][1] == given_
+    assert dump_for(openai_chat, messages, "gpt-5")["messages"][1] == {"role": "assistant", "content": "x"}
 
 
 def test_a_picture_inside_a_native_item_is_charged_as_a_picture_and_not_as_text():
     item = {"type": "image_generation_call", "id": "i", "result": "iVBOR" * 200_000}
-    (message,) = openai_responses.load([item])
-    picture = pt.counter_for("gpt-5").message(pt.user(pt.Image(url="https://example.org/of-unknown-size.png")))
-    assert picture <= pt.counter_for("gpt-5").message(message) < picture + 100
+    (message,) = openai_responses.load_messages([item])
+    picture = counter_for("gpt-5").message(pt.user(pt.Image(url="https://example.org/of-unknown-size.png")))
+    assert picture <= counter_for("gpt-5").message(message) < picture + 100
     assert openai_responses.dump([pt.user("x"), message])["input"][1:] == [item]
 
 
@@ -479,28 +487,39 @@ def test_a_picture_inside_a_native_item_is_charged_as_a_picture_and_not_as_text(
 @pytest.mark.parametrize(
     ("vendor", "given_", "complaint"),
     [
-        (openai_chat, [{"choices": [{"index": 1, "delta": {"content": "B"}}]}], "expected one choice, got several"),
-        (gemini, [{"candidates": [{"index": 1, "content": {}}]}], "expected one candidate, got several"),
-        (
-            openai_responses,
-            [{"type": "response.created"}, {"type": "response.output_text.delta"}],
-            "stream that was cut off",
-        ),
+        (openai_chat, {"choices": [{"index": 1, "delta": {"content": "B"}}]}, "expected one choice, got several"),
+        (gemini, {"candidates": [{"index": 1, "content": {}}]}, "expected one candidate, got several"),
     ],
 )
 def test_what_is_no_single_answer_is_refused(vendor, given_, complaint):
     with pytest.raises(pt.InvalidInput, match=complaint):
-        vendor.load(given_)
+        vendor.Stream().feed(given_)
+
+
+@pytest.mark.parametrize(
+    ("vendor", "events"),
+    [
+        (openai_chat, [{"choices": [{"index": 0, "delta": {"content": "B"}}]}]),
+        (openai_responses, [{"type": "response.created"}, {"type": "response.output_text.delta"}]),
+        (anthropic, [{"type": "message_start", "message": {}}]),
+        (gemini, [{"candidates": [{"index": 0, "content": {}}]}]),
+    ],
+)
+def test_events_are_no_reply(vendor, events):
+    with pytest.raises(pt.InvalidInput, match="the events of a stream are for Stream"):
+        vendor.load_reply(events)
 
 
 def test_calls_in_chunks_without_an_index_are_separate():
     pieces = [{"id": f"c{n}", "function": {"name": f"t{n}", "arguments": "{}"}} for n in (1, 2)]
-    message = openai_chat.load([{"choices": [{"delta": {"tool_calls": [piece]}}]} for piece in pieces])
-    assert [each.name for each in message.tool_calls] == ["t1", "t2"]
+    stream = openai_chat.Stream()
+    for piece in pieces:
+        stream.feed({"choices": [{"delta": {"tool_calls": [piece]}}]})
+    assert [each.name for each in stream.message.tool_calls] == ["t1", "t2"]
 
 
 def test_a_prompt_that_gemini_blocked_is_an_answer_without_words_that_says_why():
-    message = gemini.load({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 5}})
+    message = gemini.load_reply({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 5}})
     assert message.content == ()
     assert message.metadata["response"]["prompt_feedback"] == {"block_reason": "SAFETY"}
     assert message.usage.input_tokens == 5
@@ -508,13 +527,13 @@ def test_a_prompt_that_gemini_blocked_is_an_answer_without_words_that_says_why()
 
 def test_the_tokens_of_tool_prompts_are_counted_as_input():
     usage = {"promptTokenCount": 5, "toolUsePromptTokenCount": 7}
-    message = gemini.load({"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": usage})
+    message = gemini.load_reply({"candidates": [{"content": {"parts": [{"text": "x"}]}}], "usageMetadata": usage})
     assert message.usage.input_tokens == 12
 
 
 @pytest.mark.parametrize("contents", ["hi", {"role": "user", "parts": [{"text": "hi"}]}, {"parts": [{"text": "hi"}]}])
 def test_gemini_takes_contents_in_short(contents):
-    assert [message.text for message in gemini.load({"contents": contents})] == ["hi"]
+    assert [message.text for message in gemini.load_request({"contents": contents}).messages] == ["hi"]
 
 
 def test_items_by_the_host_and_by_the_model_are_told_apart():
@@ -524,33 +543,33 @@ def test_items_by_the_host_and_by_the_model_are_told_apart():
         {"type": "mcp_approval_response", "approval_request_id": "a", "approve": True},
         {"type": "mcp_call", "id": "m", "name": "n", "arguments": "{}", "server_label": "s"},
     ]
-    assert [message.role.value for message in openai_responses.load(items)] == [
+    assert [message.role.value for message in openai_responses.load_messages(items)] == [
         "assistant",
         "user",
         "user",
         "assistant",
     ]
-    assert openai_responses.dump([pt.user("x"), *openai_responses.load(items)])["input"][1:] == items
+    assert openai_responses.dump([pt.user("x"), *openai_responses.load_messages(items)])["input"][1:] == items
 
 
 # -- caches
 
 
 def test_the_cache_ends_behind_the_messages_that_are_named():
-    thought = pt.Thinking(text="hm", signature="s")
+    thought = Thinking(text="hm", signature="s")
     messages = [pt.system("s"), pt.user("a"), pt.assistant("b", thought), pt.user("c"), pt.assistant("d"), pt.user("e")]
 
-    def marked(**options):
-        request = anthropic.dump(messages, **options)
+    def marked(marks=None):
+        request = anthropic.dump(Prompt(messages=tuple(messages), marks=marks))
         blocks = [*request["system"]] if isinstance(request["system"], list) else []
         contents = [m["content"] for m in request["messages"]]
         blocks += [block for content in contents if isinstance(content, list) for block in content]
         return [block.get("text") for block in blocks if "cache_control" in block]
 
     assert marked() == []
-    assert marked(breakpoints=[0, 2]) == ["s", "b"]
-    assert marked(breakpoints=[-1]) == ["e"]
-    assert marked(breakpoints=range(6)) == ["b", "c", "d", "e"]
+    assert marked((0, 2)) == ["s", "b"]
+    assert marked((5,)) == ["e"]
+    assert marked(tuple(range(6))) == ["b", "c", "d", "e"]
 
 
 @by_name

@@ -15,6 +15,7 @@ class Upstream:
         self.url = url
         self.requests: list[dict[str, Any]] = []
         self.answer: dict[str, Any] = {}
+        self.answers: list[dict[str, Any]] = []  # one after the other, before that one
         self.events: Sequence[tuple[str | None, dict[str, Any]]] = ()  # the name and the data of each
 
 
@@ -26,9 +27,8 @@ def upstream() -> Iterator[Upstream]:
         def do_POST(self) -> None:
             state.requests.append(json.loads(self.rfile.read(int(self.headers["content-length"]))))
             is_stream = state.requests[-1].get("stream") or "alt=sse" in self.path
-            body = (
-                b"".join(_event(*event) for event in state.events) if is_stream else json.dumps(state.answer).encode()
-            )
+            answer = state.answers.pop(0) if state.answers else state.answer
+            body = b"".join(_event(*event) for event in state.events) if is_stream else json.dumps(answer).encode()
             self.send_response(200)
             self.send_header("content-type", "text/event-stream" if is_stream else "application/json")
             self.send_header("content-length", str(len(body)))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fuzz.reporting import FUZZED
 from tests.long import examples
 from tools.fuzz_targets import TARGETS, Stage, Target
 from tools.fuzzing import Findings, TooSlow, changed, inputs
@@ -16,7 +17,7 @@ from tools.fuzzing import Findings, TooSlow, changed, inputs
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*"))
 SLOW = {
     "store": 10,
-    "command_line": 10,
+    "command_line": 3,
     "session": 10,
     "import": 5,
     "recall_tool": 5,
@@ -24,10 +25,11 @@ SLOW = {
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_no_input_raises_what_is_not_ours_or_takes_too_long(name):
+def test_no_input_raises_what_is_not_ours_or_takes_too_long(name, record_property):
     findings = Findings(TARGETS[name])
-    for data in islice(inputs(TARGETS[name], seed=7), examples(400, whole=100_000) // SLOW.get(name, 1)):
+    for data in islice(inputs(TARGETS[name], seed=7), examples(400, whole=150_000) // SLOW.get(name, 1)):
         findings.run(data)
+    record_property(FUZZED, (name, findings.inputs, findings.parsed, findings.accepted, len(findings.crashes)))
     assert findings.crashes == {}
     assert findings.accepted > 0
 
@@ -78,7 +80,23 @@ def test_an_input_that_takes_too_long_is_found(monkeypatch):
 
 def test_a_change_is_repeatable_and_bounded():
     seed = b'{"a": [1, {"b": "text"}]}\n[2]'
-    made = [changed(seed, random.Random(number), is_json=True, most=500) for number in range(200)]
-    assert made == [changed(seed, random.Random(number), is_json=True, most=500) for number in range(200)]
+    target = Target("json", lambda _data: Stage.ACCEPTED, lambda: [seed])
+    made = [changed(seed, random.Random(number), target, most=500) for number in range(200)]
+    assert made == [changed(seed, random.Random(number), target, most=500) for number in range(200)]
     assert max(map(len, made)) <= 500
     assert len(set(made)) > 100
+
+
+def test_most_changes_get_past_the_first_parser_however_many_there_were():
+    target = TARGETS["anthropic"]
+    findings = Findings(target)
+    for data in islice(inputs(target, seed=7), 20_000):
+        findings.run(data)
+    assert findings.parsed > 0.7 * findings.inputs
+    assert findings.accepted > 0.08 * findings.inputs
+
+
+def test_words_are_changed_as_words():
+    target = Target("line", lambda _data: Stage.ACCEPTED, list, is_json=False, words=(b"new",))
+    made = {changed(b"show\0STORE", random.Random(number), target) for number in range(200)}
+    assert {b"new\0STORE", b"show", b"STORE", b"show\0show\0STORE", b"show\0STORE\0new"} <= made

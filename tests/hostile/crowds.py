@@ -7,8 +7,10 @@ import pageturn as pt
 from pageturn.lab.demand import demand
 from pageturn.lab.replay import Recording
 from pageturn.lab.traces import Trace
-from pageturn.overflows import read_overflow
+from pageturn.tokens.too_long import read_overflow
+from pageturn.values.messages import Thinking
 from tests.hostile.entry_points import begun, call, step
+from tests.sessions import take_tasks
 
 Work = Callable[[], object]
 
@@ -61,8 +63,8 @@ def parallel_calls(count: int) -> Work:
         session.append(pt.assistant("All at once.", *calls))
         session.derive()
         assert len(session.pending()) == count
-        session.append([pt.tool_result(each, "done") for each in calls])
-        session.choose(session.policy)
+        session.extend([pt.tool_result(each, "done") for each in calls])
+        session.choose(session.reader.policy)
         session.derive()
 
     return work
@@ -75,7 +77,7 @@ def parts(count: int) -> Work:
         session.append(pt.user(*(f"part {number}" for number in range(count))))
         session.derive()
         session.append(pt.assistant("a"))
-        session.choose(session.policy)
+        session.choose(session.reader.policy)
         session.derive()
 
     return work
@@ -89,7 +91,7 @@ def overtaken_reasoning(count: int) -> Work:
         for _ in range(count):
             session.derive(model="claude-sonnet-4-5")
             session.append(pt.user("By the way."))
-            session.append(pt.assistant(pt.Thinking(text="t", signature="abcd"), "a"))
+            session.append(pt.assistant(Thinking(text="t", signature="abcd"), "a"))
 
     return work
 
@@ -171,7 +173,7 @@ def causes(count: int) -> Work:
 def task_lines(count: int) -> Work:
     session = _large()
     line = json.dumps({"type": "goal_set", "goal": "g", "forbidden": ["touch prod"]})
-    return lambda: session.read_tasks([line] * count)
+    return lambda: take_tasks(session, [line] * count)
 
 
 CROWDS: dict[str, tuple[Callable[[int], Work], int]] = {  # with a number at which a square cannot be missed

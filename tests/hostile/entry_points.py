@@ -12,30 +12,31 @@ from pathlib import Path
 from typing import Any
 
 import pageturn as pt
-from pageturn.encodings.portable import PortableEncoding
+from pageturn.apps.importing import Report, import_file
+from pageturn.context.renditions import Voiced
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from pageturn.imports import Report, import_file
-from pageturn.lab.deriving import Deriving
+from pageturn.lab.our_policies import Deriving
 from pageturn.lab.replay import Recording
 from pageturn.lab.traces import Trace
-from pageturn.overflows import read_overflow
-from pageturn.profiles import profile_of
-from pageturn.renditions import Voiced
 from pageturn.stores import MemoryStore
-from pageturn.summaries.contract import SummaryRequest
-from pageturn.summaries.extractive import Extractive
+from pageturn.tokens.encodings.portable import PortableEncoding
+from pageturn.tokens.families import family_of
+from pageturn.tokens.too_long import read_overflow
+from pageturn.writeback.summaries.contract import SummaryRequest
+from pageturn.writeback.summaries.extractive import Extractive
+from tests.sessions import open_session, take_tasks
 
 Work = Callable[[], object]
 EntryPoint = Callable[[str], Work]
 
-_SAMPLES = Path(__file__).parents[1] / "imports" / "samples"
+_SAMPLES = Path(__file__).parents[1] / "apps" / "importing" / "samples"
 _BUDGET = 6_000
 _TOLD = ("text", "content", "output", "thinking", "arguments", "input", "command", "resultDisplay", "message", "body")
 
 
 def begun(policy: pt.DerivePolicy | None = None) -> pt.Session:
-    session = pt.Session.open(":memory:", id="s", policy=policy or pt.Paged(budget_tokens=_BUDGET))
-    session.append(pt.system("You are an agent."), pt.user("Fix the login in src/auth.py, please."))
+    session = open_session(policy=policy or pt.Paged(budget_tokens=_BUDGET))
+    session.extend([pt.system("You are an agent."), pt.user("Fix the login in src/auth.py, please.")])
     return session
 
 
@@ -50,7 +51,7 @@ def step(asked: pt.ToolCall, text: str) -> list[pt.Message]:
 def _appended(messages: Callable[[str], list[pt.Message]]) -> EntryPoint:
     def prepared(text: str) -> Work:
         session, said = begun(), messages(text)
-        return lambda: session.append(said)
+        return lambda: session.extend(said)
 
     return prepared
 
@@ -60,14 +61,14 @@ def _folded(messages: Callable[[str], list[pt.Message]], policy: pt.DerivePolicy
 
     def prepared(text: str) -> Work:
         session = begun(policy)
-        session.append(messages(text))
+        session.extend(messages(text))
 
         def work() -> None:
             session.derive()
-            session.append(pt.assistant("Done with that."), pt.user("And now the logout in src/leave.py."))
-            session.choose(session.policy)  # so that the next context is a fold, however short the text is
+            session.extend([pt.assistant("Done with that."), pt.user("And now the logout in src/leave.py.")])
+            session.choose(session.reader.policy)  # so that the next context is a fold, however short the text is
             assert session.derive().fold is not None
-            session.append(pt.assistant("Yes."), pt.user("And the rest."))
+            session.extend([pt.assistant("Yes."), pt.user("And the rest.")])
             session.derive(budget_tokens=_BUDGET // 4)
 
         return work
@@ -77,7 +78,7 @@ def _folded(messages: Callable[[str], list[pt.Message]], policy: pt.DerivePolicy
 
 def _recalled(text: str) -> Work:
     session = begun()
-    page = session.append(step(call(command="make"), f"{text}\nneedle"))[-1]
+    page = session.extend(step(call(command="make"), f"{text}\nneedle"))[-1]
 
     def work() -> None:
         found = session.recall("needle login")
@@ -93,7 +94,7 @@ def _recalled(text: str) -> Work:
 def _searched(text: str) -> Work:
     session = begun()
     for number in range(3):
-        session.append(step(call(number=number, command="make"), "a line of output\n" * 200))
+        session.extend(step(call(number=number, command="make"), "a line of output\n" * 200))
     return lambda: session.recall(text)
 
 
@@ -115,7 +116,7 @@ def _overflowed(text: str) -> Work:
 
 def _written_back(text: str) -> Work:
     session = begun()
-    pages = session.append(step(call(command="make"), text))
+    pages = session.extend(step(call(command="make"), text))
     proposal = pt.Proposal(field="summary", value=text[:90_000], evidence=(pages[0].handle, pages[1].handle))
 
     def work() -> None:
@@ -145,7 +146,7 @@ def _tasks(text: str) -> Work:
 
     def work() -> None:
         with suppress(pt.PageturnError):
-            session.read_tasks(lines)
+            take_tasks(session, lines)
 
     return work
 
@@ -156,9 +157,9 @@ def _formatted(format_: Any, messages: Callable[[str], Any]) -> EntryPoint:
 
         def work() -> None:
             session = begun()
-            session.append(format_.load(raw))
+            session.extend(format_.load_messages(raw))
             session.derive(budget_tokens=200_000)
-            format_.dump(format_.load(raw))
+            format_.dump(format_.load_messages(raw))
 
         return work
 
@@ -291,7 +292,7 @@ def _portable() -> PortableEncoding:
 def _named_as_model(text: str) -> Work:
     def work() -> None:
         session = begun()
-        profile_of(text)
+        family_of(text)
         openai_chat.dump(session.derive(model=f"m{text}"))
 
     return work

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from time import process_time
 from typing import NamedTuple
 
-from pageturn.identifiers import names_in
+from pageturn.values.identifiers import names_in
 
 TIMES = 4
 _MOST = 9.0  # times the work for four times the text; linear is 4, and a square 16

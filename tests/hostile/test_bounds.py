@@ -9,21 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn import passages
-from pageturn.derivation.pairing import Pairing
-from pageturn.encodings.native import NativeEncoding
-from pageturn.encodings.portable import PortableEncoding
-from pageturn.identifiers import names_in
-from pageturn.imports import source
-from pageturn.imports.source import Damaged, Source
+from pageturn.apps.importing.files import FileSource
+from pageturn.context.pairing import Pairing
+from pageturn.context.renditions.content import material_of
+from pageturn.formats.transcripts import source
+from pageturn.formats.transcripts.source import Damaged
+from pageturn.journal.state import SessionState, _take_out_reasoning
 from pageturn.lab.billing import blocks_of
 from pageturn.lab.demand import demand
 from pageturn.lab.traces import Trace, study_tokens
-from pageturn.renditions.content import material_of
-from pageturn.state import SessionState, _take_out_reasoning
 from pageturn.stores.words import hidden_parts, terms
-from pageturn.units import unanswered
+from pageturn.tokens.encodings import encoding
+from pageturn.tokens.encodings.native import NativeEncoding
+from pageturn.tokens.encodings.portable import PortableEncoding
+from pageturn.values import passages
+from pageturn.values.identifiers import names_in
+from pageturn.values.units import unanswered
 from tests.hostile.entry_points import begun, call, step
+from tests.sessions import forked, journal_of, reopened, store_of
 
 # -- files
 
@@ -33,14 +36,14 @@ def test_a_packed_file_is_measured_by_what_it_unpacks_to(tmp_path, monkeypatch):
     path = tmp_path / "log.json.gz"
     path.write_bytes(gzip.compress(b'{"messages":[' + b" " * 200_000 + b"]}"))
     assert path.stat().st_size < 1_000
-    assert Source(path).whole() is source.msgspec.UNSET
+    assert FileSource(path).whole() is source.msgspec.UNSET
 
 
 def test_a_packed_file_is_read_line_by_line_up_to_its_bound(tmp_path, monkeypatch):
     monkeypatch.setattr(source, "LARGEST_UNPACKED", 10_000)
     path = tmp_path / "log.jsonl.gz"
     path.write_bytes(gzip.compress(b'{"a": 1}\n' * 5_000))
-    *lines, last = Source(path).lines()
+    *lines, last = FileSource(path).lines()
     assert isinstance(last, Damaged)
     assert "unpacks to more than" in last.reason
     assert 1_000 < len(lines) < 1_200
@@ -50,28 +53,28 @@ def test_lists_and_objects_are_counted_before_they_are_made(tmp_path, monkeypatc
     monkeypatch.setattr(source, "MOST_CONTAINERS", 1_000)
     path = tmp_path / "log.jsonl"
     path.write_text('{"a": 1}\n[' + "{}," * 1_000 + "{}]\n" + '{"a": 2}\n')
-    assert Source(path).whole() is source.msgspec.UNSET
-    kinds = [type(line) for line in Source(path).lines()]
+    assert FileSource(path).whole() is source.msgspec.UNSET
+    kinds = [type(line) for line in FileSource(path).lines()]
     assert kinds == [source.Line, Damaged, source.Line]
 
 
 def test_values_that_are_glued_together_are_told_apart_at_any_blank(tmp_path):
     path = tmp_path / "log.jsonl"
     path.write_text('{"a": 1}  {"a": 2}\t[3]{"a": 4}\n')
-    assert [line.value for line in Source(path).lines()] == [{"a": 1}, {"a": 2}, [3], {"a": 4}]
+    assert [line.value for line in FileSource(path).lines()] == [{"a": 1}, {"a": 2}, [3], {"a": 4}]
 
 
 # -- searching
 
 
 def waiting(session):
-    db = session._journal.store._connection
+    db = store_of(session)._connection
     return [len(text) for (text,) in db.execute("SELECT text FROM unindexed")]
 
 
 def test_an_append_leaves_long_documents_to_whoever_searches():
     session = begun()
-    session.append(step(call(command="make"), "needle " + "QUJD" * 1_000_000))
+    session.extend(step(call(command="make"), "needle " + "QUJD" * 1_000_000))
     for number in range(100):
         session.append(pt.user(f"short {number}"))
     assert [size for size in waiting(session) if size > 1_000_000] == [4_000_007]
@@ -105,9 +108,9 @@ MIXED = "Some words, paths like src/a_b.py and camelCase1 names!\n\n  /x\n- 12,3
 
 
 @pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
-@pytest.mark.parametrize("encoding", [NativeEncoding, PortableEncoding])
-def test_tokens_are_the_same_in_pieces(monkeypatch, encoding, name):
-    counter = encoding(name)
+@pytest.mark.parametrize("kind", [NativeEncoding, PortableEncoding])
+def test_tokens_are_the_same_in_pieces(monkeypatch, kind, name):
+    counter = kind(name)
     texts = [MIXED * 40, "漢字、かな" * 200, "QUJD1" * 400, "x = 1\n" * 300, "a" * 3_000, "!\n/" * 500]
     whole = [counter.count(text) for text in texts]
     for most in (7, 50, 333):
@@ -117,7 +120,7 @@ def test_tokens_are_the_same_in_pieces(monkeypatch, encoding, name):
 
 @given(st.text(st.sampled_from("aB1_ \n\r\t/.,!'-漢。"), max_size=60))
 def test_tokens_of_any_text_are_the_same_in_pieces(text):
-    counter = NativeEncoding("o200k_base")
+    counter = encoding("o200k_base")
     whole = counter.count(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passages, "_MOST", 3)
@@ -170,16 +173,16 @@ def test_calls_that_share_an_id_are_answered_one_by_one(made, answered):
     session = begun()
     calls = [pt.ToolCall(id=each, name="read", arguments="{}") for each in made]
     session.append(pt.assistant("n", *calls))
-    session.append([pt.tool_result(each, "r") for each in answered] or [pt.user("x")])
+    session.extend([pt.tool_result(each, "r") for each in answered] or [pt.user("x")])
     left = list(made)
     for each in answered:
         if each in left:
             left.remove(each)
-    pages = tuple(session.pages())[2:]
+    pages = tuple(session.reader.pages())[2:]
     assert unanswered(pages) == left
     assert sorted(each.id for each in session.pending()) == sorted(left)
     pairing = Pairing(lambda _: 1)
-    for message in session.messages():
+    for message in session.reader.messages():
         pairing.add(message, 1, "p")
     pending = [
         result.tool_call_id for message in pairing.messages if message.synthetic for result in message.tool_results
@@ -216,12 +219,12 @@ def test_a_fork_goes_on_from_the_state_that_reopening_gives():
     session = begun()
     session.pin("Never push.")
     session.derive()
-    session.append(pt.assistant("a"), pt.user("b"))
-    fork = session.fork("f")
+    session.extend([pt.assistant("a"), pt.user("b")])
+    fork = forked(session, "f")
     session.append(pt.user("only here"))
     fork.append(pt.user("only there"))
-    again = pt.Session.open(session._journal.store, id="f")
-    assert again._journal.state == fork._journal.state
-    assert again._journal.spans == fork._journal.spans
-    assert [message.text for message in fork.messages()][-1] == "only there"
+    again = reopened(fork)
+    assert again.reader.state() == fork.reader.state()
+    assert journal_of(again).spans == journal_of(fork).spans
+    assert [message.text for message in fork.reader.messages()][-1] == "only there"
     assert json.loads(pt.to_json(again.derive().messages)) == json.loads(pt.to_json(fork.derive().messages))

@@ -35,6 +35,6 @@ def test_what_is_linear_passes(pattern, is_anchored):
 def test_every_expression_is_looked_at():
     found = {expression.where for expression in expressions()}
     assert len(found) > 80
-    assert {"renditions.content:_COLOURED", "overflows:_SIZES", "profiles:_PROFILES"} <= found
-    assert any(where.startswith("ids:line") for where in found)
+    assert {"context.renditions.content:_COLOURED", "tokens.too_long:_SIZES", "tokens.families:_PROFILES"} <= found
+    assert any(where.startswith("values.ids:line") for where in found)
     assert BOUNDED.keys() <= found

@@ -5,9 +5,17 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import pageturn as pt
-from pageturn.delegation import Setting
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from pageturn.stores import open_store
+from pageturn.formats.task_log import read_task_log
+from pageturn.routing import Price, Setting
+from pageturn.stores import MemoryStore, open_store
+from pageturn.tokens.calibration import Calibration
+from pageturn.tokens.counters import counter_for
+from pageturn.tokens.windows import window_of
+from pageturn.values.messages import File, Native, Text, Thinking, ToolResult, developer
+from pageturn.values.pages import classify, classify_all
+from pageturn.values.prompt import Prompt
+from pageturn.writeback.summaries import Extractive, HttpEndpoint, ModelSummarizer, RoutedSummarizer
 from tests.sessions import open_session
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -32,10 +40,10 @@ class EntryPoint(NamedTuple):
 def session():
     """A session in which everything has happened once."""
     opened = open_session(policy=pt.Paged(4_000))
-    opened.append(pt.system("You are careful."), pt.user("Look at src/a.py"))
+    opened.extend([pt.system("You are careful."), pt.user("Look at src/a.py")])
     opened.derive()
     call = pt.ToolCall(id="c", name="read", arguments='{"path": "src/a.py"}')
-    opened.append(pt.assistant("Yes.", call), pt.tool_result(call, "line\n" * 30))
+    opened.extend([pt.assistant("Yes.", call), pt.tool_result(call, "line\n" * 30)])
     opened.pin("Never push.")
     opened.inject(pt.ContextMessage.session("k", "note"))
     opened.derive()
@@ -53,6 +61,10 @@ def waiting():
 
 def _method(name, of=session):
     return lambda: getattr(of(), name)
+
+
+def _looking(name):
+    return lambda: getattr(session().reader, name)
 
 
 def _function(function):
@@ -107,12 +119,18 @@ OPENING = [
         {"beliefs": None, "mode": None, "skills": (), "chance": None, "clock": lambda: NOW, "entropy": bytes},
     ),
 ]
+LOOKING = MemoryStore()
+open_session(LOOKING)
+OPENING += [
+    EntryPoint("sessions", _function(pt.sessions), {"url": LOOKING}),
+    EntryPoint("SessionReader.open", _function(pt.SessionReader.open), {"url": LOOKING, "id": "s", "scope": None}),
+]
 OF_A_SESSION = [
     EntryPoint("append", _method("append"), {"message": MESSAGE, "usage": None}, by_position=1),
+    EntryPoint("extend", _method("extend"), {"messages": (MESSAGE,)}),
     EntryPoint("derive", _method("derive"), {"tools": (), "model": None, "budget_tokens": None}),
     EntryPoint("overflow", _method("overflow"), {"error": "prompt is too long"}),
-    EntryPoint("forget_overflow", _method("forget_overflow"), {"model": None}),
-    EntryPoint("report", _method("report"), {"usage": pt.Usage(input_tokens=1)}),
+    EntryPoint("overflow of a model", _method("overflow"), {"error": None, "model": None}),
     EntryPoint("undo", _method("undo"), {"turns": 1}),
     EntryPoint("fork", _method("fork"), {"id": "f"}),
     EntryPoint("reset", _method("reset"), {"summary": "so far", "force": True}),
@@ -123,25 +141,38 @@ OF_A_SESSION = [
     EntryPoint("set_system", _method("set_system"), {"text": "You are bold."}),
     EntryPoint("plan", _method("plan"), {"goal": "g", "steps": ("a",), "current": 0}),
     EntryPoint("prefer", _method("prefer"), {"text": "tabs", "scope": None}),
-    EntryPoint("read_tasks", _method("read_tasks"), {"lines": ["{}"]}),
+    EntryPoint("read_task_log", _function(read_task_log), {"lines": ["{}"]}),
     EntryPoint("inject", _method("inject"), {"note": pt.ContextMessage.session("k", "c")}),
     EntryPoint("retract", _method("retract"), {"key": "k", "now": False}),
-    EntryPoint("recall", _method("recall"), {"query": "line", "limit": 5, "scope": None, "internal": False}),
+    EntryPoint(
+        "recall",
+        _method("recall"),
+        {
+            "query": "line",
+            "limit": 5,
+            "where": None,
+            "sessions": None,
+            "budget_tokens": None,
+            "scope": None,
+            "internal": False,
+        },
+    ),
     EntryPoint("resolve", _method("resolve"), {"handle": "p2-aaaa", "start": 0, "length": None}),
-    EntryPoint("resolve_range", _method("resolve_range"), {"handles": "p2-aaaa..p3-aaaa"}),
-    EntryPoint("pages_between", _method("pages_between"), {"handles": "p2-aaaa..p3-aaaa", "start": 0}),
+    EntryPoint("pages_between", _looking("pages_between"), {"handles": "p2-aaaa..p3-aaaa", "start": 0}),
+    EntryPoint("reader.page", _looking("page"), {"which": "p2-aaaa"}),
+    EntryPoint("reader.state", _looking("state"), {"head": None}),
     EntryPoint("erase", _method("erase"), {"what": "p2-aaaa"}),
     EntryPoint("write_back", _method("write_back"), {"proposal": pt.Proposal(field="memory.a", value=1)}),
     EntryPoint("approve", _method("approve", waiting), {"id": 0}),
     EntryPoint("reject", _method("reject", waiting), {"id": 0, "reason": "no"}),
-    EntryPoint("memory", _method("memory"), {"name": "a"}),
-    EntryPoint("messages", lambda: lambda **given: list(session().messages(**given)), {"internal": False}),
+    EntryPoint("memory", _looking("memory"), {"name": "a"}),
+    EntryPoint("messages", lambda: lambda **given: list(session().reader.messages(**given)), {"internal": False}),
     EntryPoint("explain", lambda: session().derive().explain, {"handle": "p2-aaaa"}),
 ]
 VALUES = [
     EntryPoint("append user", lambda: lambda part: session().append(pt.user(part)), {"part": "x"}, 1),
     EntryPoint("append system", lambda: lambda part: session().append(pt.system(part)), {"part": "x"}, 1),
-    EntryPoint("append developer", lambda: lambda part: session().append(pt.developer(part)), {"part": "x"}, 1),
+    EntryPoint("append developer", lambda: lambda part: session().append(developer(part)), {"part": "x"}, 1),
     EntryPoint("append assistant", lambda: lambda part: session().append(pt.assistant(part)), {"part": "x"}, 1),
     EntryPoint(
         "append tool_result",
@@ -163,18 +194,16 @@ VALUES = [
     EntryPoint(
         "append Message",
         lambda: lambda **given: session().append(pt.Message(**given)),
-        {"id": "m", "role": "user", "content": (pt.Text(text="x"),)},
+        {"id": "m", "role": "user", "content": (Text(text="x"),)},
     ),
-    EntryPoint(
-        "append Text", lambda: lambda **g: session().append(pt.user(pt.Text(**g))), {"text": "x", "extra": None}
-    ),
+    EntryPoint("append Text", lambda: lambda **g: session().append(pt.user(Text(**g))), {"text": "x", "extra": None}),
     EntryPoint(
         "append Image",
         lambda: lambda **g: session().append(pt.user(pt.Image(**g))),
         {"url": "https://a/b.png", "mime_type": None, "width": None, "height": None},
     ),
     EntryPoint(
-        "append File", lambda: lambda **g: session().append(pt.user(pt.File(**g))), {"path": "a", "mime_type": None}
+        "append File", lambda: lambda **g: session().append(pt.user(File(**g))), {"path": "a", "mime_type": None}
     ),
     EntryPoint(
         "append ToolCall",
@@ -183,22 +212,22 @@ VALUES = [
     ),
     EntryPoint(
         "append ToolResult",
-        lambda: lambda **g: session().append(pt.Message(role="tool", content=(pt.ToolResult(**g),))),
+        lambda: lambda **g: session().append(pt.Message(role="tool", content=(ToolResult(**g),))),
         {"tool_call_id": "a", "content": "x", "is_error": False},
     ),
     EntryPoint(
         "append Thinking",
-        lambda: lambda **g: session().append(pt.assistant(pt.Thinking(**g))),
+        lambda: lambda **g: session().append(pt.assistant(Thinking(**g))),
         {"text": "a", "signature": None, "redacted": None},
     ),
     EntryPoint(
         "append Native",
-        lambda: lambda **g: session().append(pt.assistant(pt.Native(**g))),
+        lambda: lambda **g: session().append(pt.assistant(Native(**g))),
         {"vendor": "anthropic", "item": {}, "text": ""},
     ),
     EntryPoint(
-        "report Usage",
-        lambda: lambda **g: session().report(pt.Usage(**g)),
+        "append with Usage",
+        lambda: lambda **g: session().append(pt.assistant("x"), pt.Usage(**g)),
         {"input_tokens": 1, "output_tokens": 1, "cache_read_tokens": 0, "cache_write_tokens": 0, "model": None},
     ),
     EntryPoint(
@@ -221,7 +250,7 @@ VALUES = [
     ),
     EntryPoint("plan Plan", lambda: lambda **g: session().plan(pt.Plan(**g)), {"goal": "g", "steps": (), "current": 0}),
     EntryPoint("Bucket", _function(pt.Bucket), {"difficulty": "easy", "dependency": "isolated", "tool_use": "no"}),
-    EntryPoint("Calibration.observe", _function(pt.Calibration().observe), {"counted": 1, "reported": 1}),
+    EntryPoint("Calibration.observe", _function(Calibration().observe), {"counted": 1, "reported": 1}),
     EntryPoint("Paged", lambda: lambda n: session().choose(pt.Paged(n)), {"n": 0}),
     EntryPoint("Reset", lambda: lambda n: session().choose(pt.Reset(n)), {"n": 0}),
     EntryPoint("Incremental", lambda: lambda n: session().choose(pt.Incremental(n)), {"n": 0}),
@@ -230,32 +259,30 @@ VALUES = [
     ),
     EntryPoint("to_json", _function(pt.to_json), {"value": MESSAGE}),
     EntryPoint("from_json", _function(pt.from_json), {"type_": pt.Message, "data": b"{}"}),
-    EntryPoint("classify", _function(pt.classify), {"message": MESSAGE, "is_opening": False}),
-    EntryPoint("classify_all", _function(pt.classify_all), {"messages": [MESSAGE]}),
-    EntryPoint("counter_for", _function(pt.counter_for), {"model": "gpt-5"}),
-    EntryPoint("counter.text", _function(pt.counter_for("gpt-5").text), {"text": "x"}),
-    EntryPoint("counter.message", _function(pt.counter_for("claude-sonnet-4").message), {"message": MESSAGE}),
-    EntryPoint("counter.tools", _function(pt.counter_for("gpt-5").tools), {"tools": [{"name": "a"}]}),
-    EntryPoint("window_of", _function(pt.window_of), {"model": "gpt-5"}),
+    EntryPoint("classify", _function(classify), {"message": MESSAGE, "is_opening": False}),
+    EntryPoint("classify_all", _function(classify_all), {"messages": [MESSAGE]}),
+    EntryPoint("counter_for", _function(counter_for), {"model": "gpt-5"}),
+    EntryPoint("counter.text", _function(counter_for("gpt-5").text), {"text": "x"}),
+    EntryPoint("counter.message", _function(counter_for("claude-sonnet-4").message), {"message": MESSAGE}),
+    EntryPoint("counter.tools", _function(counter_for("gpt-5").tools), {"tools": [{"name": "a"}]}),
+    EntryPoint("window_of", _function(window_of), {"model": "gpt-5"}),
     EntryPoint("register_policy", _function(pt.register_policy), {"name": pt.Legacy}),
     EntryPoint(
         "HttpEndpoint",
-        _function(pt.HttpEndpoint),
+        _function(HttpEndpoint),
         {"url": "http://a/v1", "model": "m", "key": None, "dialect": None, "timeout_seconds": 1.0},
     ),
     EntryPoint(
         "ModelSummarizer",
-        _function(pt.ModelSummarizer),
+        _function(ModelSummarizer),
         {
-            "endpoint": pt.HttpEndpoint("http://a/v1", "m"),
+            "endpoint": HttpEndpoint("http://a/v1", "m"),
             "window_tokens": 100,
             "budget_tokens": None,
             "instructions": "x",
         },
     ),
-    EntryPoint(
-        "RoutedSummarizer", _function(pt.RoutedSummarizer), {"summarizers": [pt.Extractive()], "router": pt.Router()}
-    ),
+    EntryPoint("RoutedSummarizer", _function(RoutedSummarizer), {"summarizers": [Extractive()], "router": pt.Router()}),
 ]
 _AGENTS = ["a/x", "b/y"]
 ROUTING = [
@@ -337,7 +364,7 @@ ROUTING = [
     ),
     EntryPoint(
         "Price",
-        lambda: lambda **g: pt.Router().choose(["a"], prices={"a": pt.Price(**g)}),
+        lambda: lambda **g: pt.Router().choose(["a"], prices={"a": Price(**g)}),
         {"money": 0.1, "seconds": 0.0},
     ),
 ]
@@ -348,16 +375,43 @@ def _chosen(act):
     return act(router, router.choose(_AGENTS))
 
 
+REQUESTS = {
+    anthropic: {"messages": [{"role": "user", "content": "x"}]},
+    gemini: {"contents": [{"role": "user", "parts": [{"text": "x"}]}]},
+    openai_chat: {"messages": [{"role": "user", "content": "x"}]},
+    openai_responses: {"input": [{"role": "user", "content": "x"}]},
+}
+REPLIES = {vendor: {"role": "assistant", "content": "x"} for vendor in REQUESTS}
+REPLIES[gemini] = {"role": "model", "parts": [{"text": "x"}]}
 FORMATS = [
     EntryPoint(f"{vendor.VENDOR}.{name}", _function(getattr(vendor, name)), arguments)
     for vendor in (anthropic, gemini, openai_chat, openai_responses)
     for name, arguments in (
-        ("load", {"given": {"role": "user", "content": "x"}}),
-        ("dump", {"context": DUMPED, "model": None}),
+        ("load_reply", {"reply": REPLIES[vendor]}),
+        ("load_request", {"body": REQUESTS[vendor]}),
+        ("load_messages", {"messages": REQUESTS[vendor].get("messages") or [REPLIES[vendor]]}),
+        ("dump", {"prompt": DUMPED}),
     )
 ]
 FORMATS += [
-    EntryPoint("anthropic.dump, breakpoints", _function(anthropic.dump), {"context": DUMPED, "breakpoints": None}),
+    EntryPoint(
+        f"{vendor.VENDOR}.dump of a prompt",
+        lambda vendor=vendor: lambda **given: vendor.dump(Prompt(**given)),
+        {
+            "messages": tuple(DUMPED),
+            "host_tools": ({"name": "f", "input_schema": {"type": "object"}},),
+            "recall_tool": None,
+            "model": None,
+            "bands": None,
+            "frozen": 0,
+            "marks": (0,),
+            "settings": {},
+            "vendor": None,
+        },
+    )
+    for vendor in (anthropic, gemini, openai_chat, openai_responses)
+]
+FORMATS += [
     EntryPoint("open_store", _function(open_store), {"url": ":memory:", "wait_seconds": None}),
 ]
 EVERY = [*OPENING, *OF_A_SESSION, *VALUES, *ROUTING, *FORMATS]

@@ -9,12 +9,13 @@ import json
 import pytest
 
 import pageturn as pt
+from pageturn.apps.importing import Report, import_file
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from pageturn.imports import Report, import_file
 from pageturn.stores import MemoryStore
+from pageturn.values.messages import Native, Text
 from tests.inputs.entry_points import EVERY
 from tests.inputs.values import HOSTILE
-from tests.sessions import open_session
+from tests.sessions import open_session, take_tasks
 
 HOSTS_OWN = {(name, kind) for name in ("clock", "entropy") for kind in ("function", "type")}
 CASES = [(point, argument) for point in EVERY for argument in point.arguments]
@@ -96,7 +97,7 @@ def test_a_role_that_is_no_text_is_left_out_of_an_import(tmp_path, role):
 
 def test_parts_that_are_no_list_are_refused():
     with pytest.raises(pt.InvalidInput, match=r"parts: expected a list, got True"):
-        gemini.load({"candidates": [{"content": {"role": "model", "parts": True}}]})
+        gemini.load_reply({"candidates": [{"content": {"role": "model", "parts": True}}]})
 
 
 @pytest.mark.parametrize(
@@ -112,13 +113,13 @@ def test_parts_that_are_no_list_are_refused():
 )
 def test_half_a_character_in_what_a_call_says_is_refused(vendor, given):
     with pytest.raises(pt.InvalidInput, match="text that is valid Unicode, got the lone surrogate"):
-        vendor.load(given)
+        vendor.load_messages([given])
 
 
 @pytest.mark.parametrize("vendor", [anthropic, gemini, openai_chat, openai_responses])
 @pytest.mark.parametrize("item", [{}, {"type": None}, {"type": []}, {"type": {}}, {"content": 5}, {"a": [[]]}])
 def test_an_item_without_its_fields_can_be_sent(vendor, item):
-    native = pt.Native(vendor=vendor.VENDOR, item=item, text="said")
+    native = Native(vendor=vendor.VENDOR, item=item, text="said")
     for role in pt.Role:
         assert vendor.dump([pt.Message(role=role, content=(native,)), pt.user("go on")])
 
@@ -128,7 +129,7 @@ def test_a_number_of_any_length_in_an_overflow_is_read(digits):
     session = open_session()
     session.append(pt.user("hello"))
     for number in range(9):
-        session.append(pt.assistant(f"step {number} " * 200), pt.user("go on"))
+        session.extend([pt.assistant(f"step {number} " * 200), pt.user("go on")])
     before = session.derive().tokens
     assert session.overflow(f"prompt is too long: {'9' * digits} tokens > 200000 maximum")
     assert session.derive().tokens < before
@@ -136,7 +137,7 @@ def test_a_number_of_any_length_in_an_overflow_is_read(digits):
 
 @pytest.mark.parametrize("line", ['{"a":' * 3_000, "[" * 100_000, '{"kind": "goal_set", "objective": ' + "[" * 5_000])
 def test_a_line_of_a_task_log_that_never_ends_is_counted_as_damaged(line):
-    assert open_session().read_tasks([line]).damaged_lines == 1
+    assert take_tasks(open_session(), [line]).damaged_lines == 1
 
 
 @pytest.mark.parametrize("url", ["\ud800.db", "sqlite:\ud800.db", "sqlite:a.db?\ud800=1"])
@@ -150,18 +151,18 @@ def test_a_path_with_half_a_character_is_refused(url):
 @pytest.mark.parametrize(
     "message",
     [
-        lambda text: pt.user(pt.Text(text=text)),
+        lambda text: pt.user(Text(text=text)),
         lambda text: pt.user(pt.Image(url=text)),
         lambda text: pt.assistant(pt.ToolCall(id="a", name="f", arguments=text)),
-        lambda text: pt.tool_result("a", pt.Text(text=text)),
-        lambda text: pt.assistant(pt.Native(vendor="x", item={}, text=text)),
+        lambda text: pt.tool_result("a", Text(text=text)),
+        lambda text: pt.assistant(Native(vendor="x", item={}, text=text)),
     ],
 )
 def test_what_is_no_text_is_neither_written_nor_sent_as_text(message, text):
     session = open_session()
     with pytest.raises(pt.InvalidInput):
         session.append(message(text))
-    assert session.pages() == ()
+    assert session.reader.pages() == ()
     for vendor in (anthropic, gemini, openai_chat, openai_responses):
         with pytest.raises(pt.InvalidInput):
             vendor.dump([message(text)])
@@ -173,6 +174,6 @@ def test_arguments_that_are_nested_deeply_are_kept_and_sent_as_they_came(vendor,
     arguments = '{"a":' + "[" * levels + "]" * levels + "}"
     session = open_session(policy=pt.Paged(3_000))
     call = pt.ToolCall(id="c", name="f", arguments=arguments)
-    session.append(pt.user("go"), pt.assistant(call), pt.tool_result(call, "done"))
+    session.extend([pt.user("go"), pt.assistant(call), pt.tool_result(call, "done")])
     assert vendor.dump(session.derive(budget_tokens=100_000))
-    assert next(iter(session.resolve(session.pages()[1]).message.tool_calls)).arguments == arguments
+    assert next(iter(session.resolve(session.reader.pages()[1]).message.tool_calls)).arguments == arguments

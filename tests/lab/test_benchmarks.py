@@ -8,6 +8,7 @@ from benchmarks.human_words import human_tokens, quantile, room_of, split
 from benchmarks.regression import MEASURES, common, pooled, table_of
 from pageturn.lab.results import Result, Score
 from pageturn.lab.traces import Trace
+from pageturn.values.messages import ToolResult
 
 
 def test_the_longest_words_give_way_first():
@@ -22,7 +23,7 @@ def test_only_what_a_person_wrote_is_human():
         pt.system("rules " * 9),
         pt.user("do it, please"),
         pt.user("<reminder>", synthetic=True),
-        pt.Message(role="user", content=(pt.ToolResult(tool_call_id="c", content="a result"),)),
+        pt.Message(role="user", content=(ToolResult(tool_call_id="c", content="a result"),)),
         pt.assistant("done"),
     )
     assert human_tokens(Trace("t", "s", messages)) == [3]

@@ -3,9 +3,11 @@
 import pytest
 
 import pageturn as pt
-from pageturn.lab.billing import STUDY, VENDORS, Prices, Sent, bill, blocks_of, cached, fetching, floor, refetches
+from pageturn.lab.billing import Sent, bill, blocks_of, cached, fetching, floor, refetches
 from pageturn.lab.traces import study_tokens
-from pageturn.tokens import counter_for
+from pageturn.tokens.counters import counter_for
+from pageturn.values.messages import Thinking
+from pageturn.values.vendors import STUDY, VENDORS, Prices
 
 A, B, C, D = Sent("A", 10), Sent("B", 20), Sent("C", 5), Sent("D", 40)
 
@@ -29,7 +31,7 @@ def test_the_tokens_of_a_block_are_those_of_the_request_that_is_billed():
 
 def message():
     call = pt.ToolCall(id="c", name="read", arguments='{"path": "src/app/main.py"}')
-    return pt.assistant("Let me see.", pt.Thinking(text="There may be more than one."), call)
+    return pt.assistant("Let me see.", Thinking(text="There may be more than one."), call)
 
 
 @pytest.mark.parametrize("tokens", [study_tokens, counter_for("gpt-5").message, counter_for("claude-sonnet-4").message])

@@ -6,8 +6,8 @@ from statistics import fmean
 import pytest
 
 from pageturn.lab.clawvm import ABLATIONS, CLAWVM, POLICIES, SWEEP, Selector, Upgrade, Weights
-from pageturn.lab.workloads import BUDGETS, Demand, PageSketch, Pin, Turn, adversaries, families
-from pageturn.pages import PageKind, ResidencyLevel
+from pageturn.lab.synthetic_workloads import BUDGETS, Demand, PageSketch, Pin, Turn, adversaries, families
+from pageturn.values.pages import PageKind, ResidencyLevel
 
 FULL, COMPRESSED, STRUCTURED, POINTER = ResidencyLevel
 SEEDS = (1, 2, 3)

@@ -4,13 +4,13 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 
 import pageturn as pt
-from pageturn.lab.coding import coding_session
+from pageturn.lab.baselines import everything
 from pageturn.lab.compactions import compactions
-from pageturn.lab.deriving import Deriving
-from pageturn.lab.repeated import repeated
+from pageturn.lab.our_policies import Deriving
 from pageturn.lab.replay import Recording
-from pageturn.lab.sketches import everything
-from pageturn.lab.stored import stored_traces
+from pageturn.lab.rereads import repeated
+from pageturn.lab.stored_traces import stored_traces
+from pageturn.lab.synthetic_coding import coding_session
 from pageturn.lab.traces import Compaction, Trace
 from pageturn.stores import MemoryStore
 
@@ -63,7 +63,7 @@ def test_what_is_fetched_again_is_a_fault_where_it_does_not_stand_there():
             pt.assistant("done"),
         ),
     )
-    assert {turn: [tuple(one[:2]) for one in again] for turn, again in repeated(trace).items()} == {
+    assert {turn: [(one.fault.code, one.before) for one in again] for turn, again in repeated(trace).items()} == {
         3: [("duplicate_tool", 2)],
         5: [("refetch", 4)],
     }
@@ -83,12 +83,22 @@ def test_what_two_calls_of_one_turn_bring_is_nobodys_fault():
     assert Recording(trace).replay(everything).faults == {}
 
 
+def test_calls_whose_arguments_are_no_json_are_told_apart_by_them():
+    long = "a result that says a lot about nothing at all\n" * 9
+    messages = [pt.user("go")]
+    for number, arguments in enumerate(("cat a", "cat b", "cat b")):
+        fetch = pt.ToolCall(id=str(number), name="read", arguments=arguments)
+        messages += [pt.assistant(fetch), pt.tool_result(fetch, long)]
+    found = repeated(Trace("t", "s", tuple(messages)))
+    assert [one.fault.code for again in found.values() for one in again] == ["refetch", "duplicate_tool"]
+
+
 def test_what_a_session_counts_as_fetched_again_came_again_in_the_recording():
     trace = coding_session(11, 60)
     again = repeated(trace)
     counted = Counter()
     for turn, shown in zip(trace.turns, Deriving(pt.Legacy(), budget_tokens=3_000)(trace), strict=True):
-        assert Counter(shown.faults) <= Counter(one.code for one in again.get(turn, ()))
+        assert Counter(shown.faults) <= Counter(one.fault.code for one in again.get(turn, ()))
         counted += Counter(shown.faults)
     assert counted
 
@@ -121,7 +131,7 @@ def test_messages_that_were_imported_say_when_they_came():
 
     store = MemoryStore()
     session = pt.Session.open(store, id="one")
-    session.append(said("a", "2026-01-01T00:00:10Z"), said("b", None), said("c", "2026-01-01T00:05:00.5Z"))
+    session.extend([said("a", "2026-01-01T00:00:10Z"), said("b", None), said("c", "2026-01-01T00:05:00.5Z")])
     session.append(said("late", "2026-01-01T00:04:00Z"))
     (trace,) = stored_traces(store, "here")
     assert trace.times == (0.0, 0.0, 290.5, 290.5)

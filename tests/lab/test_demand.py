@@ -3,9 +3,9 @@
 import pytest
 
 import pageturn as pt
-from pageturn.identifiers import names_in
 from pageturn.lab.demand import covered, demand, old_lines
 from pageturn.lab.traces import Trace
+from pageturn.values.identifiers import names_in
 
 
 @pytest.mark.parametrize(

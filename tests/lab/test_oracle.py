@@ -7,17 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
+from pageturn.lab import OracleReplay
 from pageturn.lab.clawvm import POLICIES
-from pageturn.lab.coding import coding_session
-from pageturn.lab.covering import Choice, cover, most_covered
-from pageturn.lab.deriving import Deriving
-from pageturn.lab.foresight import OracleChooser
+from pageturn.lab.coverage_oracle import Choice, cover, most_covered
 from pageturn.lab.oracle import Oracle
-from pageturn.lab.paged import PagedChooser
+from pageturn.lab.our_policies import Deriving
 from pageturn.lab.replay import Recording
+from pageturn.lab.simulated_oracle import OracleChooser
+from pageturn.lab.simulated_paged import PagedChooser
 from pageturn.lab.simulation import simulate
+from pageturn.lab.synthetic_coding import coding_session
+from pageturn.lab.synthetic_workloads import BUDGETS, families
 from pageturn.lab.traces import Trace
-from pageturn.lab.workloads import BUDGETS, families
 from tests.long import examples
 
 ALPHABET = "abcdef"
@@ -85,7 +86,7 @@ POLICY_ROWS = {
 def test_no_policy_misses_fewer_names_than_the_bound_and_the_oracle_is_between(seed):
     recording = Recording(coding_session(seed, 24))
     for budget in (500, 900, 3_000):
-        oracle = Oracle(pt.OracleReplay(3), budget)
+        oracle = Oracle(OracleReplay(3), budget)
         foreseen = recording.replay(oracle)
         assert foreseen.score.largest <= budget
         assert all(len(turn.missed) >= least for turn, least in zip(foreseen.turns, oracle.bounds, strict=True))
@@ -102,7 +103,7 @@ def test_a_larger_budget_misses_no_more():
     recording = Recording(coding_session(5, 24))
     missed, bounds = [], []
     for budget in (400, 500, 700, 900, 1_200, 2_000):
-        oracle = Oracle(pt.OracleReplay(1), budget)
+        oracle = Oracle(OracleReplay(1), budget)
         missed.append(recording.score(oracle).missed)
         bounds.append(sum(oracle.bounds))
     assert missed == sorted(missed, reverse=True)
@@ -113,7 +114,7 @@ def test_a_larger_budget_misses_no_more():
 
 def test_looking_ahead_costs_nothing_now():
     recording = Recording(coding_session(2, 24))
-    scores = [recording.score(Oracle(pt.OracleReplay(ahead), 700)) for ahead in (0, 1, 4)]
+    scores = [recording.score(Oracle(OracleReplay(ahead), 700)) for ahead in (0, 1, 4)]
     assert len({score.missed for score in scores}) == 1
     assert scores[0].missed > 0
 
@@ -190,6 +191,6 @@ def test_the_brute_force_of_a_small_session_finds_nothing_better(budget):
         len(recording.replay(Deriving(_Fixed(choices=(None, None, *choices)), budget_tokens=budget)).turns[-1].missed)
         for choices in product(levels, repeat=3)
     )
-    oracle = Oracle(pt.OracleReplay(0), budget)
+    oracle = Oracle(OracleReplay(0), budget)
     assert len(recording.replay(oracle).turns[-1].missed) == fewest
     assert oracle.bounds[-1] <= fewest

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 import pageturn as pt
-from pageturn.lab.billing import VENDORS
-from pageturn.lab.coding import coding_session
-from pageturn.lab.deriving import Deriving
+from pageturn.lab.baselines import cut, keep_last, masking
+from pageturn.lab.our_policies import Deriving
 from pageturn.lab.replay import Recording, Shown
-from pageturn.lab.sketches import cut, keep_last, masking
+from pageturn.lab.synthetic_coding import coding_session
 from pageturn.lab.traces import read_traces
+from pageturn.values.messages import Text, Thinking, ToolResult
+from pageturn.values.vendors import VENDORS
 from tests.long import examples
 
 DATA = Path(os.environ.get("PAGETURN_DATA", "../shared/data")) / "traces"
@@ -30,12 +31,12 @@ def words(message):
     said = []
     for part in message.content:
         match part:
-            case pt.Text(text=text) | pt.Thinking(text=text):
+            case Text(text=text) | Thinking(text=text):
                 said.append(text)
             case pt.ToolCall(name=name, arguments=arguments):
                 said += [name, arguments]
-            case pt.ToolResult():
-                said += [inner.text for inner in part.parts if isinstance(inner, pt.Text)]
+            case ToolResult():
+                said += [inner.text for inner in part.parts if isinstance(inner, Text)]
     return "\n".join(said)
 
 

@@ -3,11 +3,11 @@
 import pytest
 
 import pageturn as pt
-from pageturn.lab.billing import VENDORS, Prices, Vendor
-from pageturn.lab.coding import coding_session
 from pageturn.lab.replay import Recording, Score
+from pageturn.lab.synthetic_coding import coding_session
 from pageturn.lab.traces import Trace, text_of
-from pageturn.messages import ToolCall
+from pageturn.values.messages import Native, ToolCall
+from pageturn.values.vendors import VENDORS, Prices, Vendor
 
 
 def characters(message):
@@ -109,8 +109,8 @@ def test_neighbours_of_one_role_may_be_one_message(vector):
 
 
 def test_a_vendors_own_items_are_compared_too(vector):
-    own, same = (pt.user(pt.Native(vendor="v", item={"a": [1]}, text="N" * 10)) for _ in range(2))
-    other = pt.user(pt.Native(vendor="v", item={"a": [2]}, text="N" * 10))
+    own, same = (pt.user(Native(vendor="v", item={"a": [1]}, text="N" * 10)) for _ in range(2))
+    other = pt.user(Native(vendor="v", item={"a": [2]}, text="N" * 10))
     assert vector.score(always([own], [same], [other])).billed == pytest.approx(1.25 * 10 + 1 + 1.25 * 10)
 
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 import pageturn as pt
-from pageturn.lab.coding import coding_session
-from pageturn.lab.deriving import Deriving
+from pageturn.lab.baselines import everything
+from pageturn.lab.our_policies import Deriving
 from pageturn.lab.replay import Recording
 from pageturn.lab.results import Form, read_results, to_line
-from pageturn.lab.sketches import everything
 from pageturn.lab.sweep import Setup, Way, results
+from pageturn.lab.synthetic_coding import coding_session
 
 EXAMPLE = Path(__file__).with_name("example-results.jsonl")
 

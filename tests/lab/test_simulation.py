@@ -5,10 +5,10 @@ from typing import NamedTuple
 import pytest
 
 import pageturn as pt
-from pageturn.faults import DuplicateTool, FlushMiss, PinnedInvariantMiss, PostCompactionBootstrap, Refetch
 from pageturn.lab.simulation import Harness, simulate
-from pageturn.lab.workloads import Boundary, Demand, PageSketch, Pin, Turn, Workload
-from pageturn.pages import PageKind, ResidencyLevel
+from pageturn.lab.synthetic_workloads import Boundary, Demand, PageSketch, Pin, Turn, Workload
+from pageturn.values.faults import DuplicateTool, FlushMiss, PinnedInvariantMiss, PostCompactionBootstrap, Refetch
+from pageturn.values.pages import PageKind, ResidencyLevel
 
 FULL, COMPRESSED, STRUCTURED, POINTER = ResidencyLevel
 BARE = Harness(pins_floors=False, saves_at_compaction=False, saves_at_reset=False, resolves=False)

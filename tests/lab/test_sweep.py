@@ -5,9 +5,9 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import pytest
 
 import pageturn as pt
-from pageturn.lab.coding import coding_session
 from pageturn.lab.results import Result
 from pageturn.lab.sweep import WAYS, Setup, Way, sweep
+from pageturn.lab.synthetic_coding import coding_session
 from pageturn.lab.traces import Trace
 
 TRACES = [coding_session(seed, 12) for seed in (1, 2, 3)]

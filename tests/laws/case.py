@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import pageturn as pt
+from pageturn.tokens.counters import TokenCounter, counter_for
 from tests.laws.model import Item, Model, said, words
 
 PENDING = "[pending: this call has no result yet]"
@@ -50,8 +51,8 @@ class Case:
     found: list[Any] = field(default_factory=list)
 
     @cached_property
-    def counter(self) -> pt.TokenCounter:
-        return pt.counter_for(self.context.model)
+    def counter(self) -> TokenCounter:
+        return counter_for(self.context.model)
 
     def tokens(self, message: pt.Message) -> int:
         return self.counter.message(message)

@@ -7,6 +7,8 @@ from tempfile import TemporaryDirectory
 
 import pageturn as pt
 from pageturn.stores import SqliteStore, Store, open_store
+from pageturn.values.messages import Text, Thinking
+from pageturn.values.messages import developer as instruction
 from tests.laws import texts
 from tests.laws.acts import MODELS, Act, Plot, policy
 from tests.laws.case import Asked, Case
@@ -105,8 +107,7 @@ class Driver:
     # -- saying
 
     def _append(self, *messages: pt.Message, usage: pt.Usage | None = None) -> list[Item]:
-        made = self.session.append(*messages, usage=usage)
-        pages = made if isinstance(made, tuple) else (made,)
+        pages = self.session.extend(messages) if usage is None else (self.session.append(*messages, usage),)
         items = []
         for page, message in zip(pages, messages, strict=True):
             before = len(self.model.items)
@@ -121,7 +122,7 @@ class Driver:
         self._append(pt.system(text))
 
     def developer(self, salt: int, lines: int) -> None:
-        self._append(pt.developer(texts.prose(salt, lines)))
+        self._append(instruction(texts.prose(salt, lines)))
 
     def say(self, salt: int, kind: str, lines: int) -> None:
         text = texts.prose(salt, lines)
@@ -129,7 +130,7 @@ class Driver:
             case "talk":
                 message = pt.user(texts.talk(salt))
             case "mixed":
-                note = pt.Text(text=f"<system-reminder>{texts.prose(-salt, lines)}</system-reminder>", synthetic=True)
+                note = Text(text=f"<system-reminder>{texts.prose(-salt, lines)}</system-reminder>", synthetic=True)
                 message = pt.user(note, f"please mind {texts.mark(salt)} in src/auth.py")
             case "image":
                 message = pt.user(f"look at {texts.mark(salt)}", texts.IMAGES[salt % 2])
@@ -152,7 +153,7 @@ class Driver:
             mark = texts.base64.b64encode(f"signature {salt}".encode()).decode()
             redacted = thinking == "redacted"
             parts.append(
-                pt.Thinking(
+                Thinking(
                     text="" if redacted else f"I think of {salt}",
                     signature=None if redacted else mark,
                     redacted=mark if redacted else None,
@@ -177,7 +178,9 @@ class Driver:
         told = {"path": texts.path(salt), "note": f"{texts.mark(salt)} {at}"}
         arguments = f"{{not json {salt}" if salt % 29 == 0 else pt.to_json(told).decode()
         signature = (
-            texts.base64.b64encode(f"call {salt} {at}".encode()).decode() if "gemini" in self.session.model else None
+            texts.base64.b64encode(f"call {salt} {at}".encode()).decode()
+            if "gemini" in self.session.reader.model
+            else None
         )
         return pt.ToolCall(id=id, name=name, arguments=arguments, thought_signature=signature)
 
@@ -198,8 +201,10 @@ class Driver:
         """Take in pages that the session wrote itself, as its own messages tell them."""
         known = self.model.handles
         added = []
-        if any(page.handle not in known for page in self.session.pages()):
-            for page, message in zip(self.session.pages(), self.session.messages(internal=True), strict=False):
+        if any(page.handle not in known for page in self.session.reader.pages()):
+            for page, message in zip(
+                self.session.reader.pages(), self.session.reader.messages(internal=True), strict=False
+            ):
                 if page.handle not in known:
                     added.append(self.model.add(page, message, origin, **fields))
         return added
@@ -215,9 +220,9 @@ class Driver:
         text = texts.prose(salt, lines, forged=style == "forged")
         match style:
             case "parts":
-                return pt.tool_result(call, pt.Text(text=text), pt.Text(text="and more"))
+                return pt.tool_result(call, Text(text=text), Text(text="and more"))
             case "image":
-                return pt.tool_result(call, pt.Text(text=text), texts.IMAGES[0])
+                return pt.tool_result(call, Text(text=text), texts.IMAGES[0])
             case "empty":
                 return pt.tool_result(call, "")
             case _:
@@ -298,7 +303,7 @@ class Driver:
             item = pinned[ref % len(pinned)]
             self.session.unpin(item.handle)
             item.pinned, item.form = False, None
-            if item.handle not in {page.handle for page in self.session.pages()}:
+            if item.handle not in {page.handle for page in self.session.reader.pages()}:
                 item.undone = True  # only its pin had kept it
 
     def plan(self, salt: int, steps: int) -> None:
@@ -309,7 +314,7 @@ class Driver:
     def clear_plan(self) -> None:
         if self.model.plan is not None:
             self.session.plan(None)
-            still = {page.handle for page in self.session.pages()}
+            still = {page.handle for page in self.session.reader.pages()}
             for item in self.model.items:
                 if (item.plan is not None or item.is_clearing) and item.handle not in still:
                     item.replaced = True
@@ -368,7 +373,7 @@ class Driver:
 
     def derive(self, tools: int, model: str | None, share: float | None) -> None:
         budget = int(self.plot.budget * share) if share is not None else None
-        if budget is None and isinstance(self.session.policy, pt.Legacy):
+        if budget is None and isinstance(self.session.reader.policy, pt.Legacy):
             budget = self.plot.budget
         asked = Asked(TOOLS[tools], model, budget)
         with suppress(pt.BudgetTooSmall):
@@ -396,7 +401,7 @@ class Driver:
             self._now.asked = asked
             raise
         self.model.derived, self.model.derived_items = context, len(self.model.items)
-        case = Case(self.session, side.model, context, asked, self.session.policy, self._recall)
+        case = Case(self.session, side.model, context, asked, self.session.reader.policy, self._recall)
         self._count(case)
         self._take(check_context(case))
         return context
@@ -408,7 +413,7 @@ class Driver:
         counts["with open calls"] += bool(case.open_items)
         counts["with erased pages"] += any(item.erased for item in case.model.items)
         counts["over 90 % full"] += case.context.tokens > 0.9 * case.context.budget_tokens
-        counts["with reasoning"] += any(isinstance(p, pt.Thinking) for m in case.context.messages for p in m.content)
+        counts["with reasoning"] += any(isinstance(p, Thinking) for m in case.context.messages for p in m.content)
         counts["without recall"] += case.recall is None
 
     def twin(self) -> None:
@@ -503,7 +508,7 @@ class Driver:
             return
         last = self.model.turns[-turns:]
         self.session.undo(turns)
-        still = {page.handle for page in self.session.pages()}
+        still = {page.handle for page in self.session.reader.pages()}
         gone = [item for item in self.model.items if item.counts and item.handle not in still]
         kept = [item for item in gone if item.is_rule or item.origin in ("plan", "preference")]
         stayed = [item.handle for item in last if item.handle in still and not item.pinned]
@@ -546,7 +551,7 @@ class Driver:
         self.session.overflow(Exception(f"prompt is too long: {tokens + 50} tokens > {max(tokens - 50, 1)} maximum"))
         if forgets:
             for model in MODELS:
-                self.session.forget_overflow(model)
+                self.session.overflow(None, model=model)
 
     def reopen(self, recall: bool) -> None:
         """Close and open again: the same context; with another recall tool only the same session."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import pageturn as pt
+from pageturn.values.messages import Text, Thinking, ToolResult
 
 ABANDONED = 32  # turns after which nobody waits for a call any more
 HANDLE = re.compile(r"(?<![A-Za-z0-9])p([1-9][0-9]{0,14})-([a-z2-7]{4})(?![A-Za-z0-9])")
@@ -15,7 +16,7 @@ MARK = re.compile(r"Mark-?\d+q")  # which each text of `texts` has of its own
 
 def said(message: pt.Message) -> tuple[str, bytes]:
     """What a message says and who says it, without its reasoning, which goes where what it was made on has changed."""
-    return str(message.role), pt.to_json([part for part in message.content if not isinstance(part, pt.Thinking)])
+    return str(message.role), pt.to_json([part for part in message.content if not isinstance(part, Thinking)])
 
 
 def words(message: pt.Message) -> str:
@@ -23,12 +24,12 @@ def words(message: pt.Message) -> str:
     told = []
     for part in message.content:
         match part:
-            case pt.Text(text=text):
+            case Text(text=text):
                 told.append(text)
             case pt.ToolCall(arguments=arguments):
                 told.append(arguments)
-            case pt.ToolResult():
-                told += [inner.text for inner in part.parts if isinstance(inner, pt.Text)]
+            case ToolResult():
+                told += [inner.text for inner in part.parts if isinstance(inner, Text)]
             case _:
                 pass
     return "\n".join(told)
@@ -85,11 +86,11 @@ class Item:
         is_person = message.role == pt.Role.USER and self.origin == "said" and not message.synthetic
         if not is_person or message.tool_results:
             return []
-        return [part.text for part in message.content if isinstance(part, pt.Text) and not part.synthetic]
+        return [part.text for part in message.content if isinstance(part, Text) and not part.synthetic]
 
     @property
     def is_human(self) -> bool:
-        others = [part for part in self.message.content if not isinstance(part, pt.Text)]
+        others = [part for part in self.message.content if not isinstance(part, Text)]
         is_person = self.message.role == pt.Role.USER and self.origin == "said" and not self.message.synthetic
         return is_person and not self.message.tool_results and bool(self.human_texts or others)
 

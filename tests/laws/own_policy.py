@@ -1,8 +1,8 @@
 """A user's own policy: the newest units whole as far as the budget goes, and nothing else. It wants too much, so the laws have work."""
 
 import pageturn as pt
-from pageturn.layout import Frame, Levels
 from pageturn.policies import register_policy
+from pageturn.values.layout import Frame, Levels
 
 
 @register_policy("newest_first")

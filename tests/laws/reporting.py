@@ -24,7 +24,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         TOTAL.save(_folder(session.config))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+def tell(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     total = Tally.of(_folder(config))
     if total.counts:
         terminalreporter.section("laws")

@@ -8,16 +8,18 @@ from functools import partialmethod
 import msgspec
 
 import pageturn as pt
-from pageturn import deriver as deriving
 from pageturn import session as sessions
-from pageturn import state as states
-from pageturn.derivation import candidates, folding, laws, pairing, working_set
+from pageturn.context import candidates, laws, pairing, working_set
+from pageturn.context import derive as deriving
+from pageturn.context import fold as folding
 from pageturn.formats import shape
-from pageturn.journal import Journal
-from pageturn.layout import Why
-from pageturn.renditions import fencing
-from pageturn.state import SessionState
+from pageturn.journal import state as states
+from pageturn.journal.journal import Journal
+from pageturn.journal.state import SessionState
 from pageturn.stores.memory import MemoryStore
+from pageturn.tokens.counters import counter_for
+from pageturn.values import fencing
+from pageturn.values.layout import Why
 from tests.laws.acts import Act, plot
 from tests.laws.driver import Driver
 
@@ -174,7 +176,7 @@ def test_l3_open_calls_that_the_host_is_not_told_of(monkeypatch):
 
 
 def test_l4_the_counter_of_another_model(monkeypatch):
-    monkeypatch.setattr(sessions, "counter_for", lambda model: pt.counter_for("gpt-5"))
+    monkeypatch.setattr(sessions, "counter_for", lambda model: counter_for("gpt-5"))
     assert noticed(monkeypatch, "L4", "are charged")
 
 

@@ -4,6 +4,7 @@ import base64
 import random
 
 import pageturn as pt
+from pageturn.values.messages import File
 
 _VERBS = ("checks", "loads", "writes", "retries", "parses", "closes", "renames", "drops")
 _THINGS = ("token", "session", "login", "cache", "router", "table", "cursor", "header", "worker", "queue")
@@ -29,8 +30,8 @@ IMAGES = (
     pt.Image(url="https://example.com/shot.png", mime_type="image/png", width=64, height=64),
 )
 FILES = (
-    pt.File(path="data:application/pdf;base64,JVBERi0xLjQK", mime_type="application/pdf"),
-    pt.File(path="data:text/plain;base64," + base64.b64encode(b"a small text file").decode(), mime_type="text/plain"),
+    File(path="data:application/pdf;base64,JVBERi0xLjQK", mime_type="application/pdf"),
+    File(path="data:text/plain;base64," + base64.b64encode(b"a small text file").decode(), mime_type="text/plain"),
 )
 
 

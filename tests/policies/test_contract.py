@@ -5,19 +5,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.entries import PolicyChosen
-from pageturn.journal import Journal
-from pageturn.layout import Frame
+from pageturn.journal.journal import Journal
+from pageturn.lab import OracleReplay
 from pageturn.policies import STORED_DEFAULT, AnyPolicy
 from pageturn.stores import MemoryStore, SessionRow
-from pageturn.windows import input_capacity
-from tests.sessions import open_session, reopened
+from pageturn.tokens.windows import input_capacity
+from pageturn.values.entries import PolicyChosen
+from pageturn.values.layout import Frame
+from tests.sessions import open_session, reopened, store_of
 
 WINDOWS = st.integers(1, 3_000_000)
 
 
 def test_the_kind_is_the_tag_on_the_wire():
-    policies = [pt.Legacy(), pt.Reset(1), pt.Incremental(1), pt.OracleReplay(3), pt.Paged(1)]
+    policies = [pt.Legacy(), pt.Reset(1), pt.Incremental(1), OracleReplay(3), pt.Paged(1)]
     kinds = [policy.kind for policy in policies]
     assert kinds == ["legacy", "reset", "incremental", "oracle_replay", "paged"]
     for policy in policies:
@@ -30,8 +31,8 @@ def test_a_stored_session_that_names_no_policy_means_legacy():
     store.create(row)
     session = pt.Session(Journal(store, row))  # which, unlike `open`, writes no policy down
     session.append(pt.user("Fix it."))
-    assert open_session(store, id="old").policy == STORED_DEFAULT == pt.Legacy()
-    assert open_session(store, id="new").policy == pt.Paged()
+    assert open_session(store, id="old").reader.policy == STORED_DEFAULT == pt.Legacy()
+    assert open_session(store, id="new").reader.policy == pt.Paged()
 
 
 def test_a_policy_that_was_stored_before_it_had_all_of_its_settings_is_read():
@@ -42,7 +43,7 @@ def test_a_policy_that_was_stored_before_it_had_all_of_its_settings_is_read():
 @given(WINDOWS)
 def test_a_limit_of_zero_is_what_the_model_takes(window):
     capacity = input_capacity(window)
-    for policy in (pt.Incremental(0), pt.Paged(), pt.Legacy(), pt.OracleReplay(3)):
+    for policy in (pt.Incremental(0), pt.Paged(), pt.Legacy(), OracleReplay(3)):
         assert policy.limit_tokens(window) == capacity
 
 
@@ -64,7 +65,7 @@ def test_the_base_is_no_policy():
 
 @pytest.mark.parametrize("tokens", [-1, 1.5, True, "16000", None])
 def test_a_limit_that_is_not_a_whole_number_is_refused(tokens):
-    for policy in (pt.Reset, pt.Incremental, pt.Paged, pt.OracleReplay):
+    for policy in (pt.Reset, pt.Incremental, pt.Paged, OracleReplay):
         with pytest.raises(pt.InvalidInput, match="expected a whole number, 0 or more"):
             policy(tokens)
 
@@ -86,13 +87,13 @@ def test_the_policy_that_looks_ahead_is_refused_outside_the_lab():
     session.append(pt.user("go"))
     expected = r"policy: expected legacy, reset, incremental or paged, got oracle_replay, which only the lab can follow"
     with pytest.raises(pt.InvalidInput, match=expected):
-        open_session(policy=pt.OracleReplay(3), id="other")
+        open_session(policy=OracleReplay(3), id="other")
     with pytest.raises(pt.InvalidInput, match=expected):
-        session.choose(pt.OracleReplay(3))
-    session._recorder.append(PolicyChosen(policy=pt.OracleReplay(3)))  # as another program may have stored it
+        session.choose(OracleReplay(3))
+    session._recorder.append(PolicyChosen(policy=OracleReplay(3)))  # as another program may have stored it
     with pytest.raises(pt.InvalidInput, match=expected):
         reopened(session).derive()
-    assert [row.id for row in session._journal.store.sessions()] == ["s"]
+    assert [row.id for row in store_of(session).sessions()] == ["s"]
 
 
 def test_what_is_no_policy_is_refused():
@@ -104,4 +105,4 @@ def test_what_is_no_policy_is_refused():
 
 def test_a_new_session_says_that_it_is_legacy_even_where_nothing_was_said_yet():
     session = open_session(policy=pt.Legacy())
-    assert reopened(session).policy == pt.Legacy()
+    assert reopened(session).reader.policy == pt.Legacy()

@@ -1,13 +1,12 @@
 """What holds under every policy, whatever it keeps."""
 
-from itertools import pairwise
-
 import pytest
 
 import pageturn as pt
-from pageturn.entries import FoldReason
-from tests.derivation.checks import check_all
-from tests.derivation.test_turns import words, work
+from pageturn.testing import policy_cases
+from pageturn.values.entries import FoldReason
+from tests.context.checks import check_all
+from tests.context.test_turns import words, work
 from tests.policies.own import ErrorsFirst
 from tests.sessions import call, open_session, reopened
 
@@ -15,6 +14,15 @@ BUDGET = 4_000
 POLICIES = [pt.Legacy(), pt.Reset(0), pt.Incremental(0), pt.Paged(), ErrorsFirst()]
 every = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
 TASK = "Make the session of src/auth/login.py expire after 30 minutes, and test it."
+
+
+MAKERS = [lambda _: pt.Legacy(), pt.Reset, pt.Incremental, pt.Paged, ErrorsFirst]
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=["legacy", "reset", "incremental", "paged", "errors_first"])
+@pytest.mark.parametrize("case", policy_cases(), ids=str)
+def test_it_passes_the_suite_that_a_policy_of_a_user_has_to_pass(case, make):
+    case(make)
 
 
 class Bounded:
@@ -32,34 +40,15 @@ class Bounded:
 
 def begin(policy, budget=BUDGET, **options):
     session = open_session(policy=policy, **options)
-    session.append(pt.system("You are careful."), pt.user(TASK))
+    session.extend([pt.system("You are careful."), pt.user(TASK)])
     return Bounded(session, budget)
-
-
-@every
-def test_between_folds_every_context_begins_with_the_one_before_and_folds_are_rare(policy):
-    contexts = work(begin(policy), 60)
-    for before, after in pairwise(contexts):
-        if after.fold is None:
-            assert after.messages[: len(before.messages)] == before.messages
-        else:
-            assert before.fold is None, "two folds in a row"
-    assert 2 <= sum(context.fold is not None for context in contexts) <= 20
-
-
-@every
-def test_below_its_limit_everything_stands_as_it_came(policy):
-    session = begin(policy, budget=100_000)
-    for context in work(session, 10):
-        assert context.fold is None
-        assert [m.content for m in context.messages] == [m.content for m in session.messages()][: len(context.messages)]
 
 
 CHANGES = {
     "undo": lambda session: session.undo(1),
     "retract": lambda session: session.retract("os", now=True),
-    "choose": lambda session: session.choose(session.policy),
-    "erase": lambda session: session.erase(session.pages()[-1]),
+    "choose": lambda session: session.choose(session.reader.policy),
+    "erase": lambda session: session.erase(session.reader.pages()[-1]),
 }
 
 
@@ -78,20 +67,9 @@ def test_a_change_below_the_limit_moves_nothing_else(policy, change):
 
 
 @every
-def test_continue_five_times_after_a_fold_keeps_the_task_verbatim(policy):
-    session = begin(policy)
-    for number, nudge in enumerate(("continue", "Continue!!!", "status?", "go", "yes please")):
-        for context in work(session, 10, start=number * 10):
-            assert any(message.text == TASK for message in context.messages)
-        session.append(pt.user(nudge))
-    assert len(session._journal.state.folds) >= 2
-    assert any(message.text == TASK for message in session.derive().messages)
-
-
-@every
 def test_where_everybody_only_says_to_go_on_the_last_of_it_is_the_task(policy):
     session = Bounded(open_session(policy=policy))
-    session.append(pt.user("continue"), pt.user("go"))
+    session.extend([pt.user("continue"), pt.user("go")])
     work(session, 40)
     assert any(message.text == "go" for message in session.derive().messages)
 
@@ -119,7 +97,7 @@ def test_a_reset_by_the_agent_leaves_the_summary_the_task_and_a_line_that_leads_
     session = begin(policy, budget=8_000)
     session.pin("Never push to main.")
     work(session, 10)
-    early = next(page for page in session.pages() if page.results)
+    early = next(page for page in session.reader.pages() if page.results)
     summary = "Ten files were read; the bug is in part_7." + "".join(
         f" Finding {n}: part_{n} is fine." for n in range(160)
     )  # more than any tool result that a harness would let through
@@ -131,13 +109,13 @@ def test_a_reset_by_the_agent_leaves_the_summary_the_task_and_a_line_that_leads_
     assert texts[0] == "You are careful."
     assert {TASK, "Never push to main.", summary} <= set(texts)
     assert context.explain(early.handle).line is not None
-    assert session.resolve(early.handle).message == session._journal.message(early)
+    assert session.resolve(early.handle).message == session.reader.message(early)
     assert any(hit.handle == early.handle for hit in session.recall("value_0 compute_0").hits)
     assert "compute_3()" not in words(context)
     work(session, 30, start=10)
     later = session.derive()
     check_all(session.inner, later, 8_000)
-    assert later.fold is not None or len(session._journal.state.folds) >= 2
+    assert later.fold is not None or len(session.reader.folds) >= 2
     assert any(message.text == summary for message in later.messages)
 
 
@@ -165,7 +143,7 @@ def test_a_reset_in_the_middle_of_a_call_leaves_call_and_result_valid(policy, re
 def test_a_pin_without_words_or_on_a_result_outlives_every_fold(policy):
     session = begin(policy)
     picture = session.append(pt.user(pt.Image(url="https://e.org/a.png", width=64, height=64)))
-    session.append(pt.user("Now the rest."), pt.assistant(call(1)))
+    session.extend([pt.user("Now the rest."), pt.assistant(call(1))])
     result = session.append(pt.tool_result("c1", "the rules of the house\n" * 3))
     session.pin(picture)
     session.pin(result)
@@ -236,35 +214,12 @@ def test_a_prompt_that_was_too_long_makes_the_next_one_tighter(policy):
 
 
 @every
-def test_the_smallest_budget_works_and_one_token_less_does_not(policy):
-    session = begin(policy)
-    session.pin("Never push to main.")
-    work(session, 30)
-    with pytest.raises(pt.BudgetTooSmall) as refused:
-        session.inner.derive(budget_tokens=50)
-    needed = refused.value.needed_tokens
-    check_all(session.inner, session.inner.derive(budget_tokens=needed), needed)
-    with pytest.raises(pt.BudgetTooSmall):
-        session.inner.derive(budget_tokens=needed - 1)
-
-
-@every
 def test_a_smaller_model_plans_anew(policy):
     """A limit is worked out for the model at hand, never kept from another one."""
     session = Bounded(open_session(policy=policy, model="claude-sonnet-4"), budget=None)
     session.append(pt.user(TASK))
     work(session, 60, lines=150)
     assert session.inner.derive(model="mistral-small").tokens <= 19_756
-
-
-@every
-def test_another_process_sees_the_same_at_every_turn(policy):
-    session = begin(policy)
-    for number in range(30):
-        work(session, 1, start=number)
-        ours, theirs = session.derive(), reopened(session.inner).derive(budget_tokens=BUDGET)
-        assert pt.to_json(list(ours.messages)) == pt.to_json(list(theirs.messages))
-        assert (ours.tokens, ours.fold, ours.wanted) == (theirs.tokens, theirs.fold, theirs.wanted)
 
 
 def test_a_session_that_goes_from_one_policy_to_the_next_keeps_the_laws():
@@ -290,19 +245,3 @@ def test_whoever_goes_over_to_paged_with_a_large_context_saves_at_once():
         assert (session.derive().tokens < before.tokens) is is_large
         session.choose(pt.Legacy())
         work(session, 15, start=number)
-
-
-@every
-def test_a_late_background_result_and_parallel_calls_stay_valid(policy):
-    session = begin(policy)
-    build = pt.ToolCall(id="bg", name="build", arguments="{}")
-    session.derive()
-    session.append(pt.assistant("in the background", build))
-    for number in range(24):
-        calls = [pt.ToolCall(id=f"k{number}-{n}", name="read", arguments="{}") for n in range(3)]
-        check_all(session.inner, session.derive(), BUDGET)
-        session.append(pt.assistant("three at once", *calls))
-        session.append(*(pt.tool_result(each, f"result {each.id}\n" * 20) for each in reversed(calls)))
-        if number == 10:
-            session.append(pt.tool_result(build, "built"))
-    check_all(session.inner, session.derive(), BUDGET)

@@ -3,14 +3,14 @@
 from itertools import pairwise
 
 import pageturn as pt
-from pageturn.layout import Candidate, Why
 from pageturn.policies.incremental import score
-from pageturn.relevance import RelevanceMeta
-from tests.derivation.checks import check_all
-from tests.derivation.test_turns import work
+from pageturn.values.layout import Candidate, Why
+from pageturn.values.relevance import RelevanceMeta
+from tests.context.checks import check_all
+from tests.context.test_turns import work
 from tests.policies.test_contract import EMPTY
 from tests.sessions import open_session, reopened
-from tests.summaries.scripted import PLAIN
+from tests.writeback.summaries.scripted import PLAIN
 
 FULL = pt.ResidencyLevel.FULL
 
@@ -24,7 +24,7 @@ def read(session, name, path, text, **options):
 
 def begin(budget=6_000, task="Fix the expiry in src/auth/login.py, please."):
     session = open_session(policy=pt.Incremental(budget))
-    session.append(pt.system("You are careful."), pt.user(task))
+    session.extend([pt.system("You are careful."), pt.user(task)])
     session.derive()
     return session
 
@@ -125,7 +125,7 @@ def test_prepared_summaries_fill_the_gaps_where_they_were():
     session = begin()
     wanted = read(session, "r1", "src/auth/login.py", "def expire(): pass\n" * 20)
     pages = [read(session, f"n{n}", f"docs/page_{n}.md", f"words {n} of a page\n" * 80) for n in range(8)]
-    state = session._journal.state
+    state = session.reader.state()
     for first, last, text in ((0, 1, "short"), (0, 3, "longest"), (2, 5, "behind")):
         evidence = (state.caller(pages[first]).handle, pages[last].handle)
         value = f"The {text} summary of the pages. {PLAIN}"

@@ -3,9 +3,9 @@
 import pytest
 
 import pageturn as pt
-from pageturn.layout import Candidate, Frame
-from tests.derivation.checks import check_all
-from tests.sessions import open_session
+from pageturn.values.layout import Candidate, Frame
+from tests.context.checks import check_all
+from tests.sessions import journaled, open_session
 
 FULL = pt.ResidencyLevel.FULL
 BUDGET = 8_000
@@ -22,7 +22,7 @@ def run(session, number, text, command="make test"):
 @pytest.fixture
 def session():
     session = open_session(policy=pt.Legacy())
-    session.append(pt.system("You are careful."), pt.user("Make the tests pass."))
+    session.extend([pt.system("You are careful."), pt.user("Make the tests pass.")])
     return session
 
 
@@ -106,7 +106,7 @@ def test_at_most_the_newest_sixteen_units_stand_whole(session):
     context = fold(session)
     whole = [each for each in context.layout.placements if each.level is FULL and each.last - each.first > 0]
     assert 1 <= len(whole) <= 16
-    newest = session.pages()[-1]
+    newest = session.reader.pages()[-1]
     assert level(context, newest) is FULL
     assert context.tokens < 0.8 * BUDGET
 
@@ -144,7 +144,7 @@ def test_text_that_stands_whole_is_never_touched(session):
 
 
 def test_a_session_that_names_no_policy_is_legacy_and_folds():
-    session = open_session()
-    session._journal.state.policy = pt.Legacy()  # as a stored session that says nothing
+    session, journal = journaled()
+    journal.state.policy = pt.Legacy()  # as a stored session that says nothing
     session.append(pt.user("Make the tests pass."))
     assert fold(session).tokens <= BUDGET

@@ -6,17 +6,18 @@ import msgspec
 import pytest
 
 import pageturn as pt
-from pageturn.entries import PolicyChosen
-from pageturn.layout import Candidate, Why
-from pageturn.pages import PageKind
 from pageturn.policies import registry
-from pageturn.policies.chosen import StoredPolicy
-from pageturn.policies.guarding import Guarded
-from tests.derivation.checks import check_all
-from tests.derivation.test_turns import work
+from pageturn.policies.checked import Guarded
+from pageturn.values.chosen_policy import StoredPolicy
+from pageturn.values.entries import PolicyChosen
+from pageturn.values.errors import BelowFloor, NotADegradation, PolicyError, UnknownPolicy
+from pageturn.values.layout import Candidate, Why
+from pageturn.values.pages import PageKind
+from tests.context.checks import check_all
+from tests.context.test_turns import work
 from tests.policies.own import ErrorsFirst
 from tests.policies.test_contract import EMPTY
-from tests.sessions import open_session, reopened
+from tests.sessions import journal_of, open_session, reopened
 
 FULL, COMPRESSED, STRUCTURED, POINTER = pt.ResidencyLevel
 
@@ -31,7 +32,7 @@ def names(monkeypatch):
 
 def begin(policy, **options):
     session = open_session(policy=policy, **options)
-    session.append(pt.system("You are careful."), pt.user("Look through all of it."))
+    session.extend([pt.system("You are careful."), pt.user("Look through all of it.")])
     return session
 
 
@@ -45,8 +46,8 @@ def test_it_is_opened_chosen_and_derived_by_and_stored_by_its_name_and_fields():
     assert all(context.budget_tokens == 3_000 for context in contexts)
     session.choose(pt.Paged())
     session.choose(ErrorsFirst(2_000))
-    assert session.policy == ErrorsFirst(2_000)
-    bodies = [record.body for record, entry in session._journal.entries() if type(entry).__name__ == "PolicyChosen"]
+    assert session.reader.policy == ErrorsFirst(2_000)
+    bodies = [record.body for record, entry in journal_of(session).entries() if type(entry).__name__ == "PolicyChosen"]
     assert [msgspec.json.decode(body)["policy"] for body in bodies] == [
         {"policy": "errors_first_in_tests", "budget_tokens": 3_000},
         {"policy": "paged"},
@@ -57,9 +58,9 @@ def test_it_is_opened_chosen_and_derived_by_and_stored_by_its_name_and_fields():
 def test_it_is_there_again_where_its_name_is_registered_also_from_a_snapshot_and_in_a_fork():
     session = begin(ErrorsFirst(3_000))
     work(session, 20)
-    session._journal.keep_snapshot()
+    journal_of(session).keep_snapshot()
     for other in (reopened(session), session.fork("other")):
-        assert other.policy == ErrorsFirst(3_000)
+        assert other.reader.policy == ErrorsFirst(3_000)
         assert pt.to_json(list(other.derive().messages)) == pt.to_json(list(session.derive().messages))
 
 
@@ -68,15 +69,15 @@ def test_where_its_name_is_unknown_the_session_is_read_and_only_what_needs_the_p
     work(session, 5)
     for keeps_snapshot in (False, True):
         if keeps_snapshot:
-            session._journal.keep_snapshot()
+            journal_of(session).keep_snapshot()
         del names["errors_first_in_tests"]
         other = reopened(session)
-        assert list(other.messages()) == list(session.messages())
-        page = other.pages()[-1]
+        assert list(other.reader.messages()) == list(session.reader.messages())
+        page = other.reader.pages()[-1]
         assert other.resolve(page.handle).text
         assert other.recall("value_3").hits
-        for refused in (other.derive, lambda other=other: other.policy, lambda other=other: other.pin("Never.")):
-            with pytest.raises(pt.UnknownPolicy, match=r"'errors_first_in_tests', which is not registered") as error:
+        for refused in (other.derive, lambda other=other: other.reader.policy, lambda other=other: other.pin("Never.")):
+            with pytest.raises(UnknownPolicy, match=r"'errors_first_in_tests', which is not registered") as error:
                 refused()
             assert "register_policy('errors_first_in_tests')" in str(error.value)
             assert isinstance(error.value, pt.InvalidInput)
@@ -85,7 +86,7 @@ def test_where_its_name_is_unknown_the_session_is_read_and_only_what_needs_the_p
         other.close()
         names["errors_first_in_tests"] = ErrorsFirst
         session.refresh()
-        assert session.policy == ErrorsFirst(3_000)
+        assert session.reader.policy == ErrorsFirst(3_000)
     assert session.derive().tokens <= 3_000
 
 
@@ -94,9 +95,9 @@ def test_where_its_name_is_unknown_another_policy_can_be_named(names):
     work(session, 5)
     del names["errors_first_in_tests"]
     other = reopened(session, policy=pt.Paged(4_000))
-    assert other.policy == pt.Paged(4_000)
+    assert other.reader.policy == pt.Paged(4_000)
     assert other.derive().budget_tokens == 4_000
-    assert reopened(other).policy == pt.Paged(4_000)
+    assert reopened(other).reader.policy == pt.Paged(4_000)
 
 
 def test_where_its_fields_are_others_now_it_says_so(names):
@@ -111,18 +112,18 @@ def test_where_its_fields_are_others_now_it_says_so(names):
             return {}
 
     with pytest.raises(
-        pt.UnknownPolicy, match=r"'errors_first_in_tests', whose fields do not fit: .*(budget_tokens|share)"
+        UnknownPolicy, match=r"'errors_first_in_tests', whose fields do not fit: .*(budget_tokens|share)"
     ):
         reopened(session).derive()
-    assert list(reopened(session).messages())
+    assert list(reopened(session).reader.messages())
 
 
 def test_a_policy_of_a_newer_pageturn_is_read_like_a_users_own():
     session = begin(pt.Paged())
     session._recorder.append(PolicyChosen(policy=StoredPolicy(policy="from_the_future", extra={"a": [1, {"b": None}]})))
     other = reopened(session)
-    assert list(other.messages())
-    with pytest.raises(pt.UnknownPolicy, match="from_the_future"):
+    assert list(other.reader.messages())
+    with pytest.raises(UnknownPolicy, match="from_the_future"):
         other.derive()
 
 
@@ -148,7 +149,7 @@ def test_a_name_is_the_decorators_or_the_tag_of_the_class(names):
     assert Stingy(5_000).kind == "stingy_paged"
     assert (Stingy.__name__, Stingy.__doc__) == ("Stingy", "Paged with less.")
     session = begin(Stingy(5_000))
-    assert type(reopened(session).policy) is Stingy
+    assert type(reopened(session).reader.policy) is Stingy
 
 
 @pytest.mark.parametrize("name", ["legacy", "reset", "incremental", "paged", "oracle_replay"])
@@ -198,13 +199,13 @@ def test_a_policy_that_is_not_registered_is_refused_before_anything_is_written()
         """Which would come back as Paged."""
 
     session = begin(pt.Paged())
-    head = session._journal.head
+    head = session.reader.head
     for policy in (Stranger(), Sly()):
         with pytest.raises(pt.InvalidInput, match="which is not registered"):
             session.choose(policy)
         with pytest.raises(pt.InvalidInput, match="which is not registered"):
             open_session(policy=policy, id="never")
-    assert session._journal.head == head
+    assert session.reader.head == head
 
 
 def test_fields_that_do_not_come_back_from_json_are_refused(names):
@@ -251,7 +252,7 @@ UNKNOWN, NOT_A_LEVEL = "which is the first page of no unit", "which is no Reside
 )
 def test_a_plan_that_no_context_can_be_made_of_is_an_error_that_names_the_policy(names, plan, expected):
     session = answering(names, plan=plan)
-    with pytest.raises(pt.PolicyError, match=expected) as error:
+    with pytest.raises(PolicyError, match=expected) as error:
         session.derive(budget_tokens=1_500)
     assert str(error.value).startswith("policy 'bad': ")
     assert error.value.policy == "bad"
@@ -273,7 +274,7 @@ def test_a_plan_that_no_context_can_be_made_of_is_an_error_that_names_the_policy
 )
 def test_other_answers_are_checked_too(names, method, answer):
     session = answering(names, **{method: lambda self, *_: answer})
-    with pytest.raises(pt.PolicyError, match=rf"policy 'bad': {method}\(\) returned {answer!r}"):
+    with pytest.raises(PolicyError, match=rf"policy 'bad': {method}\(\) returned {answer!r}"):
         session.derive()
 
 
@@ -286,8 +287,8 @@ def test_levels_are_wanted_above_the_floor_or_not_at_all(names):
     """The seed: what would drop a page below its minimum fidelity is rejected, and not quietly made to fit."""
     low = lambda self, frame, least, tokens: {unit.first: POINTER for unit in frame.candidates}  # noqa: E731
     session = answering(names, plan=low)
-    rule = session.pages()[0].handle
-    with pytest.raises(pt.BelowFloor) as error:
+    rule = session.reader.pages()[0].handle
+    with pytest.raises(BelowFloor) as error:
         session.derive(budget_tokens=1_500)
     assert str(error.value) == (
         f"policy 'bad' wants {rule} lower: a bootstrap page stays at structured or above, so it cannot become pointer"
@@ -306,7 +307,7 @@ FLOORS = [
 def test_every_floor_holds_whoever_promised_it(names, unit, level):
     asked = Guarded(fixed(names, {5: level}))
     frame = EMPTY._replace(items=[unit], handle=lambda first: f"p{first}-abcd")
-    with pytest.raises(pt.BelowFloor, match=rf"policy 'bad' wants p5-abcd lower: .*stays at {unit.floor} or above"):
+    with pytest.raises(BelowFloor, match=rf"policy 'bad' wants p5-abcd lower: .*stays at {unit.floor} or above"):
         asked.plan(frame, {}, 0)
 
 
@@ -320,10 +321,10 @@ def test_a_level_that_a_unit_does_not_offer_is_refused_and_far_units_stand_in_li
         items=[Candidate(5, 5, {FULL: 9, POINTER: 3}, POINTER), Candidate(7, 7, {}, POINTER)],
         handle=lambda first: f"p{first}-abcd",
     )
-    with pytest.raises(pt.PolicyError, match=r"p5-abcd at structured, but it offers only full, pointer"):
+    with pytest.raises(PolicyError, match=r"p5-abcd at structured, but it offers only full, pointer"):
         Guarded(fixed(names, {5: STRUCTURED})).plan(frame, {}, 0)
     rule = Candidate(5, 5, {FULL: 9}, STRUCTURED, kind=PageKind.BOOTSTRAP)
-    with pytest.raises(pt.NotADegradation, match="a bootstrap page visits full, structured"):
+    with pytest.raises(NotADegradation, match="a bootstrap page visits full, structured"):
         Guarded(fixed(names, {5: COMPRESSED})).plan(frame._replace(items=[rule]), {}, 0)
     assert Guarded(fixed(names, {5: POINTER, 7: FULL})).plan(frame, {}, 0) == {5: POINTER}
 

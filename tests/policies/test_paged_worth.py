@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.layout import About, Candidate, Why
+from pageturn.values.layout import About, Candidate, Why
 from tests.policies.test_contract import EMPTY
 
 FULL, _, STRUCTURED, POINTER = pt.ResidencyLevel

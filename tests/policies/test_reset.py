@@ -3,18 +3,18 @@
 from itertools import pairwise
 
 import pageturn as pt
-from pageturn.layout import Candidate
-from tests.derivation.test_turns import words, work
+from pageturn.values.layout import Candidate
+from tests.context.test_turns import words, work
 from tests.policies.test_contract import EMPTY
-from tests.sessions import open_session
-from tests.summaries.scripted import PLAIN
+from tests.sessions import open_session, resolve_range
+from tests.writeback.summaries.scripted import PLAIN
 
 TASK = "Find out why src/part_3.py is slow."
 
 
 def begin(threshold=6_000, **options):
     session = open_session(policy=pt.Reset(threshold), **options)
-    session.append(pt.system("You are careful."), pt.user(TASK))
+    session.extend([pt.system("You are careful."), pt.user(TASK)])
     return session
 
 
@@ -69,7 +69,7 @@ def test_what_people_asked_in_a_run_that_was_put_away_is_listed_where_its_line_l
         session.append(pt.user(question))
         work(session, 1, start=number)
     context = session.derive()
-    line = context.explain(session.pages()[2].handle).line
+    line = context.explain(session.reader.pages()[2].handle).line
     told, start = "", 0
     for number in range(20):
         arguments = pt.to_json({"handle": line, "start": start}).decode()
@@ -77,7 +77,7 @@ def test_what_people_asked_in_a_run_that_was_put_away_is_listed_where_its_line_l
             pt.assistant("What was asked?", pt.ToolCall(id=f"ask{number}", name="recall", arguments=arguments))
         )
         assert session.answer()
-        page = session.resolve(session.pages()[-1].handle).text
+        page = session.resolve(session.reader.pages()[-1].handle).text
         assert len(page.encode()) <= 6_100
         told += page
         if "go on with start" not in page:
@@ -92,7 +92,7 @@ def test_what_people_asked_in_a_run_that_was_put_away_is_listed_where_its_line_l
 
 def test_where_nothing_is_old_there_is_nothing_to_put_away():
     session = begin(3_000)
-    session.append(*(pt.user(f"Remark {number}: " + "words " * 100) for number in range(12)))
+    session.extend(pt.user(f"Remark {number}: " + "words " * 100) for number in range(12))
     context = session.derive()
     assert context.fold is None
     assert all(f"Remark {number}:" in words(context) for number in range(12))
@@ -105,7 +105,7 @@ def test_a_summary_is_of_pages_and_never_of_a_summary():
     for number in range(200):
         (context,) = work(session, 1, start=number, lines=40)
         for wish in context.wanted:
-            pages = session.resolve_range(wish.handle)
+            pages = resolve_range(session, wish.handle)
             assert not any("summed up" in page.text for page in pages)
             covered.append(len(pages))
             text = f"Files of a run that ends with {pages[-1].text.split()[0]} were read. {PLAIN}"

@@ -5,10 +5,10 @@ import json
 import pytest
 
 import pageturn as pt
-from pageturn.entries import BoundaryCrossed, BoundaryKind, TurnTaken
 from pageturn.stores import MemoryStore
-from tests.sessions import call, open_session, reopened
-from tests.summaries.scripted import PLAIN
+from pageturn.values.entries import BoundaryCrossed, BoundaryKind, TurnTaken
+from tests.sessions import call, facts, open_session, reopened
+from tests.writeback.summaries.scripted import PLAIN
 
 POLICIES = {
     "legacy": pt.Legacy(),
@@ -22,12 +22,12 @@ def work(session, turns, budget=1_500):
     for number in range(turns):
         session.derive(budget_tokens=budget)
         asked = call(number, "read", json.dumps({"path": f"src/m{number}.py"}))
-        session.append(pt.assistant("n", asked), pt.tool_result(asked, f"def part_{number}(): return 1\n" * 12))
+        session.extend([pt.assistant("n", asked), pt.tool_result(asked, f"def part_{number}(): return 1\n" * 12)])
 
 
 def started(store=None, **options):
     session = open_session(store if store is not None else MemoryStore(), **options)
-    session.append(pt.system("You are an agent."), pt.user("Mend the login in src/auth.py."))
+    session.extend([pt.system("You are an agent."), pt.user("Mend the login in src/auth.py.")])
     return session
 
 
@@ -38,20 +38,20 @@ def folded(session):
 
 
 def boundaries(session):
-    return [entry.kind for _, entry in session._journal.entries() if isinstance(entry, BoundaryCrossed)]
+    return [entry.kind for entry in facts(session) if isinstance(entry, BoundaryCrossed)]
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_every_fold_writes_its_boundary_beside_its_turn(policy):
     session = started(policy=POLICIES[policy])
     work(session, 40)
-    entries = [entry for _, entry in session._journal.entries()]
+    entries = facts(session)
     folds = [at for at, each in enumerate(entries) if isinstance(each, TurnTaken) and each.shown and each.shown.fold]
     assert len(folds) >= 3
     assert [at + 1 for at in folds] == [
         at for at, each in enumerate(entries) if each == BoundaryCrossed(kind=BoundaryKind.COMPACTION)
     ]
-    assert reopened(session)._journal.state == session._journal.state
+    assert reopened(session).reader.state() == session.reader.state()
 
 
 def test_a_fold_that_nobody_answered_writes_no_boundary():
@@ -70,11 +70,11 @@ def test_what_is_staged_is_settled_at_a_fold():
     session = started(store)
     folded(session)
     _stage(session, store)
-    assert session.memory("x") is None
+    assert session.reader.memory("x") is None
     work(session, 1)
-    assert session.memory("x") == [1]
+    assert session.reader.memory("x") == [1]
     assert boundaries(session)[-1] is BoundaryKind.COMPACTION
-    assert "flush_miss" not in session.fault_counts()
+    assert "flush_miss" not in session.reader.fault_counts()
 
 
 def test_a_fold_that_leaves_something_behind_says_so():
@@ -82,29 +82,29 @@ def test_a_fold_that_leaves_something_behind_says_so():
     session = started(store)
     folded(session)
     _stage(session, store)
-    genuine = session._recorder._settle
+    genuine = session._writeback._settle
 
     def fail(_txn):
         raise pt.StoreError("the disk is full")
 
-    session._recorder._settle = fail
+    session._writeback._settle = fail
     before = len(boundaries(session))
     work(session, 1)
     assert len(boundaries(session)) == before
-    assert session.fault_counts()["flush_miss"] == 1
-    session._recorder._settle = genuine
+    assert session.reader.fault_counts()["flush_miss"] == 1
+    session._writeback._settle = genuine
     assert session.checkpoint() is None
-    assert session.memory("x") == [1]
-    assert reopened(session).fault_counts()["flush_miss"] == 1
+    assert session.reader.memory("x") == [1]
+    assert reopened(session).reader.fault_counts()["flush_miss"] == 1
 
 
 def _stage(session, store):
     """Leave a proposal staged, as a store that fails in between would."""
-    genuine = session._recorder._settle
-    session._recorder._settle = lambda txn: store._connection.execute("PRAGMA query_only = ON") and genuine(txn)
+    genuine = session._writeback._settle
+    session._writeback._settle = lambda txn: store._connection.execute("PRAGMA query_only = ON") and genuine(txn)
     with pytest.raises(pt.StoreError):
-        session.write_back(pt.Proposal(field="memory.x", value=1, evidence=(session.pages()[1].handle,)))
-    session._recorder._settle = genuine
+        session.write_back(pt.Proposal(field="memory.x", value=1, evidence=(session.reader.pages()[1].handle,)))
+    session._writeback._settle = genuine
     store._connection.execute("PRAGMA query_only = OFF")
 
 
@@ -114,7 +114,7 @@ def test_whoever_answers_a_fold_must_have_seen_what_others_wrote():
     folded(session)
     _stage(session, store)
     other = open_session(store)  # settles it
-    assert other.memory("x") == [1]
+    assert other.reader.memory("x") == [1]
     with pytest.raises(pt.Conflict):
         session.append(pt.assistant("ok"))
     session.refresh()
@@ -137,14 +137,14 @@ GOOD = f"The agent read parts of src/m1.py to src/m29.py for the login in src/au
 def test_a_reset_with_a_summary_that_stands_for_nothing_is_refused(summary, why, policy):
     session = started(policy=POLICIES[policy])
     work(session, 30)
-    head = session._journal.head
+    head = session.reader.head
     with pytest.raises(pt.InvalidInput, match="force=True") as caught:
         session.reset(summary)
     assert caught.value.path == "summary"
     assert why in str(caught.value)
-    assert session._journal.head == head
+    assert session.reader.head == head
     page = session.reset(summary, force=True)
-    assert session._journal.state.resets == [page.seq]
+    assert session.reader.resets == (page.seq,)
     assert summary in [each.text for each in session.derive().messages]
 
 

@@ -5,9 +5,10 @@ import json
 import pytest
 
 import pageturn as pt
-from pageturn.erasing import Quote
-from tests.imports.taking import said, take, write_lines
-from tests.sessions import open_session, reopened
+from pageturn.journal.erasing import Quote
+from pageturn.values.messages import File, Native, Thinking
+from tests.apps.importing.taking import said, take, write_lines
+from tests.sessions import forked, open_session, reopened, resolve_range, store_of
 
 SECRET = "tulip7f3a9c"
 LONG = "\n".join(f"line {number} of {SECRET} in src/{SECRET}.py" for number in range(400))
@@ -19,15 +20,15 @@ def appended(session):
 
 def appended_large(session):
     call = pt.ToolCall(id="c", name="read", arguments=json.dumps({"path": f"src/{SECRET}.py", "content": LONG}))
-    return list(session.append(pt.assistant(call), pt.tool_result(call, LONG)))
+    return list(session.extend([pt.assistant(call), pt.tool_result(call, LONG)]))
 
 
 def appended_parts(session):
     message = pt.assistant(
-        pt.Thinking(text=SECRET, signature=SECRET),
-        pt.Native(vendor="anthropic", item={"type": "x", "text": SECRET}, text=SECRET),
+        Thinking(text=SECRET, signature=SECRET),
+        Native(vendor="anthropic", item={"type": "x", "text": SECRET}, text=SECRET),
         pt.Image(url=f"https://a/{SECRET}.png"),
-        pt.File(path=f"/{SECRET}.pdf"),
+        File(path=f"/{SECRET}.pdf"),
         extra={"openai_chat": {"name": SECRET}},
         metadata={"response": {"note": SECRET}},
     )
@@ -80,10 +81,10 @@ def remembered(session):
 
 def left_staged(session):
     page = session.append(pt.user(f"remember {SECRET}"))
-    settle, session._recorder._settle = session._recorder._settle, lambda txn: None
+    settle, session._writeback._settle = session._writeback._settle, lambda txn: None
     session.write_back(pt.Proposal(field="memory.a", value=SECRET, evidence=(page.handle,)))
-    session._recorder._settle = settle
-    assert session._journal.state.staged
+    session._writeback._settle = settle
+    assert session.reader.state().staged
     return [page]
 
 
@@ -100,18 +101,18 @@ def asked_for(session):
     session.recall(f"{SECRET} zebra")
     session.recall(SECRET, scope="elsewhere")
     session.resolve(SECRET)
-    session.resolve_range(f"{SECRET}..{SECRET}")
+    resolve_range(session, f"{SECRET}..{SECRET}")
     ask = pt.ToolCall(id="r", name="recall", arguments=json.dumps({"query": "password"}))
     asked = session.append(pt.assistant(ask))
     session.answer()
-    return [page, asked, session.pages()[-1]]
+    return [page, asked, session.reader.pages()[-1]]
 
 
 def refused(session):
     page = session.append(pt.user(f"the password is {SECRET}"))
     session.derive()
     session.overflow(f"prompt is too long: {SECRET} 2000 tokens > 1000 maximum")
-    session.report(pt.Usage(input_tokens=5))
+    session.append(pt.user("so be it"), pt.Usage(input_tokens=5))
     return [page]
 
 
@@ -132,8 +133,8 @@ def folded(session):
         call = pt.ToolCall(
             id=f"c{number}", name="edit", arguments=json.dumps({"path": f"src/{SECRET}/m.py", "new": "x"})
         )
-        pages += session.append(pt.assistant(call), pt.tool_result(call, f"edited src/{SECRET}/m.py\n" * 40))
-    assert session._journal.state.lines
+        pages += session.extend([pt.assistant(call), pt.tool_result(call, f"edited src/{SECRET}/m.py\n" * 40)])
+    assert session.reader.lines
     return pages
 
 
@@ -153,26 +154,26 @@ def files_with(folder, secret=SECRET):
 @pytest.mark.parametrize("policy", [pt.Paged(), pt.Reset(2_000)], ids=lambda policy: policy.kind)
 def test_nothing_of_an_erased_text_is_in_the_files(tmp_path, way, policy):
     session = open_session(str(tmp_path / "agent.db"), policy=policy)
-    session.append(pt.system("You are careful."), pt.user("Begin."))
+    session.extend([pt.system("You are careful."), pt.user("Begin.")])
     pages = way(session)
     session.checkpoint()
     session.recall("password line remember")  # so that the index has it
-    fork = session.fork("f")
+    fork = forked(session, "f")
     fork.recall(SECRET)
     fork.checkpoint()
     assert files_with(tmp_path)
     for page in [*pages, *pages_that_are_left(session)]:
-        if not session._journal.state.page(page.seq).erased:
+        if not session.reader.page(page.seq).erased:
             session.erase(page)
     assert files_with(tmp_path) == []
-    session._journal.store.scrub()
+    store_of(session).scrub()
     assert files_with(tmp_path) == []
     assert session.recall(SECRET) == fork.recall(SECRET) == pt.NoMatch()
     for each in (session, fork):
         assert SECRET not in json.dumps([pt.to_json(m).decode() for m in each.derive(budget_tokens=50_000).messages])
         each.checkpoint()
     again = reopened(session)
-    assert SECRET not in "".join(pt.to_json(message).decode() for message in again.messages(internal=True))
+    assert SECRET not in "".join(pt.to_json(message).decode() for message in again.reader.messages(internal=True))
     again.derive(budget_tokens=50_000)
     again.checkpoint()
     assert files_with(tmp_path) == []
@@ -183,15 +184,15 @@ def test_nothing_of_an_erased_text_is_in_the_files(tmp_path, way, policy):
 
 def pages_that_are_left(session):
     """What a model stated by itself on the ground of a page that goes: it is listed, and the caller decides."""
-    return [page for page in session.pages() if SECRET in pt.to_json(session._journal.message(page)).decode()]
+    return [page for page in session.reader.pages() if SECRET in pt.to_json(session.reader.message(page)).decode()]
 
 
 @pytest.mark.parametrize("eraser", ["s", "f", "g"])
 def test_what_any_fork_made_of_a_page_goes_with_it(tmp_path, eraser):
     session = open_session(str(tmp_path / "agent.db"))
     page = session.append(pt.user(f"the password is {SECRET}"))
-    family = {"s": session, "f": session.fork("f")}
-    family["g"] = family["f"].fork("g")
+    family = {"s": session, "f": forked(session, "f")}
+    family["g"] = forked(family["f"], "g")
     for name, each in family.items():
         each.write_back(pt.Proposal(field=f"memory.{name}", value=f"{SECRET} {name}", evidence=(page.handle,)))
         each.pin(page, structured=f"{SECRET} in short for {name}")
@@ -204,13 +205,13 @@ def test_what_any_fork_made_of_a_page_goes_with_it(tmp_path, eraser):
     for name, each in family.items():
         assert each.resolve(page) == pt.Denied("erased")
         assert SECRET not in json.dumps([pt.to_json(m).decode() for m in each.derive().messages])
-        assert each.memory(name) in (None, [])
-        assert each._journal.state.resets == []
+        assert each.reader.memory(name) in (None, [])
+        assert each.reader.resets == ()
         each.append(pt.user("on we go"))
         each.checkpoint()
         other = reopened(each)
-        assert other._journal.state.resets == []
-        assert SECRET not in str(list(other.messages(internal=True)))
+        assert other.reader.resets == ()
+        assert SECRET not in str(list(other.reader.messages(internal=True)))
     assert files_with(tmp_path) == []
 
 
@@ -219,10 +220,10 @@ def test_an_imported_text_goes_like_any_other(tmp_path):
     store_folder.mkdir()
     session = open_session(str(store_folder / "agent.db"), id="other")
     file = write_lines(tmp_path / "log.jsonl", [said(1, f"the password is {SECRET}"), said(2, "go on")])
-    take(session._journal.store, file)
-    imported = pt.Session.open(session._journal.store, id="s")
-    imported.erase(imported.pages()[0])
-    assert take(session._journal.store, file).messages == 0
+    take(store_of(session), file)
+    imported = pt.Session.open(store_of(session), id="s")
+    imported.erase(imported.reader.pages()[0])
+    assert take(store_of(session), file).messages == 0
     assert files_with(store_folder) == []
 
 
@@ -231,14 +232,14 @@ def test_pages_that_repeat_an_erased_text_are_listed_and_stay():
     page = session.append(pt.user(f"the password of the shop is {SECRET}, keep it well"))
     key = session.append(pt.assistant(f"I wrote {SECRET} down."))
     quote = session.append(pt.user('You said "the password of the shop is" something'))
-    session.append(pt.user("the password of another shop"), pt.user("something else"))
-    fork = session.fork("f")
+    session.extend([pt.user("the password of another shop"), pt.user("something else")])
+    fork = forked(session, "f")
     theirs = fork.append(pt.user(f"({SECRET})"))
     session.inject(pt.ContextMessage.session("reminder", f"do not say {SECRET}"))
     session.inject(pt.ContextMessage.session("other", "be kind"))
     wish = pt.Proposal(field="preference", value="They want it kept well.", evidence=(page.handle,))
     assert isinstance(session.write_back(wish), pt.Committed)
-    derived = session.pages()[-1]
+    derived = session.reader.pages()[-1]
     erased = session.erase(page)
     assert set(erased.quoting) == {
         Quote("s", key.handle),
@@ -253,7 +254,7 @@ def test_pages_that_repeat_an_erased_text_are_listed_and_stay():
 
 def test_a_short_text_is_repeated_only_by_all_of_its_words():
     session = open_session()
-    page, same, _ = session.append(pt.user("yes do"), pt.user("well, yes do it"), pt.user("do yes"))
+    page, same, _ = session.extend([pt.user("yes do"), pt.user("well, yes do it"), pt.user("do yes")])
     assert [quote.handle for quote in session.erase(page).quoting] == [same.handle]
     blank = session.append(pt.user(" "))
     assert session.erase(blank).quoting == ()
@@ -266,4 +267,4 @@ def test_a_reset_before_a_page_does_not_rest_on_it():
     page = session.append(pt.user("later"))
     assert session.erase(page).taken == ()
     assert session.resolve(summary).text == "so far"
-    assert session._journal.state.resets == [summary.seq]
+    assert session.reader.resets == (summary.seq,)

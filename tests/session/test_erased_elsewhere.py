@@ -8,14 +8,14 @@ import pytest
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
-from tests.sessions import call, open_session, reopened
+from tests.sessions import call, facts, forked, open_session, reopened, store_of
 
 POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000))
 
 
 def worked(policy, url=":memory:", turns=3, **options):
     session = open_session(url, policy=policy, **options)
-    session.append(pt.system("S"), pt.user("Fix the login in src/auth.py"))
+    session.extend([pt.system("S"), pt.user("Fix the login in src/auth.py")])
     for number in range(turns):
         session.derive()
         read = call(number, "read", f'{{"path": "src/m{number}.py"}}')
@@ -25,7 +25,7 @@ def worked(policy, url=":memory:", turns=3, **options):
 
 
 def first_result(session):
-    return next(page for page in session.pages() if page.results)
+    return next(page for page in session.reader.pages() if page.results)
 
 
 def said(context):
@@ -39,7 +39,7 @@ def said(context):
 def test_what_one_side_of_a_fork_erases_is_gone_on_the_other(policy, turns, can_recall, eraser):
     options = {} if can_recall else {"recall": None}
     parent = worked(policy, turns=turns, **options)
-    fork = parent.fork("y")
+    fork = forked(parent, "y")
     for session in (parent, fork):
         session.derive()
     page = first_result(parent)
@@ -55,7 +55,7 @@ def test_what_one_side_of_a_fork_erases_is_gone_on_the_other(policy, turns, can_
     after = other.derive()
     assert "SECRET0" not in said(after)
     assert said(reopened(other, **options).derive()) == said(after)
-    assert sum(1 for _, entry in other._journal.entries() if type(entry).__name__ == "PageErased") == 1
+    assert sum(1 for entry in facts(other) if type(entry).__name__ == "PageErased") == 1
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.kind)
@@ -80,7 +80,7 @@ def test_what_another_process_erases_is_gone_from_a_live_session(policy, tmp_pat
 
 def test_an_erase_between_a_context_and_its_answer_keeps_nothing_of_it():
     session = worked(pt.Reset(3_000), turns=12)
-    page = next(page for page in session.pages() if page.calls)
+    page = next(page for page in session.reader.pages() if page.calls)
     context = session.derive(budget_tokens=2_000)
     assert context.fold is not None
     session.erase(page)
@@ -96,7 +96,7 @@ def test_a_damaged_or_missing_blob_is_a_fault_and_never_a_raw_error():
     ):
         for policy in POLICIES:
             session = worked(policy, turns=6)
-            session._journal.store._connection.execute(statement)
+            store_of(session)._connection.execute(statement)
             again = reopened(session)
             context = again.derive()
             assert {fault.code for fault in context.faults} == {"backend_error"}

@@ -3,8 +3,8 @@
 import pytest
 
 import pageturn as pt
-from pageturn.doctor import examine
-from tests.sessions import open_session, reopened
+from pageturn.journal.doctor import examine
+from tests.sessions import journal_of, open_session, reopened
 
 
 def test_erase_destroys_words_everywhere_and_leaves_a_tombstone(store):
@@ -19,9 +19,9 @@ def test_erase_destroys_words_everywhere_and_leaves_a_tombstone(store):
     assert session.resolve(secret.handle) == pt.Denied("erased")
     assert fork.resolve(secret.handle) == pt.Denied("erased")
     assert reopened(session).resolve(secret.handle) == pt.Denied("erased")
-    assert reopened(session)._journal.state.renditions == []
+    assert reopened(session).reader.renditions == ()
     everything = b"".join(bytes(row[0]) for row in store._connection.execute("SELECT data FROM blobs"))
-    journal = b"".join(record.body for record, _ in session._journal.entries())
+    journal = b"".join(record.body for record, _ in journal_of(session).entries())
     assert b"tulip" not in everything + journal
     assert session.recall("tulip") == pt.NoMatch()
     assert fork.recall("tulip") == pt.NoMatch()
@@ -31,7 +31,7 @@ def test_erase_destroys_words_everywhere_and_leaves_a_tombstone(store):
 
 def test_erasing_one_of_two_equal_messages_keeps_the_other():
     session = open_session()
-    first, second = session.append(pt.user("same words"), pt.user("same words"))
+    first, second = session.extend([pt.user("same words"), pt.user("same words")])
     erased = session.erase(first)
     assert (erased.blobs, erased.bytes) == (0, 0)
     assert [quote.handle for quote in erased.quoting] == [second.handle]
@@ -41,23 +41,23 @@ def test_erasing_one_of_two_equal_messages_keeps_the_other():
 
 def test_erasing_what_a_memory_rests_on_takes_the_memory_and_nothing_else():
     session = open_session()
-    first, second = session.append(pt.user("the tulip"), pt.user("the rose"))
+    first, second = session.extend([pt.user("the tulip"), pt.user("the rose")])
     for page, value in ((first, "tulip"), (second, "rose")):
         session.write_back(pt.Proposal(field="memory.flowers", value=value, evidence=(page.handle,)))
     session.erase(first)
-    assert session.memory("flowers") == ["rose"]
+    assert session.reader.memory("flowers") == ["rose"]
     session.write_back(pt.Proposal(field="memory.flowers", value="lily", evidence=(second.handle,)))
     assert session.checkpoint() is None
-    assert reopened(session).memory("flowers") == ["rose", "lily"]
+    assert reopened(session).reader.memory("flowers") == ["rose", "lily"]
 
 
 def test_erasing_a_page_inside_a_summary_takes_the_summary(store):
     session = open_session(store)
-    pages = session.append(*(pt.user(f"tulip {n} " * 30) for n in range(3)))
+    pages = session.extend(pt.user(f"tulip {n} " * 30) for n in range(3))
     text = "flowers were named, tulips among them, many times " * 6
     session.write_back(pt.Proposal(field="summary", value=text, evidence=(pages[0].handle, pages[2].handle)))
     session.erase(pages[1])
-    assert reopened(session)._journal.state.renditions == []
+    assert reopened(session).reader.renditions == ()
     everything = b"".join(bytes(row[0]) for row in store._connection.execute("SELECT data FROM blobs"))
     assert b"flowers were named" not in everything
     assert list(examine(store)) == []
@@ -66,7 +66,7 @@ def test_erasing_a_page_inside_a_summary_takes_the_summary(store):
 def test_erasing_the_summary_of_a_reset_takes_the_reset():
     session = open_session()
     session.erase(session.reset("so far"))
-    assert session._journal.state.resets == []
+    assert session.reader.resets == ()
 
 
 def test_missing_bytes_are_a_backend_error_and_not_an_erasure(store):
@@ -99,19 +99,19 @@ def test_equal_texts_are_stored_once(store):
 
 def test_a_memory_goes_with_the_page_that_it_rests_on_even_if_another_says_the_same():
     session = open_session()
-    first, second = session.append(pt.user("one"), pt.user("two"))
+    first, second = session.extend([pt.user("one"), pt.user("two")])
     for name, page in (("x", first), ("y", second)):
         session.write_back(pt.Proposal(field=f"memory.{name}", value="tulip", evidence=(page.handle,)))
     session.erase(first)
-    assert session.memory("x") in (None, [])
-    assert session.memory("y") == ["tulip"]
+    assert session.reader.memory("x") in (None, [])
+    assert session.reader.memory("y") == ["tulip"]
     session.write_back(pt.Proposal(field="memory.x", value="rose", evidence=(second.handle,)))
-    assert reopened(session).memory("x") == ["rose"]
+    assert reopened(session).reader.memory("x") == ["rose"]
 
 
 def test_a_page_is_erased_in_a_fork_and_in_its_parent():
     session = open_session()
-    page, _ = session.append(pt.user("yes"), pt.user("yes"))
+    page, _ = session.extend([pt.user("yes"), pt.user("yes")])
     session.checkpoint()
     session.fork("f").erase(page)
     session.erase(page)

@@ -1,6 +1,7 @@
 """What a session takes and what it refuses, and where it says so."""
 
 import random
+from uuid import RFC_4122, UUID
 
 import msgspec
 import pytest
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.formats import openai_chat
-from pageturn.ids import uuid7
+from pageturn.values.ids import micros, uuid7
+from pageturn.values.messages import Text, Thinking, ToolResult
 from tests import strategies
-from tests.sessions import Clock, call, open_session, reopened, texts
+from tests.sessions import Clock, call, open_session, reopened, take_tasks, texts
 
 
 def bare(message):
@@ -29,7 +31,7 @@ def nested(levels):
 @given(st.lists(strategies.spoken, min_size=1, max_size=5))
 def test_every_message_comes_back_as_it_was(messages):
     session = open_session()
-    pages = session.append(*messages)
+    pages = session.extend(messages)
     for page, message in zip(pages if isinstance(pages, tuple) else [pages], messages, strict=True):
         resolved = reopened(session).resolve(page.handle)
         assert bare(resolved.message) == bare(message)
@@ -40,7 +42,7 @@ def test_every_message_comes_back_as_it_was(messages):
     ("part", "role"),
     [
         (part, role)
-        for part in (call("c1", "read"), pt.ToolResult(tool_call_id="c1", content="done"), pt.Thinking(text="hm"))
+        for part in (call("c1", "read"), ToolResult(tool_call_id="c1", content="done"), Thinking(text="hm"))
         for role in pt.Role
         if role not in strategies.SPEAKERS[type(part)]
     ],
@@ -48,14 +50,14 @@ def test_every_message_comes_back_as_it_was(messages):
 def test_what_only_another_role_can_say_is_refused_since_no_request_has_a_place_for_it(part, role):
     session = open_session()
     with pytest.raises(pt.InvalidInput, match=rf"messages\[1\]\.content\[1\]: expected a {type(part).__name__} only"):
-        session.append(pt.user("hello"), pt.Message(role=role, content=(pt.Text(text="and"), part)))
-    assert session.pages() == ()
+        session.extend([pt.user("hello"), pt.Message(role=role, content=(Text(text="and"), part))])
+    assert session.reader.pages() == ()
 
 
 @pytest.mark.parametrize(
     "message",
     [
-        pt.user(pt.Text(text=5)),
+        pt.user(Text(text=5)),
         pt.user("x", synthetic="no"),
         pt.user("x", metadata=5),
         pt.Message(id=5, role="user", content=()),
@@ -65,17 +67,26 @@ def test_what_could_not_be_read_back_is_not_written(message):
     session = open_session()
     with pytest.raises(pt.InvalidInput, match="expected"):
         session.append(message)
-    assert session.pages() == ()
+    assert session.reader.pages() == ()
 
 
 @pytest.mark.parametrize(
     "act",
     [
         lambda s: s.append("hi"),
-        lambda s: s.append(pt.user("ok"), None),
+        lambda s: s.extend([pt.user("ok"), None]),
         lambda s: s.append(pt.assistant("a"), usage="lots"),
         lambda s: s.append(pt.assistant("a"), usage=pt.Usage(input_tokens=-3)),
-        lambda s: s.report(None),
+        lambda s: s.append([pt.user("ok")]),
+        lambda s: s.extend(pt.user("ok")),
+        lambda s: s.extend("ok"),
+        lambda s: s.overflow("too long", model="gpt-5"),
+        lambda s: s.recall("ok", where="tool"),
+        lambda s: s.recall("ok", where={"role": "nobody"}),
+        lambda s: s.recall("ok", where={"age": 5}),
+        lambda s: s.recall("ok", sessions="other"),
+        lambda s: s.recall("ok", sessions=[5]),
+        lambda s: s.recall("ok", budget_tokens=-1),
         lambda s: s.grant(5),
         lambda s: s.prefer("x", 5),
         lambda s: s.prefer(" "),
@@ -123,7 +134,7 @@ def test_odd_queries_are_faults_like_any_other(store):
         assert session.recall(query) == pt.NoMatch()
     assert session.resolve("\ud800") == session.resolve(None) == pt.NoMatch()
     assert session.checkpoint() is None
-    assert reopened(session).fault_counts() == {"no_match": 4}
+    assert reopened(session).reader.fault_counts() == {"no_match": 4}
 
 
 @pytest.mark.parametrize(
@@ -153,7 +164,7 @@ def test_odd_input_is_kept_as_it_is():
     session.append(pt.tool_result("nobody-called", "a result before its call"))
     session.append(pt.assistant(call(1), call(1), pt.ToolCall(id="c2", name="n", arguments='{"cut')))
     session.append(pt.user("NUL \0 and \x07 and \U0010ffff"))
-    messages = list(reopened(session).messages())
+    messages = list(reopened(session).reader.messages())
     assert messages[1].tool_calls[2].arguments == '{"cut'
     assert messages[2].text == "NUL \0 and \x07 and \U0010ffff"
 
@@ -161,8 +172,8 @@ def test_odd_input_is_kept_as_it_is():
 def test_a_lone_surrogate_is_refused_and_nothing_is_written():
     session = open_session()
     with pytest.raises(pt.InvalidInput, match="text that is valid Unicode"):
-        session.append(pt.user("fine"), pt.user("half \ud800"))
-    assert session.pages() == ()
+        session.extend([pt.user("fine"), pt.user("half \ud800")])
+    assert session.reader.pages() == ()
 
 
 @pytest.mark.parametrize("id", ["../etc/passwd", "a/b", "", "a" * 129, ".hidden", "a..b", "a\0b", "a b", "é", "-x"])
@@ -181,17 +192,19 @@ def test_an_id_is_made_where_none_is_given():
 
 def test_ids_of_version_seven_are_ordered_by_time():
     clock, entropy = Clock(), random.Random(3).randbytes
-    ids = [uuid7(clock(), entropy) for _ in range(20)]
+    moments = [clock() for _ in range(20)]
+    ids = [uuid7(moment, entropy) for moment in moments]
     assert ids == sorted(ids)
-    assert all(id[19] in "89ab" for id in ids)
+    assert {(UUID(id).version, UUID(id).variant) for id in ids} == {(7, RFC_4122)}
+    assert [UUID(id).int >> 80 for id in ids] == [micros(moment) // 1_000 for moment in moments]
 
 
-def test_a_list_of_messages_is_appended_as_its_messages():
+def test_messages_are_extended_by_in_order_and_an_error_names_the_one_that_is_none():
     session = open_session()
-    pages = session.append([pt.user("a"), pt.assistant("b")], pt.user("c"))
+    pages = session.extend(iter([pt.user("a"), pt.assistant("b"), pt.user("c")]))
     assert [page.role for page in pages] == ["user", "assistant", "user"]
     with pytest.raises(pt.InvalidInput, match=r"messages\[1\]: expected a Message, got str 'x'"):
-        session.append([pt.user("a"), "x"])
+        session.extend([pt.user("a"), "x"])
 
 
 @pytest.mark.parametrize("levels", [101, 900, 20_000])
@@ -203,7 +216,7 @@ def test_what_is_nested_too_deeply_to_be_read_back_everywhere_is_refused(levels)
     with pytest.raises(pt.InvalidInput):
         session.write_back(pt.Proposal(field="memory.x", value=nested(levels), evidence=(page.handle,)))
     assert session.checkpoint() is None
-    assert len(reopened(session).pages()) == 1
+    assert len(reopened(session).reader.pages()) == 1
 
 
 @pytest.mark.parametrize(
@@ -217,8 +230,8 @@ def test_what_is_nested_too_deeply_to_be_read_back_everywhere_is_refused(levels)
         (lambda s: s.pin("x", "\ud800"), "structured: expected text that is valid Unicode"),
         (lambda s: s.recall("x", scope=["a"]), "scope: expected some text"),
         (lambda s: s.plan("x", None), "steps: expected a list of texts, got None"),
-        (lambda s: s.read_tasks(None), "lines: expected lines of JSON, got None"),
-        (lambda s: s.memory(5), "name: expected some text, got 5"),
+        (lambda s: take_tasks(s, None), "lines: expected lines of JSON, got None"),
+        (lambda s: s.reader.memory(5), "name: expected some text, got 5"),
         (lambda s: s.write_back(pt.Proposal(field="plan", key=["a"])), r"\$.key: expected"),
         (lambda s: s.undo("1"), "turns: expected at least one turn to undo, got '1'"),
     ],
@@ -266,9 +279,9 @@ def test_a_count_that_no_provider_can_mean_is_refused_and_the_session_goes_on(to
     session.append(pt.user("hello"))
     for act in (
         lambda: session.append(pt.assistant("yes", usage=pt.Usage(input_tokens=tokens))),
-        lambda: session.report(pt.Usage(input_tokens=1, output_tokens=tokens)),
+        lambda: session.append(pt.user("x"), pt.Usage(input_tokens=1, output_tokens=tokens)),
         lambda: session.choose(pt.Paged(tokens)),
-        lambda: openai_chat.load(
+        lambda: openai_chat.load_reply(
             {"choices": [{"message": {"role": "assistant", "content": "x"}}], "usage": {"prompt_tokens": tokens}}
         ),
     ):
@@ -281,6 +294,6 @@ def test_a_count_that_no_provider_can_mean_is_refused_and_the_session_goes_on(to
 def test_a_number_of_any_size_in_a_field_that_nobody_knows_is_kept():
     session = open_session()
     usage = pt.Usage(input_tokens=1, extra={"vendor": {"credits": 10**400}})
-    session.append(pt.user("hello"), pt.assistant("yes", usage=usage))
+    session.extend([pt.user("hello"), pt.assistant("yes", usage=usage)])
     assert session.checkpoint() is None
-    assert reopened(session).usage == usage
+    assert reopened(session).reader.usage == usage

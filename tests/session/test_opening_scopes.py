@@ -4,7 +4,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.stores import MemoryStore, SqliteStore
-from tests.cli.test_main import run
+from tests.apps.cli.command import run
 from tests.sessions import open_session
 
 
@@ -41,7 +41,7 @@ def test_a_fork_is_of_the_scope_of_its_parent_and_opened_as_such(store):
         assert store.session(id).scope == "team"
         with pytest.raises(pt.InvalidInput, match="'team', which it was begun with"):
             pt.Session.open(store, id=id)
-        assert pt.Session.open(store, id=id, scope="team").scope == "team"
+        assert pt.Session.open(store, id=id, scope="team").reader.scope == "team"
 
 
 def test_a_search_reaches_no_session_of_another_scope_or_of_none(store):
@@ -57,16 +57,15 @@ def test_a_search_reaches_no_session_of_another_scope_or_of_none(store):
 
 
 def test_what_is_believed_of_agents_is_shared_within_a_scope(store):
-    mine = open_session(store, id="a", scope="team a/b")
-    router = pt.Router(mine.delegation)
+    router = pt.Router.open(store, "team a/b")
     router.observe(router.choose(["x", "y"]), True)
-    assert open_session(store, id="b", scope="team a/b").delegation.state.beliefs
+    assert pt.Router.open(store, "team a/b").beliefs.state.beliefs
     for scope in ("other", None, "default"):
-        assert open_session(store, id=f"c-{scope}", scope=scope).delegation.state.beliefs == {}
-    free = pt.Router(open_session(store, id="free").delegation)
+        assert pt.Router.open(store, scope).beliefs.state.beliefs == {}
+    free = pt.Router.open(store)
     free.observe(free.choose(["x", "y"]), True)
-    assert open_session(store, id="free-2").delegation.state.beliefs
-    assert open_session(store, id="d", scope="default").delegation.state.beliefs == {}
+    assert pt.Router.open(store).beliefs.state.beliefs
+    assert pt.Router.open(store, "default").beliefs.state.beliefs == {}
 
 
 COMMANDS = [
@@ -103,6 +102,4 @@ def test_a_command_shows_a_session_only_to_who_names_its_scope(tmp_path, command
     assert shown.returncode == 0, shown.stderr
     without = run(*named, "--scope", "team")
     assert without.stdout == shown.stdout or command[0] == "summarize"
-    assert (
-        "a session of scope 'none' of the store (none; 2 are of another scope" in run(*named, "--scope", "none").stderr
-    )
+    assert "a session in scope 'none' of this store (none; 2 in other scopes" in run(*named, "--scope", "none").stderr

@@ -17,7 +17,7 @@ def test_open_calls_are_listed_in_order_until_they_are_answered():
     assert reopened(session).pending() == (calls[0], calls[2])  # after a crash
     session.append(pt.assistant("meanwhile", call("x")))
     assert [each.id for each in session.pending()] == ["c0", "c2", "cx"]
-    session.append(pt.tool_result(calls[0], "late"), pt.tool_result(calls[2], "later"), pt.tool_result("cx", "ok"))
+    session.extend([pt.tool_result(calls[0], "late"), pt.tool_result(calls[2], "later"), pt.tool_result("cx", "ok")])
     assert session.pending() == ()
 
 
@@ -64,7 +64,7 @@ def test_undone_calls_are_not_pending_and_erased_results_were_results():
 
 def test_an_id_that_comes_twice_is_answered_the_newest_first():
     session = open_session()
-    session.append(pt.user("go"), pt.assistant("one", call(1, arguments='{"n": 1}')))
+    session.extend([pt.user("go"), pt.assistant("one", call(1, arguments='{"n": 1}'))])
     session.append(pt.assistant("again", call(1, arguments='{"n": 2}')))
     session.append(pt.tool_result("c1", "ok"))
     assert [each.arguments for each in session.pending()] == ['{"n": 1}']

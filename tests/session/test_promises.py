@@ -5,7 +5,7 @@ import json
 import pytest
 
 import pageturn as pt
-from tests.sessions import open_session, reopened, take_turn, texts
+from tests.sessions import open_session, reopened, take_tasks, take_turn, texts
 
 
 def test_reopening_gives_the_same_pages_pins_plan_notes_and_policy(store):
@@ -17,21 +17,25 @@ def test_reopening_gives_the_same_pages_pins_plan_notes_and_policy(store):
     session.inject(pt.ContextMessage.session("git", "branch: main"))
     session.recall("zebra")
     again = reopened(session)
-    assert again.pages() == session.pages()
-    assert (again.policy, again.plan_in_force, again.notes) == (session.policy, session.plan_in_force, session.notes)
-    assert again.faults() == session.faults()
+    assert again.reader.pages() == session.reader.pages()
+    assert (again.reader.policy, again.reader.plan, again.reader.notes) == (
+        session.reader.policy,
+        session.reader.plan,
+        session.reader.notes,
+    )
+    assert again.reader.faults() == session.reader.faults()
     session.checkpoint()
-    assert reopened(session).pages() == session.pages()
+    assert reopened(session).reader.pages() == session.reader.pages()
 
 
 def test_pins_are_rules_and_unpinning_restores_what_was():
     session = open_session()
     result = take_turn(session, 1)
     session.pin(result)
-    state = session._journal.state
-    assert state.kind(state.page(result.seq)) is pt.PageKind.CONSTRAINT
+    assert session.reader.kind(result) is pt.PageKind.CONSTRAINT
+    assert session.reader.pins == (result,)
     session.unpin(result.handle)
-    assert state.kind(state.page(result.seq)) is pt.PageKind.EVIDENCE
+    assert session.reader.kind(result) is pt.PageKind.EVIDENCE
     session.pin(result)
     session.undo()
     assert texts(session) == ["result 1"]
@@ -60,20 +64,20 @@ def test_pinning_a_page_again_counts_it_once():
     page = session.append(pt.user("one two three four five six seven eight nine ten eleven twelve thirteen fourteen"))
     session.pin(page)
     session.pin(page)
-    assert len(session._journal.state.pins) == 1
+    assert len(session.reader.state().pins) == 1
 
 
 def test_a_new_plan_supersedes_the_old_one_which_stays():
     session = open_session()
     first = session.plan("mend login", ["read", "edit", "test"])
     second = session.plan(pt.Plan(goal="mend login", steps=("read", "edit", "test"), current=2))
-    assert session.plan_in_force.current == 2
+    assert session.reader.plan.current == 2
     assert session.resolve(first.handle).text == "Goal: mend login\n[>] read\n[ ] edit\n[ ] test"
     assert session.resolve(second.handle).text == "Goal: mend login\n[x] read\n[x] edit\n[>] test"
-    assert session.plan_in_force.structured == "Goal: mend login\nNow: test"
-    session.append(pt.user("go"), pt.assistant("gone"))
+    assert session.reader.plan.structured == "Goal: mend login\nNow: test"
+    session.extend([pt.user("go"), pt.assistant("gone")])
     session.undo()
-    assert reopened(session).fork("f").plan_in_force.current == 2
+    assert reopened(session).fork("f").reader.plan.current == 2
 
 
 @pytest.mark.parametrize(("fields", "where"), [({"goal": " "}, "goal"), ({"goal": "g", "current": 1}, "current")])
@@ -87,9 +91,9 @@ def test_notes_are_replaced_by_key_and_retracted():
     session.inject(pt.ContextMessage.session("git", "branch: main"))
     session.inject(pt.ContextMessage.session("git", "branch: dev"))
     session.inject(pt.ContextMessage.system("os", "linux"))
-    assert [note.content for note in reopened(session).notes] == ["branch: dev", "linux"]
+    assert [note.content for note in reopened(session).reader.notes] == ["branch: dev", "linux"]
     session.retract("git")
-    assert [note.key for note in reopened(session).notes] == ["os"]
+    assert [note.key for note in reopened(session).reader.notes] == ["os"]
     with pytest.raises(pt.InvalidInput, match="key: expected the key of a durable note, got 'git'"):
         session.retract("git")
 
@@ -106,13 +110,11 @@ def test_a_task_log_becomes_a_plan_and_pins_once():
         "",
     ]
     session = open_session()
-    log = session.read_tasks(lines)
+    log = take_tasks(session, lines)
     assert log.damaged_lines == 2
-    assert session.plan_in_force == pt.Plan(
-        goal="Ship it", steps=("write", "review", "Done when: tests pass"), current=1
-    )
-    session.read_tasks(lines)
-    assert [page.kind.value for page in session.pages()] == ["constraint", "plan"]
+    assert session.reader.plan == pt.Plan(goal="Ship it", steps=("write", "review", "Done when: tests pass"), current=1)
+    take_tasks(session, lines)
+    assert [page.kind.value for page in session.reader.pages()] == ["constraint", "plan"]
 
 
 def test_a_page_that_does_not_count_cannot_be_pinned():
@@ -132,15 +134,14 @@ def test_unpinning_after_undo_does_not_bring_talk_back():
     session.pin(result)
     session.undo()
     session.unpin(result)
-    assert session.pages() == ()
+    assert session.reader.pages() == ()
 
 
 def test_a_text_that_was_pinned_is_no_rule_any_more():
     session = open_session(policy=pt.Paged(240))
     rule = session.pin("one two three four five six")
     session.unpin(rule)
-    state = session._journal.state
-    assert state.kind(state.page(rule.seq)) is pt.PageKind.CONVERSATION
+    assert session.reader.kind(rule) is pt.PageKind.CONVERSATION
     session.pin("seven eight nine ten eleven")
 
 
@@ -170,7 +171,7 @@ def test_a_turn_whose_pages_are_all_pinned_can_be_undone():
 def test_unknown_fields_of_a_plan_keep_their_names():
     session = open_session()
     session.plan(pt.from_json(pt.Plan, b'{"goal":"x","owner":"me"}'))
-    assert reopened(session).plan_in_force.extra == {"owner": "me"}
+    assert reopened(session).reader.plan.extra == {"owner": "me"}
 
 
 @pytest.mark.parametrize("field", ["forbidden", "success_criteria"])
@@ -178,5 +179,5 @@ def test_unknown_fields_of_a_plan_keep_their_names():
 def test_a_goal_with_something_else_than_lists_is_a_damaged_line(field, value):
     session = open_session()
     line = json.dumps({"kind": "goal_set", "objective": "x", field: value})
-    assert session.read_tasks([line]).damaged_lines == 1
-    assert session.pages() == ()
+    assert take_tasks(session, [line]).damaged_lines == 1
+    assert session.reader.pages() == ()

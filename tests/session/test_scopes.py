@@ -3,9 +3,9 @@
 import pytest
 
 import pageturn as pt
-from pageturn.layout import Why
-from tests.derivation.checks import check_all
-from tests.derivation.test_turns import words, work
+from pageturn.values.layout import Why
+from tests.context.checks import check_all
+from tests.context.test_turns import words, work
 from tests.policies.own import ErrorsFirst
 from tests.sessions import open_session, reopened
 
@@ -32,7 +32,7 @@ def shown(session, **options):
 @every
 def test_a_preference_is_shown_where_it_is_meant_for(policy, recall, scope, wanted, is_shown):
     session = open_session(policy=policy, scope=scope, recall=recall)
-    session.append(pt.system("You are careful."), pt.user("Look through it."))
+    session.extend([pt.system("You are careful."), pt.user("Look through it.")])
     page = session.prefer(WISH, scope=wanted)
     assert shown(session) is is_shown
     for number in range(25):
@@ -40,7 +40,7 @@ def test_a_preference_is_shown_where_it_is_meant_for(policy, recall, scope, want
         context = session.derive(budget_tokens=4_000)
         assert is_shown or WISH not in words(context)
         check_all(session, context, 4_000)
-    assert session._journal.state.folds or context.fold
+    assert session.reader.folds or context.fold
     assert session.resolve(page).text == WISH
     assert [hit.handle for hit in session.recall("indent tabs").hits] == [page.handle]
     explained = context.explain(page.handle)
@@ -104,7 +104,7 @@ def test_looking_at_it_is_no_fault_of_a_policy():
     ask = pt.ToolCall(id="ask", name="recall", arguments=f'{{"handle": "{page.handle}"}}')
     session.append(pt.assistant("What was wanted there?", ask))
     assert session.answer()
-    assert session.faults() == ()
+    assert session.reader.faults() == ()
 
 
 @pytest.mark.parametrize("scope", ["", " ", 5])

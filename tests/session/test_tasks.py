@@ -5,7 +5,7 @@ import json
 import pytest
 
 import pageturn as pt
-from tests.sessions import call, open_session, reopened
+from tests.sessions import call, open_session, reopened, take_tasks
 
 POLICIES = {
     "legacy": pt.Legacy(),
@@ -23,8 +23,8 @@ CLEARED = json.dumps({"kind": "goal_cleared"})
 
 
 def rules(session):
-    state = session._journal.state
-    return [session._journal.message(page).text for page in session.pages() if page.seq in state.pins]
+    state = session.reader.state()
+    return [session.reader.message(page).text for page in session.reader.pages() if page.seq in state.pins]
 
 
 def instructions(session):
@@ -33,7 +33,7 @@ def instructions(session):
 
 def test_what_is_forbidden_is_never_an_order():
     session = open_session()
-    log = session.read_tasks([goal(forbidden=["touch prod", "Never push to main.", "touch prod"])])
+    log = take_tasks(session, [goal(forbidden=["touch prod", "Never push to main.", "touch prod"])])
     assert log.forbidden == ("touch prod", "Never push to main.", "touch prod")
     assert rules(session) == ["Forbidden: touch prod", "Forbidden: Never push to main."]
     assert "touch prod" not in instructions(session)
@@ -41,30 +41,30 @@ def test_what_is_forbidden_is_never_an_order():
 
 def test_a_prohibition_is_one_line():
     session = open_session()
-    session.read_tasks([goal(forbidden=["touch prod\n\nAlways:\tpush to main"])])
+    take_tasks(session, [goal(forbidden=["touch prod\n\nAlways:\tpush to main"])])
     assert rules(session) == ["Forbidden: touch prod Always: push to main"]
 
 
 def test_a_log_that_is_read_again_adds_nothing():
     session = open_session()
     for _ in range(2):
-        session.read_tasks([goal()])
-    reopened(session).read_tasks([goal()])
-    assert len(reopened(session).pages()) == 2
+        take_tasks(session, [goal()])
+    take_tasks(reopened(session), [goal()])
+    assert len(reopened(session).reader.pages()) == 2
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_goal_that_is_cleared_takes_its_plan_and_its_prohibitions_along(policy):
     session = open_session(policy=POLICIES[policy])
-    session.append(pt.system("You are an agent."), pt.user("Mend the login."))
+    session.extend([pt.system("You are an agent."), pt.user("Mend the login.")])
     session.pin("Never push to main.")
     lines = [goal(), json.dumps({"kind": "task_added", "id": 1, "content": "build"})]
-    session.read_tasks(lines)
+    take_tasks(session, lines)
     session.derive()
     session.append(pt.assistant("ok"))
     again = reopened(session)
-    again.read_tasks([*lines, CLEARED])
-    assert again.plan_in_force is None
+    take_tasks(again, [*lines, CLEARED])
+    assert again.reader.plan is None
     assert rules(again) == ["Never push to main."]
     shown = instructions(again)
     assert shown[-1] == "Goal: none; the plan that stood before was cleared"
@@ -72,42 +72,42 @@ def test_a_goal_that_is_cleared_takes_its_plan_and_its_prohibitions_along(policy
     for number in range(20):
         again.derive()
         asked = call(number)
-        again.append(pt.assistant(asked), pt.tool_result(asked, f"part_{number}\n" * 60))
+        again.extend([pt.assistant(asked), pt.tool_result(asked, f"part_{number}\n" * 60)])
     assert not any("Ship it" in text or "touch prod" in text for text in instructions(again))
-    head = again._journal.head
-    again.read_tasks([*lines, CLEARED])
-    assert again._journal.head == head
-    assert reopened(again).plan_in_force is again.fork("f").plan_in_force is None
-    again.read_tasks([*lines, CLEARED, goal("Other", ["drop tables"])])
-    assert again.plan_in_force.goal == "Other"
+    head = again.reader.head
+    take_tasks(again, [*lines, CLEARED])
+    assert again.reader.head == head
+    assert reopened(again).reader.plan is again.fork("f").reader.plan is None
+    take_tasks(again, [*lines, CLEARED, goal("Other", ["drop tables"])])
+    assert again.reader.plan.goal == "Other"
     assert rules(again) == ["Never push to main.", "Forbidden: drop tables"]
 
 
 def test_a_goal_that_is_set_anew_replaces_the_one_before():
     session = open_session()
-    session.read_tasks([goal(forbidden=["touch prod", "rename files"])])
-    session.read_tasks([goal(), goal("Mend it", ["rename files", "drop tables"])])
-    assert session.plan_in_force == pt.Plan(goal="Mend it")
+    take_tasks(session, [goal(forbidden=["touch prod", "rename files"])])
+    take_tasks(session, [goal(), goal("Mend it", ["rename files", "drop tables"])])
+    assert session.reader.plan == pt.Plan(goal="Mend it")
     assert not any("touch prod" in text for text in instructions(session))
     assert rules(session) == ["Forbidden: rename files", "Forbidden: drop tables"]
 
 
 def test_a_log_without_a_word_about_goals_changes_none():
     session = open_session()
-    session.read_tasks([goal()])
-    before = session._journal.head
-    session.read_tasks([json.dumps({"kind": "task_added", "id": 1, "content": "build"}), "damaged"])
-    session.read_tasks([])
-    assert session._journal.head == before
+    take_tasks(session, [goal()])
+    before = session.reader.head
+    take_tasks(session, [json.dumps({"kind": "task_added", "id": 1, "content": "build"}), "damaged"])
+    take_tasks(session, [])
+    assert session.reader.head == before
 
 
 PINS = {
-    "before the log": lambda session: (session.pin("Forbidden: touch prod"), session.read_tasks([goal()])),
+    "before the log": lambda session: (session.pin("Forbidden: touch prod"), take_tasks(session, [goal()])),
     "the same words after the log": lambda session: (
-        session.read_tasks([goal()]),
+        take_tasks(session, [goal()]),
         session.pin("Forbidden: touch prod"),
     ),
-    "the log's own page": lambda session: (session.read_tasks([goal()]), session.pin(session.pages()[0])),
+    "the log's own page": lambda session: (take_tasks(session, [goal()]), session.pin(session.reader.pages()[0])),
 }
 
 
@@ -115,16 +115,16 @@ PINS = {
 def test_a_prohibition_that_somebody_else_pinned_too_stays(order):
     session = open_session()
     PINS[order](session)
-    session.read_tasks([goal(), CLEARED])
+    take_tasks(session, [goal(), CLEARED])
     assert rules(session) == rules(reopened(session)) == ["Forbidden: touch prod"]
 
 
 def test_a_plan_of_the_hosts_own_is_not_cleared_by_a_log():
     session = open_session()
-    session.read_tasks([goal()])
+    take_tasks(session, [goal()])
     session.plan("Something else")
-    session.read_tasks([goal(), CLEARED])
-    assert session.plan_in_force.goal == "Something else"
+    take_tasks(session, [goal(), CLEARED])
+    assert session.reader.plan.goal == "Something else"
 
 
 def test_what_an_earlier_version_took_over_as_an_order_is_replaced_and_cleared():
@@ -133,11 +133,11 @@ def test_what_an_earlier_version_took_over_as_an_order_is_replaced_and_cleared()
     session.pin("Never push to main.")  # forbids by itself; perhaps the host's own
     session.plan("Ship it")
     lines = [goal(forbidden=["touch prod", "Never push to main."])]
-    session.read_tasks(lines)
+    take_tasks(session, lines)
     assert rules(session) == ["Never push to main.", "Forbidden: touch prod", "Forbidden: Never push to main."]
-    session.read_tasks([*lines, CLEARED])
+    take_tasks(session, [*lines, CLEARED])
     assert rules(session) == ["Never push to main."]
-    assert session.plan_in_force is None
+    assert session.reader.plan is None
     assert not any("touch prod" in text for text in instructions(session))
 
 
@@ -160,16 +160,16 @@ def test_what_an_earlier_version_took_over_as_an_order_is_replaced_and_cleared()
 )
 def test_a_line_that_cannot_be_read_is_counted_and_nothing_else(line):
     session = open_session()
-    assert session.read_tasks([line]).damaged_lines == 1
-    assert session.pages() == ()
-    assert session.read_tasks([goal(), line]).damaged_lines == 1
-    assert session.plan_in_force.goal == "Ship it"
+    assert take_tasks(session, [line]).damaged_lines == 1
+    assert session.reader.pages() == ()
+    assert take_tasks(session, [goal(), line]).damaged_lines == 1
+    assert session.reader.plan.goal == "Ship it"
 
 
 @pytest.mark.parametrize("lines", [goal(), goal().encode(), 5, None])
 def test_what_is_no_list_of_lines_is_refused(lines):
     with pytest.raises(pt.InvalidInput, match="lines: expected lines of JSON"):
-        open_session().read_tasks(lines)
+        take_tasks(open_session(), lines)
 
 
 # -- clearing by the host
@@ -184,11 +184,11 @@ def test_a_plan_is_cleared():
     page = session.plan(None)
     assert instructions(session) == ["Goal: none; the plan that stood before was cleared"]
     assert session.resolve(first).text == "Goal: Ship it\n[>] build"
-    assert session.plan_in_force is None
+    assert session.reader.plan is None
     assert session.resolve(page).text == "Goal: none; the plan that stood before was cleared"
-    assert reopened(session).plan_in_force is None
+    assert reopened(session).reader.plan is None
     session.plan("Again")
-    assert (session.plan_in_force.goal, session._journal.state.plan.version) == ("Again", 4)
+    assert (session.reader.plan.goal, session.reader.state().plan.version) == ("Again", 4)
 
 
 def test_only_a_plan_that_is_there_is_cleared():
@@ -205,13 +205,13 @@ def test_a_log_with_a_prohibition_that_has_no_room_changes_nothing(policy):
     """Were only a part of it taken over, what was forbidden before would be forbidden no longer."""
     session = open_session(policy=policy)
     session.append(pt.user("Fix src/auth.py"))
-    session.read_tasks([goal("Ship it", ["touch prod"])])
-    before, entries = instructions(session), session._journal.head
+    take_tasks(session, [goal("Ship it", ["touch prod"])])
+    before, entries = instructions(session), session.reader.head
     with pytest.raises(pt.BudgetTooSmall, match="the task log"):
-        session.read_tasks([goal("Ship another", ["delete data", "rename a column " * 800])])
-    assert session._journal.head == entries
+        take_tasks(session, [goal("Ship another", ["delete data", "rename a column " * 800])])
+    assert session.reader.head == entries
     assert instructions(session) == before
-    session.read_tasks([goal("Ship another", ["delete data"])])
+    take_tasks(session, [goal("Ship another", ["delete data"])])
     assert rules(session) == ["Forbidden: delete data"]
-    assert session.plan_in_force.goal == "Ship another"
+    assert session.reader.plan.goal == "Ship another"
     assert instructions(session) == instructions(reopened(session))

@@ -3,34 +3,36 @@
 import pytest
 
 import pageturn as pt
+from pageturn.values.messages import developer
 from tests.sessions import open_session, reopened, take_turn, texts
 
 
 def test_messages_of_one_append_are_written_together():
     session = open_session()
-    pages = session.append(pt.user("a"), pt.assistant("b"), pt.user("c"))
+    pages = session.extend([pt.user("a"), pt.assistant("b"), pt.user("c")])
     assert [page.seq for page in pages] == [2, 3, 5]
     assert texts(reopened(session)) == ["a", "b", "c"]
-    with pytest.raises(pt.InvalidInput, match="at least one message"):
-        session.append()
+    assert session.extend([]) == ()
+    assert session.reader.head == pages[-1].seq
 
 
 def test_an_assistant_message_ends_a_turn_and_carries_its_usage():
     session = open_session()
     usage = pt.Usage(input_tokens=120, output_tokens=7, cache_read_tokens=100, model="gpt-5")
-    session.append(pt.user("hi"), pt.assistant("ho"), usage=usage)
-    assert session.usage == usage
-    session.report(pt.Usage(input_tokens=5))
-    assert reopened(session).usage == pt.Usage(input_tokens=5)
+    session.append(pt.user("hi"))
+    session.append(pt.assistant("ho"), usage)
+    assert session.reader.usage == usage
+    session.append(pt.user("and"), pt.Usage(input_tokens=5))
+    assert reopened(session).reader.usage == pt.Usage(input_tokens=5)
 
 
 def test_developer_messages_that_open_a_session_are_bootstrap_however_they_come():
     session = open_session()
     session.append(pt.system("a"))
     session.pin("never push")
-    session.append(pt.developer("b"))
-    session.append(pt.user("c"), pt.developer("nudge"))
-    assert [page.kind.value for page in session.pages()] == [
+    session.append(developer("b"))
+    session.extend([pt.user("c"), developer("nudge")])
+    assert [page.kind.value for page in session.reader.pages()] == [
         "bootstrap", "constraint", "bootstrap", "conversation", "conversation",
     ]  # fmt: skip
 
@@ -91,8 +93,8 @@ def test_a_fork_shares_the_past_and_goes_its_own_way(store):
     assert "other way" not in texts(session)
     assert fork.resolve(pin.handle).text == "Never push to main."
     again = open_session(store, id="child")
-    assert again.pages() == fork.pages()
-    assert again.fork("grandchild").pages() == fork.pages()
+    assert again.reader.pages() == fork.reader.pages()
+    assert again.fork("grandchild").reader.pages() == fork.reader.pages()
     assert session.resolve(mine.handle) == pt.NoMatch()
     assert store.check() == []
     with pytest.raises(pt.Conflict, match="session 'child' exists already"):
@@ -116,14 +118,14 @@ def test_undo_takes_back_a_reset_with_the_turns_before_it_only():
     assert texts(session)[-1] == "so far"
     session.undo()
     assert texts(session) == []
-    assert session._journal.state.resets == []
+    assert session.reader.resets == ()
 
 
 def test_the_usage_of_a_message_is_that_of_its_turn():
     session = open_session()
-    session.append(pt.user("a"), pt.assistant("b", usage=pt.Usage(input_tokens=5)), pt.user("c"))
-    assert session.usage == pt.Usage(input_tokens=5)
+    session.extend([pt.user("a"), pt.assistant("b", usage=pt.Usage(input_tokens=5)), pt.user("c")])
+    assert session.reader.usage == pt.Usage(input_tokens=5)
     session.append(pt.assistant("d", usage=pt.Usage(input_tokens=6)), usage=pt.Usage(input_tokens=7))
-    assert session.usage == pt.Usage(input_tokens=7)
+    assert session.reader.usage == pt.Usage(input_tokens=7)
     session.append(pt.user("e", usage=pt.Usage(input_tokens=8)))
-    assert reopened(session).usage == pt.Usage(input_tokens=8)
+    assert reopened(session).reader.usage == pt.Usage(input_tokens=8)

@@ -5,18 +5,18 @@ import pickle
 import pytest
 
 import pageturn as pt
-from tests.sessions import call, open_session, reopened, take_turn, texts
+from tests.sessions import call, journal_of, open_session, reopened, store_of, take_turn, texts
 
 
 def test_a_new_session_is_paged_and_a_stored_one_keeps_its_policy(store):
-    assert open_session(store).policy == pt.Paged()
-    assert open_session(store, policy=pt.Reset(5_000)).policy == pt.Reset(5_000)
-    assert open_session(store).policy == pt.Reset(5_000)
+    assert open_session(store).reader.policy == pt.Paged()
+    assert open_session(store, policy=pt.Reset(5_000)).reader.policy == pt.Reset(5_000)
+    assert open_session(store).reader.policy == pt.Reset(5_000)
 
 
 def test_the_loser_of_a_race_is_told_and_can_go_on(store):
     first, second = open_session(store), open_session(store, seed=2)
-    first.append(pt.user("one"), pt.assistant("two"))
+    first.extend([pt.user("one"), pt.assistant("two")])
     with pytest.raises(pt.Conflict) as caught:
         second.append(pt.user("three"))
     assert len(caught.value.missed) == 3
@@ -33,7 +33,7 @@ def test_boundaries_do_not_mind_that_others_wrote(store):
     assert second.recall("zebra") == pt.NoMatch()
     assert second.checkpoint() is None
     assert texts(second) == ["one"]
-    assert reopened(first).fault_counts() == {"no_match": 1}
+    assert reopened(first).reader.fault_counts() == {"no_match": 1}
 
 
 def test_a_policy_is_chosen_although_others_wrote(store):
@@ -47,7 +47,7 @@ def test_a_policy_is_chosen_although_others_wrote(store):
 
     store.append = append_late
     second = open_session(store, seed=2, policy=pt.Legacy())
-    assert (second.policy, texts(second)) == (pt.Legacy(), ["meanwhile"])
+    assert (second.reader.policy, texts(second)) == (pt.Legacy(), ["meanwhile"])
 
 
 def test_a_closed_session_is_closed_once_and_takes_nothing_more():
@@ -71,7 +71,7 @@ def test_the_same_clock_and_randomness_give_the_same_journal():
         session = open_session()
         take_turn(session, 1)
         session.pin("x")
-        return [record for record, _ in session._journal.entries()]
+        return [record for record, _ in journal_of(session).entries()]
 
     assert bodies() == bodies()
 
@@ -91,7 +91,7 @@ def test_a_closed_store_says_so(tmp_path):
         assert fork.close() == pt.FlushMiss()
         assert session.recall("words") == pt.BackendError(f"{url}: the store is closed")
         with pytest.raises(pt.StoreError, match="the store is closed"):
-            list(session.messages())
+            list(session.reader.messages())
 
 
 def test_a_conflict_with_nobody_is_told_and_not_tried_for_ever(monkeypatch):
@@ -101,7 +101,7 @@ def test_a_conflict_with_nobody_is_told_and_not_tried_for_ever(monkeypatch):
     def refuse(*_):
         raise pt.Conflict("somebody else wrote, says a store that is damaged")
 
-    monkeypatch.setattr(session._journal.store, "append", refuse)
+    monkeypatch.setattr(store_of(session), "append", refuse)
     assert session.checkpoint() == pt.FlushMiss()
     with pytest.raises(pt.Conflict, match="damaged"):
-        pt.Session.open(session._journal.store, id=session.id, model="another")
+        pt.Session.open(store_of(session), id=session.id, model="another")

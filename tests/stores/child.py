@@ -12,8 +12,8 @@ from itertools import count
 from pathlib import Path
 
 import pageturn as pt
-from pageturn.imports import Report, import_file
-from pageturn.repair import repair
+from pageturn.apps.importing import Report, import_file
+from pageturn.journal.repair import repair
 from pageturn.stores import open_store
 
 SESSION = "agent"
@@ -49,7 +49,10 @@ def messages(number):
         case "read":
             return [pt.tool_result(f"call-{number}", _words(number, 1_000 + number % 7 * 1_000))]
         case "answer":
-            return [pt.user(_words(number, 30)), pt.assistant(_words(-number, 800))]
+            return [
+                pt.user(_words(number, 30)),
+                pt.assistant(_words(-number, 800), usage=pt.Usage(input_tokens=number)),
+            ]
         case "pin":
             return [pt.system(f"Never skip step{number}")]
         case "prefer":
@@ -74,10 +77,8 @@ def proposal(number, page):
 def take(session, number):
     """Take a step with one call."""
     match kind(number):
-        case "say" | "read":
-            session.append(*messages(number))
-        case "answer":
-            session.append(*messages(number), usage=pt.Usage(input_tokens=number))
+        case "say" | "read" | "answer":
+            session.extend(messages(number))
         case "pin":
             session.pin(messages(number)[0].text)
         case "plan":
@@ -85,7 +86,7 @@ def take(session, number):
         case "checkpoint":
             session.checkpoint()
         case _:
-            session.write_back(proposal(number, session.pages()[-1]))
+            session.write_back(proposal(number, session.reader.pages()[-1]))
 
 
 def _plan(number):
@@ -100,9 +101,9 @@ def _steps(path, first):
     _tell("awake")
     session = pt.Session.open(path, id=SESSION)
     for number in count(int(first)):
-        before = len(session.pages())
+        before = len(session.reader.pages())
         take(session, number)
-        _tell([number, {page.handle: page.digest for page in session.pages()[before:]}])
+        _tell([number, {page.handle: page.digest for page in session.reader.pages()[before:]}])
 
 
 ACTS = ("say", "fork", "erase", "undo", "import", "checkpoint", "repair")
@@ -113,7 +114,7 @@ def act(path, session, number):
     session.refresh()
     match ACTS[number % len(ACTS)]:
         case "say":
-            session.append(pt.user(f"say{number}"), pt.assistant(_words(number, 800)))
+            session.extend([pt.user(f"say{number}"), pt.assistant(_words(number, 800))])
         case "fork":
             with suppress(pt.Conflict):  # killed before it could say so
                 session.fork(f"fork{number}")
@@ -122,7 +123,7 @@ def act(path, session, number):
             _tell(["soon erased", page.handle])
             session.erase(page)
         case "undo":
-            session.append(pt.user(f"undone{number}"), pt.assistant("yes"))
+            session.extend([pt.user(f"undone{number}"), pt.assistant("yes")])
             session.undo()
         case "import":
             log = Path(path).with_name(f"import{number}.json")
@@ -150,7 +151,9 @@ def _acts(path, first):
 
 def _race(path, name, appends, seconds):
     _wait("awake")
-    session = pt.Session.open(path, id=SESSION)
+    session = pt.Session.open(
+        path, id=SESSION, wait_seconds=600
+    )  # SQLite is not fair to who waits, less so on a busy machine
     _wait("open")
     deadline = time.monotonic() + float(seconds)
     conflicts = 0

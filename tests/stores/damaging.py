@@ -5,9 +5,10 @@ import shutil
 import sqlite3
 
 import pageturn as pt
-from pageturn.doctor import examine
 from pageturn.formats import openai_chat
-from pageturn.repair import repair
+from pageturn.journal.doctor import examine
+from pageturn.journal.repair import repair
+from pageturn.routing.stored_state import examine_beliefs
 from pageturn.stores import SqliteStore
 from tests.stores.written import QUERIES, SCOPES, SESSIONS
 
@@ -146,7 +147,7 @@ def given(path):
     try:
         for id in SESSIONS:
             told[id] = _session(store, id)
-        findings = [finding.what for finding in examine(store)]
+        findings = [finding.what for finding in examine(store, also=[examine_beliefs])]
     except pt.PageturnError as error:
         findings = [str(error)]
     finally:
@@ -176,20 +177,20 @@ def _session(store, id):
         session = pt.Session.open(store, id=id, scope=SCOPES.get(id))
     except pt.PageturnError as error:
         return f"error: {error}"
-    before = len(session.faults())
+    before = len(session.reader.faults())
     for query in QUERIES:
         assert isinstance(session.recall(query), pt.Recalled | pt.Fault)
-    for page in session.pages():
+    for page in session.reader.pages():
         outcome = session.resolve(page)
         assert isinstance(outcome, pt.Resolved | pt.Fault)
     try:
-        list(session.messages())
+        list(session.reader.messages())
         context = session.derive()
         words = json.dumps(openai_chat.dump(context), ensure_ascii=False)
     except pt.PageturnError as error:
         return f"error: {error}"
-    if context.faults or len(session.faults()) > before + len(QUERIES):
-        return f"faults: {context.faults or session.faults()[before:]}"
+    if context.faults or len(session.reader.faults()) > before + len(QUERIES):
+        return f"faults: {context.faults or session.reader.faults()[before:]}"
     return words
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 import pageturn as pt
-from pageturn.doctor import examine
+from pageturn.journal.doctor import examine
+from pageturn.routing.stored_state import examine_beliefs
 from pageturn.stores import SqliteStore
 from tests.long import examples
 from tests.stores import child
@@ -78,10 +79,10 @@ def test_what_was_acknowledged_survives_kill_9_and_one_step_more_at_most(tmp_pat
 def assert_whole(session, store, done):
     """Every step up to that one is there with all of its parts, and nothing else is."""
     added = [child.messages(number) for number in range(1, done + 1)]
-    assert said(session.messages()) == said(chain(*added))
+    assert said(session.reader.messages()) == said(chain(*added))
     if any(added):
         last = max(number for number, messages in enumerate(added, start=1) if messages)
-        assert session.pages()[-1].handle in [hit.handle for hit in session.recall(f"step{last}").hits]
+        assert session.reader.pages()[-1].handle in [hit.handle for hit in session.recall(f"step{last}").hits]
     records = list(store.records(child.SESSION))
     assert [record.seq for record in records] == list(range(1, len(records) + 1))
     bodies = [json.loads(record.body) for record in records]
@@ -104,7 +105,7 @@ def assert_done(store, session, said, number, erased, *, is_sure):
         case "undo":
             assert not is_sure or f"undone{number}" not in said
         case "import":
-            assert len(pt.Session.open(store, id=f"import{number}.1").pages()) == 2
+            assert len(pt.Session.open(store, id=f"import{number}.1").reader.pages()) == 2
 
 
 @pytest.mark.long
@@ -122,12 +123,12 @@ def test_erasing_forking_undoing_importing_and_repairing_survive_kill_9(tmp_path
         unsure.add(done + 1)
         store = SqliteStore(str(path))
         session = pt.Session.open(store, id=child.SESSION)
-        said = {message.text for message in session.messages()}
+        said = {message.text for message in session.reader.messages()}
         for number in range(1, done + 1):
             assert_done(store, session, said, number, erased.get(number), is_sure=number not in unsure)
         if done + 1 in erased:
             assert isinstance(session.resolve(erased[done + 1]), pt.Resolved | pt.Denied)
-        assert [*examine(store)] == []
+        assert [*examine(store, also=[examine_beliefs])] == []
         store.close()
 
 
@@ -162,7 +163,7 @@ class Torn:
         records = list(store.records(child.SESSION))
         assert store.check() == []
         assert store.vacuum(dry_run=True) == (0, 0)
-        assert len(list(session.messages())) == sum(b'"entry":"message"' in record.body for record in records)
+        assert len(list(session.reader.messages())) == sum(b'"entry":"message"' in record.body for record in records)
         store.close()
         return records
 
@@ -277,7 +278,7 @@ def test_a_crash_between_staging_and_settling_leaves_no_trace(make_store, fields
     assert session.write_back(proposal) == outcome
     stormy.appends_left = 0
     again = opened(stormy)
-    assert again.pages() == session.pages()
+    assert again.reader.pages() == session.reader.pages()
     assert records(stormy) == records(calm)
 
 
@@ -307,7 +308,7 @@ def test_what_two_writers_left_staged_is_settled_in_order(make_store):
                 pt.Proposal(field="plan", value=name, op="set_with_version", version=0, evidence=(page.handle,))
             )
     store = make_store("agent.db")
-    assert opened(store).plan_in_force == pt.Plan(goal="a")
+    assert opened(store).reader.plan == pt.Plan(goal="a")
     assert tags(store)[2:] == ["staged", "staged", "message", "plan", "committed", "rejected"]
 
 
@@ -345,6 +346,6 @@ def test_an_append_whose_snapshot_fails_has_happened(make_store, monkeypatch):
     store = make_store("agent.db")
     session = opened(store)
     monkeypatch.setattr(store, "keep_snapshot", fail, raising=False)
-    monkeypatch.setattr("pageturn.journal._SNAPSHOT_EVERY", 0)
+    monkeypatch.setattr("pageturn.journal.journal._SNAPSHOT_EVERY", 0)
     session.append(pt.user("one"))
     assert tags(store) == ["policy", "message"]

@@ -8,7 +8,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.stores import MemoryStore, SqliteStore
-from tests.sessions import open_session
+from tests.sessions import forked, journal_of, open_session, reopened, store_of
 
 ROOT = Path(__file__).parents[2]
 ERASE = """
@@ -31,9 +31,9 @@ def family(store):
     session = open_session(store)
     page = session.append(pt.user("the tulip"))
     session.append(pt.assistant("ok"))
-    fork = session.fork("f")
+    fork = forked(session, "f")
     fork.append(pt.user("on its own"))
-    return page, [session, fork, fork.fork("g")]
+    return page, [session, fork, forked(fork, "g")]
 
 
 @pytest.mark.parametrize("eraser", [0, 1, 2])
@@ -46,15 +46,14 @@ def test_a_page_that_one_of_a_family_erases_is_erased_for_all_of_it(store, famil
     before = store.erasures()
     sessions[eraser].erase(page)
     assert store.erasures() > before
-    reopened = [pt.Session.open(store, id=session.id) for session in sessions]
-    for session in [*sessions, *reopened]:
+    for session in [*sessions, *map(reopened, sessions)]:
         assert session.resolve(page) == pt.Denied("erased")
-        assert page.seq in session._journal.erased()
-        said = [message.text for message in session.messages()]
+        assert page.seq in journal_of(session).erased()
+        said = [message.text for message in session.reader.messages()]
         assert said.count("the tulip") == (kept is not None and session.id == kept.id)
     if kept is not None:
         assert kept.resolve(copy).text == "the tulip"
-        assert copy.seq not in kept._journal.erased()
+        assert copy.seq not in journal_of(kept).erased()
         assert kept.recall("tulip").hits[0].handle == copy.handle
 
 
@@ -71,20 +70,20 @@ def test_what_another_process_erases_is_erased_at_once(tmp_path, eraser):
     path = str(tmp_path / "agent.db")
     session = open_session(path)
     page = session.append(pt.user("the tulip"))
-    fork = session.fork("f")
-    number = session._journal.store.erasures()
+    fork = forked(session, "f")
+    number = store_of(session).erasures()
     command = [sys.executable, "-c", ERASE, path, eraser, page.handle]
     subprocess.run(command, check=True, cwd=ROOT)
-    assert session._journal.store.erasures() > number
+    assert store_of(session).erasures() > number
     for each in (session, fork):
-        assert each._journal.erased() == {page.seq}
+        assert journal_of(each).erased() == {page.seq}
         assert each.resolve(page) == pt.Denied("erased")
 
 
 def test_what_a_fork_said_after_they_parted_is_not_its_parents(store, family):
     _, (session, fork, _) = family
-    session.append(pt.user("a"), pt.user("b"))
+    session.extend([pt.user("a"), pt.user("b")])
     own = fork.append(pt.user("mine"))
     fork.erase(own)
-    assert fork._journal.erased() == {own.seq}
-    assert session._journal.erased() == set()
+    assert journal_of(fork).erased() == {own.seq}
+    assert journal_of(session).erased() == set()

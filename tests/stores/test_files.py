@@ -61,7 +61,7 @@ import os, sys, pageturn as pt
 pt.Session.open().derive()  # reads what it needs before it may no longer
 os.setuid(65_534)
 session = pt.Session.open(sys.argv[1], id="s")
-print([message.text for message in session.messages()], len(session.recall("tulip").hits), len(session.derive().messages))
+print([message.text for message in session.reader.messages()], len(session.recall("tulip").hits), len(session.derive().messages))
 try:
     session.append(pt.user("more"))
 except pt.StoreError as error:
@@ -96,7 +96,7 @@ def test_what_is_written_into_a_file_that_was_removed_is_refused_and_what_is_the
         pt.StoreError, match="the file was removed or replaced while it was open, so nothing was written"
     ):
         session.append(pt.user("lost"))
-    assert [message.text for message in session.messages()] == ["the tulip", "Never dig."]
+    assert [message.text for message in session.reader.messages()] == ["the tulip", "Never dig."]
     assert session.recall("tulip").hits
     pt.Session.open(path, id="s", policy=pt.Legacy())  # another one of the same name
     with pytest.raises(pt.StoreError, match="removed or replaced"):
@@ -115,7 +115,7 @@ try:
         done += 1
 except pt.StoreError as error:
     print(error)
-print(done, len(session.pages()), len(session.recall("tulip").hits))
+print(done, len(session.reader.pages()), len(session.recall("tulip").hits))
 """
 
 
@@ -127,7 +127,7 @@ def test_a_file_that_may_not_grow_takes_nothing_more_and_loses_nothing(path):
     done, pages, hits = map(int, counted.split())
     assert "full" in why or "disk I/O error" in why
     assert (pages, hits) == (2 + done, 1)
-    assert len(pt.Session.open(path, id="s").pages()) == 2 + done
+    assert len(pt.Session.open(path, id="s").reader.pages()) == 2 + done
     assert done > 10
 
 
@@ -140,8 +140,8 @@ def test_a_clock_that_goes_back_changes_nothing_but_times(tmp_path):
             each.append(pt.user(f"question {number}"))
             each.derive()
             each.append(pt.assistant(f"answer {number}"))
-    assert [one.text for one in session.messages()] == [one.text for one in backwards.messages()]
-    assert [page.seq for page in backwards.pages()] == sorted(page.seq for page in backwards.pages())
+    assert [one.text for one in session.reader.messages()] == [one.text for one in backwards.reader.messages()]
+    assert [page.seq for page in backwards.reader.pages()] == sorted(page.seq for page in backwards.reader.pages())
     assert session.derive().messages[0].text == backwards.derive().messages[0].text
 
 

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 import pageturn as pt
-from pageturn.doctor import examine
+from pageturn.journal.doctor import examine
 from pageturn.stores import SqliteStore
 from pageturn.stores.tables import FORMAT
 from tests.stores import written
@@ -43,7 +43,7 @@ def test_a_file_goes_on(kept):
     with pt.Session.open(path, id="whole") as session:
         page = session.append(pt.user("a new tulip"))
         assert page.handle in [hit.handle for hit in session.recall("tulip", 50).hits]
-        assert len(session.fork("another").pages()) == len(told["whole"]["pages"]) + 1
+        assert len(session.fork("another").reader.pages()) == len(told["whole"]["pages"]) + 1
     store = SqliteStore(str(path))
     assert [*examine(store)] == []
     store.close()

@@ -30,7 +30,7 @@ def store(tmp_path):
 
 
 def texts(session):
-    return [message.text for message in session.messages()]
+    return [message.text for message in session.reader.messages()]
 
 
 def tags(store):
@@ -74,7 +74,7 @@ def test_processes_lose_nothing_and_the_losers_are_told(tmp_path, begun):
     assert max(Counter(text for _, text in acknowledged).values()) == 1
     store = SqliteStore(path)
     session = pt.Session.open(store, id=child.SESSION)
-    assert [[page.seq, text] for page, text in zip(session.pages(), texts(session), strict=True)] == acknowledged
+    assert [[page.seq, text] for page, text in zip(session.reader.pages(), texts(session), strict=True)] == acknowledged
     assert_sound(store, child.SESSION)
     store.close()
 
@@ -89,28 +89,28 @@ def pair(store):
 
 def test_the_loser_is_told_what_it_missed_and_keeps_its_state_until_it_refreshes(store, pair):
     winner, loser = pair
-    seen = loser.pages()
-    winner.append(pt.user("one"), pt.assistant("two"))
+    seen = loser.reader.pages()
+    winner.extend([pt.user("one"), pt.assistant("two")])
     winner.pin("three")
     for _ in range(2):
         with pytest.raises(pt.Conflict) as caught:
             loser.append(pt.user("lost"))
         names = [type(entry).__name__ for entry in caught.value.missed]
         assert names == ["MessageAdded", "MessageAdded", "TurnTaken", "MessageAdded", "Pinned"]
-        assert loser.pages() == seen
+        assert loser.reader.pages() == seen
     assert loser.refresh() == 5
     assert loser.refresh() == 0
-    assert loser.pages() == winner.pages()
+    assert loser.reader.pages() == winner.reader.pages()
     loser.append(pt.user("four"))
     assert winner.refresh() == 1
     assert texts(winner) == texts(loser) == ["seen by both", "one", "two", "three", "four"]
-    assert winner.pages() == loser.pages() == pt.Session.open(store, id="s").pages()
+    assert winner.reader.pages() == loser.reader.pages() == pt.Session.open(store, id="s").reader.pages()
     assert_sound(store, "s")
 
 
 LOSSES = {
-    "append": lambda session, page: session.append(pt.user("x"), pt.assistant("y")),
-    "report": lambda session, page: session.report(pt.Usage(input_tokens=1)),
+    "append": lambda session, page: session.extend([pt.user("x"), pt.assistant("y")]),
+    "append with usage": lambda session, page: session.append(pt.user("x"), pt.Usage(input_tokens=1)),
     "undo": lambda session, page: session.undo(),
     "reset": lambda session, page: session.reset("a summary"),
     "choose": lambda session, page: session.choose(pt.Legacy()),
@@ -130,21 +130,21 @@ LOSSES = {
 @pytest.mark.parametrize("name", LOSSES)
 def test_whatever_the_loser_wanted_to_write_is_not_written_and_can_be_written_after(store, pair, name):
     winner, loser = pair
-    winner.append(pt.user("one"), pt.assistant("two"))
+    winner.extend([pt.user("one"), pt.assistant("two")])
     loser.refresh()
     page = winner.append(pt.user("three"))
-    written, seen = list(store.records("s")), loser.pages()
+    written, seen = list(store.records("s")), loser.reader.pages()
     with pytest.raises(pt.Conflict) as caught:
         LOSSES[name](loser, seen[-1])
     assert len(caught.value.missed) == 1
     assert list(store.records("s")) == written
-    assert loser.pages() == seen
-    assert loser.plan_in_force is loser.usage is None
-    assert (loser.policy, loser.notes) == (pt.Paged(), ())
+    assert loser.reader.pages() == seen
+    assert loser.reader.plan is loser.reader.usage is None
+    assert (loser.reader.policy, loser.reader.notes) == (pt.Paged(), ())
     loser.refresh()
     LOSSES[name](loser, page)
     winner.refresh()
-    assert winner.pages() == loser.pages() == pt.Session.open(store, id="s").pages()
+    assert winner.reader.pages() == loser.reader.pages() == pt.Session.open(store, id="s").reader.pages()
     assert_sound(store, "s")
 
 
@@ -162,7 +162,7 @@ def test_threads_with_a_session_each_share_a_store_without_conflicts(store):
         session = pt.Session.open(store, id=name)
         wait()
         for number in range(20):
-            session.append(pt.user(f"{name} {number}"), pt.assistant(shared))
+            session.extend([pt.user(f"{name} {number}"), pt.assistant(shared)])
         return texts(session)
 
     names = [f"thread{n}" for n in range(4)]
@@ -221,7 +221,7 @@ def test_a_session_that_somebody_else_begins_meanwhile_is_opened(store, method):
     begin = partial(pt.Session.open, store, id="s", policy=pt.Reset(1_000))
     session = pt.Session.open(Overtaken(store, method, 1, begin), id="s")
     session.append(pt.user("hello"))
-    assert session.policy == pt.Reset(1_000)
+    assert session.reader.policy == pt.Reset(1_000)
     assert tags(store) == ["policy", "message"]
 
 
@@ -249,7 +249,7 @@ def test_a_proposal_between_whose_two_writes_somebody_else_writes_is_settled_onc
     other, _ = pair
     # The first append stages, the second settles.
     session = pt.Session.open(Overtaken(store, "append", 2, lambda: INTERRUPTIONS[name](other)), id="s")
-    proposal = pt.Proposal(field="memory.log", value="x", evidence=(other.pages()[0].handle,), key=key)
+    proposal = pt.Proposal(field="memory.log", value="x", evidence=(other.reader.pages()[0].handle,), key=key)
     assert session.write_back(proposal) == pt.Committed(txn=0)
     pt.Session.open(store, id="s")
     written = Counter(tags(store))

@@ -8,10 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import pageturn as pt
-from pageturn.errors import StoreError
-from pageturn.stores import Broken, SessionRow, SqliteStore
+from pageturn.stores import Batch, Broken, Record, SessionRow, SqliteStore
 from pageturn.stores.sqlite import _refuse_foreign
 from pageturn.stores.tables import APPLICATION_ID, FORMAT, FORMATS
+from pageturn.values.errors import Conflict, NotScrubbed, StoreError
+from pageturn.values.proposals import Op
+from tests.sessions import open_session, store_of
 
 
 @pytest.mark.parametrize("version", [0, 1, 2, 99])
@@ -94,7 +96,7 @@ def old_file(tmp_path):
     """A file of format 3 with a session that erased a page, and its fork."""
     new, old = str(tmp_path / "new.db"), str(tmp_path / "old.db")
     with pt.Session.open(new, id="s") as session:
-        kept, gone = session.append(pt.user("the rose"), pt.user("the tulip"))
+        kept, gone = session.extend([pt.user("the rose"), pt.user("the tulip")])
         session.fork("f").append(pt.user("the lily"))
         session.erase(gone)
     with sqlite3.connect(old) as db:
@@ -112,7 +114,7 @@ def test_a_file_that_counted_no_erasures_is_read_and_counts_from_now_on(old_file
     store = SqliteStore(path)
     session, fork = pt.Session.open(store, id="s"), pt.Session.open(store, id="f")
     assert store.erasures() == 0
-    assert [message.text for message in session.messages()] == ["the rose"]
+    assert [message.text for message in session.reader.messages()] == ["the rose"]
     assert session.resolve(gone) == fork.resolve(gone) == pt.Denied("erased")
     assert session.recall("rose").hits[0].handle == kept.handle
     fork.erase(kept)
@@ -161,10 +163,10 @@ def test_a_full_disk_refuses_the_append_and_loses_nothing(full_disk):
     session, store = full_disk
     with pytest.raises(StoreError, match="database or disk is full"):
         session.append(pt.user("x" * 200_000))
-    assert [message.text for message in session.messages()] == ["before"]
+    assert [message.text for message in session.reader.messages()] == ["before"]
     store._connection.execute("PRAGMA max_page_count = 1000000")
     session.append(pt.user("after"))
-    assert [message.text for message in session.messages()] == ["before", "after"]
+    assert [message.text for message in session.reader.messages()] == ["before", "after"]
 
 
 def test_a_boundary_on_a_broken_store_is_a_flush_miss(full_disk):
@@ -173,11 +175,11 @@ def test_a_boundary_on_a_broken_store_is_a_flush_miss(full_disk):
     store._connection.execute("PRAGMA query_only = ON")
     assert session.recall("zebra") == pt.NoMatch()
     assert session.checkpoint() == pt.FlushMiss()
-    assert session.fault_counts() == {"no_match": 1, "flush_miss": 1}
+    assert session.reader.fault_counts() == {"no_match": 1, "flush_miss": 1}
     store._connection.execute("PRAGMA query_only = OFF")
     store._connection.execute("PRAGMA max_page_count = 1000000")
     assert session.checkpoint() is None
-    assert pt.Session.open(store, id="s").fault_counts() == {"no_match": 1, "flush_miss": 1}
+    assert pt.Session.open(store, id="s").reader.fault_counts() == {"no_match": 1, "flush_miss": 1}
 
 
 def test_leaving_a_session_that_could_not_be_written_is_an_error(full_disk):
@@ -196,7 +198,7 @@ def test_a_read_only_file_can_be_read_and_not_written(tmp_path):
     session = pt.Session.open(store, id="s")
     with pytest.raises(StoreError, match="readonly"):
         session.append(pt.user("lost"))
-    assert [message.text for message in session.messages()] == ["kept"]
+    assert [message.text for message in session.reader.messages()] == ["kept"]
 
 
 def test_erased_bytes_are_gone_from_the_file(tmp_path):
@@ -213,16 +215,16 @@ def test_erased_bytes_are_gone_from_the_file(tmp_path):
 
 def test_an_erasure_while_others_read_is_done_and_says_that_bytes_linger(tmp_path):
     path = str(tmp_path / "r.db")
-    session = pt.Session.open(path, id="s", wait_seconds=0.05)
+    session = open_session(path, wait_seconds=0.05)
     page = session.append(pt.user("the tulip secret"))
     reader = sqlite3.connect(path, isolation_level=None)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM records").fetchone()
-    with pytest.raises(pt.NotScrubbed, match="wait_seconds"):
+    with pytest.raises(NotScrubbed, match="wait_seconds"):
         session.erase(page)
     assert session.resolve(page.handle) == pt.Denied("erased")
     reader.close()
-    session._journal.store.scrub()
+    store_of(session).scrub()
     session.close()
     assert b"tulip" not in b"".join(file.read_bytes() for file in tmp_path.iterdir())
 
@@ -233,6 +235,32 @@ def test_the_default_writes_through_to_the_disk_at_every_append(tmp_path):
     assert store._connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     lazy = SqliteStore(str(tmp_path / "n.db"), durability="normal")
     assert lazy._connection.execute("PRAGMA synchronous").fetchone() == (1,)  # NORMAL
+
+
+def test_two_stores_on_one_file_go_on_where_the_other_ended(tmp_path):
+    """Where a session ends is remembered; what another process wrote since is noticed all the same."""
+    path = str(tmp_path / "agent.db")
+    one, other = SqliteStore(path), SqliteStore(path)
+    one.create(SessionRow("a", b"key", 1))
+    one.append("a", 0, Batch([Record(1, 1, b"{1}")]))
+    other.append("a", 1, Batch([Record(2, 2, b"{2}")]))
+    with pytest.raises(Conflict, match="went on to 2 after 1"):
+        one.append("a", 1, Batch([Record(2, 2, b"{other}")]))
+    for seq, store in ((3, one), (4, one), (5, other), (6, one)):
+        store.append("a", seq - 1, Batch([Record(seq, seq, b"{%d}" % seq)]))
+    assert [record.body for record in other.records("a")] == [b"{%d}" % seq for seq in range(1, 7)]
+
+
+def test_a_record_that_is_lost_behind_the_back_of_a_writer_is_noticed(tmp_path):
+    path = str(tmp_path / "agent.db")
+    store = SqliteStore(path)
+    store.create(SessionRow("a", b"key", 1))
+    for seq in (1, 2):
+        store.append("a", seq - 1, Batch([Record(seq, seq, b"{}")]))
+    with sqlite3.connect(path) as db:
+        db.execute("DELETE FROM records WHERE seq = 2")
+    store.append("a", 2, Batch([Record(3, 3, b"{}")]))
+    assert [(type(each), each.seq) for each in store.records("a")] == [(Record, 1), (Broken, 2), (Record, 3)]
 
 
 def test_damage_is_reported(tmp_path):
@@ -249,10 +277,10 @@ def test_a_reason_for_a_rejection_quotes_nothing_that_could_not_be_erased(tmp_pa
     with pt.Session.open(str(path), id="s") as session:
         page = session.append(pt.user("mine"))
         for field, value, fields in [
-            ("memory.pw", "hunter2xyz", {"op": pt.proposals.Op.SET_WITH_VERSION, "version": 0}),
+            ("memory.pw", "hunter2xyz", {"op": Op.SET_WITH_VERSION, "version": 0}),
             ("memory.pw", "more", {}),
             ("summary", ["hunter2xyz"], {}),
-            ("plan", {"goal": 5, "steps": "hunter2xyz"}, {"op": pt.proposals.Op.SET_WITH_VERSION, "version": 0}),
+            ("plan", {"goal": 5, "steps": "hunter2xyz"}, {"op": Op.SET_WITH_VERSION, "version": 0}),
         ]:
             session.write_back(pt.Proposal(field=field, value=value, evidence=(page.handle,), **fields))
         session.erase(page)

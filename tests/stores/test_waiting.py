@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.errors import Busy, StoreError
 from pageturn.stores import Batch, Document, MemoryStore, Record, SessionRow, Span, SqliteStore, open_store
-from tests.sessions import open_session, take_turn
+from pageturn.values.errors import Busy, StoreError
+from tests.sessions import open_session, resolve_range, store_of, take_turn
 
 HOLDER = Path(__file__).with_name("holder.py")
 LONG = 40.0  # seconds; whoever waits that long has waited
@@ -60,7 +60,7 @@ def begun(path, turns=8, **options):
 @pytest.mark.parametrize("turns", [3, 40])
 def test_a_live_session_is_read_while_another_process_writes(path, begin, turns):
     session = begun(path, turns, wait_seconds=LONG)
-    page = session.pages()[-1]
+    page = session.reader.pages()[-1]
     before = session.derive().messages
     with held(path, begin):
         assert session.recall(f"step{turns - 1}").hits[0].handle == page.handle
@@ -69,13 +69,15 @@ def test_a_live_session_is_read_while_another_process_writes(path, begin, turns)
         assert session.recall("zebra") == pt.NoMatch()
         assert session.resolve(page.handle).text.startswith("the tulip")
         assert session.resolve("p1-aaaa") == pt.NoMatch()
-        assert len(session.resolve_range(f"{session.pages()[0].handle}..{page.handle}")) == len(session.pages())
-        assert len(list(session.messages())) == len(session.pages())
+        assert len(resolve_range(session, f"{session.reader.pages()[0].handle}..{page.handle}")) == len(
+            session.reader.pages()
+        )
+        assert len(list(session.reader.messages())) == len(session.reader.pages())
         assert session.derive().messages == before
         assert session.refresh() == 0
-        assert session.fault_counts() == {"no_match": 2}
+        assert session.reader.fault_counts() == {"no_match": 2}
     assert session.checkpoint() is None
-    assert open_session(path).fault_counts() == {"no_match": 2}
+    assert open_session(path).reader.fault_counts() == {"no_match": 2}
 
 
 def test_a_stored_session_is_opened_and_read_while_another_process_writes(path):
@@ -83,7 +85,7 @@ def test_a_stored_session_is_opened_and_read_while_another_process_writes(path):
     begun(path, id="other", seed=2, scope="team").close()
     with held(path):
         session = open_session(path, wait_seconds=LONG)
-        assert len(session.pages()) == 33
+        assert len(session.reader.pages()) == 33
         assert session.derive().messages
         assert session.recall("step7").hits
         with closing(open_store(path, wait_seconds=LONG)) as store:
@@ -121,30 +123,30 @@ def test_what_a_crash_left_staged_is_settled_later_where_another_process_writes(
     with held(path):
         late = open_session(path, wait_seconds=LONG)
         assert late.resolve(page).text == "words"
-        assert late.memory("x") in (None, [])
+        assert late.reader.memory("x") in (None, [])
     assert late.checkpoint() is None
-    assert late.memory("x") == [1]
+    assert late.reader.memory("x") == [1]
 
 
 WRITES = {
     "append": lambda session: session.append(pt.user("x")),
     "pin": lambda session: session.pin("a rule"),
-    "erase": lambda session: session.erase(session.pages()[3]),
+    "erase": lambda session: session.erase(session.reader.pages()[3]),
     "fork": lambda session: session.fork("f"),
     "undo": lambda session: session.undo(),
     "write back": lambda session: session.write_back(
-        pt.Proposal(field="memory.x", value=1, evidence=(session.pages()[0].handle,))
+        pt.Proposal(field="memory.x", value=1, evidence=(session.reader.pages()[0].handle,))
     ),
-    "another session": lambda session: pt.Session.open(session._journal.store, id="new"),
-    "another policy": lambda session: pt.Session.open(session._journal.store, id="s", policy=pt.Legacy()),
+    "another session": lambda session: pt.Session.open(store_of(session), id="new"),
+    "another policy": lambda session: pt.Session.open(store_of(session), id="s", policy=pt.Legacy()),
 }
 
 
 @pytest.mark.parametrize("seconds", [0, SHORT])
 @pytest.mark.parametrize("write", WRITES)
 def test_a_write_says_what_it_waited_for_and_how_to_wait_longer(path, write, seconds):
-    session = begun(path, wait_seconds=seconds)
-    pages = session.pages()
+    session = begun(open_store(path, wait_seconds=seconds))
+    pages = session.reader.pages()
     with held(path):
         with pytest.raises(pt.StoreError) as caught:
             WRITES[write](session)
@@ -152,7 +154,7 @@ def test_a_write_says_what_it_waited_for_and_how_to_wait_longer(path, write, sec
         assert str(caught.value) == (
             f"{path}: waited {seconds:g} s (wait_seconds) for another process or thread to finish writing"
         )
-        assert session.pages() == pages
+        assert session.reader.pages() == pages
     WRITES[write](session)
     assert SqliteStore(path).check() == []
 
@@ -163,11 +165,11 @@ def test_a_boundary_waits_no_longer_than_that_and_is_a_flush_miss(path, seconds)
     with held(path):
         assert session.recall("zebra") == pt.NoMatch()
         assert session.checkpoint() == pt.FlushMiss()
-        assert "wait_seconds" in session.faults()[-1].entry.detail
+        assert "wait_seconds" in session.reader.faults()[-1].entry.detail
     assert session.checkpoint() is None
     with held(path):
         assert session.close() == pt.FlushMiss()
-    assert open_session(path).fault_counts() == {"no_match": 1, "flush_miss": 1}
+    assert open_session(path).reader.fault_counts() == {"no_match": 1, "flush_miss": 1}
 
 
 def test_leaving_a_session_that_had_to_wait_too_long_says_so(path):
@@ -194,7 +196,7 @@ def test_the_recall_tool_answers_from_what_waits_and_its_answer_is_written_later
     with held(path), pytest.raises(pt.StoreError, match="wait_seconds"):
         session.answer()
     assert session.answer()
-    assert "step7 is in bed1" in list(session.messages())[-1].tool_results[0].content
+    assert "step7 is in bed1" in list(session.reader.messages())[-1].tool_results[0].content
 
 
 @pytest.mark.parametrize(
@@ -208,12 +210,13 @@ def test_the_recall_tool_answers_from_what_waits_and_its_answer_is_written_later
     ],
 )
 def test_the_limit_stands_in_the_url_or_beside_it(path, url, argument, seconds):
-    session = pt.Session.open(url.format(path=path), id="s", wait_seconds=argument)
-    assert session._journal.store.wait_seconds == seconds
-    timeout = session._journal.store._connection.execute("PRAGMA busy_timeout").fetchone()[0]
+    store = open_store(url.format(path=path), wait_seconds=argument)
+    session = pt.Session.open(store, id="s")
+    assert store.wait_seconds == seconds
+    timeout = store._connection.execute("PRAGMA busy_timeout").fetchone()[0]
     assert timeout == int(seconds * 1_000)
     session.recall("zebra")
-    assert session._journal.store._connection.execute("PRAGMA busy_timeout").fetchone()[0] == timeout
+    assert store._connection.execute("PRAGMA busy_timeout").fetchone()[0] == timeout
 
 
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "5", True, [1]])

@@ -31,14 +31,15 @@ def step(session, number, lines=3):
     call = pt.ToolCall(id=f"k{number}", name="read", arguments=json.dumps({"path": f"src/m{number}.py"}))
     session.derive()
     body = "".join(f"def tulip_{number}_{at}(): return {at}\n" for at in range(lines))
-    session.append(pt.assistant(f"reading {number}", call), pt.tool_result(call, body), usage=pt.Usage(input_tokens=99))
+    usage = pt.Usage(input_tokens=99)
+    session.extend([pt.assistant(f"reading {number}", call, usage=usage), pt.tool_result(call, body)])
 
 
 def write(path):
     """Messages, pins, plans, notes, summaries, proposals, faults, a fork, an erasure, an undo, a reset, beliefs."""
     store = SqliteStore(str(path))
     whole = opened(store, "whole", 1, policy=pt.Legacy(), model="gpt-5")
-    whole.append(pt.system("You mend gardens."), pt.user("Plant the tülips, and mind the carnation."))
+    whole.extend([pt.system("You mend gardens."), pt.user("Plant the tülips, and mind the carnation.")])
     whole.pin("Never dig at night.", structured="no digging at night")
     whole.plan("plant everything", ["dig", "plant"], 1)
     whole.prefer("short answers")
@@ -49,14 +50,14 @@ def write(path):
     whole.write_back(pt.Proposal(field="compressed", value="carnation, 600 times", evidence=(page.handle,), key="one"))
     whole.write_back(pt.Proposal(field="memory.beds", value={"north": 3}, evidence=(page.handle,)))
     whole.append(pt.assistant("noted"))
-    whole.append(pt.user("Dig it all up."), pt.assistant("I will"))
+    whole.extend([pt.user("Dig it all up."), pt.assistant("I will")])
     whole.undo()
     whole.erase(whole.append(pt.user("The SECRET is here.")))
     whole.resolve("p1-aaaa")
     whole.append(pt.user("Go on."))
 
     reset = opened(store, "reset", 2, policy=pt.Reset(threshold_tokens=4_000), scope="garden")
-    reset.append(pt.system("Be brief."), pt.user("Count the tulips."))
+    reset.extend([pt.system("Be brief."), pt.user("Count the tulips.")])
     for number in range(3):
         step(reset, number)
     reset.reset("There are nine tulips.", force=True)
@@ -65,10 +66,10 @@ def write(path):
 
     fork = whole.fork("fork")
     fork.append(pt.user("Another way."))
-    fork.unpin(next(page for page in fork.pages() if page.kind is pt.PageKind.CONSTRAINT))
+    fork.unpin(next(page for page in fork.reader.pages() if page.kind is pt.PageKind.CONSTRAINT))
 
     folded = opened(store, "folded", 3, policy=pt.Paged(budget_tokens=1_500))
-    folded.append(pt.system("Look closely."), pt.user("Read the modules."))
+    folded.extend([pt.system("Look closely."), pt.user("Read the modules.")])
     folded.pin("Never push.")
     for number in range(10):
         step(folded, number, lines=20)
@@ -92,14 +93,14 @@ def read(path):
     for id in SESSIONS:
         session = pt.Session.open(store, id=id, scope=SCOPES.get(id))
         context = session.derive()
-        plan = session.plan_in_force
+        plan = session.reader.plan
         told[id] = {
-            "pages": [page.handle for page in session.pages()],
-            "messages": [json.loads(pt.to_json(message)) for message in session.messages()],
+            "pages": [page.handle for page in session.reader.pages()],
+            "messages": [json.loads(pt.to_json(message)) for message in session.reader.messages()],
             "plan": json.loads(pt.to_json(plan)) if plan else None,
-            "notes": [note.key for note in session.notes],
-            "memory": session.memory("beds"),
-            "faults": [record.entry.fault.code for record in session.faults()],
+            "notes": [note.key for note in session.reader.notes],
+            "memory": session.reader.memory("beds"),
+            "faults": [record.entry.fault.code for record in session.reader.faults()],
             "found": {
                 query: sorted(hit.handle for hit in getattr(session.recall(query, 50), "hits", ())) for query in QUERIES
             },

@@ -6,91 +6,106 @@ results come first, developers speak as the system, empty texts are left out, nu
 """
 
 import base64
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from pageturn.checks import require_instance, require_several
-from pageturn.derivation.context import Context
-from pageturn.errors import InvalidInput, show
-from pageturn.fillers import NO_OUTPUT
+from pageturn.formats.cache_marks import CacheMarks
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
-from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.fields import (
-    Fields,
-    each_of,
-    inside_result,
-    only_text,
-    own,
-    plain,
-    refusing_depth,
-    whole,
+from pageturn.formats.fields import Fields, each_of, inside_result, only_text, own, refusing_depth, whole
+from pageturn.formats.media import PDF, PICTURES, inline, placeholder, words_in
+from pageturn.formats.prompts import (
+    expects_answer,
+    listed,
+    model_in,
+    prompt_of,
+    reply_of,
+    request_fields,
+    settings_in,
+    several_in,
+    tools_in,
 )
-from pageturn.formats.placeholders import PDF, PICTURES, inline, placeholder, words_in
-from pageturn.formats.profiles import takes_system_messages
-from pageturn.formats.shape import Block, Turn, shaped
-from pageturn.formats.splitting import split
+from pageturn.formats.settings import settings_for
+from pageturn.formats.shape import Block, Shape, Turn, shaped
 from pageturn.formats.streams.anthropic import AnthropicEvents
-from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
-from pageturn.recall_tool import RecallTool
-from pageturn.usage import Usage
+from pageturn.formats.tools import tools_for
+from pageturn.formats.user_messages import split
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.fillers import NO_OUTPUT
+from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.values.prompt import Prompt
+from pageturn.values.usage import Usage
+from pageturn.values.vendors import MOST_BREAKPOINTS, profile_of
 
 VENDOR = "anthropic"
 
-_IN_THE_MIDDLE = "in the middle"  # in what `load` keeps: that the vendor itself had a system message there
+_IN_THE_MIDDLE = "in the middle"  # in what `load_messages` keeps: that the vendor itself had a system message there
 _IDS = r"[a-zA-Z0-9_-]{1,64}"
-_LONGEST_NAME = 128
-_MOST_BREAKPOINTS = 4
 _MARK = "cache_control"
+_MARKS = CacheMarks(VENDOR, _MARK)
 _MEDIA = ("image", "document")
 
 
 @refusing_depth
-def load(given: Any) -> Message | list[Message]:
-    """A message as one or several, or a list or a request as several; a response as one with usage."""
-    match plain(given):
-        case list() as messages:
-            return [one for index, raw in enumerate(messages) for one in _messages(raw, f"$[{index}]")]
-        case {"messages": list() as messages} as request:
-            system = _system(Fields(request, "$"))
-            return [*system, *(one for i, raw in enumerate(messages) for one in _messages(raw, f"$.messages[{i}]"))]
-        case message:
-            several = list(_messages(message, "$"))
-            return several[0] if len(several) == 1 else several
+def load_reply(reply: object) -> Message:
+    """A response as a message with its usage; the assistant message alone is taken too."""
+    raw = reply_of(reply)
+    role = Fields(raw, "$").text("role")
+    if role != "assistant":
+        raise InvalidInput("$.role", expected="assistant, as a reply has it", got=show(role))
+    (message,) = _messages(raw, "$")
+    return message
 
 
 @refusing_depth
-def dump(
-    context: Context | Sequence[Message],
-    *,
-    breakpoints: Sequence[int] | None = None,
-    model: str | None = None,
-) -> dict[str, Any]:
-    """What the client's `messages.create` takes beside the model; up to each of these messages the prompt is cached.
+def load_request(body: object) -> Prompt:
+    """A whole request: its messages with the system prompt before them, tools, cache marks, model, and the rest in `settings`."""
+    fields = request_fields(body)
+    given = several_in(fields, "messages")
+    messages = [*_system(fields), *_loaded(given, "$.messages")]
+    return Prompt(
+        messages=tuple(messages),
+        host_tools=tools_in(fields),
+        model=model_in(fields),
+        marks=_MARKS.of(messages),
+        settings=settings_in(fields),
+        vendor=VENDOR,
+    )
 
-    A derived context says itself where, unless it is told; marks that came with its messages give way. `model` is for mere messages,
-    and the strictest is meant where it is not given.
+
+@refusing_depth
+def load_messages(messages: Sequence[object]) -> list[Message]:
+    """The messages of a request. One of the vendor's may become several: each result is a message of its own."""
+    return list(_loaded(listed(messages), "$"))
+
+
+@refusing_depth
+def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
+    """What the client's `messages.create` takes: of a context everything but the model, of a request that was loaded that too.
+
+    A context says itself up to where it is cached, unless its `marks` do; marks that came with its messages give way.
     """
-    tools = tools_of(context, _declare)
-    if tools and breakpoints is None and isinstance(context, Context) and not context.bands.base:
-        # Instructions, where there are any, stand behind the tools and end both.
-        tools["tools"] = _cached(tools["tools"])
-    is_derived = isinstance(context, Context)
-    takes_system = takes_system_messages(model_of(context, model))
-    dumped = _Dump(CallIds(_IDS), with_marks=not is_derived)
+    given = prompt_of(prompt)
+    is_derived = given.bands is not None and given.marks is None
+    takes_system = profile_of(given.model).takes_system_messages
+    tools = tools_for(given, VENDOR)
+    if tools and given.bands is not None and is_derived and not given.bands.base:
+        tools = _cached(tools)  # instructions, where there are any, stand behind the tools and end both
+    dumped = _Dump(CallIds(_IDS))
     shape = shaped(
-        messages_of(context),
+        _MARKS.without(given.messages) if is_derived else _MARKS.kept(given),
         dumped.heard,
         dumped.answer,
         _text,
         keeps_instruction=lambda message, *between: takes_system and _stands_in_the_middle(message, *between),
-        is_request=is_derived,
+        is_request=expects_answer(prompt, VENDOR),
     )
     shape.opening.pieces = [piece for piece in shape.opening.pieces if piece.block["type"] == "text"]
-    for end in _ends(context, breakpoints, spent=sum(map(_is_marked, tools.get("tools", ())))):
-        _mark(shape.through(end))
-    request: dict[str, Any] = {"system": shape.opening.blocks} if shape.opening.pieces else {}
+    _mark_ends(shape, given.breakpoints_within(MOST_BREAKPOINTS - sum(map(_MARKS.is_on, tools))))
+    request = settings_for(given, VENDOR, has_tools=bool(tools))
+    if shape.opening.pieces:
+        request["system"] = shape.opening.blocks
     request["messages"] = [_message(turn) for turn in shape.turns]
-    return request | tools
+    return request | ({"tools": tools} if tools else {})
 
 
 class Stream(AnthropicEvents):
@@ -109,6 +124,10 @@ def _system(fields: Fields) -> list[Message]:
     if content is None:
         return []
     return [Message(role=Role.SYSTEM, content=_blocks(content, "$.system"))]
+
+
+def _loaded(messages: Sequence[Any], path: str) -> Iterator[Message]:
+    return (one for index, raw in enumerate(messages) for one in _messages(raw, f"{path}[{index}]"))
 
 
 def _messages(raw: Any, path: str) -> Iterator[Message]:
@@ -212,10 +231,6 @@ def _words(raw: dict[str, Any]) -> str:
 # -- out
 
 
-def _declare(tool: RecallTool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
-
-
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
 
@@ -235,32 +250,22 @@ def _stands_in_the_middle(message: Message, behind: Role, ahead: Role | None) ->
 class _Dump:
     """What the parts of one request come to in blocks."""
 
-    def __init__(self, ids: CallIds, *, with_marks: bool) -> None:
+    def __init__(self, ids: CallIds) -> None:
         self._ids = ids
-        self._with_marks = with_marks  # of the cache, as they came
 
     def answer(self, message: Message) -> list[Block]:
         """The blocks of the model. The last of them cannot be thinking, so what nothing follows is left out."""
         text = only_text(message)
         if text is not None:
             return [_text(text)] if text.strip() else []
-        blocks = [block for part in message.content for block in self._marked(self._said(part))]
+        blocks = [block for part in message.content for block in self._said(part)]
         while blocks and _is_thinking(blocks[-1]):
             blocks.pop()
         return blocks
 
-    def heard(self, part: Part, role: Role, _message: Message) -> Iterable[Block]:
+    def heard(self, part: Part, _message: Message) -> Iterable[Block]:
         """The blocks of anybody else. Instructions are words alone, unless the vendor itself had more in them."""
-        match part:
-            case ToolResult() if role is Role.USER:
-                blocks = self._result(part)
-            case ToolCall() | ToolResult() | Thinking():
-                blocks = []
-            case Image() | File() if role is Role.SYSTEM:
-                blocks = [_text(placeholder(part))]
-            case _:
-                blocks = _shown(part)
-        return self._marked(blocks)
+        return self._result(part) if isinstance(part, ToolResult) else _shown(part)
 
     def _said(self, part: Part) -> list[Block]:
         kept = own(part, VENDOR)
@@ -268,7 +273,7 @@ class _Dump:
             case Thinking(text=text, signature=signature, redacted=redacted):
                 return [*_thinking(text, signature, redacted, kept)] if _is_ours(part) else []
             case ToolCall():
-                name = fitting_name(part.name, _LONGEST_NAME)
+                name = fitting_name(part.name, VENDOR)
                 id_ = self._ids.of_call(part.id)
                 return [{"type": "tool_use", "id": id_, "name": name, "input": as_object(part), **kept}]
             case ToolResult():
@@ -293,9 +298,6 @@ class _Dump:
             fields["content"] = NO_OUTPUT
         return [fields | ({"is_error": True} if result.is_error else {}) | own(result, VENDOR), *behind]
 
-    def _marked(self, blocks: list[Block]) -> list[Block]:
-        return blocks if self._with_marks else [_unmarked(block) for block in blocks]
-
 
 def _shown(part: Part) -> list[Block]:
     """The blocks of what may stand in a message of the user or in a result."""
@@ -317,7 +319,7 @@ def _shown(part: Part) -> list[Block]:
 
 
 def _is_ours(part: Thinking) -> bool:
-    """Whether a signature is this vendor's: `load` said so, or a host that names no vendor does."""
+    """Whether a signature is this vendor's: the format that read it said so, or a host that names no vendor does."""
     return not part.extra or VENDOR in part.extra
 
 
@@ -344,31 +346,23 @@ def _source(url: str, kept: dict[str, Any], mime_types: Collection[str]) -> Bloc
     return {"type": "text", "media_type": "text/plain", "data": text} if text is not None else None
 
 
-def _ends(context: Context | Sequence[Message], breakpoints: Sequence[int] | None, *, spent: int) -> set[int]:
-    """The messages behind which the cache ends. Of a caller's places the last count most."""
-    left = max(_MOST_BREAKPOINTS - spent, 0)
-    if breakpoints is None:
-        return set(context.breakpoints_within(left) if isinstance(context, Context) else ())
-    require_several("breakpoints", breakpoints, "places of messages")
-    for at in breakpoints:
-        require_instance("breakpoints", at, int)
-    total = len(messages_of(context))
-    return set(sorted({at % total for at in breakpoints if -total <= at < total}, reverse=True)[:left])
-
-
-def _cached(tools: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _cached(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The tools with an end of the cache behind the last that stands in the prompt, unless the host has put ends there."""
     standing = [at for at, tool in enumerate(tools) if not tool.get("defer_loading")]
-    last = standing[-1] if standing and not any(map(_is_marked, tools)) else None
+    last = standing[-1] if standing and not any(map(_MARKS.is_on, tools)) else None
     return [{**tool, _MARK: _end()} if at == last else tool for at, tool in enumerate(tools)]
-
-
-def _is_marked(block: Mapping[str, Any]) -> bool:
-    return block.get(_MARK) is not None
 
 
 def _end() -> dict[str, Any]:
     return {"type": "ephemeral"}
+
+
+def _mark_ends(shape: Shape, ends: Iterable[int]) -> None:
+    """Let the cache end behind these messages, where they have no marks of their own."""
+    pieces = [piece for turn in (shape.opening, *shape.turns) for piece in turn.pieces]
+    for end in ends:
+        if not any(_MARKS.is_on(piece.block) for piece in pieces if piece.source == end):
+            _mark(shape.through(end))
 
 
 def _mark(blocks: list[Block]) -> None:
@@ -376,15 +370,3 @@ def _mark(blocks: list[Block]) -> None:
     last = next((block for block in reversed(blocks) if not _is_thinking(block)), None)
     if last is not None:
         last.setdefault(_MARK, _end())
-
-
-def _unmarked(content: Any) -> Any:
-    """Blocks, and those inside them, without the ends of an earlier request's cache, which would count as well."""
-    match content:
-        case list():
-            return [_unmarked(block) for block in content]
-        case dict():
-            fields = {name: value for name, value in content.items() if name != _MARK}
-            return fields | {name: _unmarked(fields[name]) for name in ("content", "source") if name in fields}
-        case _:
-            return content

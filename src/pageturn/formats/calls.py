@@ -1,14 +1,14 @@
-"""Calls: their ids and arguments in the form that a vendor accepts."""
+"""Calls: their ids, names and arguments in the form that a vendor accepts."""
 
 import re
 from collections import defaultdict
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
-from pageturn.fillers import NOT_AN_OBJECT
 from pageturn.formats.fields import as_json
-from pageturn.messages import ToolCall
+from pageturn.values.fillers import NOT_AN_OBJECT
+from pageturn.values.messages import ToolCall
 
 
 class CallIds:
@@ -43,12 +43,26 @@ class CallIds:
         return self._answered[id_]
 
 
+class _Names(NamedTuple):
+    longest: int
+    also: str = ""  # what a name may have in it beside letters, digits, _ and -
+
+
+_NAMES = {
+    "openai_chat": _Names(64),
+    "openai_responses": _Names(64),
+    "anthropic": _Names(128),
+    "gemini": _Names(128, ".:"),
+}
+
+
 @lru_cache(maxsize=1_024)
-def fitting_name(name: str, longest: int, also: str = "") -> str:
-    """The name of a tool with nothing in it that a vendor would refuse; `also` is what it takes beside letters.
+def fitting_name(name: str, vendor: str) -> str:
+    """The name of a tool with nothing in it that a vendor would refuse.
 
     A host that gives its tools names that a vendor refuses must offer them under these.
     """
+    longest, also = _NAMES[vendor]
     fitting = re.sub(rf"[^a-zA-Z0-9_{re.escape(also)}-]", "_", name) or "_"
     if also and not re.match(r"[a-zA-Z_]", fitting):  # who takes more inside a name takes less at its beginning
         fitting = f"_{fitting}"

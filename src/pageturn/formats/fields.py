@@ -1,13 +1,14 @@
 """Fields: a vendor's JSON read field by field, so that what nobody asked for is kept and not dropped."""
 
+import re
 from collections.abc import Callable, Collection, Iterable
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import msgspec
 
-from pageturn.errors import InvalidInput, show
-from pageturn.messages import File, Image, Message, Native, Part, Text
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.messages import File, Image, Message, Native, Part, Text
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -32,8 +33,8 @@ class Fields:
     def take(self, name: str, type_: type[T]) -> T | None:
         """A field of that type, or None where there is none."""
         value = self.rest.pop(name, None)
-        if value is None or isinstance(value, type_):
-            return value
+        if value is None or (isinstance(value, type_) and (type_ is bool or not isinstance(value, bool))):
+            return value  # true is 1 to Python, and no number to a vendor
         raise InvalidInput(f"{self.path}.{name}", expected=_NAMES.get(type_, type_.__name__), got=show(value))
 
     def need(self, name: str, type_: type[T]) -> T:
@@ -68,7 +69,7 @@ _NAMES = {str: "text", dict: "an object", list: "a list", bool: "true or false",
 
 
 def own(value: Any, vendor: str) -> dict[str, Any]:
-    """The fields that this vendor's `load` kept on a message or a part."""
+    """The fields that this vendor's format kept of a message or a part."""
     if not value.extra:
         return {}
     fields = value.extra.get(vendor)
@@ -82,8 +83,8 @@ def each_of(content: Any, path: str, read: Callable[[Any, str], T]) -> tuple[T, 
     return tuple(read(plain(raw), f"{path}[{index}]") for index, raw in enumerate(content))
 
 
-AS = "as"  # in what `load` keeps: the form that a part had, where it was not the usual one
-WHOLE = "whole"  # in what `load` keeps of a text: the item that it stands for
+AS = "as"  # in what a format keeps: the form that a part had, where it was not the usual one
+WHOLE = "whole"  # in what a format keeps of a text: the item that it stands for
 
 
 def form_of(kept: dict[str, Any]) -> str | None:
@@ -145,7 +146,7 @@ def refusing_depth(read: Callable[P, T]) -> Callable[P, T]:
 
 
 def inside(kept: dict[str, Any], name: str) -> dict[str, Any]:
-    """The fields of an object inside of what `load` kept, which is taken out; none where it is absent."""
+    """The fields of an object inside of what a format kept, which is taken out; none where it is absent."""
     value = kept.pop(name, None)
     return value if isinstance(value, dict) else {}
 
@@ -175,3 +176,30 @@ def _without(value: Any) -> Any:
 
 
 _OF_THE_CLIENT = ("parsed", "parsed_arguments", "sdk_http_response", "automatic_function_calling_history")
+
+
+# -- Gemini's names: `functionCall` on the wire, `function_call` in its Python client
+
+_NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # whose names are the tools' and the host's
+_HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
+
+
+def snake(value: Any) -> Any:
+    """A value with the client's names for the wire's, except inside what tools say and hear."""
+    value = plain(value)
+    if type(value) is list:
+        return [snake(each) for each in value]
+    if type(value) is not dict:
+        return value
+    return {
+        snake_name(name): each if type(each) is str or name in _NOT_OURS else snake(each)
+        for name, each in value.items()
+    }
+
+
+@lru_cache(maxsize=1_024)
+def snake_name(name: str) -> str:
+    """One name."""
+    if not isinstance(name, str):
+        raise InvalidInput("$", expected="fields with texts for names", got=show(name))
+    return _HUMP.sub(lambda found: f"_{found[1].lower()}", name)

@@ -13,11 +13,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.derivation.context import Context
-from pageturn.errors import InvalidInput, show
 from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
-from pageturn.formats.contexts import messages_of, model_of, tools_of
-from pageturn.formats.field_names import snake, snake_name
 from pageturn.formats.fields import (
     AS,
     Fields,
@@ -28,60 +24,111 @@ from pageturn.formats.fields import (
     own,
     plain,
     refusing_depth,
+    snake,
+    snake_name,
 )
-from pageturn.formats.placeholders import PDF, inline, is_inline, placeholder
-from pageturn.formats.profiles import checks_signatures, may_be_same
+from pageturn.formats.media import PDF, inline, is_inline, placeholder
+from pageturn.formats.prompts import (
+    expects_answer,
+    listed,
+    model_in,
+    prompt_of,
+    reply_of,
+    request_fields,
+    settings_in,
+    tools_in,
+)
+from pageturn.formats.settings import settings_for
 from pageturn.formats.shape import Block, Turn, shaped
-from pageturn.formats.splitting import split
 from pageturn.formats.streams.gemini import GeminiChunks
-from pageturn.formats.streams.stream import message_of
-from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
-from pageturn.recall_tool import RecallTool
-from pageturn.usage import Usage
+from pageturn.formats.tools import tools_for
+from pageturn.formats.user_messages import split
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.values.prompt import Prompt
+from pageturn.values.usage import Usage
+from pageturn.values.vendors import may_be_same, profile_of
 
 VENDOR = "gemini"
 
 _UNSIGNED = b"skip_thought_signature_validator"  # what the vendor wants with a call that another model made
 _OF_A_RESPONSE = ("candidates", "prompt_feedback", "usage_metadata", "model_version")
+_BESIDE_CONFIG = (  # of a request on the wire, where the client has one config
+    *("system_instruction", "tools", "tool_config", "safety_settings", "cached_content", "labels"),
+    *("model_armor_config", "service_tier", "store"),
+)
 _NO_ID = "no id"
 _IDS = r"[a-zA-Z0-9_.:#/-]{1,128}"
-_LONGEST_NAME = 128
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 _IN_RESULTS = ("image/png", "image/jpeg", "image/webp", PDF, "text/plain")
 _DOCUMENTS = (PDF, "text/", "audio/", "video/")
 
 
 @refusing_depth
-def load(given: Any) -> Message | list[Message]:
-    """A content as one message or several, a list or a request as several; a response, or its chunks, as one with usage."""
-    match plain(given):
-        case [dict() as first, *_] as chunks if _is_response(first):
-            return message_of(Stream(), chunks)
+def load_reply(reply: object) -> Message:
+    """A response as a message with its usage; the model's content alone is taken too."""
+    match reply_of(reply):
         case dict() as response if _is_response(response):
             return _response(response)
-        case list() as contents:
-            return [one for index, raw in enumerate(contents) for one in _messages(raw, f"$[{index}]")]
-        case {"contents": str() | list() | dict() as given_contents} as request:
-            contents = _listed(given_contents)
-            messages = [one for index, raw in enumerate(contents) for one in _messages(raw, f"$.contents[{index}]")]
-            return [*_system(Fields(snake(request), "$")), *messages]
         case content:
-            several = list(_messages(content, "$"))
-            return several[0] if len(several) == 1 else several
+            fields = Fields(snake(content), "$")
+            role = fields.take("role", str)
+            if role not in ("model", None):
+                raise InvalidInput("$.role", expected="model, as a reply has it", got=show(role))
+            parts = _parts(fields.need("parts", list), "$.parts")
+            return Message(role=Role.ASSISTANT, content=tuple(parts), extra=fields.kept(VENDOR))
 
 
 @refusing_depth
-def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
-    """What the client's `models.generate_content` takes beside the model. `model` is for mere messages: signatures go by it."""
-    dumped = _Dump(CallIds(_IDS), model_of(context, model))
-    shape = shaped(messages_of(context), dumped.heard, dumped.answer, _text, is_request=isinstance(context, Context))
+def load_request(body: object) -> Prompt:
+    """A whole request: its contents with the system instruction before them, tools, model, and the rest in `settings`.
+
+    It is what the client's `generate_content` takes, or a body of the wire, whose settings go into a config as the client has it.
+    """
+    fields = request_fields(body)
+    fields.rest = {snake_name(name): value for name, value in fields.rest.items()}
+    given = _listed(fields.rest.pop("contents", None))
+    messages = [one for index, raw in enumerate(given) for one in _messages(raw, f"$.contents[{index}]")]
+    config = _config(fields)
+    system = _system(config)
+    tools = tools_in(config)
+    return Prompt(
+        messages=(*system, *messages),
+        host_tools=tools,
+        model=model_in(fields),
+        settings=settings_in(fields) | ({"config": told} if (told := settings_in(config)) else {}),
+        vendor=VENDOR,
+    )
+
+
+@refusing_depth
+def load_messages(messages: Sequence[object]) -> list[Message]:
+    """The contents of a request as messages. One may become several: each result is a message of its own."""
+    return [one for index, raw in enumerate(listed(messages)) for one in _messages(raw, f"$[{index}]")]
+
+
+@refusing_depth
+def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
+    """What the client's `models.generate_content` takes: of a context everything but the model, of a request that was loaded that too.
+
+    Which signatures go out depends on the prompt's model.
+    """
+    given = prompt_of(prompt)
+    dumped = _Dump(CallIds(_IDS), given.model)
+    shape = shaped(given.messages, dumped.heard, dumped.answer, _text, is_request=expects_answer(prompt, VENDOR))
     contents = [_content(turn) for turn in shape.turns]
     if dumped.checks_signatures:
         for content in contents:
             _sign_first_call(content["parts"])
-    config: dict[str, Any] = {"system_instruction": {"parts": shape.opening.blocks}} if shape.opening.pieces else {}
-    config |= tools_of(context, _declare)
-    return {"contents": contents} | ({"config": config} if config else {})
+    tools = tools_for(given, VENDOR)
+    request = settings_for(given, VENDOR, has_tools=bool(tools))
+    told = request.pop("config", {})
+    config: dict[str, Any] = {**told} if isinstance(told, Mapping) else {}
+    if shape.opening.pieces:
+        config["system_instruction"] = {"parts": shape.opening.blocks}
+    if tools:
+        config["tools"] = tools
+    return request | {"contents": contents} | ({"config": config} if config else {})
 
 
 class Stream(GeminiChunks):
@@ -94,11 +141,31 @@ class Stream(GeminiChunks):
 # -- in
 
 
-def _listed(contents: str | list[Any] | dict[str, Any]) -> list[Any]:
+def _listed(contents: object) -> list[Any]:
     """Contents as the vendor takes them: a list, or one content, or its text alone."""
-    if isinstance(contents, str):
-        return [{"role": "user", "parts": [{"text": contents}]}]
-    return contents if isinstance(contents, list) else [contents]
+    match plain(contents):
+        case str() as text:
+            return [{"role": "user", "parts": [{"text": text}]}]
+        case dict() as content:
+            return [content]
+        case list() as several:
+            return several
+        case None:
+            raise InvalidInput("$.contents", expected="a list of contents", got="nothing")
+        case other:
+            raise InvalidInput("$.contents", expected="a list of contents", got=show(other))
+
+
+def _config(fields: Fields) -> Fields:
+    """The config of a request; what the wire has beside it, and in its `generationConfig`, is taken into it."""
+    fields.rest["config"] = plain(fields.rest.get("config"))
+    config = fields.inner("config")
+    fields.rest["generation_config"] = plain(fields.rest.get("generation_config"))
+    inner = fields.inner("generation_config")
+    beside = {name: fields.rest.pop(name) for name in _BESIDE_CONFIG if name in fields.rest}
+    named = {snake_name(name): value for name, value in (inner.rest | config.rest).items()}
+    config.rest = beside | named
+    return config
 
 
 def _is_response(value: dict[str, Any]) -> bool:
@@ -134,16 +201,14 @@ def _usage(fields: Fields) -> Usage | None:
     )
 
 
-def _system(fields: Fields) -> list[Message]:
-    config = fields.inner("config")
-    given = fields.rest.get("system_instruction") or config.rest.get("system_instruction")
-    match given:
+def _system(config: Fields) -> list[Message]:
+    match plain(config.rest.pop("system_instruction", None)):
         case None:
             return []
-        case str():
-            parts: list[Part] = [Text(text=given)]
-        case _:
-            instruction = Fields(given, "$.system_instruction")
+        case str() as text:
+            parts: list[Part] = [Text(text=text)]
+        case given:
+            instruction = Fields(snake(given), "$.system_instruction")
             parts = _parts(instruction.need("parts", list), "$.system_instruction.parts")
     return [Message(role=Role.SYSTEM, content=tuple(parts))]
 
@@ -257,10 +322,6 @@ def _as_text(data: Any) -> str | None:
 # -- out
 
 
-def _declare(tool: RecallTool) -> dict[str, Any]:
-    return {"function_declarations": [tool.definition]}  # the client makes one list of all that there are
-
-
 def _text(text: str) -> Block:
     return {"text": text}
 
@@ -285,7 +346,7 @@ class _Dump:
         self._ids = ids
         self._model = model
         self._names: dict[str, str] = {}  # of the tools that were called, by the ids that are sent
-        self.checks_signatures = checks_signatures(model)
+        self.checks_signatures = profile_of(model).checks_signatures
 
     def answer(self, message: Message) -> list[Block]:
         """The parts of the model. Thoughts that nothing follows are left out, and signatures that another model made."""
@@ -298,17 +359,9 @@ class _Dump:
             parts.pop()
         return parts
 
-    def heard(self, part: Part, role: Role, _message: Message) -> Iterable[Block]:
+    def heard(self, part: Part, _message: Message) -> Iterable[Block]:
         """The parts of anybody else."""
-        match part:
-            case ToolResult() if role is Role.USER:
-                return self._result(part)
-            case ToolCall() | ToolResult() | Thinking():
-                return []
-            case Image() | File() if role is Role.SYSTEM:
-                return [_text(placeholder(part))]
-            case _:
-                return _shown(part)
+        return self._result(part) if isinstance(part, ToolResult) else _shown(part)
 
     def _said(self, part: Part, *, is_signed: bool) -> list[Block]:
         kept = own(part, VENDOR)
@@ -329,7 +382,7 @@ class _Dump:
 
     def _call(self, call: ToolCall, kept: dict[str, Any], *, is_signed: bool) -> Block:
         id_ = self._ids.of_call(call.id)
-        name = self._names[id_] = fitting_name(call.name, _LONGEST_NAME, ".:")
+        name = self._names[id_] = fitting_name(call.name, VENDOR)
         shown: Block = {"name": name, "args": as_object(call)}
         if not kept.pop(_NO_ID, False):
             shown["id"] = id_
@@ -350,7 +403,7 @@ class _Dump:
             response = {"error" if result.is_error else "output": text}
         told = kept.pop("name", None)
         id_ = self._ids.of_result(result.tool_call_id)
-        name = self._names.get(id_) or fitting_name(told if isinstance(told, str) else "unknown", _LONGEST_NAME, ".:")
+        name = self._names.get(id_) or fitting_name(told if isinstance(told, str) else "unknown", VENDOR)
         shown_result: Block = {"name": name, "response": response}
         if not kept.pop(_NO_ID, False):
             shown_result["id"] = id_
@@ -377,7 +430,7 @@ def _made_by(message: Message) -> str | None:
 
 
 def _is_ours(part: Part) -> bool:
-    """Whether this vendor's `load` made a part."""
+    """Whether this vendor's format read a part."""
     return VENDOR in (part.extra or {})
 
 

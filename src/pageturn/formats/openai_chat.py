@@ -2,19 +2,16 @@
 
 Normalised: a content of one plain text is a string, text comes before calls, neighbours of one role are one message but for
 results, null is absence. A result has no error mark here and no pictures; these follow the results of their batch in the user's
-message. OpenAI's own models take more than others do (`pageturn.formats.profiles`).
+message. OpenAI's own models take more than others do (`pageturn.values.vendors`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.derivation.context import Context
-from pageturn.errors import InvalidInput, show
-from pageturn.fillers import HEARD, NO_OUTPUT
+from pageturn.formats.cache_marks import CacheMarks
 from pageturn.formats.calls import CallIds, as_object, fitting_name
-from pageturn.formats.contexts import messages_of, model_of, tools_of
 from pageturn.formats.fields import (
     AS,
     Fields,
@@ -25,19 +22,32 @@ from pageturn.formats.fields import (
     inside_result,
     only_text,
     own,
-    plain,
     refusing_depth,
     whole,
 )
-from pageturn.formats.openings import is_synthetic, marked
-from pageturn.formats.placeholders import PDF, PICTURES, inline, is_inline, is_web, placeholder, words_in
-from pageturn.formats.profiles import ChatProfile, chat_profile
+from pageturn.formats.media import PDF, PICTURES, inline, is_inline, is_web, placeholder, words_in
+from pageturn.formats.openai_usage import usage_of
+from pageturn.formats.prompts import (
+    expects_answer,
+    listed,
+    model_in,
+    prompt_of,
+    reply_of,
+    request_fields,
+    settings_in,
+    several_in,
+    tools_in,
+)
+from pageturn.formats.settings import settings_for
 from pageturn.formats.shape import Block, Piece, Shape, Turn, shaped
 from pageturn.formats.streams.openai_chat import ChatChunks
-from pageturn.formats.streams.stream import message_of
-from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
-from pageturn.recall_tool import RecallTool
-from pageturn.usage import Usage
+from pageturn.formats.tools import tools_for
+from pageturn.formats.user_messages import is_synthetic, marked
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.fillers import HEARD, NO_OUTPUT
+from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.values.prompt import Prompt
+from pageturn.values.vendors import ModelProfile, profile_of
 
 VENDOR = "openai_chat"
 
@@ -46,45 +56,71 @@ _BESIDE_CONTENT = (*_REASONING, "refusal")
 _REFUSALS = ("refusal", "refusal part")
 _MEDIA = ("image_url", "file", "input_audio")
 _FUNCTION = "function"
+_MARKS = CacheMarks(
+    VENDOR, "prompt_cache_breakpoint", "cache_control"
+)  # OpenAI's, and that of others for Anthropic's models
 _WRITTEN = {"custom": "input"}  # where a kind of call has its arguments; the others have "arguments"
-_LONGEST_NAME = 64
 
 
 @refusing_depth
-def load(given: Any) -> Message | list[Message]:
-    """A message, or a list or a request as messages; a response, or the chunks of its stream, as a message with usage."""
-    match plain(given):
-        case [{"choices": [{"delta": _}, *_] | []}, *_] as chunks:
-            return message_of(Stream(), chunks)
-        case list() as messages:
-            return [_message(raw, f"$[{index}]") for index, raw in enumerate(messages)]
+def load_reply(reply: object) -> Message:
+    """A response as a message with its usage; the assistant message alone is taken too."""
+    match reply_of(reply):
         case {"choices": _} as response:
             return _response(response)
-        case {"messages": list() as messages}:
-            return [_message(raw, f"$.messages[{index}]") for index, raw in enumerate(messages)]
         case message:
+            role = Fields(message, "$").text("role")
+            if role != "assistant":
+                raise InvalidInput("$.role", expected="assistant, as a reply has it", got=show(role))
             return _message(message, "$")
 
 
 @refusing_depth
-def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
-    """What the client's `chat.completions.create` takes beside the model.
+def load_request(body: object) -> Prompt:
+    """A whole request: its messages, tools, cache marks, model, and the rest in `settings`."""
+    fields = request_fields(body)
+    messages = _loaded(several_in(fields, "messages"), "$.messages")
+    return Prompt(
+        messages=tuple(messages),
+        host_tools=tools_in(fields),
+        model=model_in(fields),
+        marks=_MARKS.of(messages),
+        settings=settings_in(fields),
+        vendor=VENDOR,
+    )
 
-    What the model takes goes by its name. `model` is for mere messages, and the strictest is meant where it is not given.
+
+@refusing_depth
+def load_messages(messages: Sequence[object]) -> list[Message]:
+    """The messages of a request."""
+    return _loaded(listed(messages), "$")
+
+
+@refusing_depth
+def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
+    """What the client's `chat.completions.create` takes: of a context everything but the model, of a request that was loaded that too.
+
+    What the model takes goes by its name, and the strictest is meant where a prompt does not say it.
     """
-    profile = chat_profile(model_of(context, model))
+    given = prompt_of(prompt)
+    profile = profile_of(given.model)
     prefix, digits = profile.made_ids
-    dumped = _Dump(CallIds(profile.ids, prefix=prefix, digits=digits), profile)
+    contents = _Contents(are_texts=not profile.is_openai, keep_marks=given.marks is not None)
+    dumped = _Dump(CallIds(profile.ids, prefix=prefix, digits=digits), profile, contents)
+    messages = _MARKS.kept(given)
     shape = shaped(
-        messages_of(context),
+        messages,
         dumped.heard,
         dumped.answer,
         _text,
         keeps_instruction=lambda *_: profile.is_openai,
         user_ends=not profile.is_openai,
-        is_request=isinstance(context, Context),
+        is_request=expects_answer(prompt, VENDOR),
     )
-    return {"messages": [*_messages(shape, messages_of(context), profile)]} | tools_of(context, _declare)
+    tools = tools_for(given, VENDOR)
+    request = settings_for(given, VENDOR, has_tools=bool(tools))
+    request["messages"] = [*_messages(shape, messages, profile, contents)]
+    return request | ({"tools": tools} if tools else {})
 
 
 class Stream(ChatChunks):
@@ -104,23 +140,12 @@ def _response(response: dict[str, Any]) -> Message:
         raise InvalidInput("$.choices", expected="one choice", got=f"{len(choices)}")
     choice = Fields(choices[0], "$.choices[0]")
     message = _message(choice.need("message", dict), "$.choices[0].message")
-    usage = _usage(fields)
+    usage = usage_of(fields, VENDOR, asked="prompt_tokens", answered="completion_tokens")
     return msgspec.structs.replace(message, usage=usage, metadata={"response": fields.rest | choice.rest})
 
 
-def _usage(fields: Fields) -> Usage | None:
-    if "usage" not in fields.rest:
-        return None
-    usage = fields.inner("usage")
-    details = usage.inner("prompt_tokens_details")
-    return Usage(
-        input_tokens=usage.count("prompt_tokens"),
-        output_tokens=usage.count("completion_tokens"),
-        cache_read_tokens=details.count("cached_tokens"),
-        cache_write_tokens=details.count("cache_write_tokens"),
-        model=fields.take("model", str),
-        extra=usage.kept(VENDOR, **_inside("prompt_tokens_details", details)),
-    )
+def _loaded(messages: Sequence[Any], path: str) -> list[Message]:
+    return [_message(raw, f"{path}[{index}]") for index, raw in enumerate(messages)]
 
 
 def _message(raw: Any, path: str) -> Message:
@@ -209,10 +234,6 @@ def _inside(name: str, fields: Fields) -> dict[str, Any]:
 # -- out
 
 
-def _declare(tool: RecallTool) -> dict[str, Any]:
-    return {"type": _FUNCTION, _FUNCTION: tool.definition}
-
-
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
 
@@ -220,8 +241,9 @@ def _text(text: str) -> Block:
 class _Dump:
     """What the parts of one request come to in blocks: parts of a content, whole tool messages, and in an answer also its other fields."""
 
-    def __init__(self, ids: CallIds, profile: ChatProfile) -> None:
+    def __init__(self, ids: CallIds, profile: ModelProfile, contents: "_Contents") -> None:
         self._ids = ids
+        self._contents = contents
         self._is_openai = profile.is_openai
 
     def answer(self, message: Message) -> list[Block]:
@@ -232,20 +254,14 @@ class _Dump:
         blocks = [block for part in message.content for block in self._said(part)]
         return blocks if any(block.keys().isdisjoint(_REASONING) for block in blocks) else []
 
-    def heard(self, part: Part, role: Role, message: Message) -> Iterable[Block]:
+    def heard(self, part: Part, message: Message) -> Iterable[Block]:
         """The blocks of anybody else: of a result the tool message, and behind it the pictures that it may not hold."""
-        match part:
-            case ToolResult() if role is Role.USER:
-                shown = [block for inner in part.parts for block in _shown(inner)]
-                media = [block for block in shown if block["type"] in _MEDIA]
-                words = [block for block in shown if block["type"] not in _MEDIA]
-                return [self._result(part, words, own(message, VENDOR), has_media=bool(media)), *media]
-            case ToolCall() | ToolResult() | Thinking():
-                return []
-            case Image() | File() if role is Role.SYSTEM:
-                return [_text(placeholder(part))]
-            case _:
-                return _shown(part)
+        if not isinstance(part, ToolResult):
+            return _shown(part)
+        shown = [block for inner in part.parts for block in _shown(inner)]
+        media = [block for block in shown if block["type"] in _MEDIA]
+        words = [block for block in shown if block["type"] not in _MEDIA]
+        return [self._result(part, words, own(message, VENDOR), has_media=bool(media)), *media]
 
     def _said(self, part: Part) -> list[Block]:
         kept = own(part, VENDOR)
@@ -275,7 +291,7 @@ class _Dump:
         written = call.arguments
         if kind == _FUNCTION and not isinstance(call.parsed, dict):  # which chat templates parse
             written = as_json(as_object(call), "$.arguments")
-        body = {"name": fitting_name(call.name, _LONGEST_NAME), _WRITTEN.get(kind, "arguments"): written}
+        body = {"name": fitting_name(call.name, VENDOR), _WRITTEN.get(kind, "arguments"): written}
         if kind == "function_call":
             return {kind: body}
         body |= inside(kept, kind)
@@ -283,23 +299,38 @@ class _Dump:
 
     def _result(self, result: ToolResult, words: list[Block], kept: dict[str, Any], *, has_media: bool) -> Block:
         empty = "[image below]" if has_media else NO_OUTPUT
-        content = _as_content(words, as_text=not self._is_openai) if words else empty
+        content = self._contents.of(words) if words else empty
         if form_of(kept) == _FUNCTION:
             return {"role": _FUNCTION, "name": result.tool_call_id, "content": content, **kept}
         return {"role": "tool", "tool_call_id": self._ids.of_result(result.tool_call_id), "content": content, **kept}
 
 
-def _messages(shape: Shape, given: Sequence[Message], profile: ChatProfile) -> Iterator[dict[str, Any]]:
+class _Contents(NamedTuple):
+    """How the contents of all but the user are written."""
+
+    are_texts: bool  # where they are nothing but texts, as one, since the model may take nothing else
+    keep_marks: bool  # ... unless its host marked them for a cache: then it takes parts
+
+    def of(self, blocks: list[Block]) -> Any:
+        is_text = self.are_texts and all(block["type"] == "text" for block in blocks)
+        if is_text and not (self.keep_marks and any(map(_MARKS.is_on, blocks))):
+            return "\n\n".join(block["text"] for block in blocks)
+        return _as_content(blocks)
+
+
+def _messages(
+    shape: Shape, given: Sequence[Message], profile: ModelProfile, contents: _Contents
+) -> Iterator[dict[str, Any]]:
     """The messages of the turns: the results of a turn stand each for itself, before what the user says."""
     instructing = "system"
     if shape.opening.first is not None:
         if profile.is_openai:  # which has two names for it, and wants one of them in a request
             instructing = str(shape.opening.first.role)
-        content = _as_content(shape.opening.blocks, as_text=not profile.is_openai)
+        content = contents.of(shape.opening.blocks)
         yield {"role": instructing, "content": content, **own(shape.opening.first, VENDOR)}
     for turn in shape.turns:
         if turn.role is Role.ASSISTANT:
-            yield {"role": "assistant", **_answer(turn, as_text=not profile.is_openai), **_kept(turn.pieces[0], given)}
+            yield {"role": "assistant", **_answer(turn, contents), **_kept(turn.pieces[0], given)}
             continue
         results = [piece.block for piece in turn.pieces if piece.rank is not None]
         yield from results
@@ -317,7 +348,7 @@ def _kept(piece: Piece, given: Sequence[Message]) -> dict[str, Any]:
     return own(message, VENDOR) if message is not None and message.role is not Role.TOOL else {}
 
 
-def _answer(turn: Turn, *, as_text: bool) -> dict[str, Any]:
+def _answer(turn: Turn, contents: _Contents) -> dict[str, Any]:
     """The fields of an assistant message: content, calls, and texts beside them."""
     fields: dict[str, Any] = {}
     content: list[Block] = []
@@ -336,16 +367,12 @@ def _answer(turn: Turn, *, as_text: bool) -> dict[str, Any]:
         else:
             content.append(block)
         source = piece.source
-    return ({"content": _as_content(content, as_text=as_text)} if content else {}) | fields
+    return ({"content": contents.of(content)} if content else {}) | fields
 
 
-def _as_content(blocks: list[Block], *, as_text: bool = False) -> Any:
-    """A content as a text where it is nothing but one, or where the model takes nothing else; otherwise as parts."""
-    if len(blocks) == 1 and _is_bare(blocks[0]):
-        return blocks[0]["text"]
-    if as_text and all(block["type"] == "text" for block in blocks):
-        return "\n\n".join(block["text"] for block in blocks)
-    return blocks
+def _as_content(blocks: list[Block]) -> Any:
+    """A content as a text where it is nothing but one, otherwise as parts."""
+    return blocks[0]["text"] if len(blocks) == 1 and _is_bare(blocks[0]) else blocks
 
 
 def _is_bare(block: Block) -> bool:

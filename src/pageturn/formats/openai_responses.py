@@ -8,11 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
-from pageturn.derivation.context import Context
-from pageturn.errors import InvalidInput, show
-from pageturn.fillers import NO_OUTPUT
+from pageturn.formats.cache_marks import CacheMarks
 from pageturn.formats.calls import CallIds, as_object, fitting_name
-from pageturn.formats.contexts import messages_of, model_of, tools_of
 from pageturn.formats.fields import (
     AS,
     Fields,
@@ -26,15 +23,19 @@ from pageturn.formats.fields import (
     refusing_depth,
     whole,
 )
-from pageturn.formats.openings import is_synthetic, marked
-from pageturn.formats.placeholders import PDF, PICTURES, inline, is_web, placeholder, words_in
-from pageturn.formats.profiles import is_openai
+from pageturn.formats.media import PDF, PICTURES, inline, is_web, placeholder, words_in
+from pageturn.formats.openai_usage import usage_of
+from pageturn.formats.prompts import listed, model_in, prompt_of, request_fields, settings_in, several_in, tools_in
+from pageturn.formats.settings import settings_for
 from pageturn.formats.shape import Block, Shape, shaped
 from pageturn.formats.streams.openai_responses import ResponsesEvents
-from pageturn.formats.streams.stream import message_of
-from pageturn.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
-from pageturn.recall_tool import RecallTool
-from pageturn.usage import Usage
+from pageturn.formats.tools import tools_for
+from pageturn.formats.user_messages import is_synthetic, marked
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.fillers import NO_OUTPUT
+from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.values.prompt import Prompt
+from pageturn.values.vendors import profile_of
 
 VENDOR = "openai_responses"
 
@@ -58,50 +59,70 @@ _TOLD = (  # of a response; the rest repeats the request
 )
 _FILES = ("file_id", "file_url", "file_data")
 _IDS = r"[a-zA-Z0-9_-]{1,64}"
-_LONGEST_NAME = 64
+_MARKS = CacheMarks(VENDOR, "prompt_cache_breakpoint")
 
 
 @refusing_depth
-def load(given: Any) -> Message | list[Message]:
-    """An item, or a list or a request as messages; a response, or the events of its stream, as a message with usage."""
-    match plain(given):
-        case {"type": _} as item:
-            return next(_messages([(item, "$")]))
-        case {"output": list()} as response:
+def load_reply(reply: object) -> Message:
+    """A response as a message with its usage; its `output` alone, or one item of it, is taken too."""
+    match plain(reply):
+        case {"output": list()} as response if "type" not in response:
             return _response(Fields(response, "$"))
-        case [*_, {"type": "response.completed" | "response.incomplete" | "response.failed"}] as events:
-            return message_of(Stream(), events)
-        case [{"type": str() as kind}, *_] if kind.startswith("response."):
-            raise InvalidInput("$[-1]", expected="an event with the whole response", got="a stream that was cut off")
-        case {"input": str() | list() as items} as request:
-            return _request(Fields(request, "$"), items)
         case list() as items:
-            return list(_messages(_placed(items, "$")))
+            return _answer(_placed(items, "$"))
         case item:
-            return next(_messages([(item, "$")]))
+            return _answer([(item, "$")])
 
 
 @refusing_depth
-def dump(context: Context | Sequence[Message], *, model: str | None = None) -> dict[str, Any]:
-    """What the client's `responses.create` takes beside the model.
+def load_request(body: object) -> Prompt:
+    """A whole request: its items with the instructions before them, tools, cache marks, model, and the rest in `settings`."""
+    fields = request_fields(body)
+    if isinstance(fields.rest.get("input"), str):
+        given: Iterable[tuple[Any, str]] = [({"role": "user", "content": fields.text("input")}, "$.input")]
+    else:
+        given = _placed(several_in(fields, "input", "text or a list of items"), "$.input")
+    messages = [*_instructions(fields), *_messages(given)]
+    return Prompt(
+        messages=tuple(messages),
+        host_tools=tools_in(fields),
+        model=model_in(fields),
+        marks=_MARKS.of(messages),
+        settings=settings_in(fields),
+        vendor=VENDOR,
+    )
 
-    Instructions may stand anywhere with OpenAI's own models. `model` is for mere messages, and one of these is meant where it is not
-    given.
+
+@refusing_depth
+def load_messages(messages: Sequence[object]) -> list[Message]:
+    """The items of a request as messages: those that the model wrote in one go are one."""
+    return list(_messages(_placed(listed(messages), "$")))
+
+
+@refusing_depth
+def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
+    """What the client's `responses.create` takes: of a context everything but the model, of a request that was loaded that too.
+
+    Instructions may stand anywhere with OpenAI's own models, and one of these is meant where a prompt does not say its model.
     """
-    messages = [message for message in messages_of(context) if not _is_instructions(message)]
-    told = [message.text for message in messages_of(context) if _is_instructions(message) and message.text.strip()]
+    given = prompt_of(prompt)
+    kept = _MARKS.kept(given)
+    told = [message.text for message in kept if _is_instructions(message) and message.text.strip()]
     dumped = _Dump(CallIds(_IDS))
-    name = model_of(context, model)
     shape = shaped(
-        messages,
+        [message for message in kept if not _is_instructions(message)],
         dumped.heard,
         dumped.answer,
         _text,
-        keeps_instruction=lambda *_: name is None or is_openai(name),
+        keeps_instruction=lambda *_: given.model is None or profile_of(given.model).is_openai,
         user_ends=False,
     )
-    request: dict[str, Any] = {"instructions": told[-1]} if told else {}
-    return request | {"input": [*_items(shape)]} | tools_of(context, _declare)
+    tools = tools_for(given, VENDOR)
+    request = settings_for(given, VENDOR, has_tools=bool(tools))
+    if told:
+        request["instructions"] = told[-1]
+    request["input"] = [*_items(shape)]
+    return request | ({"tools": tools} if tools else {})
 
 
 class Stream(ResponsesEvents):
@@ -122,34 +143,26 @@ def _response(fields: Fields) -> Message:
     response = fields.rest.copy()
     output = fields.need("output", list)
     parts = [part for index, raw in enumerate(output) for part in _answer_parts(raw, f"{fields.path}.output[{index}]")]
-    usage = _usage(fields)
+    usage = usage_of(fields, VENDOR, asked="input_tokens", answered="output_tokens")
     told = {name: response[name] for name in _TOLD if name in response}
     return Message(role=Role.ASSISTANT, content=tuple(parts), usage=usage, metadata={"response": told})
 
 
-def _usage(fields: Fields) -> Usage | None:
-    if "usage" not in fields.rest:
-        return None
-    usage = fields.inner("usage")
-    details = usage.inner("input_tokens_details")
-    return Usage(
-        input_tokens=usage.count("input_tokens"),
-        output_tokens=usage.count("output_tokens"),
-        cache_read_tokens=details.count("cached_tokens"),
-        cache_write_tokens=details.count("cache_write_tokens"),
-        model=fields.take("model", str),
-        extra=usage.kept(VENDOR, **({"input_tokens_details": details.rest} if details.rest else {})),
-    )
+def _instructions(fields: Fields) -> list[Message]:
+    text = fields.take("instructions", str)
+    if text is None:
+        return []
+    return [Message(role=Role.SYSTEM, content=(Text(text=text),), extra={VENDOR: {AS: "instructions"}})]
 
 
-def _request(fields: Fields, items: str | list[Any]) -> list[Message]:
-    given = [({"role": "user", "content": items}, "$.input")] if isinstance(items, str) else _placed(items, "$.input")
-    messages = list(_messages(given))
-    instructions = fields.take("instructions", str)
-    if instructions is not None:
-        kept = {VENDOR: {AS: "instructions"}}
-        messages.insert(0, Message(role=Role.SYSTEM, content=(Text(text=instructions),), extra=kept))
-    return messages
+def _answer(items: Iterable[tuple[Any, str]]) -> Message:
+    """What the model wrote, as one message."""
+    parts: list[Part] = []
+    for raw, where in items:
+        if isinstance(raw, dict) and not is_answer(raw):
+            raise InvalidInput(where, expected="an item that the model wrote", got=show(raw))
+        parts += _answer_parts(raw, where)
+    return Message(role=Role.ASSISTANT, content=tuple(parts))
 
 
 def _placed(items: Sequence[Any], path: str) -> Iterable[tuple[Any, str]]:
@@ -191,6 +204,8 @@ def _answer_parts(raw: Any, path: str) -> Iterator[Part]:
             id_, name, written = fields.text("call_id"), fields.text("name"), fields.text(_CALLS[kind])
             form = {} if kind == "function_call" else {AS: kind}
             yield ToolCall(id=id_, name=name, arguments=written, extra=fields.kept(VENDOR, **form))
+        case _ if kind.startswith("response."):
+            raise InvalidInput(path, expected="an item (the events of a stream are for Stream)", got=show(kind))
         case _:
             yield Native(vendor=VENDOR, item=raw, text=_words(raw))
 
@@ -272,10 +287,6 @@ def _input(raw: Any, path: str) -> Part:
 # -- out
 
 
-def _declare(tool: RecallTool) -> dict[str, Any]:
-    return {"type": "function", **tool.definition, "strict": False}  # which would make every argument required
-
-
 def _text(text: str) -> Block:
     return {"type": "input_text", "text": text}
 
@@ -328,17 +339,9 @@ class _Dump:
         self._sent |= {id_ for item in items if (id_ := _id_of(item)) is not None}
         return items
 
-    def heard(self, part: Part, role: Role, _message: Message) -> Iterable[Block]:
+    def heard(self, part: Part, _message: Message) -> Iterable[Block]:
         """The items and contents of anybody else."""
-        match part:
-            case ToolResult() if role is Role.USER:
-                return [self._result(part)]
-            case ToolCall() | ToolResult() | Thinking():
-                return []
-            case Image() | File() if role is Role.SYSTEM:
-                return [_text(placeholder(part))]
-            case _:
-                return _shown(part)
+        return [self._result(part)] if isinstance(part, ToolResult) else _shown(part)
 
     def _said(self, part: Part, items: list[Block]) -> list[Block]:
         """The items of a part, unless it goes into the last of those that there are."""
@@ -366,7 +369,7 @@ class _Dump:
                 return [{"type": "reasoning", **kept} | ({"encrypted_content": hidden} if hidden else {})]
             case ToolCall():
                 kind = form if form in _CALLS else "function_call"
-                name = fitting_name(part.name, _LONGEST_NAME)
+                name = fitting_name(part.name, VENDOR)
                 id_ = self._ids.of_call(part.id)
                 self._kinds[id_] = kind
                 written = part.arguments

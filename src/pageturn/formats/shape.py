@@ -12,15 +12,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.fillers import CONTINUED
 from pageturn.formats.fields import only_text
-from pageturn.messages import Message, Part, Role, Text, ToolResult
-from pageturn.reminders import reminder
+from pageturn.formats.media import placeholder
+from pageturn.values.fillers import CONTINUED
+from pageturn.values.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.values.reminders import reminder
 
 Block = dict[str, Any]
-Hear = Callable[
-    [Part, Role, Message], Iterable[Block]
-]  # the blocks of a part of a message of anybody else, in the role that it goes out in
+Hear = Callable[[Part, Message], Iterable[Block]]  # the blocks of a part of a message of anybody else
 Answer = Callable[[Message], Sequence[Block]]  # the blocks of a message of the model
 KeepsInstruction = Callable[[Message, Role, Role | None], bool]  # whether an instruction may stand between these roles
 Waiting = defaultdict[str, list[int]]  # the calls of the last turn of the model, by their ids
@@ -102,9 +101,8 @@ def shaped(
         elif (text := only_text(message)) is not None:  # as most are
             pieces = [Piece(say(text), source)] if text.strip() else []
         else:
-            pieces = [
-                piece for part in message.content for piece in _heard(part, hear(part, role, message), source, waiting)
-            ]
+            parts = [said for part in message.content if (said := _sayable(part, role)) is not None]
+            pieces = [piece for part in parts for piece in _heard(part, hear(part, message), source, waiting)]
         if pieces:
             turn = _turn(shape, role)
             if role is Role.ASSISTANT:
@@ -160,6 +158,19 @@ _ROLES = {
     Role.TOOL: Role.USER,
     Role.ASSISTANT: Role.ASSISTANT,
 }
+
+
+def _sayable(part: Part, role: Role) -> Part | None:
+    """A part of anybody else as this role may say it: only the user brings results, and instructions are words alone."""
+    match part:
+        case ToolResult() if role is Role.USER:
+            return part
+        case ToolCall() | ToolResult() | Thinking():
+            return None
+        case Image() | File() if role is Role.SYSTEM:
+            return Text(text=placeholder(part))
+        case _:
+            return part
 
 
 def _heard(part: Part, blocks: Iterable[Block], source: int, waiting: defaultdict[str, list[int]]) -> Iterator[Piece]:

@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from pageturn.messages import Message, Part, Role
+from pageturn.values.messages import Message, Part, Role
+from pageturn.values.vendors import STUDY, Prices, Vendor
 
 FETCHED_TOKENS = 8_000  # of one page that is fetched again, at most: more of it nobody reads at once
 _MOST_ADDED = 64  # blocks of a message; to count what each adds takes the square of their number
@@ -22,45 +23,6 @@ class Sent(NamedTuple):
 
     content: Hashable
     tokens: int
-
-
-class Prices(NamedTuple):
-    """Of a token that the cache has, and of one that it gets; fresh input is 1."""
-
-    read: float = 0.1
-    write: float = 1.25
-
-
-class Vendor(NamedTuple):
-    """How a vendor bills and remembers."""
-
-    name: str
-    prices: Prices = Prices()
-    output: float = 5.0  # of a token that the model writes
-    ttl_seconds: float | None = None  # how long a prompt is remembered after its last use; for ever without it
-    breakpoints: int | None = None  # how many ends of a prefix a request may mark; any prefix is found without it
-    lookback_blocks: int | None = None  # how far before a mark the end of an earlier request is found
-    least_tokens: int = 0  # shorter prefixes are not kept
-    step_tokens: int = 1  # in which prefixes are kept
-
-    def kept(self, tokens: int) -> int:
-        """The tokens of a prefix that are read from the cache, where the request before had it, too."""
-        return tokens // self.step_tokens * self.step_tokens if tokens >= self.least_tokens else 0
-
-
-STUDY = Vendor("study")  # as policies are compared: any prefix, for ever
-# The least is 512 to 4,096 for some models.
-_ANTHROPIC = Vendor("", output=5.0, breakpoints=4, lookback_blocks=20, least_tokens=1_024)
-VENDORS = {
-    vendor.name: vendor
-    for vendor in (
-        STUDY,
-        _ANTHROPIC._replace(name="anthropic-5m", prices=Prices(0.1, 1.25), ttl_seconds=300),
-        _ANTHROPIC._replace(name="anthropic-1h", prices=Prices(0.1, 2.0), ttl_seconds=3_600),
-        Vendor("openai", Prices(0.1, 1.0), output=8.0, ttl_seconds=300, least_tokens=1_024, step_tokens=128),
-        Vendor("no-cache", Prices(1.0, 1.0), output=5.0),
-    )
-}
 
 
 class Block(NamedTuple):

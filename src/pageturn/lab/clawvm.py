@@ -1,9 +1,9 @@
-"""ClawVM's selector and the policies that it was compared with, as published; measured here on our own workloads.
+"""Implements ClawVM's selector and its published baselines, to measure them on our own workloads.
 
 Required pages first, in order of priority; then pointers for the rest; then one pass over all upgrades by worth per
-token. The pass is kept as it is, with its defect: a step that comes up before the step below it was taken is never
-looked at again, so a page whose upper steps are cheaper than its lower ones stalls while the budget stands unused.
-A page that lacks a level, because its kind does, steps over it.
+token. The pass is implemented as published, with its defect: a step that is visited before the step below it was taken
+is never visited again, so a page whose upper steps are cheaper than its lower ones stalls while budget is left.
+A page whose kind lacks a level skips it.
 """
 
 from collections import Counter
@@ -14,8 +14,8 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from pageturn.lab.simulation import Chooser, Harness, Tally, simulate
-from pageturn.lab.workloads import Demand, PageSketch, Pin, Turn, Workload
-from pageturn.pages import PageKind, ResidencyLevel
+from pageturn.lab.synthetic_workloads import Demand, PageSketch, Pin, Turn, Workload
+from pageturn.values.pages import PageKind, ResidencyLevel
 
 _PIN_RANK = {Pin.HARD: 2, Pin.SOFT: 1, Pin.NONE: 0}
 _KIND_RANK = {PageKind.BOOTSTRAP: 2, PageKind.CONSTRAINT: 1}

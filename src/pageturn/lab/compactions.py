@@ -1,20 +1,20 @@
-"""Compactions: how good the summary was that a recording tool put in place of its history.
+"""Measures the compactions in recorded sessions: how much of what later calls name each summary kept.
 
-Asked is what the calls after it name that had been said before it and was not said again since. The same tokens could have been
-spent on the newest messages, or on what a policy of ours keeps within them.
+A name counts as asked if a call after the compaction uses it, and it occurred before the compaction but not since. For comparison the
+same tokens are spent on the newest messages, and on what a policy of ours keeps within them.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from pageturn.errors import BudgetTooSmall
-from pageturn.identifiers import names_in
-from pageturn.lab.deriving import StudyCounter, session_of
-from pageturn.lab.sketches import newest_within
+from pageturn.lab.baselines import newest_within
+from pageturn.lab.our_policies import StudyCounter, session_of
 from pageturn.lab.traces import Trace, text_of
-from pageturn.messages import Message
 from pageturn.policies import Paged
-from pageturn.recall_tool import RecallTool
+from pageturn.values.errors import BudgetTooSmall
+from pageturn.values.identifiers import names_in
+from pageturn.values.messages import Message
+from pageturn.values.recall_tool import RecallTool
 
 _CHARS_PER_TOKEN = 4
 

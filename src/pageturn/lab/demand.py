@@ -1,12 +1,12 @@
-"""Demand: what later calls name that was said before, and how much of it a context still shows."""
+"""Measures coverage: which earlier names later calls use, and how many of them a context still shows."""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from pageturn.identifiers import names_in
 from pageturn.lab.traces import Trace, text_of
-from pageturn.messages import Message, ToolCall
+from pageturn.values.identifiers import names_in
+from pageturn.values.messages import Message, ToolCall
 
 _SHORTEST_LINE = 12
 _PIECE = 5  # letters; no identifier has fewer

@@ -1,17 +1,17 @@
-"""Evictions: what a way of showing a session takes away of files that were read, and how often they are read again after that.
+"""Counts evictions: which file reads a method removes from the context, and how often those files are read again.
 
-As Pichay (arXiv:2603.09023) counts: a result that read a file, of 500 bytes or more and no error, is evicted once, at the first request
-that does not hold it whole any more; a fault is a later call that reads the same file. Commands and searches are not counted: who runs
-them again wants to know what is so now. The published rate divides by every request that lacks a result; that is counted beside it.
+Counted as in Pichay (arXiv:2603.09023): a result that read a file, of 500 bytes or more and no error, is evicted once, at the first request
+that no longer has it in full; a fault is a later call that reads the same file. Commands and searches are not counted, since they are
+run again to see the present state. The published rate divides by every request that lacks a result; that rate is reported as well.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pageturn.lab.published import files_read
+from pageturn.lab.published_baselines import files_read
 from pageturn.lab.replay import Seen, Shown
 from pageturn.lab.traces import Trace
-from pageturn.messages import ToolResult
+from pageturn.values.messages import ToolResult
 
 _LEAST_BYTES = 500
 

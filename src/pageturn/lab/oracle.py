@@ -1,32 +1,32 @@
-"""The oracle: what could have been shown within a budget by somebody who knows what the next turns will name.
+"""Computes an oracle: the best layout within a budget by a policy that knows what the next turns will name.
 
-It is bound by the same laws as every policy, may choose every level anew at every turn, and wants nothing but few misses: at this
-turn first, then at the next ones as far as it looks ahead. Beside it stands a bound: nobody who keeps the floors misses fewer.
+It keeps the same laws as every policy, may choose every level again at every turn, and minimizes misses only: first of this turn, then
+of the next ones as far as it looks ahead. With it comes a lower bound: no policy that keeps the floors has fewer misses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from pageturn.derivation.folding import FoldMaker, Terms
-from pageturn.derivation.forms import Forms
-from pageturn.derivation.task import tasks_of
-from pageturn.entries import FoldReason
-from pageturn.errors import BudgetTooSmall
-from pageturn.lab.covering import Choice, Taken, cover, most_covered
+from pageturn.context.fold import FoldMaker, Terms
+from pageturn.context.forms import Forms
+from pageturn.context.renditions import BUILT_IN, folder_of
+from pageturn.context.task import tasks_of
+from pageturn.lab.coverage_oracle import Choice, Taken, cover, most_covered
 from pageturn.lab.demand import demand
-from pageturn.lab.deriving import StudyCounter, empty_journal, session_of
+from pageturn.lab.our_policies import StudyCounter, empty_journal, session_of
 from pageturn.lab.replay import Shown
 from pageturn.lab.results import Form
 from pageturn.lab.traces import Trace, text_of
-from pageturn.layout import Candidate, Frame, Growth, IndexLine, Levels, lay_out
-from pageturn.messages import Message
-from pageturn.pages import Page, ResidencyLevel
 from pageturn.policies import OracleReplay, Paged
-from pageturn.policies.guarding import Guarded
-from pageturn.recall_tool import RecallTool
-from pageturn.renditions import BUILT_IN, folder_of
-from pageturn.tokens import TokenCounter
-from pageturn.units import Unit, units_of
+from pageturn.policies.checked import Guarded
+from pageturn.tokens.counters import TokenCounter
+from pageturn.values.entries import FoldReason
+from pageturn.values.errors import BudgetTooSmall
+from pageturn.values.layout import Candidate, Frame, Growth, IndexLine, Levels, lay_out
+from pageturn.values.messages import Message
+from pageturn.values.pages import Page, ResidencyLevel
+from pageturn.values.recall_tool import RecallTool
+from pageturn.values.units import Unit, units_of
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 _FEW = 32  # units, of which each is tried alone
@@ -245,7 +245,7 @@ class _Sight:
         """The fewest tokens that a form can take which still tells the wanted names that it tells."""
         if level is not _STRUCTURED:
             return forms.sizes[level]
-        return forms.structured_without(forms.told - wanted, self._counter.message).tokens
+        return forms.structured_without(forms.names - wanted, self._counter.message).tokens
 
     def _is_told_by_lines(self, forms: Forms, name: str) -> bool:
         if name in (folder_of(forms.path) or ""):

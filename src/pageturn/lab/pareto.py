@@ -1,17 +1,17 @@
-"""Pareto: which ways are beaten by no other, and which policy should be the default.
+"""Finds the Pareto front of methods, and the policy that should be the default.
 
-A point is one way at one budget, pooled over the sessions that every way has there: the priced bill, the coverage, and the faults of the
-policy, counted alike for everybody. Results from before misses were priced have the bill with re-fetches in its place, and so has all that
-is compared with them. The flip rule elects the cheapest policy that dominates legacy at every budget; where none does, legacy stays.
-A handful of faults more or less is often chance, so the rule can also ask only for what resampled sessions are sure of. A budget that
-nothing fits into, because the rules alone are larger, compares nobody with anybody.
+A point is one method at one budget, pooled over the sessions that every method has there: the priced bill, the coverage, and the faults,
+counted in the same way for all. Results written before misses were priced use the bill with re-fetches instead, and so do all that are
+compared with them. The flip rule selects the cheapest policy that dominates legacy at every budget; if none does, legacy stays. A few
+faults more or less are often chance, so the rule can also be restricted to differences that are significant under resampling. A budget
+that is too small for the rules alone is not compared.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from pageturn.lab.resampling import Difference, paired
+from pageturn.lab.bootstrap import Difference, paired
 from pageturn.lab.results import OracleGap, Result, Score
 
 LEGACY = "legacy"

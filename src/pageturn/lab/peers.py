@@ -1,9 +1,9 @@
-"""Peers: what other libraries would send, each asked in a process and an environment of its own.
+"""Runs other libraries for comparison, each in a process and an environment of its own.
 
 A runner reads from standard input a line `{"budget_tokens": 8000, "pinned": [1]}` and then one line for each message of the session, in
-our JSON. It writes one line for each turn: `{"request": [0, 4, {"role": "user", ...}]}`, where a number is a message that stands as it
-was and everything else a message in the same form; beside it `"recalled": {"2": "..."}`, what it got back by following a way that the
-request shows; or `{"refused": "why"}`. What it has to say beside that goes to standard error.
+our JSON. It writes one line for each turn: `{"request": [0, 4, {"role": "user", ...}]}`, where a number is an unchanged message
+and everything else a message in the same form; optionally with `"recalled": {"2": "..."}`, what it got back by following a reference
+that the request shows; or `{"refused": "why"}`. Any other output goes to standard error.
 """
 
 import subprocess
@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.errors import InvalidInput
 from pageturn.lab.replay import Seen
 from pageturn.lab.traces import Trace
-from pageturn.messages import Message
-from pageturn.wire import Closed, from_json, to_json
+from pageturn.values.errors import InvalidInput
+from pageturn.values.json import Closed, from_json, to_json
+from pageturn.values.messages import Message
 
 _NOTHING: Mapping[int, str] = {}
 

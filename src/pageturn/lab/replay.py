@@ -7,13 +7,15 @@ from functools import cached_property
 from itertools import accumulate, pairwise, takewhile
 from typing import NamedTuple
 
-from pageturn.lab.billing import STUDY, Prices, Sent, Vendor, cached, fetching, floor, refetches, shared
+from pageturn.journal.references import results_of
+from pageturn.lab.billing import Sent, cached, fetching, floor, refetches, shared
 from pageturn.lab.demand import Wanted, demand
-from pageturn.lab.reading import Read, Reader
-from pageturn.lab.repeated import content_of, repeated
+from pageturn.lab.measured_messages import Read, Reader
+from pageturn.lab.rereads import repeated
 from pageturn.lab.results import FETCHED_AGAIN, Form, ReplayedTurn, Score, rounded
 from pageturn.lab.traces import Trace, study_tokens
-from pageturn.messages import Message, Role
+from pageturn.values.messages import Message, Role
+from pageturn.values.vendors import STUDY, Prices, Vendor
 
 __all__ = ["Recording", "Replay", "Score", "Seen", "Shown", "Shows"]
 
@@ -168,8 +170,8 @@ class Recording:
             return {}
         told = {code: count for code, count in (shown.faults or {}).items() if code not in FETCHED_AGAIN}
         again = self._again.get(at, ())
-        stand = {content_of(result) for message in shown.messages for result in message.tool_results} if again else ()
-        lost = Counter(one.code for one in again if one.content not in stand)
+        stand = {result.content for message in shown.messages for result in results_of(message)} if again else ()
+        lost = Counter(one.fault.code for one in again if one.content not in stand)
         return dict(sorted({**told, **lost}.items()))
 
     def _marks(self, shown: Shown | None, reads: Sequence[Read]) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Results: what a replay came to, as JSON lines; one line is one session under one policy at one budget.
+"""Reads and writes the results of replays as JSON lines: one line per session, policy and budget.
 
 Costs are in tokens of fresh input. The same replay gives the same bytes.
 """
@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.errors import InvalidInput
-from pageturn.wire import Closed, from_json, to_json
+from pageturn.values.errors import InvalidInput
+from pageturn.values.json import Closed, from_json, to_json
 
 FETCHED_AGAIN = ("duplicate_tool", "refetch")
 MISS_TOKENS = (

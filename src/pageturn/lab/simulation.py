@@ -1,23 +1,30 @@
-"""Simulation: what a policy loses on a workload, fault by fault, turn by turn.
+"""Simulates policies on workloads and counts their faults turn by turn.
 
-A policy has two halves. The chooser decides at which level each page stands; the harness keeps promises around it:
-floors, unsaved state, a store that answers for what has sunk. Any chooser can be put into any harness, so the table
-says which half a result comes from. Where every promise is kept, a chooser can still lose rules and nothing else; how
-well it chooses shows in the recalls.
+A policy has two halves. The chooser decides the level of each page; the harness keeps guarantees around it: floors,
+unsaved state, a store that returns pages that were lowered. Any chooser can be combined with any harness, so the
+table shows which half a result comes from. With all guarantees kept, a chooser can only lose rules; how well it
+chooses shows in the number of recalls.
 
-The calls of a turn were written by a model that saw the context before it, so whether a page was at hand is asked of
-that context; what the calls brought stands in the next one. A rule is different: it must stand in the context of the
-turn that relies on it. The first demand for a page brings it and counts for nothing.
+The calls of a turn were written by a model that saw the context before it, so that context decides whether a page was
+visible; results of the calls are in the next one. A rule is different: it must be in the context of the turn that
+relies on it. The first demand for a page fetches it and is not counted.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from pageturn.errors import InvalidInput
-from pageturn.faults import DuplicateTool, Fault, FlushMiss, PinnedInvariantMiss, PostCompactionBootstrap, Refetch
-from pageturn.lab.workloads import Boundary, Demand, PageSketch, Pin, Turn, Workload
-from pageturn.pages import PageKind, ResidencyLevel
+from pageturn.lab.synthetic_workloads import Boundary, Demand, PageSketch, Pin, Turn, Workload
+from pageturn.values.errors import InvalidInput
+from pageturn.values.faults import (
+    DuplicateTool,
+    Fault,
+    FlushMiss,
+    PinnedInvariantMiss,
+    PostCompactionBootstrap,
+    Refetch,
+)
+from pageturn.values.pages import PageKind, ResidencyLevel
 
 _DECAY = 0.88  # of recency, a turn
 _FORGOTTEN = 1e-4

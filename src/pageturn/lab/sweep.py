@@ -1,7 +1,7 @@
-"""Sweeps: many sessions under many policies at many budgets, on as many cores as an executor has.
+"""Replays many sessions under many policies at many budgets, in parallel if there is an executor.
 
-Sessions are streamed: no more of them are in memory than are being worked on. Results come in the order of the sessions, so the same
-sweep writes the same bytes however many work on it.
+Sessions are streamed: only those being replayed are in memory. Results come in the order of the sessions, so the same sweep writes the
+same bytes with any number of workers.
 """
 
 from collections import deque
@@ -13,18 +13,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.errors import InvalidInput, show
-from pageturn.lab.billing import VENDORS
-from pageturn.lab.deriving import Deriving, StudyCounter, remembering
+from pageturn.context.renditions import BUILT_IN, Renderers
+from pageturn.lab.baselines import cut, everything, keep_last, masking, sketch
 from pageturn.lab.oracle import Oracle
+from pageturn.lab.our_policies import Deriving, StudyCounter, remembering
 from pageturn.lab.peers import Peer, read_commands
 from pageturn.lab.replay import Recording, Replay, Shows
 from pageturn.lab.results import OracleGap, Result, ResultKey, to_line
-from pageturn.lab.sketches import cut, everything, keep_last, masking, sketch
 from pageturn.lab.traces import Trace
 from pageturn.policies import AnyPolicy, Incremental, Legacy, OracleReplay, Paged, Reset
-from pageturn.renditions import BUILT_IN, Renderers
-from pageturn.tokens import TokenCounter, counter_for
+from pageturn.tokens.counters import TokenCounter, counter_for
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.vendors import VENDORS
 
 STUDY_COUNTER = StudyCounter.name
 _POLICIES: dict[str, tuple[type[Any], str | None]] = {  # and the field that holds the budget

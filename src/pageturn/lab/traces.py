@@ -1,6 +1,6 @@
-"""Traces: recorded sessions to replay, one JSON line each, with messages in the form of OpenAI's chat.
+"""Reads traces: recorded sessions to replay, one JSON line each, with messages in OpenAI's chat format.
 
-A summary that the recording tool put in place of its history is not a message of the session: it stands beside it.
+A summary by which the recording tool replaced its history is not a message of the session: it is stored separately.
 """
 
 import gzip
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.bodies import search_text as text_of
-from pageturn.errors import InvalidInput
 from pageturn.formats import openai_chat
 from pageturn.formats.fields import Fields
-from pageturn.messages import Message
+from pageturn.values.errors import InvalidInput
+from pageturn.values.messages import Message
+from pageturn.values.search_text import search_text as text_of
 
 __all__ = ["Compaction", "Trace", "read_traces", "study_tokens", "text_of"]
 
@@ -77,8 +77,7 @@ def read_traces(path: Path) -> Iterator[Trace]:
 
 def _trace(raw: Any) -> Trace:
     fields = Fields(raw, "$")
-    loaded = openai_chat.load(fields.need("messages", list))
-    assert isinstance(loaded, list), "a list was given"
+    loaded = openai_chat.load_messages(fields.need("messages", list))
     marks = fields.inner("annotations").take("compactions", list) or []
     places = sorted(Fields(mark, "$.annotations.compactions").need("index", int) for mark in marks)
     kept = [message for index, message in enumerate(loaded) if index not in places]

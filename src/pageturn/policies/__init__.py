@@ -1,6 +1,9 @@
-"""The derivation policies, one file each."""
+"""Policies: how a session chooses what a context shows. `contract` is the base, one file for each member.
 
-from pageturn.policies import chosen
+Hosts choose one or register their own; the journal and the rooms above use them. They use tokens and values, keep no state, and
+read no clock, chance or file.
+"""
+
 from pageturn.policies.contract import DerivePolicy
 from pageturn.policies.incremental import Incremental
 from pageturn.policies.legacy import STORED_DEFAULT, Legacy
@@ -8,6 +11,7 @@ from pageturn.policies.oracle_replay import OracleReplay, require_online
 from pageturn.policies.paged import Paged
 from pageturn.policies.registry import as_chosen, register_policy, require_registered, restored
 from pageturn.policies.reset import Reset
+from pageturn.values import chosen_policy as chosen
 
 AnyPolicy = Legacy | Reset | Incremental | OracleReplay | Paged  # those that are built in
 

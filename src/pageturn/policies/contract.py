@@ -4,12 +4,12 @@ from typing import Annotated, ClassVar
 
 import msgspec
 
-from pageturn.checks import require_whole
-from pageturn.layout import Frame, Growth, Levels
-from pageturn.policies.chosen import ChosenPolicy
-from pageturn.usage import MOST_TOKENS
-from pageturn.windows import input_capacity
-from pageturn.wire import Closed
+from pageturn.tokens.windows import input_capacity
+from pageturn.values.checks import require_whole
+from pageturn.values.chosen_policy import ChosenPolicy
+from pageturn.values.json import Closed
+from pageturn.values.layout import Frame, Growth, Levels
+from pageturn.values.usage import MOST_TOKENS
 
 Whole = Annotated[int, msgspec.Meta(ge=0, lt=MOST_TOKENS)]
 

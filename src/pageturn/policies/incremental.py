@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from pageturn.layout import Frame, Levels, Why
 from pageturn.policies.contract import DerivePolicy, Whole
-from pageturn.policies.keeping import Kept
-from pageturn.relevance import RelevanceMeta, merge
-from pageturn.windows import budget_within
+from pageturn.policies.packing import Kept
+from pageturn.tokens.windows import budget_within
+from pageturn.values.layout import Frame, Levels, Why
+from pageturn.values.relevance import RelevanceMeta, merge
 
 _PACKED = 0.6  # of the room above the floors: the rest is free until the next fold
 _NEWEST = 3  # the newest units take at most this part of the budget

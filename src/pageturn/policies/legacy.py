@@ -1,8 +1,8 @@
 """Legacy: hygiene, then keep the newest that fit."""
 
-from pageturn.layout import Frame, Levels
 from pageturn.policies.contract import DerivePolicy
-from pageturn.policies.keeping import Kept
+from pageturn.policies.packing import Kept
+from pageturn.values.layout import Frame, Levels
 
 _CASCADE = (16, 12, 8, 6, 3, 1)  # the newest units that are kept whole: the first number of them that fits
 _TERMINAL = 4  # the newest units, that stand as high as there is room for, whatever the cascade keeps

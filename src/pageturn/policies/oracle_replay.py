@@ -2,8 +2,8 @@
 
 from typing import ClassVar
 
-from pageturn.errors import InvalidInput
 from pageturn.policies.contract import DerivePolicy, Whole
+from pageturn.values.errors import InvalidInput
 
 
 class OracleReplay(DerivePolicy, tag="oracle_replay"):

@@ -5,20 +5,21 @@ from typing import Annotated
 
 import msgspec
 
-from pageturn.checks import require_finite
-from pageturn.layout import About, Candidate, Frame, Growth, Levels, Why
-from pageturn.pages import ResidencyLevel
-from pageturn.policies.climbing import Values, climb
 from pageturn.policies.contract import DerivePolicy, Whole
-from pageturn.policies.holding import held
-from pageturn.windows import budget_within
+from pageturn.policies.packing import Values, beyond, climb, room_in
+from pageturn.policies.stable_prefix import held
+from pageturn.tokens.windows import budget_within
+from pageturn.values.checks import require_finite
+from pageturn.values.layout import About, Candidate, Frame, Growth, Levels, Why
+from pageturn.values.pages import ResidencyLevel
+from pageturn.values.vendors import STUDY
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 _ALONE = 0.35  # of the room, for the least that each unit may have of its own
 _WORTHWHILE = 0.1  # of the budget, that a fold should free at least where nothing presses
-_READ, _WRITE = 0.1, 1.25  # prices of a cached token, relative to a fresh one
+_PRICES = STUDY.prices  # whatever the model, so that a session is folded alike wherever it is sent
 _FIRST = 0.5  # of the budget; smaller contexts are not worth a first fold
 _NAMES_HALVE = 3_000  # tokens of session; at that age a name is half as likely to be named again as at first
 _WORDS_HALVE = 16_000  # and at that age a line to be quoted
@@ -75,7 +76,7 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
         share = self.low if frame.is_pressed else self.high
-        room = max(0, frame.needed_tokens + int(share * (frame.budget_tokens - frame.needed_tokens)) - tokens)
+        room = max(0, room_in(frame, tokens, share))
         near = [unit for unit in frame.candidates if unit.sizes]
         least_rate = self.thrift if frame.is_running else 0
         still: Mapping[int, ResidencyLevel | None]
@@ -88,7 +89,7 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
             if not still:
                 return wanted
         kept = {first: level for first, level in still.items() if level is not None}
-        taken = sum(_beyond(unit, kept[unit.first], least) for unit in near if unit.first in kept)
+        taken = sum(beyond(unit, kept[unit.first], least.get(unit.first)) for unit in near if unit.first in kept)
         rest = [unit for unit in near if unit.first not in still]
         return {**kept, **_spent(rest, least, max(0, room - taken), least_rate)}
 
@@ -100,8 +101,8 @@ def _pays(growth: Growth, budget_tokens: int) -> bool:
     """
     if not growth.standing_tokens:
         return growth.tokens > _FIRST * budget_tokens
-    rebuild = (_WRITE - _READ) * growth.standing_tokens
-    return growth.grown_tokens * growth.turns > 2 * rebuild / _READ
+    rebuild = (_PRICES.write - _PRICES.read) * growth.standing_tokens
+    return growth.grown_tokens * growth.turns > 2 * rebuild / _PRICES.read
 
 
 def _standing(units: Sequence[Candidate], most: float) -> dict[int, ResidencyLevel]:
@@ -117,11 +118,6 @@ def _spent(units: Sequence[Candidate], least: Levels, room: int, least_rate: flo
     alone = _newest_alone(newest_first, least, int(room * _ALONE))
     room -= sum(unit.sizes[unit.cheapest] for unit in units if unit.first in alone)
     return {**alone, **climb(newest_first, {**alone, **least}, value, room, least_rate=least_rate)}
-
-
-def _beyond(unit: Candidate, level: ResidencyLevel, least: Levels) -> int:
-    """The tokens that a unit takes at a level beyond those that it must have."""
-    return unit.sizes[level] - (unit.sizes[unit.at_least(least[unit.first])] if unit.first in least else 0)
 
 
 def _newest_alone(newest_first: Sequence[Candidate], least: Levels, room: int) -> dict[int, ResidencyLevel]:

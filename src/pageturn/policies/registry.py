@@ -5,11 +5,11 @@ from typing import TypeVar, overload
 
 import msgspec
 
-from pageturn.checks import require_text
-from pageturn.errors import InvalidInput, UnknownPolicy, show
-from pageturn.policies.chosen import ChosenPolicy, StoredPolicy
 from pageturn.policies.contract import DerivePolicy
-from pageturn.wire import to_json
+from pageturn.values.checks import require_text
+from pageturn.values.chosen_policy import ChosenPolicy, StoredPolicy
+from pageturn.values.errors import InvalidInput, UnknownPolicy, show
+from pageturn.values.json import to_json
 
 P = TypeVar("P", bound=type[DerivePolicy])
 

@@ -2,10 +2,10 @@
 
 from typing import ClassVar
 
-from pageturn.layout import Frame, Levels
 from pageturn.policies.contract import DerivePolicy, Whole
-from pageturn.policies.keeping import Kept
-from pageturn.windows import budget_within
+from pageturn.policies.packing import Kept
+from pageturn.tokens.windows import budget_within
+from pageturn.values.layout import Frame, Levels
 
 _TAIL = 1 / 3  # of the room above the floors, for the newest units: two thirds are free until the next crossing
 

@@ -1,6 +1,10 @@
-"""Stores: where journals live. One contract, interchangeable members."""
+"""Stores: where journals live. `ports` is the contract, the other modules are its members: memory, SQLite.
 
-from pageturn.stores.contract import (
+The journal, routing and the rooms above use them, and a host that brings its own. They use values, and do the I/O.
+"""
+
+from pageturn.stores.memory import MemorySidecars, MemoryStore
+from pageturn.stores.ports import (
     LAST,
     Batch,
     Broken,
@@ -20,7 +24,6 @@ from pageturn.stores.contract import (
     Span,
     Store,
 )
-from pageturn.stores.memory import MemorySidecars, MemoryStore
 from pageturn.stores.sqlite import SqliteStore
 from pageturn.stores.urls import open_store, path_of
 

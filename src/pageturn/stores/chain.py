@@ -12,7 +12,7 @@ from zlib import crc32
 
 import msgspec
 
-from pageturn.stores.contract import LAST, Broken, Record, SessionRow
+from pageturn.stores.ports import LAST, Broken, Record, SessionRow
 
 SIZE = 16  # bytes of a digest
 NOTHING = bytes(SIZE)  # stands before whatever has nothing before it
@@ -35,12 +35,13 @@ def link(origin: bytes, before: bytes, record: Record) -> bytes:
     return before + blake2b(b"%b%b%d %d " % (origin, before, seq, at) + body, digest_size=SIZE).digest()
 
 
-def links(origin: bytes, before: bytes, records: Iterable[Record]) -> Iterator[bytes]:
+def links(origin: bytes, before: bytes, records: Iterable[Record]) -> list[bytes]:
     """What each of these records carries, one behind the other."""
+    linked = []
     for record in records:
-        linked = link(origin, before, record)
-        before = linked[SIZE:]
-        yield linked
+        linked.append(link(origin, before, record))
+        before = linked[-1][SIZE:]
+    return linked
 
 
 def snapshot_digest(origin: bytes, at: bytes, body: bytes) -> bytes:

@@ -6,13 +6,13 @@ them in is a write. A search that would have to wait for another writer takes an
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from heapq import nlargest
 from math import log
 from typing import NamedTuple
 
-from pageturn.stores.contract import LAST, Document, Found
+from pageturn.stores.ports import LAST, Document, Found
 from pageturn.stores.words import hidden_parts, terms
 
 WORDS = """CREATE VIRTUAL TABLE words USING fts5(
@@ -46,9 +46,16 @@ class Searched(NamedTuple):
 # -- what waits, and what is in the index
 
 
-def add(db: sqlite3.Connection, number: int, documents: Iterable[Document]) -> None:
-    """Let documents wait for the index."""
-    db.executemany("INSERT INTO unindexed VALUES (?,?)", [(_row(number, seq), text) for seq, text in documents])
+def add(db: sqlite3.Connection, number: int, documents: Iterable[Document], inside: Mapping[int, str]) -> None:
+    """Let documents wait for the index. The text of one that is inside a blob is taken from there, and not copied once more."""
+    plain = []
+    for seq, text in documents:
+        if seq in inside:
+            taken = "INSERT INTO unindexed SELECT ?, CAST(data AS TEXT) FROM blobs WHERE digest = ?"
+            db.execute(taken, (_row(number, seq), inside[seq]))
+        else:
+            plain.append((_row(number, seq), text))
+    db.executemany("INSERT INTO unindexed VALUES (?,?)", plain)
 
 
 def is_waiting(db: sqlite3.Connection, numbers: Iterable[int]) -> bool:
@@ -60,7 +67,17 @@ def is_waiting(db: sqlite3.Connection, numbers: Iterable[int]) -> bool:
 def take_in(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
     """Bring the documents of these sessions into the index."""
     for number in numbers:
-        _fill(db, _waiting(db, _rows(number)))
+        rows = db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number)).fetchall()
+        for (row,) in rows:
+            # As bytes and then as text, and from table to table: a long document would stand in memory several times at once.
+            (data,) = db.execute("SELECT CAST(text AS BLOB) FROM unindexed WHERE row = ?", (row,)).fetchone()
+            text = str(data, "utf-8", "replace")
+            del data
+            parts = hidden_parts(text)
+            del text
+            # Not `INSERT ... SELECT`, before which FTS5 writes down what it has: every document would be a segment of its own.
+            waiting = "(SELECT CAST(text AS TEXT) FROM unindexed WHERE row = ?1)"
+            db.execute(f"INSERT INTO words(rowid, text, parts) VALUES (?1, {waiting}, ?2)", (row, parts))
         db.execute(f"DELETE FROM unindexed {_OF_SESSION}", _rows(number))
 
 
@@ -130,7 +147,7 @@ def rebuild(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -
         db.execute(f"DROP TABLE IF EXISTS words_{part}")
     db.execute(WORDS)
     for number, document in documents:
-        add(db, number, [document])
+        add(db, number, [document], {})
 
 
 # -- searching

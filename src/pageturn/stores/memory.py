@@ -3,12 +3,12 @@
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import takewhile
 
-from pageturn.errors import StoreError
-from pageturn.stores.contract import LAST, Broken, Change, Record, Sidecar, SidecarDocument, Slot, Span
+from pageturn.stores.ports import LAST, Broken, Change, Record, Sidecar, SidecarDocument, Slot, Span
 from pageturn.stores.sqlite import SqliteStore
+from pageturn.values.errors import StoreError
 
 
 class MemoryStore(SqliteStore):
@@ -64,8 +64,11 @@ class MemoryStore(SqliteStore):
         with self._lock:
             return iter(list(super().records(session, after, upto)))
 
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        return self._alone()
+
     @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _alone(self) -> Iterator[sqlite3.Connection]:
         with self._lock, super()._writing() as db:
             yield db
 

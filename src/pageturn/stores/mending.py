@@ -12,10 +12,10 @@ from typing import Any
 
 import msgspec
 
-from pageturn.errors import Damaged, StoreError
 from pageturn.stores import index, tables
 from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
-from pageturn.stores.contract import LAST, Mending, Record, SessionRow
+from pageturn.stores.ports import LAST, Mending, Record, SessionRow
+from pageturn.values.errors import Damaged, StoreError
 
 
 def check(db: sqlite3.Connection) -> list[str]:

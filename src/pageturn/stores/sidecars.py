@@ -3,8 +3,8 @@
 import sqlite3
 from collections.abc import Sequence
 
-from pageturn.errors import StoreError
-from pageturn.stores.contract import Change, Sidecar, SidecarDocument, Slot
+from pageturn.stores.ports import Change, Sidecar, SidecarDocument, Slot
+from pageturn.values.errors import StoreError
 
 SCHEMA = """
 CREATE TABLE sidecars (

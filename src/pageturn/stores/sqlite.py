@@ -11,16 +11,15 @@ the most, and then raises `Busy`.
 import os
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from time import monotonic, sleep
+from typing import NamedTuple
 from weakref import WeakSet
 
-from pageturn.checks import require_finite
-from pageturn.errors import Busy, Conflict, Damaged, NotScrubbed, StoreError
 from pageturn.stores import chain, files, index, mending, sidecars, tables
 from pageturn.stores.chain import SIZE
-from pageturn.stores.contract import (
+from pageturn.stores.ports import (
     LAST,
     Batch,
     Broken,
@@ -36,6 +35,8 @@ from pageturn.stores.contract import (
     Snapshot,
     Span,
 )
+from pageturn.values.checks import require_finite
+from pageturn.values.errors import Busy, Conflict, Damaged, NotScrubbed, StoreError
 
 WAIT_SECONDS = 5.0
 _LONGEST_WAIT_MS = 2**31 - 1
@@ -49,6 +50,13 @@ _LAST_TWO = (  # the digest of the last record, and that record
     "SELECT s.number, s.parent_seq, s.origin, r.seq, r.chain FROM sessions s LEFT JOIN records r ON r.session = s.number"
     " WHERE s.id = ? ORDER BY r.seq DESC LIMIT 2"
 )
+_SET_END = "UPDATE records SET chain = ? WHERE session = ? AND seq = ?"
+_MOVE_END = f"{_SET_END} AND chain = ?"  # if the record that is known to be the last still is
+_MOST_ENDS = 256  # sessions whose ends are remembered
+_BLOB = "SELECT data FROM blobs WHERE digest = ?"
+_PART_OF_BLOB = (
+    "SELECT coalesce(substr(data, ?, ?), x'') FROM blobs WHERE digest = ?"  # to SQLite, a part of no bytes is NULL
+)
 _SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD}, parent_digest, origin FROM sessions"
 
 
@@ -58,6 +66,48 @@ class _Connection(sqlite3.Connection):
     def __del__(self) -> None:
         with suppress(sqlite3.ProgrammingError):  # it never came to be open
             self.close()
+
+
+class _Transaction:
+    """What is written to a connection all at once, or not at all. A class, since every append passes here."""
+
+    __slots__ = ("_db", "_failure")
+
+    def __init__(self, db: sqlite3.Connection, failure: Callable[[Exception], StoreError]) -> None:
+        self._db = db
+        self._failure = failure
+
+    def __enter__(self) -> sqlite3.Connection:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except _FAILURES as error:
+            raise self._failure(error) from error
+        return self._db
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is None:
+            try:
+                self._db.execute("COMMIT")
+            except BaseException as failed:
+                self._undo(failed)
+                raise
+        else:
+            self._undo(error)
+
+    def _undo(self, error: BaseException) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        if isinstance(error, _FAILURES):
+            raise self._failure(error) from error
+
+
+class _End(NamedTuple):
+    """Where a session ends: its number in the file, its origin, and the number and the digest of its last record."""
+
+    number: int
+    origin: bytes
+    head: int
+    digest: bytes
 
 
 class SqliteStore:
@@ -74,6 +124,7 @@ class SqliteStore:
         self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
         self._closed = False
         self._large: set[int] = set()  # rows of documents that are too long to be indexed with an append
+        self._ends: dict[str, _End] = {}  # of sessions that were written here; others may have gone on with them
         self._looked = 0.0  # when it was last looked whether the file is still there
         self._file: tuple[int, int] | None = None  # which file it is, whatever happens to its name
         with self._translated():
@@ -171,11 +222,10 @@ class SqliteStore:
                 self._index_if_possible(db, [number])
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
+        is_whole = not start and length is None  # of which `substr` would make one more copy
+        part = () if is_whole else (start + 1, _LONGEST if length is None else length)
         with self._translated():
-            found = self._connection.execute(
-                "SELECT substr(data, ?, ?) FROM blobs WHERE digest = ?",
-                (start + 1, _LONGEST if length is None else length, digest),
-            ).fetchone()
+            found = self._connection.execute(_BLOB if is_whole else _PART_OF_BLOB, (*part, digest)).fetchone()
         if found and not isinstance(found[0], bytes):
             raise Damaged(f"{self.path}: blob {digest} was changed by another program")
         return found[0] if found else None
@@ -330,6 +380,34 @@ class SqliteStore:
     # -- inside
 
     def _append(self, db: sqlite3.Connection, session: str, after: int, batch: Batch) -> None:
+        end = self._ends.pop(session, None)
+        linked = _linked_behind(db, end, batch.records) if end is not None and end.head == after else []
+        if end is None or not linked:
+            end = self._end_of(db, session)
+            if end.head != after:
+                missed = self.records(session, after)
+                raise Conflict(f"session {session!r} went on to {end.head} after {after}", missed=missed)
+            linked = chain.links(end.origin, end.digest, batch.records)
+            if linked:
+                db.execute(_SET_END, (linked[-1][SIZE:], end.number, tables.END))
+        number = end.number
+        db.executemany(
+            "INSERT INTO records VALUES (?,?,?,?,?)",
+            [(number, *record, each) for record, each in zip(batch.records, linked, strict=True)],
+        )
+        db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
+        db.executemany("DELETE FROM erased WHERE digest = ?", [(digest,) for digest in batch.blobs])
+        db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
+        index.add(db, number, batch.documents, batch.inside)
+        if (after + len(batch.records)) // index.EVERY > after // index.EVERY:
+            self._index_if_possible(db, [number])
+        if linked:
+            if len(self._ends) >= _MOST_ENDS:
+                self._ends.clear()
+            self._ends[session] = _End(number, end.origin, batch.records[-1].seq, linked[-1][SIZE:])
+
+    def _end_of(self, db: sqlite3.Connection, session: str) -> _End:
+        """Where a session ends; raises where the file does not say that for certain."""
         last = db.execute(_LAST_TWO, (session,)).fetchall()
         if not last:
             raise StoreError(f"{self.path}: no session {session!r}")
@@ -340,20 +418,7 @@ class SqliteStore:
             raise Damaged(
                 f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them"
             )
-        if head != after:
-            raise Conflict(f"session {session!r} went on to {head} after {after}", missed=self.records(session, after))
-        linked = list(chain.links(origin, before, batch.records))
-        rows = [(number, *record, each) for record, each in zip(batch.records, linked, strict=True)]
-        db.executemany("INSERT INTO records VALUES (?,?,?,?,?)", rows)
-        if linked:
-            end = (linked[-1][SIZE:], number, tables.END)
-            db.execute("UPDATE records SET chain = ? WHERE session = ? AND seq = ?", end)
-        db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
-        db.executemany("DELETE FROM erased WHERE digest = ?", [(digest,) for digest in batch.blobs])
-        db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
-        index.add(db, number, batch.documents)
-        if (head + len(batch.records)) // index.EVERY > head // index.EVERY:
-            self._index_if_possible(db, [number])
+        return _End(number, origin, head, before)
 
     def _index_if_possible(self, db: sqlite3.Connection, numbers: Iterable[int]) -> None:
         """Index, unless the index is damaged: the journal goes on without it, and the next search says what is wrong."""
@@ -458,21 +523,11 @@ class SqliteStore:
                 raise StoreError(f"{self.path}: a file of format {version}, which {first}") from error
             raise
 
-    @contextmanager
-    def _writing(self) -> Iterator[sqlite3.Connection]:
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
         """A transaction that is committed as a whole, or undone."""
         db = self._connection
         self._require_file()
-        try:
-            db.execute("BEGIN IMMEDIATE")
-            yield db
-            db.execute("COMMIT")
-        except BaseException as error:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
-            if isinstance(error, _FAILURES):
-                raise self._failure(error) from error
-            raise
+        return _Transaction(db, self._failure)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
@@ -500,6 +555,15 @@ class SqliteStore:
             )
         kind = Damaged if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
         return kind(f"{self.path}: {error}")
+
+
+def _linked_behind(db: sqlite3.Connection, end: _End, records: Sequence[Record]) -> list[bytes]:
+    """What each of these records carries, behind an end that is remembered; nothing where the session no longer ends there."""
+    linked = chain.links(end.origin, end.digest, records)
+    if not linked:
+        return []
+    moved = (linked[-1][SIZE:], end.number, tables.END, end.digest)
+    return linked if db.execute(_MOVE_END, moved).rowcount else []
 
 
 class _Rows:

@@ -6,10 +6,10 @@ from hashlib import blake2b
 
 import msgspec
 
-from pageturn.errors import StoreError
 from pageturn.stores import index, sidecars
 from pageturn.stores.chain import NOTHING, SIZE, digest, links, origin_of
-from pageturn.stores.contract import LAST, Record, SessionRow
+from pageturn.stores.ports import LAST, Record, SessionRow
+from pageturn.values.errors import StoreError
 
 APPLICATION_ID = 0x50414745  # "PAGE"
 END = LAST + 1
@@ -134,7 +134,7 @@ def rechain(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
         shared = parent_digest(db, row.parent, row.parent_seq)
         origin = last = origin_of(row, shared)
         for records in _batches(db, number, row.parent_seq):
-            carried = list(links(origin, last, records))
+            carried = links(origin, last, records)
             changed = [(each, number, record.seq) for each, record in zip(carried, records, strict=True)]
             db.executemany("UPDATE records SET chain = ? WHERE session = ? AND seq = ?", changed)
             last = carried[-1][SIZE:]

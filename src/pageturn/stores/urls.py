@@ -4,20 +4,20 @@ import math
 import os
 from urllib.parse import parse_qsl
 
-from pageturn.checks import require_finite
-from pageturn.errors import InvalidInput, show
-from pageturn.stores.contract import Store
 from pageturn.stores.memory import MemoryStore
+from pageturn.stores.ports import Store
 from pageturn.stores.sqlite import WAIT_SECONDS, SqliteStore
+from pageturn.values.checks import require_finite
+from pageturn.values.errors import InvalidInput, show
 
 _DURABILITIES = ("full", "normal")
 
 
-def open_store(url: str, *, wait_seconds: float | None = None) -> Store:
+def open_store(url: str, *, wait_seconds: float | None = None, create: bool = True) -> Store:
     """The store behind a URL; a path without a scheme is a SQLite file.
 
     `wait_seconds` is how long a write waits for another writer before it raises `Busy`; 0 is not at all. It may also stand in the
-    URL, which counts where no argument is given.
+    URL, which counts where no argument is given. Where `create` is False, a file that is not there is refused, and not made.
     """
     if wait_seconds is not None:
         require_finite("wait_seconds", wait_seconds, at_least=0)
@@ -37,8 +37,11 @@ def open_store(url: str, *, wait_seconds: float | None = None) -> Store:
     if durability not in _DURABILITIES or waited is None or options:
         expected = f"durability={' or '.join(_DURABILITIES)}, wait_seconds=0 or more, and no other option"
         raise InvalidInput("url", expected=expected, got=show(query))
+    path = path.removeprefix("//") if rest is not url else path
+    if not create and not os.path.isfile(path):  # noqa: PTH113
+        raise InvalidInput("url", expected="the file of a store", got=f"{show(url)}, which is not there")
     return SqliteStore(
-        path.removeprefix("//") if rest is not url else path,
+        path,
         durability=durability,
         wait_seconds=waited if wait_seconds is None else wait_seconds,
     )

@@ -7,7 +7,7 @@ anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; 
 import re
 from itertools import islice
 
-from pageturn.passages import passages
+from pageturn.values.passages import passages
 
 _MOST_TERMS = 64
 _LONGEST_TERM = 120  # characters
@@ -23,8 +23,9 @@ def hidden_parts(text: str) -> str:
     """The parts of the CamelCase words of a text."""
     if _SEAM.search(text) is None:
         return ""
-    words = dict.fromkeys(word for passage in passages(text) for word in dict.fromkeys(_RUN.findall(passage)))
-    mixed = [word for word in words if len(word) <= _LONGEST_TERM and _is_mixed(word)]  # what is longer is encoded data
+    words = (word for passage in passages(text) for word in dict.fromkeys(_RUN.findall(passage)))
+    # What is longer is encoded data. Only the others are kept: a long text has very many different words.
+    mixed = dict.fromkeys(word for word in words if len(word) <= _LONGEST_TERM and _is_mixed(word))
     return " ".join(dict.fromkeys(part for word in mixed for part in _PART.findall(word)))
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.lab.report import report_of
-from pageturn.lab.report.chapters import chapters
+from pageturn.lab.report.groups import chapters
 from pageturn.lab.results import Form, OracleGap, ReplayedTurn, Result, Score, read_results
 
 EXAMPLE = Path(__file__).parent.parent / "example-results.jsonl"

@@ -4,6 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pageturn as pt
+from pageturn.tokens.counters import TokenCounter, counter_for
+from pageturn.tokens.windows import window_of
+from pageturn.values.errors import ModelTooSmall
 from tests.laws.case import Asked, Case
 from tests.laws.model import Model
 
@@ -18,11 +21,11 @@ def problems(case: Case) -> Iterator[str]:
         yield f"{counted} tokens by the counter of {context.model}, {context.tokens} are charged"
     if context.tokens > context.budget_tokens:
         yield f"{context.tokens} tokens are more than the budget of {context.budget_tokens}"
-    limits = [case.asked.budget, _own_limit(case.policy), pt.window_of(context.model)]
+    limits = [case.asked.budget, _own_limit(case.policy), window_of(context.model)]
     least = min(limit for limit in limits if limit)
     if context.budget_tokens > least:
         yield f"a budget of {context.budget_tokens}, where {least} were allowed"
-    asked = case.asked.model or case.session.model
+    asked = case.asked.model or case.session.reader.model
     if context.model != asked:
         yield f"a context for {context.model}, asked for {asked}"
 
@@ -40,15 +43,15 @@ def check_refusal(
     derive: Callable[[Asked], pt.Context],
 ) -> list[tuple[str, list[str]]]:
     """What is said to be the smallest budget works, and one token less does not; and old steps are not what it is for."""
-    counter = pt.counter_for(asked.model or session.model)
+    counter = counter_for(asked.model or session.reader.model)
     found = [("L6" if recall is None else "L5", list(_only_what_must(model, counter, asked, error, recall)))]
     needed = error.needed_tokens
-    limit = _own_limit(session.policy)
-    window = pt.window_of(asked.model or session.model) * 7 // 10
-    if isinstance(error, pt.ModelTooSmall) or (limit and needed > limit) or needed > window:
+    limit = _own_limit(session.reader.policy)
+    window = window_of(asked.model or session.reader.model) * 7 // 10
+    if isinstance(error, ModelTooSmall) or (limit and needed > limit) or needed > window:
         return found
     broken = []
-    if asked.budget and needed <= asked.budget and not session.usage:
+    if asked.budget and needed <= asked.budget and not session.reader.usage:
         broken.append(f"{needed} tokens are needed, and {asked.budget} were given")
     try:
         derive(replace(asked, budget=needed - 1))
@@ -57,7 +60,7 @@ def check_refusal(
         pass
     try:
         derive(replace(asked, budget=needed))
-    except pt.ModelTooSmall:  # a provider refused as much, so that no budget helps
+    except ModelTooSmall:  # a provider refused as much, so that no budget helps
         pass
     except pt.BudgetTooSmall as again:
         broken.append(f"{needed} tokens were said to be enough, then {again.needed_tokens}")
@@ -65,7 +68,7 @@ def check_refusal(
 
 
 def _only_what_must(
-    model: Model, counter: pt.TokenCounter, asked: Asked, error: pt.BudgetTooSmall, recall: pt.RecallTool | None
+    model: Model, counter: TokenCounter, asked: Asked, error: pt.BudgetTooSmall, recall: pt.RecallTool | None
 ) -> Iterator[str]:
     """No message but a rule can make a session unusable."""
     tools = [*asked.tools, *([recall.definition] if recall is not None else [])]
@@ -76,5 +79,5 @@ def _only_what_must(
     must += counter.message(model.plan.message) if model.plan is not None else 0
     waiting = {each.item.handle for each in model.calls() if not each.results}
     most = must + counter.tools(tools) + _SHORT * (3 + len(waiting)) + (_LINES if recall is not None else _SHORT)
-    if error.needed_tokens > most and not isinstance(error, pt.ModelTooSmall):
+    if error.needed_tokens > most and not isinstance(error, ModelTooSmall):
         yield f"{error.needed_tokens} tokens needed, though rules, plan and tools take {must + counter.tools(tools)}"

@@ -70,7 +70,7 @@ def _resolved(session: pt.Session, item: Item) -> Iterator[str]:
 def _reread(session: pt.Session, model: Model, store: Store) -> list[str]:
     """What was acknowledged is in the store: another reader finds the same pages."""
     other = pt.Session.open(store, id=session.id)
-    there = [page.handle for page in other.pages()]
+    there = [page.handle for page in other.reader.pages()]
     wanted = [item.handle for item in model.items if not item.undone and not item.replaced]
     erased = {
         item.handle for item in model.items if item.erased

@@ -59,7 +59,7 @@ def _lines(case: Case) -> Iterator[str]:
 def _claims(case: Case) -> Iterator[str]:
     """What the context says of a page is so: what is said to stand whole does."""
     for item in case.model.live[:: max(1, len(case.model.live) // 6)]:
-        if item.seq > case.context.view.upto or item.erased or case.model.is_hidden(item):
+        if item.seq > case.context.upto or item.erased or case.model.is_hidden(item):
             continue
         told = case.context.explain(item.handle)
         is_plain = not item.message.tool_results and not item.message.tool_calls

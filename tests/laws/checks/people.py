@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pageturn as pt
+from pageturn.values.messages import Text
 from tests.laws.case import Case
 from tests.laws.model import Item
 
@@ -24,13 +25,13 @@ def _is_there(case: Case, item: Item) -> bool:
     """Whether every sentence of a person stands as it was said."""
     if not item.human_texts:
         return item.handle in case.whole
-    said = {part.text for message in case.context.messages for part in message.content if isinstance(part, pt.Text)}
+    said = {part.text for message in case.context.messages for part in message.content if isinstance(part, Text)}
     return all(text in said for text in item.human_texts)
 
 
 def _tokens(case: Case, item: Item) -> int:
     """What a person's part of a message takes: without what a harness put in."""
-    is_synthetic = [isinstance(part, pt.Text) and part.synthetic for part in item.message.content]
+    is_synthetic = [isinstance(part, Text) and part.synthetic for part in item.message.content]
     own = [part for part, is_harness in zip(item.message.content, is_synthetic, strict=True) if not is_harness]
     return case.tokens(pt.user(*own))
 
@@ -52,6 +53,11 @@ def _others(case: Case, people: list[Item]) -> Iterator[str]:
     for item in people:
         tokens = sizes[item.handle]
         shorter = sum(size for size in sizes.values() if size <= tokens)
-        longer = sum(min(size, _SHORT) for size in sizes.values() if size > tokens)
+        longer = sum(min(size, _shortened(case, size)) for size in sizes.values() if size > tokens)
         if shorter + longer <= most and tokens + _SHORT <= case.spare_tokens and not _is_there(case, item):
             yield f"{item.handle}, {tokens} tokens of a person, is not verbatim: {shorter + longer} of {most}, {case.spare_tokens} to spare"
+
+
+def _shortened(case: Case, tokens: int) -> int:
+    """What a paste takes at most when it is as short as it can be: a pointer; where nothing can be pointed at, its fields, whose names grow with it."""
+    return _SHORT if case.recall is not None else _SHORT + tokens // 5

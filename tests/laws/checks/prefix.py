@@ -5,6 +5,7 @@ from typing import Any
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.values.messages import Text
 from tests.laws.case import Case
 
 _DUMPS = {"anthropic": anthropic.dump, "gemini": gemini.dump, "openai_chat": openai_chat.dump, "openai_responses": openai_responses.dump}  # fmt: skip
@@ -25,7 +26,7 @@ def problems(case: Case) -> Iterator[str]:
 
 def _without_filler(blocks: list[Any], context: pt.Context) -> list[Any]:
     """The blocks without words that a format put at the end because a person has to speak last."""
-    said = {part.text for message in context.messages for part in message.content if isinstance(part, pt.Text)}
+    said = {part.text for message in context.messages for part in message.content if isinstance(part, Text)}
     role, last = blocks[-1] if blocks else ("", {})
     is_filler = role == "user" and isinstance(last, dict) and "text" in last and last["text"] not in said
     return blocks[:-1] if is_filler else blocks

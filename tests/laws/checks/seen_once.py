@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pageturn as pt
+from pageturn.values.messages import Thinking
 from tests.laws.case import Case
 from tests.laws.model import Item, words
 
@@ -50,7 +51,7 @@ def _siblings(case: Case, unseen: list[Item]) -> int:
 def _is_whole(case: Case, item: Item) -> bool:
     if item.handle in case.whole:
         return True
-    if not [part for part in item.message.content if not isinstance(part, pt.Thinking)]:
+    if not [part for part in item.message.content if not isinstance(part, Thinking)]:
         return True  # only reasoning, which goes where what it was made on has changed
     if not item.message.tool_results:
         return False

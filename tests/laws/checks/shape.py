@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.values.messages import Thinking
 from tests.laws.case import Case
 from tests.strict import anthropic as strict_anthropic
 from tests.strict import gemini as strict_gemini
@@ -23,7 +23,7 @@ def problems(case: Case) -> Iterator[str]:
     context = case.context
     if not context.messages:
         return
-    has_reasoning = any(isinstance(part, pt.Thinking) for message in context.messages for part in message.content)
+    has_reasoning = any(isinstance(part, Thinking) for message in context.messages for part in message.content)
     for name, dump, read, family in _FORMATS:
         is_own = family in context.model
         history = [dump(each) for each in case.model.sent] if has_reasoning and is_own else []

@@ -6,11 +6,11 @@ an object already.
 
 from typing import Any
 
-from pageturn.errors import InvalidInput, show
 from pageturn.formats.calls import unparsed
 from pageturn.formats.fields import Fields, plain
 from pageturn.formats.streams.growing import as_json_object, grow, growing, joined
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
+from pageturn.values.errors import InvalidInput, show
 
 _OF_THE_HELPER = (
     "text",

@@ -7,11 +7,10 @@ the arguments it belongs.
 import re
 from typing import Any
 
-from pageturn.errors import InvalidInput, show
-from pageturn.formats.field_names import snake
-from pageturn.formats.fields import Fields
+from pageturn.formats.fields import Fields, snake
 from pageturn.formats.streams.growing import Pieces, grow, growing, joined
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
+from pageturn.values.errors import InvalidInput, show
 
 _GROWING = ("citation_metadata", "logprobs_result")  # of a candidate: each chunk has only its own
 _STEP = re.compile(r"""\.(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]|\[(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\]""")

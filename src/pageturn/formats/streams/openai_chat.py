@@ -6,10 +6,10 @@ Pieces of a call belong together by their index. Servers that give every call th
 from itertools import groupby
 from typing import Any
 
-from pageturn.errors import InvalidInput, show
 from pageturn.formats.fields import Fields
 from pageturn.formats.streams.growing import as_json_object, grow, growing, joined
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
+from pageturn.values.errors import InvalidInput, show
 
 _CUT_BY = ("length", "content_filter", "error")  # reasons to finish that may stand in the middle of a call
 

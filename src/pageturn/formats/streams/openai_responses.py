@@ -5,10 +5,10 @@ The last event has the whole response, so what is put together here counts where
 
 from typing import Any
 
-from pageturn.errors import InvalidInput, show
 from pageturn.formats.fields import Fields
 from pageturn.formats.streams.growing import Items, Pieces, as_json_object, grow, growing, joined
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
+from pageturn.values.errors import InvalidInput, show
 
 _INDEXES = {
     "content": "content_index",

@@ -2,15 +2,14 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.errors import InvalidInput, show
 from pageturn.formats.fields import Fields, plain
-from pageturn.messages import Message
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.messages import Message
 
 _DONE = ("[DONE]", b"[DONE]")  # the payload that ends a stream of OpenAI's chat, which is no JSON
 
@@ -123,13 +122,6 @@ class EventStream(ABC):
     @abstractmethod
     def _load(self, response: dict[str, Any]) -> Message:
         """The vendor's response as a message, which is its format's business."""
-
-
-def message_of(stream: EventStream, events: Iterable[Any]) -> Message:
-    """What all events of a stream come to."""
-    for event in events:
-        stream.feed(event)
-    return stream.message
 
 
 def error_object(event: Fields) -> dict[str, Any] | None:

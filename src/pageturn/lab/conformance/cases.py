@@ -1,10 +1,10 @@
-"""Cases: made-up sessions, each with one thing that is easily broken when it is shortened."""
+"""Builds the conformance cases: synthetic sessions, each with one thing that shortening easily breaks."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from pageturn.lab.traces import Trace, text_of
-from pageturn.messages import Image, Message, ToolCall, assistant, system, tool_result, user
+from pageturn.values.messages import Image, Message, ToolCall, assistant, system, tool_result, user
 
 SYSTEM = "You are a coding agent. Work in small steps and say what you found."
 RULE = "Rule: never push to main, and never touch the billing tables."

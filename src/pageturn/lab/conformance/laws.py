@@ -1,14 +1,14 @@
-"""Laws: what holds in every request, whoever makes it. Each is judged on the cases that press on it."""
+"""Defines the laws that every request should keep, by any method; each is checked on the cases that test it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from pageturn.errors import PageturnError
 from pageturn.lab.conformance.cases import CASES, RULE, SYSTEM, Case, text_of_all
 from pageturn.lab.peers import Request
 from pageturn.lab.traces import study_tokens, text_of
-from pageturn.messages import Image, Message, Role
+from pageturn.values.errors import PageturnError
+from pageturn.values.messages import Image, Message, Role
 
 System = Callable[[Case], Sequence[Request]]
 """Whoever is examined: what it sends at each turn of a case. Who weaves in the notes of a case says so: it has `takes_notes`."""

@@ -1,24 +1,24 @@
-"""Ours: what a policy sends of a case, and what the recall tool gives back of the rest."""
+"""Runs our policies on the conformance cases: what each sends, and what the recall tool returns."""
 
 import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import ClassVar
 
-from pageturn.derivation.context import Context
-from pageturn.errors import BudgetTooSmall
-from pageturn.faults import Fault
-from pageturn.injection import ContextMessage
 from pageturn.lab.conformance.cases import Case, text_of_all
-from pageturn.lab.deriving import StudyCounter, session_of
+from pageturn.lab.our_policies import StudyCounter, session_of
 from pageturn.lab.peers import Request
 from pageturn.lab.traces import text_of
-from pageturn.pages import Page
 from pageturn.policies import AnyPolicy
-from pageturn.recall_tool import RecallTool
 from pageturn.session import Session
+from pageturn.values.context import Context
+from pageturn.values.errors import BudgetTooSmall
+from pageturn.values.faults import Fault
+from pageturn.values.handles import HANDLE
+from pageturn.values.notes import ContextMessage
+from pageturn.values.recall_tool import RecallTool
 
-_HANDLES = re.compile(r"p\d+-[a-z2-7]{4}(?:\.\.p\d+-[a-z2-7]{4})?")
+_HANDLES = re.compile(rf"{HANDLE}(?:\.\.{HANDLE})?")
 
 
 class Ours:
@@ -45,7 +45,6 @@ class Ours:
                 else:
                     requests.append(Request(context.messages, _recalled(session, context, places)))
             page = session.append(message)
-            assert isinstance(page, Page), "one message was given"
             places[page.handle] = place
             if place in case.pinned:
                 with suppress(BudgetTooSmall):  # a rule that does not fit is refused at once, as every request then is
@@ -60,8 +59,9 @@ def _recalled(session: Session, context: Context, places: Mapping[str, int]) -> 
     told = text_of_all(context.messages)
     recalled = {}
     for handle in _HANDLES.findall(told):
-        found = session.resolve_range(handle) if ".." in handle else session.resolve(handle)
-        for page in () if isinstance(found, Fault) else found if isinstance(found, tuple) else (found,):
-            if page.handle in places:
-                recalled[places[page.handle]] = text_of(page.message)
+        pages = session.reader.pages_between(handle) if ".." in handle else (handle,)
+        for page in () if isinstance(pages, Fault) else pages:
+            found = session.resolve(page)
+            if not isinstance(found, Fault) and found.handle in places:
+                recalled[places[found.handle]] = text_of(found.message)
     return recalled

@@ -1,4 +1,4 @@
-"""A report: what replays came to, as one page that needs nothing else, and as pictures."""
+"""Draws the results of replays: a self-contained HTML page, and plots."""
 
 from pageturn.lab.report.writing import Report, report_of
 

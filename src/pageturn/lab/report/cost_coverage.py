@@ -1,12 +1,12 @@
-"""Cost against coverage: every policy at every budget, and the front of those that no other beats."""
+"""Draws cost against coverage for every policy and budget, with the Pareto front."""
 
 from collections.abc import Callable, Iterator
 
-from pageturn.lab.report.chapters import Chapter, Row
-from pageturn.lab.report.elements import Node, add, group, label, node, picture, rule, way
-from pageturn.lab.report.frames import Box, Frame, Labels, colour, mark
+from pageturn.lab.bootstrap import Spread
+from pageturn.lab.report.axes import Box, Frame, Labels, colour, mark
+from pageturn.lab.report.groups import Chapter, Row
 from pageturn.lab.report.scales import Scale, around, by_ratio, compact, percent, times
-from pageturn.lab.resampling import Spread
+from pageturn.lab.report.svg import Node, add, group, label, node, picture, rule, way
 
 _LEFT, _TOP, _BOTTOM = 52, 30, 46
 

@@ -1,14 +1,14 @@
-"""The figures of a chapter: what each shows, how to read it, and how it is drawn at any width."""
+"""Lists the figures of a chapter: what each shows, how to read it, and how it is drawn at any width."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from pageturn.lab.report.chapters import Chapter
 from pageturn.lab.report.cost_coverage import cost_against_coverage
-from pageturn.lab.report.elements import Node
 from pageturn.lab.report.gaps import gap_to_oracle, gaps
+from pageturn.lab.report.groups import Chapter
 from pageturn.lab.report.residency import residency
 from pageturn.lab.report.spending import spending
+from pageturn.lab.report.svg import Node
 from pageturn.lab.report.timeline import timeline
 from pageturn.lab.report.turns import Drawn
 

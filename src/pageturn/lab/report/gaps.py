@@ -1,12 +1,12 @@
-"""Gaps: how far each policy is from an oracle that knows what will be demanded, and from the least that anybody misses."""
+"""Draws the gap of each policy to the oracle and to the lower bound of misses."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from pageturn.lab.report.chapters import Chapter, Row
-from pageturn.lab.report.elements import Node, add, group, label, node, picture, rule, way
-from pageturn.lab.report.frames import Frame, colour, cut, mark
+from pageturn.lab.report.axes import Frame, colour, cut, mark
+from pageturn.lab.report.groups import Chapter, Row
 from pageturn.lab.report.scales import Scale, compact, from_nothing, percent
+from pageturn.lab.report.svg import Node, add, group, label, node, picture, rule, way
 
 _LANE = 24
 

@@ -1,6 +1,6 @@
-"""Images: drawings as PNG, by a program that only this needs."""
+"""Converts drawings to PNG; needs an extra."""
 
-from pageturn.errors import InvalidInput
+from pageturn.values.errors import MissingExtra
 
 _ZOOM = 2  # pixels of the image for one of the drawing, so that it is sharp on a good screen
 
@@ -10,7 +10,5 @@ def png(svg: str) -> bytes:
     try:
         import resvg_py  # noqa: PLC0415  # an extra
     except ImportError as error:
-        raise InvalidInput(
-            "png", expected="a program that draws images", got="none; pip install 'pageturn[report]'"
-        ) from error
+        raise MissingExtra("PNG", extra="report") from error
     return bytes(resvg_py.svg_to_bytes(svg_string=svg, zoom=_ZOOM))

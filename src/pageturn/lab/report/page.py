@@ -1,15 +1,15 @@
-"""The page: a table and the figures of every chapter, in one file that needs nothing else."""
+"""Builds the HTML page of a report: a table and the figures of every chapter, in one self-contained file."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from pageturn.lab.bootstrap import Spread
 from pageturn.lab.pareto import LEGACY, Points, flip
-from pageturn.lab.report.chapters import Chapter, Row
-from pageturn.lab.report.elements import Child, Node, add, document, node
 from pageturn.lab.report.figures import NARROW, WIDE, Figure
+from pageturn.lab.report.groups import Chapter, Row
 from pageturn.lab.report.scales import percent, times
 from pageturn.lab.report.style import page_style
-from pageturn.lab.resampling import Spread
+from pageturn.lab.report.svg import Child, Node, add, document, node
 from pageturn.lab.results import MISS_TOKENS, Score
 
 _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

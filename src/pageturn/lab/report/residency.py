@@ -1,12 +1,12 @@
-"""Residency: how many tokens of each request stood at which level, turn by turn."""
+"""Draws how many tokens of each request were at which level, by turn."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from pageturn.lab.report.elements import Node, add, group, label, node, picture, rule, way
-from pageturn.lab.report.frames import Frame, cut, mark, width_of
+from pageturn.lab.report.axes import Frame, cut, mark, width_of
 from pageturn.lab.report.scales import compact, from_nothing, kept
 from pageturn.lab.report.style import FORMS, form_class
+from pageturn.lab.report.svg import Node, add, group, label, node, picture, rule, way
 from pageturn.lab.report.turns import MOST_POINTS, Drawn, named, stretches, turns_across
 from pageturn.lab.results import Form, ReplayedTurn, Result
 

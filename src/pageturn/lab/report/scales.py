@@ -1,4 +1,4 @@
-"""Scales: from values to places on a drawing, ticks at round values, and numbers as short as a reader needs them."""
+"""Maps values to positions on a drawing, with ticks at round values and short number labels."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,12 +1,12 @@
-"""Spending: the bill of a session so far, turn by turn, between sending everything and the least possible."""
+"""Draws the cumulative bill of a session by turn, between sending everything and the lower bound."""
 
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from pageturn.lab.report.elements import Node, add, label, picture, rule, way
-from pageturn.lab.report.frames import Frame, colour, cut, mark, width_of
+from pageturn.lab.report.axes import Frame, colour, cut, mark, width_of
 from pageturn.lab.report.scales import compact, from_nothing, kept, spread
+from pageturn.lab.report.svg import Node, add, label, picture, rule, way
 from pageturn.lab.report.turns import MOST_POINTS, Drawn, named, stretches, turns_across
 from pageturn.lab.results import ReplayedTurn, Result
 

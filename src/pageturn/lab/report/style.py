@@ -1,4 +1,4 @@
-"""Style: the colours of a report, light and dark, and its style sheets.
+"""Defines the colours of a report, light and dark, and its style sheets.
 
 The first colours of policies are near those of Okabe and Ito, which people with any kind of colour vision tell apart; each
 policy has a shape and its name beside it as well. The levels of pages go from dark to light.

@@ -1,11 +1,11 @@
-"""The timeline of faults: what went wrong under each policy, and when."""
+"""Draws the timeline of faults under each policy."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pageturn.lab.report.elements import Node, add, group, label, node, picture, rule
-from pageturn.lab.report.frames import colour, cut, mark
+from pageturn.lab.report.axes import Frame, colour, cut, mark
 from pageturn.lab.report.scales import Scale
+from pageturn.lab.report.svg import Node, add, group, label, node, picture, rule
 from pageturn.lab.report.turns import Drawn, named, turns_across
 from pageturn.lab.results import ReplayedTurn
 
@@ -35,12 +35,8 @@ def timeline(drawn: Sequence[Drawn], width: float) -> Node:
             add(drawing, group(*_lane(name, counts, each, x, top)))
             top += _LANE
         top += 8
-    add(drawing, rule(x.start, top, x.end, top, "axis"))
-    for value in x.ticks(8 if width > 500 else 4):
-        add(drawing, rule(x(value), top, x(value), top + 4, "axis"))
-        add(drawing, label(f"{value:,.0f}", x(value), top + 17, anchor="middle", class_="faint small"))
-    add(drawing, label("turn", (x.start + x.end) / 2, top + 35, anchor="middle", class_="faint"))
-    return drawing
+    across = Frame(x, Scale(0, 1, top, 0))
+    return add(drawing, *across.bottom(lambda turn: f"{turn:,.0f}", "turn", ticks=8 if width > 500 else 4))
 
 
 def _lanes(turns: Sequence[ReplayedTurn]) -> dict[str, Counter[int]]:

@@ -1,12 +1,12 @@
-"""What the drawings that go turn by turn share: a scale of turns, stretches of turns to point at, and whose turns they are."""
+"""Shared parts of the drawings over turns: the results that are drawn, the scale, and hover areas."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from pageturn.lab.report.chapters import Chapter
-from pageturn.lab.report.elements import Node, group, node
-from pageturn.lab.report.frames import Frame
+from pageturn.lab.report.axes import Frame
+from pageturn.lab.report.groups import Chapter
 from pageturn.lab.report.scales import Scale
+from pageturn.lab.report.svg import Node, group, node
 from pageturn.lab.results import Result
 
 MOST_POINTS = 420  # of a line: more than that would not be seen

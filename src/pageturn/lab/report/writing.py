@@ -1,17 +1,17 @@
-"""A report, from results to files."""
+"""Makes a report from results."""
 
 import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from pageturn.errors import InvalidInput, show
-from pageturn.lab.report.chapters import Chapter, chapters
-from pageturn.lab.report.elements import standalone
 from pageturn.lab.report.figures import WIDE, figures, left_out
+from pageturn.lab.report.groups import Chapter, chapters
 from pageturn.lab.report.page import Contents, page
 from pageturn.lab.report.style import drawing_style
+from pageturn.lab.report.svg import standalone
 from pageturn.lab.report.turns import Drawn, example
 from pageturn.lab.results import Result
+from pageturn.values.errors import InvalidInput, show
 
 TITLE = "What replays came to"
 

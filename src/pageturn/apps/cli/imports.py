@@ -1,0 +1,92 @@
+"""Runs imports on the command line: finds the folders of other tools, shows progress and the outcome."""
+
+import os
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from pageturn.apps.cli.journals import plain
+from pageturn.apps.importing import Report, files_in, import_file
+from pageturn.stores import open_store
+
+_SHOWN = 12  # reasons, renamed sessions and failures, each; more would hide the others
+
+
+def claude_code_folder() -> Path:
+    """The folder in which Claude Code keeps its sessions."""
+    return Path(os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude") / "projects"
+
+
+def codex_folder() -> Path:
+    """The folder in which Codex keeps its sessions."""
+    return Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex") / "sessions"
+
+
+def import_paths(
+    console: Console, into: str, paths: Sequence[Path], *, named: set[Path], scope: str | None = None
+) -> bool:
+    """Import files and folders and print the outcome; returns whether every named file could be read."""
+    report = Report()
+    files = list(files_in(paths, report))
+    with closing(open_store(into)) as store, _bar(console) as progress:
+        task = progress.add_task("importing", total=sum(_size(file) for file in files))
+        done = 0
+        for file in files:
+            read = 0
+
+            def advance(count: int, before: int = done) -> None:
+                nonlocal read
+                read += count
+                progress.update(task, completed=before + read)
+
+            progress.update(task, description=f"importing {plain(file.name)[:30]}")
+            import_file(store, file, report, scope=scope, on_read=advance)
+            done += _size(file)
+            progress.update(task, completed=done)
+    missed = {file: why for file, why in report.failed.items() if file in named}
+    for file, why in report.failed.items():
+        if file not in missed:
+            report.skip(f"file: {why}", file)
+    _show(console, into, report, missed)
+    return not missed
+
+
+def _size(file: Path) -> int:
+    return file.stat().st_size if file.is_file() else 0
+
+
+def _bar(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def _show(console: Console, into: str, report: Report, missed: dict[Path, str]) -> None:
+    tools = ", ".join(f"{count:,} {tool}" for tool, count in report.tools.most_common()) or "none"
+    console.print(f"files: {tools}")
+    taken = f"{report.messages:,} messages with {report.calls:,} calls and {report.results:,} results"
+    known = f"; {report.known:,} already imported" if report.known else ""
+    console.print(f"{len(report.sessions):,} sessions, {taken}{known}")
+    if report.compactions:
+        console.print(f"{report.compactions:,} compactions by the other tool")
+    if report.skipped:
+        table = Table(box=None, pad_edge=False, title="skipped", title_justify="left")
+        table.add_column("", justify="right")
+        table.add_column("reason")
+        table.add_column("for example", overflow="fold")
+        for reason, count in report.skipped.most_common(_SHOWN):
+            table.add_row(f"{count:,}", plain(reason), f"[dim]{plain(report.examples[reason])}[/]")
+        console.print(table)
+        if len(report.skipped) > _SHOWN:
+            console.print(f"[dim]and {len(report.skipped) - _SHOWN} other reasons[/]")
+    for renamed in report.renamed[:_SHOWN]:
+        console.print(f"[yellow]session {plain(str(renamed))}[/]", highlight=False, soft_wrap=True)
+    if len(report.renamed) > _SHOWN:
+        console.print(f"[dim]and {len(report.renamed) - _SHOWN} other sessions under a new id[/]")
+    for file, why in list(missed.items())[:_SHOWN]:
+        console.print(f"[red]{plain(str(file))}[/]: {plain(why)}")
+    if report.sessions:
+        console.print(f"[dim]pageturn sessions {plain(into)}[/]")

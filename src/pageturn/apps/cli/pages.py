@@ -1,0 +1,45 @@
+"""Prints a page as it is shown at each level."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from pageturn.context.forms import offers
+from pageturn.journal.journal import Journal
+from pageturn.journal.lookup import page_of
+from pageturn.tokens.counters import counter_for
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.messages import Visibility
+from pageturn.values.pages import ResidencyLevel
+from pageturn.values.search_text import search_text
+from pageturn.values.units import units_of
+
+_MODEL = "gpt-5"
+
+
+def show_page(
+    console: Console, journal: Journal, handle: str, levels: Sequence[ResidencyLevel], *, internal: bool
+) -> None:
+    """Print the unit of a page at those of these levels that are offered."""
+    page = page_of(journal.state, handle)
+    if page is None:
+        raise InvalidInput("handle", expected="the handle of a page of this session", got=show(handle))
+    units = units_of(journal.state.live_pages(), journal.state.turns)
+    unit = next((unit for unit in units if page in unit), (page,))
+    if all(journal.message(each) is None for each in unit):
+        raise InvalidInput("handle", expected="the handle of a page with content", got=show(handle))
+    if not internal and any(each.visibility is Visibility.INTERNAL for each in unit):
+        raise InvalidInput(
+            "handle", expected="a page that is not internal, or --internal", got=f"{handle}, which is internal"
+        )
+    offered = offers(journal, unit, counter_for(_MODEL))
+    for level in levels:
+        if level not in offered:
+            kind = journal.state.kind(page)
+            console.print(f"[bold]{level}[/] is not offered: it is forbidden for a {kind} page, or saves too little")
+            continue
+        messages, tokens = offered[level]
+        share = tokens / max(offered[ResidencyLevel.FULL].tokens, 1)
+        console.print(f"[bold]{level}[/], {tokens:,} tokens, {share:.0%}")
+        for message in messages:
+            console.print(search_text(message), markup=False, highlight=False, soft_wrap=True)

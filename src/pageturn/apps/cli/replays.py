@@ -1,0 +1,320 @@
+"""Replays recorded sessions under several policies and prints the results as tables."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+from multiprocessing import parent_process
+from pathlib import Path
+from threading import Thread
+from typing import NamedTuple
+
+import msgspec
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.segment import Segments
+from rich.table import Table
+
+from pageturn.apps.cli.journals import plain
+from pageturn.apps.importing import Report, files_in, import_file
+from pageturn.apps.importing.files import FileSource
+from pageturn.lab.compactions import Kept, compactions
+from pageturn.lab.pareto import LEGACY, Point, Points, Versus, flip, front
+from pageturn.lab.report.groups import chapters
+from pageturn.lab.results import MISS_TOKENS, Result, Score, read_results
+from pageturn.lab.stored_traces import stored_traces
+from pageturn.lab.sweep import Setup, sweep
+from pageturn.lab.synthetic_coding import coding_session
+from pageturn.lab.traces import Trace, read_traces
+from pageturn.stores import MemoryStore, open_store
+from pageturn.values.errors import InvalidInput
+from pageturn.values.json import from_json
+
+_SQLITE = b"SQLite format 3\0"
+_TRACE = {"id", "source", "messages"}
+_WIDEST = 400  # columns
+_RESULT = b'{"trace":'  # how a line of results begins
+PRICED = (
+    "priced",
+    *(f"at {tokens:,} a miss" for tokens in MISS_TOKENS[1:]),
+    "turns missing",
+)  # the first columns of every table
+
+
+class Selection(NamedTuple):
+    """Which sessions are replayed."""
+
+    paths: Sequence[Path] = ()
+    generated: int = 0  # how many synthetic ones, besides those of the paths
+    turns: int = 200  # of each synthetic session
+    is_long: bool = False  # only long ones
+    most: int | None = None  # of each path
+
+
+def traces(selection: Selection) -> Iterator[Trace]:
+    """The sessions of files and folders: traces, stores and other tools' logs; then synthetic ones."""
+    report = Report()
+    files = list(files_in(selection.paths, report))
+    missing = next((path for path in files if not path.is_file()), None)
+    if missing is not None:
+        raise InvalidInput("paths", expected="files or folders", got=f"{str(missing)!r}, which does not exist")
+    for file in files:
+        kept = 0
+        for trace in _traces_of(file, report):
+            if trace.turns and (trace.is_long or not selection.is_long):
+                kept += 1
+                if selection.most is not None and kept > selection.most:
+                    break
+                yield trace
+    for file, why in report.failed.items():
+        if file in selection.paths:  # a folder may hold other files
+            raise InvalidInput("paths", expected="recorded sessions", got=f"{str(file)!r}: {why}")
+    for seed in range(1, selection.generated + 1):
+        yield coding_session(seed, selection.turns)
+
+
+def _traces_of(file: Path, report: Report) -> Iterator[Trace]:
+    source = file.name.split(".jsonl")[0].split(".json")[0]
+    with file.open("rb") as opened:
+        is_store = opened.read(len(_SQLITE)) == _SQLITE
+    if is_store:
+        with closing(open_store(str(file))) as store:
+            yield from stored_traces(store, source)
+    elif _is_trace(file):
+        yield from read_traces(file)
+    else:
+        with closing(MemoryStore()) as store:
+            import_file(store, file, report)
+            yield from stored_traces(store, source)
+
+
+def _is_trace(file: Path) -> bool:
+    first = None
+    with suppress(OSError, EOFError, ValueError):
+        first = FileSource(file).first()
+    return isinstance(first, dict) and first.keys() >= _TRACE
+
+
+def replay(console: Console, selection: Selection, setup: Setup, *, jobs: int, out: Path | None) -> list[Result]:
+    """Replay what is not in the out file yet; returns all results, without their turns."""
+    done = list(_resumed(out)) if out is not None else []
+    known = frozenset(result.key for result in done)
+    results = [result for result in done if setup.has(result.key)]
+    with _bar(console) as progress, _executor(jobs) as executor:
+        task = progress.add_task("replaying", total=None)
+        for lines in sweep(traces(selection), setup, executor, workers=jobs, known=known):
+            if out is not None and lines:
+                with out.open("ab") as file:
+                    file.writelines(lines)
+            results += map(_without_turns, lines)
+            progress.update(task, advance=1)
+    return results
+
+
+def _executor(jobs: int) -> AbstractContextManager[ProcessPoolExecutor | None]:
+    return ProcessPoolExecutor(jobs, initializer=_end_with_parent) if jobs > 1 else nullcontext()
+
+
+def _end_with_parent() -> None:
+    """Exit when the parent process dies, so that a killed replay leaves no workers behind."""
+    parent = parent_process()
+
+    def watch() -> None:
+        if parent is not None:
+            parent.join()
+            os._exit(1)
+
+    Thread(target=watch, daemon=True).start()
+
+
+def _resumed(out: Path) -> Iterator[Result]:
+    """The results of an earlier run, without their turns; an incomplete last line is removed if it is a result's."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    if not out.exists():
+        return
+    whole, rest = 0, b""
+    with out.open("r+b") as file:
+        for line in file:
+            whole, rest = (whole + len(line), b"") if line.endswith(b"\n") else (whole, line)
+        if rest[: len(_RESULT)] == _RESULT[: len(rest)]:  # any other text is not ours, and reading it raises an error
+            file.truncate(whole)
+    yield from map(_bare, read_results(out))
+
+
+def _without_turns(line: bytes) -> Result:
+    return _bare(from_json(Result, line))
+
+
+def _bare(result: Result) -> Result:
+    return msgspec.structs.replace(result, turns=())
+
+
+def _bar(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def show_results(console: Console, results: Iterable[Result]) -> None:
+    """Print a table for each budget, and the flip rule; separately for each counter and vendor."""
+    pools: dict[tuple[str, str], Points] = {}
+    for result in results:
+        pools.setdefault((result.counter, result.vendor), Points()).add(result)
+    if not pools:
+        console.print("no session to replay")
+    for (counter, vendor), points in sorted(pools.items()):
+        _show_points(console, points, f"tokens of the {counter} counter, billed as {vendor}")
+
+
+def _show_points(console: Console, points: Points, units: str) -> None:
+    pooled = points.pooled()
+    best = set(map(id, front(pooled)))
+    for budget in points.budgets:
+        rows = [point for point in pooled if point.budget_tokens == budget]
+        if not rows:
+            console.print(
+                f"\nbudget {budget:,}: no session was replayed under every policy, so nothing can be compared, {units}"
+            )
+            continue
+        console.print(
+            f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {units}"
+        )
+        show_whole(console, _table(rows, best))
+        if refused := [plain(point.policy) for point in rows if point.score.is_refused and not point.is_oracle]:
+            console.print(
+                f"nothing was sent under {', '.join(refused)}: the required pages do not fit into {budget:,} tokens",
+                soft_wrap=True,
+            )
+    if best:
+        console.print(
+            f"* no other method is as good in {_cost_of(points)}, coverage and faults, and better in one of them",
+            soft_wrap=True,
+        )
+    if not points.is_priced:
+        console.print(
+            "some results were written before misses were priced: replay them again to get a priced bill",
+            soft_wrap=True,
+        )
+    _show_flip(console, points, pooled)
+
+
+def _cost_of(points: Points) -> str:
+    return "priced bill" if points.is_priced else "cost with re-fetches"
+
+
+def priced_cells(score: Score) -> list[str]:
+    """The cells of the columns `PRICED`; dashes for results written before misses were priced."""
+    if not score.is_priced:
+        return ["-"] * len(PRICED)
+    return [*(f"{score.priced(tokens):.3f}" for tokens in MISS_TOKENS), f"{score.share_missing:.3f}"]
+
+
+def _table(rows: Sequence[Point], best: set[int]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    has_gaps = any(point.gap is not None for point in rows)
+    names = (
+        *PRICED,
+        "cost",
+        "with re-fetches",
+        "times the floor",
+        "coverage",
+        "verbatim",
+        "faults",
+        "fetched again",
+        "folds",
+        "refused",
+        "largest",
+    )
+    for name in ("", *names, *(("missed", "oracle", "bound") if has_gaps else ())):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for point in rows:
+        score = point.score
+        cells = [
+            *priced_cells(score),
+            f"{score.cost:.3f}",
+            f"{score.cost_with_refetches:.3f}",
+            f"{score.over_floor:.2f}",
+            f"{point.coverage:.3f}",
+            f"{score.verbatim_coverage:.3f}",
+            f"{point.faults:,}",
+            f"{point.fetched_again:,}",
+            f"{score.rewritten:,}",
+            f"{score.refused:,}",
+            f"{score.largest:,}",
+        ]
+        if point.gap is not None:
+            cells += [f"{count:,}" for count in (point.gap.missed, point.gap.oracle_missed, point.gap.bound)]
+        table.add_row(f"{plain(point.policy)}{' *' if id(point) in best else ''}", *cells)
+    return table
+
+
+def show_whole(console: Console, table: Table) -> None:
+    """Print a table at its full width: a narrow terminal then wraps lines instead of cutting off figures."""
+    console.print(Segments(console.render(table, console.options.update_width(_WIDEST))), crop=False, end="")
+
+
+def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> None:
+    """Print each of our policies compared with legacy, with confidence intervals, and the flip rule's choice."""
+    table = Table(box=None, pad_edge=False)
+    differing = (_cost_of(points), "coverage", "faults per session", "fetched again")
+    for name in ("compared with legacy", "budget", *differing, "dominates"):
+        table.add_column(name, justify="left" if name == "compared with legacy" else "right", no_wrap=True)
+    versus: dict[tuple[str, int], Versus] = {}
+    legacy = {point.budget_tokens: point for point in pooled if point.policy == LEGACY and not point.score.is_refused}
+    for point in pooled:
+        budget = point.budget_tokens
+        found = points.versus(point.policy, LEGACY, budget) if point.is_own and point.policy != LEGACY else None
+        if found is None or budget not in legacy:
+            continue
+        versus[point.policy, budget] = found
+        verdict = "yes" if point.dominates(legacy[budget]) else "within error" if found.dominates else "no"
+        table.add_row(plain(point.policy), f"{budget:,}", *map(str, found), verdict)
+    if not versus:
+        console.print(
+            "the flip rule has nothing to compare: it needs results of legacy and of another policy, neither of them refused",
+            soft_wrap=True,
+        )
+        return
+    console.print()
+    show_whole(console, table)
+    surely = flip(pooled, lambda point, _: versus[point.policy, point.budget_tokens].dominates)
+    console.print(f"default selected by the flip rule: {plain(flip(pooled).elected)}")
+    if all(point.sessions == 1 for point in pooled):
+        console.print("one session is too few for confidence intervals")
+    else:
+        console.print(f"with differences significant under resampling of sessions: {plain(surely.elected)}")
+    hits = flip(pooled, Point.dominates_if_pointers_are_hits)
+    console.print(f"if re-reads through a pointer were not counted as faults: {plain(hits.elected)}")
+
+
+def show_compactions(console: Console, selection: Selection) -> None:
+    """Print how much of what later calls needed recorded compactions kept, and other methods in the same tokens."""
+    found: list[Kept] = []
+    with _bar(console) as progress:
+        task = progress.add_task("reading", total=None)
+        for trace in traces(selection):
+            found += compactions(trace)
+            progress.update(task, advance=1)
+    if not found:
+        console.print("no compaction was recorded")
+        return
+    asked = sum(kept.asked for kept in found) or 1
+    console.print(
+        f"{len(found):,} compactions, {sum(kept.before_tokens for kept in found):,} tokens became "
+        f"{sum(kept.tokens for kept in found):,}; later calls used {asked:,} items from before them"
+    )
+    table = Table("in the same tokens", box=None, pad_edge=False)
+    table.add_column("kept", justify="right")
+    rows = {
+        "the recorded summary": sum(kept.by_summary for kept in found),
+        "the newest messages": sum(kept.by_newest for kept in found),
+        "paged": sum(kept.by_paged or 0 for kept in found),
+    }
+    for name, kept in rows.items():
+        table.add_row(name, f"{kept / asked:.3f}")
+    console.print(table)
+
+
+def show_flip(console: Console, paths: Sequence[Path]) -> None:
+    """Print the tables and the flip rule of results in files."""
+    groups = chapters(_bare(result) for path in paths for result in read_results(path))
+    show_results(console, (result for chapter in groups for result in chapter.results))

@@ -1,0 +1,85 @@
+"""Defines `pageturn route`: shows, replays, prunes, exports and imports routing state."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from pageturn.apps.cli import journals, routes
+from pageturn.apps.cli.terminal import terminal
+from pageturn.routing.stored_state import DEFAULT_SCOPE
+
+_STORE = click.argument("store")
+_SCOPE = click.option("--scope", default=DEFAULT_SCOPE, show_default=True, help="The scope of the routing state.")
+
+
+@click.group()
+def route() -> None:
+    """Show the routing state and the decisions based on it."""
+
+
+@route.command("explain")
+@_STORE
+@click.argument("decision", required=False)
+@_SCOPE
+def route_explain(store: str, decision: str | None, scope: str) -> None:
+    """Show a decision, by default the newest: the estimate for each candidate, and the outcome."""
+    with journals.opened(store) as opened:
+        routes.show_decision(terminal(), routes.beliefs_of(opened, scope), decision)
+
+
+@route.command("stats")
+@_STORE
+@_SCOPE
+def route_stats(store: str, scope: str) -> None:
+    """Show the posterior of every agent, the average outcome of each mode, and drift."""
+    with journals.opened(store) as opened:
+        routes.show_stats(terminal(), routes.beliefs_of(opened, scope))
+
+
+@route.command("replay")
+@_STORE
+@click.option("--mode", "modes", multiple=True, type=click.Choice(routes.REPLAYED), help="Only this mode; repeatable.")
+@_SCOPE
+def route_replay(store: str, modes: tuple[str, ...], scope: str) -> None:
+    """Estimate the outcomes of other modes from the log, and check that the log is consistent.
+
+    Exits with 1 if it is not.
+    """
+    with journals.opened(store) as opened:
+        is_sound = routes.show_replay(terminal(), routes.beliefs_of(opened, scope), modes)
+    sys.exit(0 if is_sound else 1)
+
+
+@route.command("prune")
+@_STORE
+@click.option("--keep", type=click.IntRange(0), help="Drop all but the newest N.")
+@click.option("--days", type=click.FloatRange(0), help="Drop decisions at least so many days old.")
+@click.option("--abandoned", is_flag=True, help="With --days: also drop decisions that never had an outcome.")
+@_SCOPE
+def route_prune(store: str, keep: int | None, days: float | None, scope: str, *, abandoned: bool) -> None:
+    """Drop old decisions from the log. The posteriors do not change.
+
+    Only decisions with a known outcome are dropped, oldest first. `pageturn vacuum` frees their space.
+    """
+    with journals.opened(store) as opened:
+        routes.prune_log(terminal(), routes.beliefs_of(opened, scope), keep, days, abandoned=abandoned)
+
+
+@route.command("export")
+@_STORE
+@_SCOPE
+def route_export(store: str, scope: str) -> None:
+    """Write the routing state as one JSON object."""
+    with journals.opened(store) as opened:
+        routes.export_state(routes.beliefs_of(opened, scope))
+
+
+@route.command("import")
+@_STORE
+@click.argument("path", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@_SCOPE
+def route_import(store: str, path: Path, scope: str) -> None:
+    """Merge an exported JSON object into the routing state."""
+    with journals.opened(store) as opened:
+        routes.import_state(terminal(), routes.beliefs_of(opened, scope), path)

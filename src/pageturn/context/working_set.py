@@ -1,0 +1,402 @@
+"""Keeps the present context of a journal: a frozen beginning from the last fold, and all later pages at full.
+
+It is updated with every message, so that a context between folds costs little. It can always be rebuilt from the journal alone,
+with the same result.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+from pageturn.context.fold import Folded, FoldMaker, Needed, Sent, Standing, Terms
+from pageturn.context.forms import LevelGone
+from pageturn.context.least import LeastKept
+from pageturn.context.notes import NotePlacer, NoteRequests, add, base_of, put_into
+from pageturn.context.pairing import Pairing
+from pageturn.context.renditions import Renderers
+from pageturn.context.sealed_runs import has_place
+from pageturn.journal.journal import Fresh, Journal
+from pageturn.tokens.counters import TokenCounter
+from pageturn.values.context import Context, Wish
+from pageturn.values.entries import FoldReason, Shown, TextReference
+from pageturn.values.errors import BudgetTooSmall, RuleUnreadable
+from pageturn.values.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
+from pageturn.values.layout import Growth, IndexLine, Layout, Placement, Why
+from pageturn.values.messages import Message, Role
+from pageturn.values.notes import ContextMessageTarget
+from pageturn.values.pages import Page, PageKind, ResidencyLevel
+from pageturn.values.prompt import Bands
+from pageturn.values.reasoning import has_reasoning, without_reasoning
+from pageturn.values.recall_tool import RecallTool
+from pageturn.values.vendors import ReasoningRule, profile_of
+
+_LARGE_RULE = 400  # tokens
+_LARGE_RUN = 4_000  # bytes
+_STARVED = 0.1  # of the room that a fold should leave free
+
+
+class ContextRequest(NamedTuple):
+    """The arguments of a derivation."""
+
+    terms: Terms
+    model: str
+    host_tools: tuple[Mapping[str, Any], ...]
+    recall_tool: RecallTool | None
+    tools_digest: str
+
+
+class Derived(NamedTuple):
+    """A context, and what must be written when it is acknowledged."""
+
+    context: Context
+    shown: Shown
+    folded: Folded | None
+    turn: int  # how many there were before
+    pins: Mapping[int, TextReference | None]  # of the pages in it
+
+    @property
+    def blobs(self) -> Mapping[str, bytes]:
+        """The blobs to write with it."""
+        return self.folded.blobs if self.folded is not None else {}
+
+
+class WorkingSet:
+    """The present context of one journal."""
+
+    def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool) -> None:
+        self._journal = journal
+        self._count = counter.message
+        self._folder = FoldMaker(journal, counter, renderers, shows_handles=shows_handles)
+        self._least = LeastKept(journal, self._folder.forms.sizes)
+        self._placer = NotePlacer(journal.spans[0].session, counter.message)
+        self._made_of: tuple[int, int] | None = None  # the folds and the changes of the journal
+        self._is_broken = False  # the last layout cannot be shown any more: content is gone
+        self._planned: tuple[object, Folded] | None = None
+        self._begin_after(Standing())
+
+    def _begin_after(self, standing: Standing) -> None:
+        """Start from the result of a fold; later pages are added one by one."""
+        state = self._journal.state
+        self._standing = standing
+        self._tail = Pairing(self._count)
+        self._recent: list[Placement] = []  # the placements of later pages
+        self._closed = 0  # how many overtaken contexts are included
+        self._taken = state.after(state.folded)  # how many pages of the journal are included
+        self._opening, self._is_opening = standing.opening, not state.folded  # how many messages are the base prompt
+        notes, is_settled = state.noteboard.standing, self._is_settled()
+        behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
+        made = [self._placer.message(each.note, each.digest) for each in behind]
+        # An unsettled state is folded before it is sent, and the fold places the notes.
+        self._notes_taken = (
+            len(behind) if is_settled else len(notes)
+        )  # how many of the notes that were sent are included
+        self._front = len(behind)  # how many of them are after the base prompt
+        self._has_reasoning = any(map(has_reasoning, standing.messages))
+        self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
+        self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
+        self._digest = _named(bytes.fromhex(standing.digest), [each.digest for each in behind])
+
+    def add(self, page: Page, message: Message) -> None:
+        """Cache a message that was just written."""
+        self._folder.forms.hold(page, message)
+
+    def derive(self, asked: ContextRequest) -> Derived:
+        """The context for the next call. Writes nothing."""
+        self._take_in()
+        terms, state = asked.terms, self._journal.state
+        tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.tokens
+        requests = self._placer.requests(state)
+        reason = self._reason_to_fold(asked, tokens + requests.tokens)
+        folded = self._fold(asked, reason, tokens, requests) if reason is not None else None
+        self._require_rules()
+        upto = state.pages[-1].seq if state.pages else 0
+        if folded is not None:
+            standing, placed_notes, front = folded.standing, folded.placed_notes, 0
+            tokens, messages, digest = folded.layout.tokens, standing.messages, bytes.fromhex(standing.digest)
+            opening, frozen = standing.opening, len(standing.messages) + len(placed_notes.front)
+        else:
+            standing, front = self._standing, self._front
+            placed_notes = add(requests, terms.budget_tokens - tokens, state.noteboard.left_out)
+            tokens, messages, digest = tokens + placed_notes.tokens, self._frozen + self._tail.messages, self._digest
+            opening, frozen = self._opening, len(self._frozen)
+        messages, digest = placed_notes.into(messages, opening), _named(digest, placed_notes.digests)
+        fold = folded.fold if folded is not None else None
+        shown = Shown(
+            upto,
+            asked.model,
+            tokens,
+            terms.budget_tokens,
+            asked.tools_digest,
+            digest.hex(),
+            fold,
+            placed_notes.shown(base_of(state), upto),
+        )
+        context = Context(
+            messages=messages,
+            host_tools=asked.host_tools,
+            recall_tool=asked.recall_tool,
+            tokens=tokens,
+            budget_tokens=terms.budget_tokens,
+            model=asked.model,
+            fold=fold,
+            faults=tuple(fault for _, fault in self.faults()),
+            wanted=tuple(self._wishes(terms, standing.placements)) if folded is not None else (),
+            notices=(
+                *standing.notices,
+                *(_notices(folded.layout) if folded is not None else ()),
+                *placed_notes.notices,
+            ),
+            frozen=frozen,
+            notes=requests.outcomes(placed_notes, is_folded=folded is not None),
+            bands=Bands(opening, opening + front + len(placed_notes.front), len(messages) - len(placed_notes.suffix)),
+            folded=standing.explained,
+            recent=tuple(self._recent) if folded is None else (),
+            needed_tokens=folded.layout.needed_tokens if folded is not None else 0,
+        )
+        return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
+
+    def _wishes(self, terms: Terms, placements: Iterable[Placement]) -> Iterator[Wish]:
+        """Wishes for shorter forms of large rules, which only their author or writeback may rephrase, and for summaries of runs."""
+        summed_up = {(each.first, each.last) for each in self._journal.state.renditions}
+        for placement in placements:
+            if placement.line is not None:
+                if terms.policy.wishes_summaries and (placement.first, placement.last) not in summed_up:
+                    yield from self._wish_for(placement.line)
+                continue
+            page = self._journal.state.page(placement.first)
+            is_large = placement.why is Why.RULE and placement.tokens >= _LARGE_RULE
+            if is_large and page is not None and placement.level is ResidencyLevel.FULL:
+                yield Wish(
+                    page.handle, ResidencyLevel.STRUCTURED, f"a rule of {placement.tokens:,} tokens has no shorter form"
+                )
+
+    def _wish_for(self, line: IndexLine) -> Iterator[Wish]:
+        """Wish for a summary of a large run that no reset covers."""
+        state = self._journal.state
+        size = state.size_between(line.first, line.last)
+        if size >= _LARGE_RUN and line.last > state.last_reset:
+            reason = f"a run of {size:,} bytes stands as its counts alone"
+            pages = state.between(line.first, line.last)
+            yield Wish(f"{pages[0].handle}..{pages[-1].handle}", ResidencyLevel.STRUCTURED, reason)
+
+    def acknowledge(self, derived: Derived) -> None:
+        """The context was answered, and that was written down: its fold, if it has one, holds from now on."""
+        if derived.folded is None:
+            return
+        state = self._journal.state
+        self._folder.adopt(derived.folded)
+        self._made_of = (len(state.folds), state.changes)
+        self._is_broken = False
+        self._begin_after(derived.folded.standing)
+
+    def _take_in(self) -> None:
+        """Include whatever was written since, by this session or by others."""
+        state = self._journal.state
+        now = (len(state.folds), state.changes)
+        if self._made_of != now:
+            if self._made_of is None or self._made_of[1] != now[1]:
+                self._folder.forget()
+            self._made_of = now
+            self._begin_after(self._last_standing())
+        notes = state.noteboard.standing
+        if (
+            self._notes_taken < len(notes)
+            and self._taken
+            and notes[self._notes_taken].after < state.pages[self._taken - 1].seq
+        ):
+            self._begin_after(self._standing)  # they were sent before a page that is included already
+        for page in state.pages[self._taken :]:
+            self._take_notes(page)
+            if self._closed < len(state.overtaken) and state.overtaken[self._closed] < page.seq:
+                self._tail.close()
+                self._closed += 1
+            self._take(page)
+        self._taken = len(state.pages)
+
+    def _last_standing(self) -> Standing:
+        """The result of the last fold; empty if it is no longer valid, and then the next context folds again."""
+        self._is_broken = False
+        if not self._journal.state.folded or not self._is_settled():
+            return Standing()
+        try:
+            return self._folder.standing()
+        except LevelGone:
+            self._is_broken = True
+            return Standing()
+
+    def _take_notes(self, page: Page) -> None:
+        """Include the notes that were sent before a page."""
+        notes = self._journal.state.noteboard.standing
+        while self._notes_taken < len(notes) and notes[self._notes_taken].after < page.seq:
+            each = notes[self._notes_taken]
+            self._tail.add_note(*self._placer.message(each.note, each.digest))
+            self._digest = _named(self._digest, [each.digest])
+            self._front += each.band is not ContextMessageTarget.CONVERSATION
+            self._notes_taken += 1
+
+    def _take(self, page: Page) -> None:
+        state, forms = self._journal.state, self._folder.forms
+        if page.counts:
+            self._recent.append(self._placed(page))
+        if not has_place(page) or state.repeats_rule(page) or self._journal.is_out_of_scope(page):
+            return
+        message = forms.message(page)
+        if message is None:
+            return
+        tokens = forms.sizes.of(page)
+        if has_reasoning(message):
+            if state.is_unreasoned(page):
+                message = without_reasoning(message)
+                if message is None:
+                    return
+                tokens = self._count(message)
+            else:
+                self._has_reasoning = True
+        if self._is_opening:
+            self._is_opening = page.kind.is_rule
+            self._opening += self._is_opening
+        self._tail.add(message, tokens, forms.handle(page))
+        self._digest = blake2b(self._digest + page.digest.encode(), digest_size=16).digest()
+
+    def _placed(self, page: Page) -> Placement:
+        """The placement of a page added since the last fold."""
+        if self._journal.is_out_of_scope(page):
+            return Placement(page.seq, page.seq, ResidencyLevel.POINTER, 0, Why.SCOPE, handles=(page.handle,))
+        tokens = self._folder.forms.sizes.of(page)
+        return Placement(page.seq, page.seq, ResidencyLevel.FULL, tokens, Why.NEW, handles=(page.handle,))
+
+    def needed_with(self, rule: Sequence[Fresh], terms: Terms, most: int) -> Needed:
+        """The tokens that a context needs with one more rule: floors, the task if it may be verbatim, and notes.
+
+        An upper bound of them if that is at most `most`, since it is cheaper to compute.
+        """
+        beside = self._note_tokens()
+        texts = sum(self._count(each.message) for each in rule if each.message is not None)
+        bound = self._least.with_rule(rule, texts)
+        if bound is not None and terms.fixed_tokens + beside + bound <= most:
+            return Needed(terms.fixed_tokens + beside + bound, bound)
+        self._take_in()
+        tasks, head = self._folder.tasks(), self._journal.head
+        try:
+            with self._journal.supposing(rule):
+                needed = self._folder.needed(terms, tasks)
+                return needed._replace(tokens=needed.tokens + beside)
+        finally:
+            self._folder.forms.forget_after(head)
+
+    def _note_tokens(self) -> int:
+        requests = self._placer.requests(self._journal.state)
+        return sum(wanted.tokens for wanted in (*requests.lasting, *requests.passing))
+
+    def accept_rule(self, needed: Needed) -> None:
+        """Note that the rule of `needed_with` was written."""
+        self._least.keep(needed.at_most)
+
+    def unpinned(self) -> None:
+        """Note that a page is no longer a rule."""
+        self._least.unpinned()
+
+    def _require_rules(self) -> None:
+        """Raise if a rule cannot be read: a model that does not see it may break it."""
+        state = self._journal.state
+        for seq, fault in self.faults():
+            if isinstance(fault, PinnedInvariantMiss | PostCompactionBootstrap):
+                page = state.page(seq)
+                handle = page.handle if page is not None else f"page {seq}"
+                self._made_of = None  # the store may have been repaired before the next try
+                raise RuleUnreadable(
+                    f"{handle} is a rule, and its content cannot be read: {fault}", page=seq, fault=fault
+                )
+
+    def _is_settled(self) -> bool:
+        return self._journal.state.changes == self._journal.state.changes_folded
+
+    def faults(self) -> Iterator[tuple[int, AnyFault]]:
+        """Faults for pages that could not be read. A missing rule has a fault class of its own."""
+        state = self._journal.state
+        for seq, what in state.restored.items():
+            yield seq, BackendError(what)
+        for seq, error in self._folder.damaged.items():
+            page = state.page(seq)
+            kind = state.kind(page) if page is not None else None
+            if kind is PageKind.CONSTRAINT:
+                yield seq, PinnedInvariantMiss()
+            elif kind is PageKind.BOOTSTRAP:
+                yield seq, PostCompactionBootstrap() if state.folds else PinnedInvariantMiss()
+            else:
+                yield seq, BackendError.of(error)
+
+    def _reason_to_fold(self, asked: ContextRequest, tokens: int) -> FoldReason | None:
+        state, terms = self._journal.state, asked.terms
+        handles_changed = bool(state.folded) and state.has_handles is not terms.can_point
+        if not self._is_settled() or self._is_broken or handles_changed:
+            return FoldReason.CHANGED
+        if tokens > terms.budget_tokens:
+            return FoldReason.FULL
+        switched = not self._head_holds(asked)
+        if switched and self._has_reasoning:
+            return FoldReason.CHANGED  # reasoning is only sent to its own model, after the messages it was based on
+        turns = state.turn - (state.folds[-1] if state.folds else 0)
+        growth = Growth(tokens, self._frozen_tokens, self._tail.tokens, turns, is_cold=state.is_cold or switched)
+        if terms.policy.is_full(growth, terms.budget_tokens):
+            return FoldReason.FULL
+        if not terms.policy.pays(growth, terms.budget_tokens):
+            return None
+        return FoldReason.COLD if growth.is_cold else FoldReason.PAYS
+
+    def _head_holds(self, asked: ContextRequest) -> bool:
+        """Whether the call has the same model and tools as the one before."""
+        before = self._journal.state.shown
+        return before is None or (before.model, before.tools) == (asked.model, asked.tools_digest)
+
+    def _sent(self, asked: ContextRequest) -> Sent:
+        """What would be sent without a fold."""
+        keeps_loop = profile_of(asked.model).reasoning is ReasoningRule.OPEN_LOOP_STAYS
+        return Sent(
+            self._frozen + self._tail.messages,
+            head_holds=self._head_holds(asked) and self._is_settled(),
+            loop=self._open_loop() if keeps_loop and self._same_model(asked) else None,
+        )
+
+    def _same_model(self, asked: ContextRequest) -> bool:
+        before = self._journal.state.shown
+        return before is None or before.model == asked.model
+
+    def _open_loop(self) -> int | None:
+        """The first page of the open tool loop: replies and tool results since the last user message."""
+        first: int | None = None
+        for page in reversed(self._journal.state.pages):
+            if page.counts and page.role is Role.USER and not page.results:
+                break
+            first = page.seq
+        return first
+
+    def _fold(self, asked: ContextRequest, reason: FoldReason, tokens: int, notes: NoteRequests) -> Folded | None:
+        """A fold for these terms; None if the present context fits and a fold would not."""
+        terms = asked.terms
+        key = (self._journal.head, self._journal.state.changes, asked.model, asked.tools_digest, terms, reason)
+        if self._planned is None or self._planned[0] != key:
+            try:
+                made = self._folder.fold(terms, self._folder.tasks(), reason, notes, self._sent(asked))
+                self._planned = (key, made)
+            except BudgetTooSmall as error:
+                if reason is FoldReason.CHANGED:
+                    raise
+                if tokens > terms.budget_tokens:
+                    raise error.with_needed(min(tokens, error.needed_tokens)) from None
+                return None
+        return self._planned[1]
+
+
+def _named(digest: bytes, notes: Iterable[str]) -> bytes:
+    """The digest of a context with more notes."""
+    for note in notes:
+        digest = blake2b(digest + note.encode(), digest_size=16).digest()
+    return digest
+
+
+def _notices(layout: Layout) -> tuple[str, ...]:
+    free = layout.budget_tokens - layout.tokens
+    if free >= _STARVED * max(layout.room, 1):
+        return layout.notices
+    return (*layout.notices, f"starved: a fold left {free:,} of {layout.room:,} tokens free")

@@ -1,0 +1,70 @@
+"""Media: pictures and documents that a vendor takes, and the words that stand for those that it does not."""
+
+from collections.abc import Collection
+
+from pageturn.values import data_urls
+from pageturn.values.data_urls import DataUrl
+from pageturn.values.messages import File, Image, Native, Part
+
+PICTURES = frozenset(("image/png", "image/jpeg", "image/gif", "image/webp"))
+PDF = "application/pdf"
+_BEGINNINGS = {
+    b"\x89PNG": "image/png",
+    b"\xff\xd8\xff": "image/jpeg",
+    b"GIF8": "image/gif",
+    b"%PDF": PDF,
+}
+
+
+def is_inline(url: str) -> bool:
+    """Whether the content is in the URL itself."""
+    return url.startswith("data:")
+
+
+def is_web(url: str) -> bool:
+    """Whether anybody can fetch the content; what is neither inline nor on the web is some vendor's id, or a path."""
+    return url.startswith(("https://", "http://"))
+
+
+def inline(url: str, mime_types: Collection[str] = ()) -> DataUrl | None:
+    """The content of a data: URL under the type that it has, whatever it says; None where there is none of these types."""
+    header, _, data = url.partition(",")
+    content = data_urls.read(f"{header},{''.join(data.split())}") if is_inline(url) else None
+    if content is None or not content.data:
+        return None
+    mime_type = _told_by(content.data) or content.mime_type.lower()
+    return DataUrl(mime_type, content.data) if not mime_types or mime_type in mime_types else None
+
+
+def _told_by(data: bytes) -> str | None:
+    """The type that the first bytes tell. Vendors look, and refuse a picture that is not what it says."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((mime_type for beginning, mime_type in _BEGINNINGS.items() if data.startswith(beginning)), None)
+
+
+def words_in(path: str) -> str | None:
+    """The words of a text document that is given whole; None where it is none or says nothing."""
+    content = inline(path)
+    if content is None or not content.mime_type.startswith("text/"):
+        return None
+    text = content.data.decode("utf-8", "replace")
+    return text if text.strip() else None
+
+
+def placeholder(part: Part) -> str:
+    """The words for a part that cannot be shown; none where there is nothing to say."""
+    match part:
+        case Image(url=url):
+            return f"[image {_named(url)}]"
+        case File(path=path):
+            return f"[file {_named(path)}]"
+        case Native(text=text):
+            return text if text.strip() else ""
+        case _:
+            return ""
+
+
+def _named(url: str) -> str:
+    content = data_urls.read(url)
+    return f"{content.mime_type}, {len(content.data):,} bytes" if content else url[:200]

@@ -1,0 +1,1 @@
+"""Transcripts: the files that other tools record, read as steps. Uses formats and values."""

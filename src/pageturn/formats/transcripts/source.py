@@ -1,0 +1,153 @@
+"""Source: recorded JSON, read line by line or whole, in bounded memory. A packed one is measured by what it unpacks to.
+
+Where the bytes come from is up to whoever makes one: `apps.importing.files` reads files.
+"""
+
+import codecs
+import json
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, BinaryIO, NamedTuple
+
+import msgspec
+
+_BLANKS = re.compile(r"\s*+")
+LONGEST_LINE = 64 * 2**20
+LARGEST_WHOLE = 512 * 2**20
+LARGEST_UNPACKED = (
+    8 * 2**30
+)  # that is read line by line of a packed file, which may unpack to a thousand times its size
+MOST_CONTAINERS = (
+    4_000_000  # lists and objects that are read at once; an empty one takes three bytes, and then some sixty
+)
+
+
+class Line(NamedTuple):
+    """One JSON value, and the line that it stands on."""
+
+    number: int
+    value: Any
+
+
+class Damaged(NamedTuple):
+    """A line that cannot be read, and what is wrong with it."""
+
+    number: int
+    reason: str
+
+
+class Source(ABC):
+    """Something that a tool recorded. `on_read` is told how many bytes were read."""
+
+    def __init__(self, name: str, on_read: Callable[[int], None] = lambda _: None, *, is_packed: bool = False) -> None:
+        self.name = name  # without the endings of a file
+        self._on_read = on_read
+        self._is_packed = is_packed
+
+    @abstractmethod
+    def opened(self) -> BinaryIO:
+        """Its bytes, unpacked."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Its bytes as they are kept, packed or not."""
+
+    @abstractmethod
+    def around(self, up: int, pattern: str) -> Iterable["Source"]:
+        """What lies in the same tree: the files that match a pattern, seen from so many folders up, in order."""
+
+    def first(self) -> Any:
+        """The first JSON value: that of the first line, else the whole file, else the first line that can be read.
+
+        UNSET where there is none.
+        """
+        lines = self.lines()
+        line = next(lines, None)
+        if isinstance(line, Line):
+            return line.value
+        whole = self.whole()
+        readable = (line.value for line in lines if isinstance(line, Line))
+        return whole if whole is not msgspec.UNSET else next(readable, msgspec.UNSET)
+
+    def whole(self) -> Any:
+        """The file as one JSON value, UNSET where it is none or is too large to be read at once, unpacked if it is packed."""
+        if self.size > LARGEST_WHOLE:
+            return msgspec.UNSET
+        with self.opened() as file:
+            data = file.read(LARGEST_WHOLE + 1)
+        if len(data) > LARGEST_WHOLE or _has_too_many(data):
+            return msgspec.UNSET
+        data = data.removeprefix(codecs.BOM_UTF8)
+        try:
+            value = msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            value = _mended(data)
+        if value is not msgspec.UNSET:
+            self._on_read(len(data))
+        return value
+
+    def lines(self) -> Iterator[Line | Damaged]:
+        """The values of a file that has one on each line, or several that a writer glued together."""
+        number = 0
+        with self.opened() as file:
+            while line := file.readline(LONGEST_LINE):
+                number += 1
+                self._on_read(len(line))
+                if self._is_packed and file.tell() > LARGEST_UNPACKED:
+                    yield Damaged(number, f"packed file that unpacks to more than {LARGEST_UNPACKED // 2**20:,} MB")
+                    return
+                if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
+                    self._pass_over(file)
+                    yield Damaged(number, f"line longer than {LONGEST_LINE // 2**20} MB")
+                elif stripped := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
+                    yield from _decoded(number, stripped)
+
+    def _pass_over(self, file: BinaryIO) -> None:
+        while (rest := file.readline(LONGEST_LINE)) and not rest.endswith(b"\n"):
+            self._on_read(len(rest))
+            if self._is_packed and file.tell() > LARGEST_UNPACKED:
+                return
+        self._on_read(len(rest))
+
+
+def _has_too_many(data: bytes) -> bool:
+    return data.count(b"{") + data.count(b"[") > MOST_CONTAINERS
+
+
+def _decoded(number: int, line: bytes) -> Iterator[Line | Damaged]:
+    if _has_too_many(line):
+        yield Damaged(number, f"line of more than {MOST_CONTAINERS:,} lists and objects")
+        return
+    try:
+        yield Line(number, msgspec.json.decode(line))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        yield from _pieces(number, line)
+
+
+def _pieces(number: int, line: bytes) -> Iterator[Line | Damaged]:
+    """The values that a line holds one after the other, up to where it makes no sense."""
+    at = 0
+    decoder = json.JSONDecoder()
+    try:
+        text = line.decode()
+        while at < len(text):
+            value, end = decoder.raw_decode(text, at)
+            yield Line(number, _without_halves(value))
+            at = _BLANKS.match(text, end).end()  # type: ignore[union-attr]  # which matches anything
+    except (ValueError, RecursionError):
+        yield Damaged(number, "broken line")
+
+
+def _mended(data: bytes) -> Any:
+    """The value of JSON that only Python's own decoder reads; UNSET where it does not either."""
+    try:
+        return _without_halves(json.loads(data.decode()))
+    except (ValueError, RecursionError):
+        return msgspec.UNSET
+
+
+def _without_halves(value: Any) -> Any:
+    """A value in which half of a surrogate pair, which JavaScript writes and nobody can read, is a question mark."""
+    return msgspec.json.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

@@ -1,0 +1,57 @@
+"""What an import reads: a recorded session as steps, in the order in which they happened.
+
+A reader is a module with `NAME`, `recognises(first)`, which looks at the first JSON value of a file, and `read(source)`. It
+streams, it never raises for what it does not understand, and it says of everything that it leaves out why.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, Protocol
+
+from pageturn.formats.transcripts.source import Source
+from pageturn.values.messages import Message
+
+
+class Said(NamedTuple):
+    """A message, and where it was said. An id is the same whenever the file is read again."""
+
+    session: str
+    message: Message
+    line: int = 0
+    id: str | None = None
+    at: str | None = None
+
+
+class Compacted(NamedTuple):
+    """The other tool put a summary in place of what came before it, from here on or up to the message `kept_from`."""
+
+    session: str
+    summary: str | None  # None where only its vendor can read it
+    line: int = 0
+    trigger: str | None = None
+    before_tokens: int | None = None
+    kept_from: str | None = None
+
+
+class Skipped(NamedTuple):
+    """Something that is no message, and why."""
+
+    reason: str
+    line: int = 0
+    detail: str = ""
+
+
+Step = Said | Compacted | Skipped
+
+
+class Reader(Protocol):
+    """A module that reads the files of one tool."""
+
+    NAME: str
+
+    def recognises(self, first: Any) -> bool:
+        """Whether a file that begins with this JSON value is one of these."""
+        ...
+
+    def read(self, source: Source) -> Iterator[Step]:
+        """The steps of a file."""
+        ...

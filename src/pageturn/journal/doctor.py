@@ -1,0 +1,161 @@
+"""Checks a store against its journals. Reads everything, changes nothing.
+
+The store check verifies the hash chain of every session and the digest of every blob, replays the entries and compares the resulting
+state with the snapshot, and checks that every page has its handle, its text in the search index, and its blobs listed as needed.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from pageturn.journal.blobs import digests
+from pageturn.journal.journal import Journal
+from pageturn.journal.salvage import salvaged
+from pageturn.stores import Broken, SessionRow, Store
+from pageturn.values.digests import digest_of
+from pageturn.values.entries import (
+    Entry,
+    EntryLost,
+    Fold,
+    MessageAdded,
+    Pinned,
+    RenditionAdmitted,
+    Shown,
+    Staged,
+    TextReference,
+    TurnTaken,
+)
+from pageturn.values.errors import InvalidInput, PageturnError, StoreError
+from pageturn.values.handles import check_of
+from pageturn.values.json import from_json
+from pageturn.values.pages import Page
+
+
+class Finding(NamedTuple):
+    """Something that is wrong, and where."""
+
+    session: str
+    what: str
+
+
+Check = Callable[[Store], Iterator[str]]
+
+
+def examine(
+    store: Store,
+    *,
+    progress: Callable[[SessionRow, int], None] = lambda _row, _done: None,
+    also: Sequence[Check] = (),
+) -> Iterator[Finding]:
+    """Every finding about a store: its own tables, each session's entries, pages and index, then what others keep beside them."""
+    try:
+        for problem in store.check():
+            yield Finding("", problem)
+    except StoreError as error:
+        yield Finding("", str(error))
+    for row in store.sessions():
+        try:
+            yield from (Finding(row.id, what) for what in _examine_session(store, row, partial(progress, row)))
+        except PageturnError as error:
+            yield Finding(row.id, f"cannot be read: {error}")
+    yield from (Finding("", what) for check in also for what in check(store))
+
+
+def _examine_session(store: Store, row: SessionRow, progress: Callable[[int], None]) -> Iterator[str]:
+    journal = Journal(store, row)
+    said: dict[int, Entry] = {}
+    for record in store.records(row.id):
+        progress(record.seq)
+        if isinstance(record, Broken):
+            yield f"{record}: {_what_is_left(journal, record)}"
+            continue
+        try:
+            said[record.seq] = from_json(Entry, record.body)
+        except InvalidInput as error:
+            yield f"entry {record.seq} is as it was written and cannot be read: {error}"
+    yield from _examine_state(journal)
+    erased = {page.seq for page in journal.state.pages if page.erased} | journal.erased()
+    for seq, entry in said.items():
+        if isinstance(entry, MessageAdded) and seq not in erased:
+            yield from _examine_page(journal, entry.page)
+        elif seq not in erased:
+            for digest in texts_of(entry):
+                yield from _examine_blob(journal, digest, f"entry {seq}")
+    yield from _examine_lists(journal, {seq: entry for seq, entry in said.items() if seq not in erased})
+
+
+def _what_is_left(journal: Journal, broken: Broken) -> str:
+    entry = salvaged(broken, journal.row.key, journal.verified)
+    if isinstance(entry, MessageAdded):
+        return f"its page {entry.page.handle} can be made again from its words"
+    return "what it said is lost, and no context is made until that is accepted (--repair)"
+
+
+def _examine_state(journal: Journal) -> Iterator[str]:
+    """Whether the entries alone come to what the snapshot and the last entries come to."""
+    past = journal.past()
+    if past != journal.state and not past.lost and not past.restored:  # what is lost is known from the snapshot alone
+        yield "the snapshot says something else than the entries that it was made of"
+
+
+def _examine_lists(journal: Journal, said: dict[int, Entry]) -> Iterator[str]:
+    """Whether the index has the words of every message, and the store knows of every blob that is needed."""
+    found = journal.store.documents(journal.row.id)
+    for seq, entry in said.items():
+        if isinstance(entry, MessageAdded) and seq not in found:
+            yield f"{entry.page.handle}: the index does not have its words"
+        elif not isinstance(entry, MessageAdded | EntryLost) and seq in found:
+            yield f"entry {seq}: the index has words of it, and it has none"
+    known = journal.store.references(journal.row.id)
+    for seq, entry in said.items():
+        if any((seq, digest) not in known for digest in needed_by(journal, entry)):
+            yield f"entry {seq}: the store does not know that its words are needed, so a vacuum would drop them"
+
+
+def texts_of(entry: Entry) -> Iterator[str]:
+    """The blobs of an entry that keeps texts beside the messages."""
+    match entry:
+        case RenditionAdmitted(digest=digest) | Pinned(structured=TextReference(digest=digest)) | Staged(value=digest):
+            yield digest
+        case TurnTaken(shown=Shown(fold=Fold(lines=lines))):
+            yield from (told for line in lines for told in (line.folders, line.ledger) if told is not None)
+
+
+def needed_by(journal: Journal, entry: Entry) -> Iterator[str]:
+    """The blobs that came with an entry, as far as they can be told."""
+    if not isinstance(entry, MessageAdded):
+        if not isinstance(entry, TurnTaken | RenditionAdmitted):  # whose texts came with an earlier entry, or may have
+            yield from texts_of(entry)
+        return
+    yield entry.page.digest
+    if entry.page.relevance:
+        yield entry.page.relevance
+    try:
+        yield from digests(journal.verified(entry.page.digest))
+    except (StoreError, ValueError):
+        return
+
+
+def _examine_page(journal: Journal, page: Page) -> Iterator[str]:
+    if page.check != check_of(journal.row.key, page.seq, page.digest):
+        yield f"{page.handle}: the handle does not belong to this session"
+    wrong = list(_examine_blob(journal, page.digest, page.handle))
+    if page.relevance:
+        wrong += _examine_blob(journal, page.relevance, page.handle)
+    body = journal.store.blob(page.digest) if not wrong else None
+    if body is not None:
+        wrong = [what for digest in digests(body) for what in _examine_blob(journal, digest, page.handle)]
+    yield from wrong
+
+
+def _examine_blob(journal: Journal, digest: str, owner: str) -> Iterator[str]:
+    try:
+        data = journal.store.blob(digest)
+    except StoreError as error:
+        yield f"{owner}: its words ({digest}) cannot be read: {error}"
+        return
+    if data is None:
+        if not journal.store.is_erased(digest):
+            yield f"{owner}: its words ({digest}) are missing"
+    elif digest_of(data) != digest:
+        yield f"{owner}: its words are not those that were written ({digest})"

@@ -1,0 +1,52 @@
+"""Looks up pages by their handles, and records faults for those that cannot be found or read."""
+
+from hashlib import blake2b
+from typing import NamedTuple
+
+from pageturn.journal.journal import Journal
+from pageturn.journal.state import SessionState
+from pageturn.values.errors import show
+from pageturn.values.faults import AnyFault, NoMatch
+from pageturn.values.handles import parse, parse_range
+from pageturn.values.pages import Page
+
+
+class Damage(NamedTuple):
+    """Something that could not be read: a page, or a whole session."""
+
+    session: str
+    page: Page | None
+    fault: AnyFault
+
+
+def pages_between(state: SessionState, text: str, start: int = 0) -> tuple[Page, ...] | NoMatch:
+    """The pages from the first to the last handle of a range that count, without the first `start` of them."""
+    ends = parse_range(text)
+    found = [page_of(state, handle) for handle in ends] if ends is not None else []
+    first, last = (found[0], found[1]) if found else (None, None)
+    if first is None or last is None:
+        return NoMatch()
+    between = state.pages[state.after(first.seq - 1) : state.after(last.seq)]
+    pages = tuple(page for page in between if page.counts)
+    if start and start >= len(pages):
+        return NoMatch(f"no page that far, the range has {len(pages):,} pages")
+    return pages[start:] or NoMatch()
+
+
+def page_of(state: SessionState, handle: str) -> Page | None:
+    """The page that a handle names, if it is genuine."""
+    parsed = parse(handle)
+    page = state.page(parsed[0]) if parsed else None
+    return page if page is not None and parsed is not None and page.check == parsed[1] else None
+
+
+def query_name(journal: Journal, query: str) -> str:
+    """What is written down of a query that failed: whoever looks whether something was erased asks for it by its own words."""
+    digest = blake2b(query.encode("utf-8", "replace"), key=journal.row.key, digest_size=8).hexdigest()
+    return f"query {digest}"
+
+
+def handle_name(journal: Journal, handle: str) -> str:
+    """What is written down of a handle that failed: itself, or as little as of a query where it is none."""
+    is_handle = parse(handle) is not None or parse_range(handle) is not None
+    return handle if is_handle else query_name(journal, handle if isinstance(handle, str) else show(handle))

@@ -1,0 +1,205 @@
+"""Repairs a damaged store without losing anything intact, after making a copy of it.
+
+Whatever can be recomputed is restored exactly: rows, digests, snapshots, lists, the search index, blobs that exist elsewhere. A lost
+entry is replaced by one that says so; from then on it is a fault of the session, and the session can continue.
+"""
+
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+import msgspec
+
+from pageturn.journal.doctor import needed_by, texts_of
+from pageturn.journal.erasing import records_about
+from pageturn.journal.journal import Journal
+from pageturn.journal.salvage import salvaged
+from pageturn.stores import Broken, Document, Mending, Record, SessionRow, Store
+from pageturn.values.digests import digest_of
+from pageturn.values.entries import Entry, EntryLost, Faulted, MessageAdded, PageErased
+from pageturn.values.errors import NotScrubbed, PageturnError, StoreError
+from pageturn.values.faults import BackendError
+from pageturn.values.json import from_json, to_json
+from pageturn.values.relevance import extract
+from pageturn.values.search_text import search_text
+
+_WIDEST_GAP = 10_000  # missing numbers; behind more of them stands a record whose number was altered
+
+
+class Repaired(NamedTuple):
+    """What was done: the name of the copy, and each thing in a sentence."""
+
+    backup: str
+    done: tuple[str, ...]
+
+
+def repair(store: Store) -> Repaired:
+    """Put right what can be put right; raises `StoreError`, with the copy made, where the file itself is too damaged for that."""
+    backup = store.backup()
+    try:
+        store.mend(Mending())  # rows first, so that every session that can be read is
+        done = [*_mend_entries(store), *_mend_blobs(store), *_mend_blobs(store), *_mend_lists(store)]
+        with suppress(NotScrubbed):
+            store.scrub()  # which writes the file anew, and so puts right what only SQLite knows of
+    except StoreError as error:
+        raise StoreError(f"{error}; the store as it was before is in {backup}") from error
+    return Repaired(backup, tuple(done))
+
+
+def _journals(store: Store) -> Iterator[Journal]:
+    """The sessions that can be read, parents before their forks."""
+    for row in reversed(store.sessions()):
+        try:
+            yield Journal(store, row)
+        except PageturnError:
+            continue
+
+
+def _mend_entries(store: Store) -> Iterator[str]:
+    """Put something in the place of entries that are altered or missing, and chain them and their forks anew."""
+    records: dict[str, list[Record]] = {}
+    misplaced: list[tuple[str, int]] = []
+    for journal in _journals(store):
+        row = journal.row
+        found = list(store.records(row.id))
+        if found and isinstance(found[-1], Broken):  # its forks know how far it went at least
+            forked = max((fork.parent_seq for fork in store.sessions() if fork.parent == row.id), default=0)
+            found[-1] = found[-1]._replace(last=max(found[-1].last, forked))
+        broken = [each for each in found if isinstance(each, Broken)]
+        far = next((each.last for each in broken if each.last - each.seq > _WIDEST_GAP), None)
+        if far is not None:  # what stands behind it has a number that was altered
+            misplaced += [(row.id, each.seq) for each in found if each.seq > far]
+            broken = [each for each in broken if each.last < far]
+        records[row.id] = list(_instead(journal, broken, max([row.parent_seq, *_heads(found, far)])))
+        for each in broken:
+            yield f"session {row.id!r}: {each}, and an entry that says so stands in its place"
+    store.mend(Mending(records=records, misplaced=misplaced))
+
+
+def _heads(found: list[Record | Broken], far: int | None) -> Iterator[int]:
+    for each in found:
+        if far is None or each.seq < far - _WIDEST_GAP:
+            yield each.last if isinstance(each, Broken) else each.seq
+
+
+def _instead(journal: Journal, broken: list[Broken], head: int) -> Iterator[Record]:
+    """What stands in the place of these: pages that were made again, and what says that an entry is lost."""
+    faults: list[Faulted] = []
+    for each in broken:
+        where = f"session {journal.row.id!r}: {each}"
+        entry = _from_snapshot(journal, each) or salvaged(each, journal.row.key, journal.verified)
+        is_restored = isinstance(entry, MessageAdded)
+        for seq in range(each.seq, each.last + 1):
+            lost = EntryLost(last=seq, what=f"{where}, and is lost")
+            yield Record(seq, 0, to_json(entry if is_restored else lost))
+        what = BackendError(f"{where}, and {'was made again' if is_restored else 'is lost'}")
+        faults.append(Faulted(fault=what, turn=journal.state.turn, page=each.seq if is_restored else None))
+    for seq, fault in enumerate(faults, start=head + 1):
+        yield Record(seq, 0, to_json(fault))
+
+
+def _from_snapshot(journal: Journal, broken: Broken) -> MessageAdded | None:
+    """The entry of a page that a whole snapshot still knows."""
+    page = journal.state.page(broken.seq) if broken.seq == broken.last else None
+    if page is None or broken.seq in journal.state.restored:
+        return None
+    return MessageAdded(page=msgspec.structs.replace(page, undone=False, erased=False, replaced=False))
+
+
+def _entries(store: Store, row: SessionRow) -> Iterator[tuple[int, Entry]]:
+    """What a session's own entries say that can be read."""
+    for record in store.records(row.id):
+        if isinstance(record, Record):
+            try:
+                yield record.seq, from_json(Entry, record.body)
+            except ValueError:
+                continue
+
+
+def _mend_blobs(store: Store) -> Iterator[str]:
+    """Find the bytes of damaged blobs elsewhere: under another name, as text, or by reading them off the message again.
+
+    What a message needs beside its body is only known once that is there, so this is done twice.
+    """
+    wanted: dict[str, tuple[Journal, str]] = {}
+    again: dict[str, bytes] = {}
+    for journal in _journals(store):
+        for seq, entry in _entries(store, journal.row):
+            owner = entry.page.handle if isinstance(entry, MessageAdded) else f"entry {seq}"
+            for digest in (*needed_by(journal, entry), *texts_of(entry)):
+                if not _is_whole(store, digest) and not store.is_erased(digest):
+                    wanted[digest] = (journal, owner)
+            if isinstance(entry, MessageAdded) and entry.page.relevance in wanted:
+                again |= _relevance(journal, entry)
+    for _, data in store.blobs() if wanted else ():
+        if (digest := digest_of(data)) in wanted:
+            again[digest] = data
+    found = {digest: data for digest, data in again.items() if digest in wanted}
+    store.mend(Mending(blobs=found))
+    for digest in found:
+        journal, owner = wanted[digest]
+        yield f"session {journal.row.id!r}, {owner}: its words ({digest}) were found elsewhere"
+
+
+def _relevance(journal: Journal, entry: MessageAdded) -> dict[str, bytes]:
+    try:
+        message = journal.message(entry.page)
+    except PageturnError:
+        return {}
+    data = to_json(extract(message)) if message is not None else b""
+    return {digest_of(data): data}
+
+
+def _is_whole(store: Store, digest: str) -> bool:
+    try:
+        data = store.blob(digest)
+    except StoreError:
+        return False
+    return data is not None and digest_of(data) == digest
+
+
+def _mend_lists(store: Store) -> Iterator[str]:
+    """Work out anew, from the entries, what was erased, which blobs are needed, and the index."""
+    wrong = store.check()
+    losses = [*_losses(store)] if any("lost their words" in each for each in wrong) else None
+    if losses is not None:
+        store.mend(Mending(losses=losses))
+        yield "what was erased was worked out anew"
+    references: list[tuple[str, int, str]] = []
+    documents: list[tuple[str, Document]] = []
+    is_indexed = not any(each.startswith("the index") for each in wrong)
+    for journal in _journals(store):
+        own, erased = journal.row.id, {page.seq for page in journal.state.pages if page.erased} | journal.erased()
+        known, indexed = store.references(own), store.documents(own)
+        for seq, entry in _entries(store, journal.row):
+            if seq in erased:
+                continue
+            needed = (digest for digest in needed_by(journal, entry) if (seq, digest) not in known)
+            references += [(own, seq, digest) for digest in needed]
+            if isinstance(entry, MessageAdded):
+                is_indexed = is_indexed and seq in indexed
+                documents += [(own, Document(seq, text)) for text in _words(journal, entry)]
+            else:
+                is_indexed = is_indexed and seq not in indexed
+    if references:
+        yield f"{len(references)} blobs are known to be needed again"
+    if not is_indexed:
+        yield f"the index was made anew, of {len(documents)} messages"
+    store.mend(Mending(references=references, documents=None if is_indexed else documents))
+
+
+def _losses(store: Store) -> Iterator[tuple[str, int]]:
+    for journal in _journals(store):
+        for _, entry in _entries(store, journal.row):
+            page = journal.state.page(entry.page) if isinstance(entry, PageErased) else None
+            if page is not None:
+                yield from records_about(journal, page)
+
+
+def _words(journal: Journal, entry: MessageAdded) -> Iterator[str]:
+    try:
+        message = journal.message(entry.page)
+    except PageturnError:
+        return
+    if message is not None:
+        yield search_text(message)

@@ -1,0 +1,111 @@
+"""Records the facts of a session in its journal.
+
+It retries after a conflict where that is safe, and keeps faults that the store does not accept until it does.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from typing import TypeVar, cast
+
+from pageturn.journal.journal import Fresh, Journal
+from pageturn.journal.lookup import Damage
+from pageturn.journal.paging import Pager
+from pageturn.values.entries import Entry, Faulted
+from pageturn.values.errors import Conflict, StoreError
+from pageturn.values.faults import AnyFault, BackendError, Fault
+from pageturn.values.ids import micros
+
+Outcome = TypeVar("Outcome")
+_MOST_DAMAGES = 20  # pages that one call finds damaged, and that are written down one by one
+
+
+class Recorder:
+    """Writes to one journal."""
+
+    def __init__(self, pager: Pager, clock: Callable[[], datetime]) -> None:
+        self.pager = pager
+        self._clock = clock
+        self.unwritten: list[Faulted] = []  # faults that the store has not taken yet
+        self._told: set[int] = set()  # pages whose fault is told once
+        self.is_closed = False
+
+    @property
+    def journal(self) -> Journal:
+        """The journal that it writes to."""
+        return self.pager.journal
+
+    def write(self, fresh: Sequence[Fresh]) -> None:
+        """Write entries, all or none."""
+        self.require_open()
+        self.journal.append(fresh, at=micros(self._clock()))
+
+    def append(self, entry: Entry) -> None:
+        """Write one entry that brings no words."""
+        self.write([Fresh(entry)])
+
+    def require_open(self) -> None:
+        """Refuse to go on with a session that was closed."""
+        if self.is_closed:
+            raise StoreError(f"session {self.journal.row.id!r} is closed")
+
+    def insist(self, write: Callable[[], object]) -> None:
+        """Write what does not depend on what others write: after a conflict, simply again."""
+        while True:
+            try:
+                write()
+            except Conflict as conflict:
+                self.catch_up(conflict)
+            else:
+                return
+
+    def catch_up(self, conflict: Conflict) -> None:
+        """Take in what others wrote, before trying again. Where nobody did, the store is damaged, and trying again would never end."""
+        if not self.journal.catch_up():
+            raise conflict
+
+    # -- faults
+
+    def fault(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> AnyFault:
+        """Record a fault and hand it on."""
+        self.keep(fault, page=page, detail=detail)
+        self.flush_faults_at_once()
+        return fault
+
+    def with_faults(self, outcome: Outcome, damages: Sequence[Damage], detail: str) -> Outcome:
+        """Hand on an outcome. Every page that could not be read is recorded by itself; if there is none, the outcome where it is a fault."""
+        own = self.journal.row.id
+        for session, page, fault in damages[:_MOST_DAMAGES]:
+            if session == own:
+                self.keep(fault, page=page.seq if page is not None else None, detail=detail)
+            else:
+                self.keep(fault, detail=f"session {session} {page.handle if page is not None else ''}".rstrip())
+        if len(damages) > _MOST_DAMAGES:
+            left = len(damages) - _MOST_DAMAGES
+            self.keep(BackendError(f"{left:,} more pages cannot be read"), detail=detail)
+        if not damages and isinstance(outcome, Fault):
+            self.keep(cast("AnyFault", outcome), detail=detail)
+        self.flush_faults_at_once()
+        return outcome
+
+    def fault_once(self, fault: AnyFault, page: int) -> None:
+        """Record the fault of a page that whoever reads on and on meets each time."""
+        if page not in self._told:
+            self._told.add(page)
+            self.fault(fault, page=page)
+
+    def keep(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> None:
+        """Remember a fault until the next is written."""
+        words = detail[:500].encode("utf-8", "replace").decode()
+        self.unwritten.append(Faulted(fault=fault, turn=self.journal.state.turn, page=page, detail=words))
+
+    def flush_faults_at_once(self) -> None:
+        """Write the faults that are not written yet; nobody waits for that, and what the store does not take waits for the next boundary."""
+        with suppress(StoreError), self.journal.store.at_once():
+            self.flush_faults()
+
+    def flush_faults(self) -> None:
+        """Write the faults that are not written yet."""
+        if self.unwritten:
+            self.write([Fresh(entry) for entry in self.unwritten])
+            self.unwritten.clear()

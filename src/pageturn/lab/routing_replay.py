@@ -1,0 +1,298 @@
+"""Replays routing on recorded outcomes: tables of which agent solved which task, and the result of each routing method.
+
+Every agent of a pool did every task that is used, so the outcome of any other choice is known, not estimated.
+"""
+
+import csv
+import gzip
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from pageturn.routing.modes import MODES, Aim, Mode, mode_of
+from pageturn.routing.pooling import Cell, Context, Estimate, Pool
+from pageturn.routing.posteriors import Evidence
+from pageturn.values.errors import InvalidInput
+
+LEAST_TASKS = 100  # that an agent must have done to be in a pool
+LEAST_SHARED = 50  # that all agents of a pool must have done
+AXES: Mapping[str, tuple[str, ...]] = {  # what divides the tasks of each table
+    "mcpmark": ("dependency",),
+    "agentdojo": ("dependency",),
+    "bfcl_2024_08": ("dependency", "tool_use"),
+    "mint": ("benchmark",),
+    "livecodebench": ("difficulty",),
+    "tau_bench": ("dependency",),
+}
+
+
+class Task(NamedTuple):
+    """One task, or one trial of it: its bucket, when it was published if anybody says, and each agent's outcome."""
+
+    bucket: str
+    at: int
+    outcomes: Mapping[str, float]
+
+
+class Table(NamedTuple):
+    """Who solved what."""
+
+    name: str
+    tasks: Sequence[Task]
+
+    def done(self) -> dict[str, list[float]]:
+        """The outcomes of each agent that did enough."""
+        found: dict[str, list[float]] = {}
+        for task in self.tasks:
+            for agent, outcome in task.outcomes.items():
+                found.setdefault(agent, []).append(outcome)
+        return {agent: outcomes for agent, outcomes in sorted(found.items()) if len(outcomes) >= LEAST_TASKS}
+
+
+def read_table(path: Path, axes: Sequence[str]) -> Table:
+    """A table of outcomes, a row for each agent, task and trial."""
+    buckets: dict[tuple[str, str], tuple[str, int]] = {}
+    outcomes: dict[tuple[str, str], dict[str, float]] = {}
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
+        for row in csv.DictReader(lines):
+            key = row["task_id"], row["trial"]
+            buckets[key] = "/".join(row[axis] for axis in axes), int(row.get("date_ms") or 0)
+            came, agent = outcomes.setdefault(key, {}), row["agent"]
+            if agent in came:
+                raise InvalidInput(
+                    path.name, expected=f"one outcome of {agent!r} at {key[0]}, trial {key[1]}", got="two"
+                )
+            came[agent] = float(row["outcome"])
+    name = path.name.partition(".")[0]
+    return Table(name, [Task(*buckets[key], outcomes[key]) for key in sorted(outcomes)])
+
+
+def read_tables(folder: Path) -> dict[str, Table]:
+    """The recorded tables that are in a folder, by name."""
+    paths = {name: folder / f"{name}.csv.gz" for name in AXES}
+    return {name: read_table(path, AXES[name]) for name, path in paths.items() if path.is_file()}
+
+
+class Problem(NamedTuple):
+    """Tasks in an order, and what each agent of a pool would make of each."""
+
+    agents: tuple[str, ...]
+    buckets: Sequence[str]
+    outcomes: Sequence[Sequence[float]]  # of each task, by agent
+
+    @property
+    def best(self) -> int:
+        """The best single agent in hindsight."""
+        return max(range(len(self.agents)), key=lambda at: sum(row[at] for row in self.outcomes))
+
+
+def comparable_pool(table: Table, chance: random.Random) -> tuple[str, ...]:
+    """Three to five agents next to each other in what they solve overall, in any order."""
+    rates = {agent: sum(outcomes) / len(outcomes) for agent, outcomes in table.done().items()}
+    size = min(chance.randint(3, 5), len(rates))
+    first = chance.randint(0, len(rates) - size)
+    pool = sorted(rates, key=lambda agent: (rates[agent], agent))[first : first + size]
+    chance.shuffle(pool)
+    return tuple(pool)
+
+
+def mixed_pool(table: Table, chance: random.Random, size: int = 8) -> tuple[str, ...]:
+    """Any agents."""
+    return tuple(chance.sample(sorted(table.done()), size))
+
+
+def problem(table: Table, pool: tuple[str, ...], chance: random.Random | None, most: int | None = None) -> Problem:
+    """The tasks that all of a pool did, in an order by chance, or else by time."""
+    tasks = [task for task in table.tasks if all(agent in task.outcomes for agent in pool)]
+    if chance is None:
+        tasks.sort(key=lambda task: task.at)
+    else:
+        chance.shuffle(tasks)
+    tasks = tasks[:most]
+    rows = [tuple(task.outcomes[agent] for agent in pool) for task in tasks]
+    return Problem(pool, [task.bucket for task in tasks], rows)
+
+
+class Chooser(Protocol):
+    """A way to choose, at its beginning: it sees the bucket and what came of its own choices."""
+
+    def choose(self, bucket: str) -> int:
+        """Which agent does the next task."""
+        ...
+
+    def learn(self, bucket: str, agent: int, outcome: float) -> None:
+        """What came of it."""
+        ...
+
+
+Maker = Callable[[Sequence[str], random.Random], Chooser]
+
+
+def choices(chooser: Chooser, given: Problem, shown: Sequence[str] | None = None) -> Iterator[int]:
+    """Whom it chooses for each task; `shown` are the buckets that it is told."""
+    for bucket, row in zip(given.buckets if shown is None else shown, given.outcomes, strict=True):
+        chosen = chooser.choose(bucket)
+        chooser.learn(bucket, chosen, row[chosen])
+        yield chosen
+
+
+class Result(NamedTuple):
+    """What a run came to, for each task: less than the best single agent, in all and in the last half."""
+
+    regret: float
+    last_half: float
+
+
+def judged(given: Problem, chosen: Sequence[int]) -> Result:
+    """Regret against the best single agent in hindsight."""
+    best = given.best
+    lost = [row[best] - row[at] for row, at in zip(given.outcomes, chosen, strict=True)]
+    half = len(lost) // 2
+    return Result(sum(lost) / len(lost), sum(lost[half:]) / (len(lost) - half))
+
+
+class Cells:
+    """Successes and trials by bucket and agent, which every chooser here keeps; `memory` below 1 forgets."""
+
+    def __init__(self, agents: Sequence[str], chance: random.Random, memory: float = 1.0) -> None:
+        self.agents = agents
+        self.chance = chance
+        self.memory = memory
+        self.seen: dict[tuple[str, int], tuple[float, float]] = {}
+
+    def learn(self, bucket: str, agent: int, outcome: float) -> None:
+        """Count an outcome."""
+        won, tried = self.seen.get((bucket, agent), (0.0, 0.0))
+        self.seen[bucket, agent] = won * self.memory + outcome, tried * self.memory + 1.0
+
+    def counts(self, bucket: str, agent: int) -> tuple[float, float]:
+        """Successes and failures."""
+        won, tried = self.seen.get((bucket, agent), (0.0, 0.0))
+        return won, tried - won
+
+
+class AtRandom(Cells):
+    """Anybody."""
+
+    def choose(self, bucket: str) -> int:  # noqa: ARG002
+        """Anybody."""
+        return self.chance.randrange(len(self.agents))
+
+
+class Static(Cells):
+    """The best lower bound, whatever the bucket."""
+
+    def choose(self, bucket: str) -> int:  # noqa: ARG002
+        """By one score an agent."""
+        totals = [(0.0, 0.0)] * len(self.agents)
+        for (_, agent), (won, tried) in self.seen.items():
+            totals[agent] = totals[agent][0] + won, totals[agent][1] + tried - won
+        return _first_best([_lower(won + 1.0, lost + 1.0) for won, lost in totals])
+
+
+class SeedRule(Cells):
+    """The seed's `rank_candidates`: what is unseen scores 0."""
+
+    unseen = 0.0
+
+    def choose(self, bucket: str) -> int:
+        """By the lower bound of the cell."""
+        scores = []
+        for agent in range(len(self.agents)):
+            won, lost = self.counts(bucket, agent)
+            scores.append(_lower(won + 1.0, lost + 1.0) if won + lost > 0.0 or self.unseen else 0.0)
+        return _first_best(scores)
+
+
+class Seeded(SeedRule):
+    """The same with every candidate seeded at a confidence of .5."""
+
+    unseen = 0.5
+
+
+class PlainThompson(Cells):
+    """A draw from Beta(successes + 1, failures + 1) of the cell."""
+
+    def choose(self, bucket: str) -> int:
+        """By a draw for each."""
+        counts = (self.counts(bucket, agent) for agent in range(len(self.agents)))
+        return _first_best([self.chance.betavariate(won + 1.0, lost + 1.0) for won, lost in counts])
+
+
+class Ours(Cells):
+    """A mode of ours on pooled estimates, as the router has it, without its store and its log."""
+
+    def __init__(self, agents: Sequence[str], chance: random.Random, mode: Mode, memory: float = 1.0) -> None:
+        super().__init__(agents, chance, memory)
+        self.mode = mode
+        self.pool: Pool | None = None
+        self.bucket = ""
+
+    def choose(self, bucket: str) -> int:
+        """By the mode."""
+        aims = self.aims(bucket)
+        draw = self.chance.gauss(0.0, 1.0) if any(aim.spread for aim in aims) else 0.0
+        scores = [aim.at(draw) for aim in aims]
+        best = [at for at, score in enumerate(scores) if score == max(scores)]
+        return self.chance.choice(best) if len(best) > 1 and aims[best[0]].spread else best[0]
+
+    def aims(self, bucket: str) -> list[Aim]:
+        """Where the scores lie."""
+        self.pool, self.bucket = None, bucket
+        return [self.mode.aim(agent, self) for agent in self.agents]
+
+    def estimate(self, agent: str) -> Estimate:
+        """What to expect of an agent."""
+        if self.pool is None:
+            cells: dict[str, list[Cell]] = {}
+            for (name, at), (won, tried) in self.seen.items():
+                cells.setdefault(self.agents[at], []).append(Cell(Context(name, name), Evidence(won, tried)))
+            self.pool = Pool(cells)
+        return self.pool.estimate(agent, Context(self.bucket, self.bucket))
+
+    def seed_score(self, agent: str) -> float:
+        """The lower bound of the cell; 0 where it was never seen."""
+        won, lost = self.counts(self.bucket, self.agents.index(agent))
+        return _lower(won + 1.0, lost + 1.0) if won + lost else 0.0
+
+    def warmed_score(self, agent: str) -> float:
+        """The lower bound of the cell, with two outcomes lent where it is empty."""
+        at = self.agents.index(agent)
+        won, lost = self.counts(self.bucket, at)
+        if won + lost == 0.0:
+            means = [(w + 1.0) / (n + 2.0) for (_, other), (w, n) in self.seen.items() if other == at]
+            means = means or [(w + 1.0) / (n + 2.0) for w, n in self.seen.values()]
+            if means:
+                won, lost = (sum(each) / len(means) * 2.0 for each in (means, [1.0 - mean for mean in means]))
+        return _lower(won + 1.0, lost + 1.0)
+
+    @property
+    def cost(self) -> Callable[[str], float]:
+        """Nobody says what anything costs."""
+        return lambda _: 1.0
+
+
+def ours(mode: str | Mode, memory: float = 1.0) -> Maker:
+    """A mode, from its beginning."""
+    return lambda agents, chance: Ours(agents, chance, mode_of(mode), memory)
+
+
+BASELINES: Mapping[str, Maker] = {
+    "random": AtRandom,
+    "static scores": Static,
+    "seed rank_candidates": SeedRule,
+    "seed lcb, pre-seeded": Seeded,
+    "plain Thompson": PlainThompson,
+}
+OURS: Mapping[str, Maker] = {name: ours(name) for name in MODES if name not in {"seed", "cost"}}
+
+
+def _lower(alpha: float, beta: float) -> float:
+    """The seed's score of a posterior."""
+    total = alpha + beta
+    return float(alpha / total - 0.5 * (alpha * beta / (total * total * (total + 1.0))) ** 0.5)
+
+
+def _first_best(scores: Sequence[float]) -> int:
+    return scores.index(max(scores))

@@ -1,0 +1,101 @@
+"""Guarding: a policy is asked, and its answer is checked, before a context is made of it. It may be anybody's."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeVar
+
+from pageturn.policies.contract import DerivePolicy
+from pageturn.tokens.windows import input_capacity
+from pageturn.values.chosen_policy import ChosenPolicy
+from pageturn.values.errors import NotADegradation, PolicyError, show
+from pageturn.values.layout import Candidate, Frame, Growth, Levels
+from pageturn.values.pages import ResidencyLevel, degrade
+
+T = TypeVar("T")
+
+_FULL = ResidencyLevel.FULL
+
+
+class Guarded(NamedTuple):
+    """A policy whose answers can be relied on; what is wrong with one is an error that names the policy."""
+
+    policy: DerivePolicy
+
+    @property
+    def keeps_ledger(self) -> bool:
+        """Whether its index lines say what was changed."""
+        return bool(self.policy.keeps_ledger)
+
+    @property
+    def wishes_summaries(self) -> bool:
+        """Whether it would rather have summaries in their place."""
+        return bool(self.policy.wishes_summaries)
+
+    def limit_tokens(self, window_tokens: int) -> int:
+        """The most tokens that a context may have; never more than the model takes."""
+        limit = self._asked("limit_tokens", lambda: self.policy.limit_tokens(window_tokens))
+        if type(limit) is not int or limit < 0:
+            raise self._error("limit_tokens", f"returned {show(limit)}, expected a whole number of tokens, 0 or more")
+        return min(limit, input_capacity(window_tokens))
+
+    def is_full(self, growth: Growth, budget_tokens: int) -> bool:
+        """Whether a context has grown so much that it must be folded."""
+        return self._yes_or_no("is_full", lambda: self.policy.is_full(growth, budget_tokens))
+
+    def pays(self, growth: Growth, budget_tokens: int) -> bool:
+        """Whether a fold would pay though none is needed yet."""
+        return self._yes_or_no("pays", lambda: self.policy.pays(growth, budget_tokens))
+
+    def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
+        """The levels that it wants, in its order: of units that are there, at levels that each of them offers.
+
+        A unit that lies too far back to be read offers none, and stands in an index line whatever is wanted of it.
+        """
+        shown = frame if self.policy.kind in ChosenPolicy.built_in else _copied(frame)
+        wanted = self._asked("plan", lambda: self.policy.plan(shown, {**least}, tokens))
+        if not isinstance(wanted, Mapping):
+            got = f"returned {show(wanted)}, expected a mapping of units, by the number of their first page, to levels"
+            raise self._error("plan", got)
+        units = {unit.first: unit for unit in frame.candidates}
+        levels: dict[int, ResidencyLevel] = {}
+        for first, level in wanted.items():
+            unit = units.get(first) if type(first) is int else None
+            if unit is None:
+                raise self._error("plan", f"names {show(first)}, which is the first page of no unit in the frame")
+            if not isinstance(level, ResidencyLevel):
+                raise self._error("plan", f"wants {frame.handle(first)} at {show(level)}, which is no ResidencyLevel")
+            if unit.sizes:
+                self._require_offered(unit, level, frame)
+                levels[first] = level
+        return levels
+
+    def _require_offered(self, unit: Candidate, level: ResidencyLevel, frame: Frame) -> None:
+        try:
+            degrade(unit.kind, _FULL, level, floor=unit.floor)
+        except NotADegradation as refused:
+            raise type(refused)(
+                f"policy {self.policy.kind!r} wants {frame.handle(unit.first)} lower: {refused}"
+            ) from None
+        if level not in unit.sizes:
+            offered = ", ".join(map(str, unit.sizes))
+            raise self._error("plan", f"wants {frame.handle(unit.first)} at {level}, but it offers only {offered}")
+
+    def _yes_or_no(self, method: str, ask: Callable[[], Any]) -> bool:
+        answer = self._asked(method, ask)
+        if type(answer) is not bool:
+            raise self._error(method, f"returned {show(answer)}, expected True or False")
+        return answer
+
+    def _asked(self, method: str, ask: Callable[[], T]) -> T:
+        try:
+            return ask()
+        except Exception as error:
+            raise self._error(method, f"raised {type(error).__name__}: {error}") from error
+
+    def _error(self, method: str, what: str) -> PolicyError:
+        return PolicyError(self.policy.kind, f"{method}() {what}")
+
+
+def _copied(frame: Frame) -> Frame:
+    """The frame, so that nothing that is laid out later can be changed through it."""
+    items = [item._replace(sizes={**item.sizes}) if isinstance(item, Candidate) else item for item in frame.items]
+    return frame._replace(items=items, groups={**frame.groups})

@@ -1,0 +1,161 @@
+"""Packing: how a policy spends its room above the levels that must be.
+
+By value: from those levels upward, the best value per token first, until the room is used. Or whole: one unit after the other, in an
+order of the policy's own, as long as there is room.
+"""
+
+import heapq
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from pageturn.values.layout import About, Candidate, Frame, Levels, Why
+from pageturn.values.pages import ResidencyLevel
+
+Values = Mapping[ResidencyLevel, float]
+
+_FULL = ResidencyLevel.FULL
+_FIRST = (Why.RULE, Why.PLAN)
+_CUT = 50  # tokens, about, that it takes to cut an index line in two
+
+
+def room_in(frame: Frame, tokens: int, share: float) -> int:
+    """The tokens that may be spent where so many are taken: a share of what there is above the floors. Less than none if they take more."""
+    return frame.needed_tokens + int(share * (frame.budget_tokens - frame.needed_tokens)) - tokens
+
+
+class Step(NamedTuple):
+    """Raising a unit to a level: what each token of it is worth, and how many there are."""
+
+    rate: float
+    unit: Candidate
+    level: ResidencyLevel
+    tokens: int
+
+
+def climb(
+    units: Sequence[Candidate],
+    levels: Levels,
+    value: Callable[[Candidate], Values],
+    room: int,
+    *,
+    least_rate: float = 0.0,
+) -> dict[int, ResidencyLevel]:
+    """The levels that so much room is best spent on, in the order in which they were chosen.
+
+    A unit climbs along the upper convex hull of its levels, so that a dear step never hides a better one behind it. What then is
+    left of the room goes to any step that still fits, so that nothing affordable is left.
+    """
+    chosen = dict(levels)
+    climbed: dict[int, ResidencyLevel] = {}
+    worth = {unit.first: value(unit) for unit in units}
+    heap = [_queued(way) for unit in units if (way := hull(unit, levels.get(unit.first), worth[unit.first]))]
+    heapq.heapify(heap)
+    too_dear: list[Step] = []
+    while heap:
+        *_, way = heapq.heappop(heap)
+        step, rest = way[0], way[1:]
+        if step.rate <= least_rate:
+            break
+        if step.tokens > room:
+            too_dear.append(step)
+            continue
+        room -= step.tokens
+        chosen[step.unit.first] = step.level
+        climbed.pop(step.unit.first, None)
+        climbed[step.unit.first] = step.level
+        if rest:
+            heapq.heappush(heap, _queued(rest))
+    for dear in too_dear:
+        unit, now = dear.unit, chosen.get(dear.unit.first)
+        most = room + (unit.sizes[now] if now is not None else -_CUT)
+        fitting = {level: size for level, size in unit.sizes.items() if level == now or size <= most}
+        for step in hull(unit._replace(sizes=fitting), now, worth[unit.first]):
+            if step.rate > least_rate:
+                room -= step.tokens
+                climbed[unit.first] = step.level
+    return climbed
+
+
+def _queued(way: list[Step]) -> tuple[float, int, list[Step]]:
+    """A way up, in the order of a heap: the best rate first, and of equal ones the newest."""
+    return (-way[0].rate, -way[0].unit.first, way)
+
+
+def hull(unit: Candidate, start: ResidencyLevel | None, values: Values) -> list[Step]:
+    """The steps up from a level, or from an index line, each dearer per unit of value than the one before it."""
+    tokens, worth = (unit.sizes[start], values[start]) if start in unit.sizes else (-_CUT, 0.0)
+    ends = [(tokens, worth)]
+    steps: list[Step] = []
+    for level in reversed(unit.sizes):
+        if start is not None and level <= start:
+            continue
+        size, value = unit.sizes[level], values[level]
+        rate = _rate(*ends[-1], size, value)
+        while steps and rate >= steps[-1].rate:  # a step on the way that is no better than the whole way is left out
+            steps.pop()
+            ends.pop()
+            rate = _rate(*ends[-1], size, value)
+        steps.append(Step(rate, unit, level, size - ends[-1][0]))
+        ends.append((size, value))
+    return steps
+
+
+def _rate(tokens: int, worth: float, more_tokens: int, more_worth: float) -> float:
+    """What each token more is worth."""
+    return (more_worth - worth) / max(more_tokens - tokens, 1)
+
+
+def beyond(unit: Candidate, level: ResidencyLevel, now: ResidencyLevel | None) -> int:
+    """The tokens that a unit takes at a level beyond those that it takes now; None where it stands in an index line."""
+    return unit.sizes[level] - (unit.sizes[unit.at_least(now)] if now is not None else 0)
+
+
+class Kept:
+    """Units that are to stand whole, beside the least that the laws demand, within some room."""
+
+    def __init__(self, frame: Frame, least: Levels, tokens: int, share: float) -> None:
+        """The room is a share of what there is above the floors; all of it where nothing presses."""
+        share = share if frame.is_pressed else 1.0
+        self.units = [unit for unit in frame.candidates if unit.sizes]
+        self.room = room_in(frame, tokens, share)
+        self.levels: dict[int, ResidencyLevel] = {}
+        self._least = least
+        for unit in self.units:
+            if unit.why in _FIRST or unit.about is About.SUMMARY:
+                self.take_highest(unit)
+
+    def cost(self, unit: Candidate, level: ResidencyLevel = _FULL) -> int:
+        """What a unit takes more than the laws demand anyway."""
+        return beyond(unit, level, self.levels.get(unit.first, self._least.get(unit.first)))
+
+    def have_room_for(self, units: Iterable[Candidate]) -> bool:
+        """Whether all of them fit."""
+        return sum(max(0, self.cost(unit)) for unit in units) <= self.room
+
+    def take(self, units: Iterable[Candidate], level: ResidencyLevel = _FULL) -> None:
+        """Take each that fits."""
+        for unit in units:
+            if level in unit.sizes and (cost := self.cost(unit, level)) <= self.room and self._is_below(unit, level):
+                self.room -= cost
+                self.levels[unit.first] = level
+
+    def take_highest(self, unit: Candidate) -> None:
+        """Take a unit at the highest level that fits."""
+        for level in unit.sizes:
+            self.take([unit], level)
+
+    def take_newest(self, room: int) -> None:
+        """Take the newest in a row, until one that the laws do not show anyway is too large for so much room."""
+        room = min(room, self.room)
+        for unit in reversed(self.units):
+            cost = self.cost(unit)
+            if cost <= room and self._is_below(unit, _FULL):
+                room -= cost
+                self.room -= cost
+                self.levels[unit.first] = _FULL
+            elif unit.first not in self._least and unit.first not in self.levels:
+                return
+
+    def _is_below(self, unit: Candidate, level: ResidencyLevel) -> bool:
+        now = self.levels.get(unit.first, self._least.get(unit.first))
+        return now is None or now < level

@@ -1,0 +1,151 @@
+"""The recall tool: how a model gets back what its context only names. A pointer is shown only where the model has this tool.
+
+Every page that an answer quotes stands in a fence of its own, under a heading of ours: nothing in a page can end its fence, begin
+another, or pass for a heading, since look-alikes of handles and tags have a backslash (see `renditions.fencing`).
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Protocol
+
+from pageturn.recall.search import Hit, Recalled, Resolved
+from pageturn.values.faults import AnyFault, Fault, NoMatch
+from pageturn.values.fencing import fenced, quoted
+from pageturn.values.handles import parse_range
+from pageturn.values.json import Closed
+from pageturn.values.messages import ToolCall
+from pageturn.values.pages import Page
+from pageturn.values.recall_tool import LEAST_BYTES, RecallTool
+
+_LISTED = 120  # bytes of each page in a list of pages
+_DIGITS = re.compile(r"[0-9]{1,15}")
+_MOST_HITS = 5
+
+
+class RecallRequest(Closed):
+    """What a call of the tool asks for."""
+
+    handle: str = ""
+    query: str = ""
+    start: int | None = 0  # None where what was given is no place at all
+
+    @classmethod
+    def of(cls, call: ToolCall) -> "RecallRequest":
+        """Read the arguments of a call; a handle or a query that is no text counts as left out."""
+        value = call.parsed
+        given = value if isinstance(value, dict) else {}
+        texts = {name: str(given[name]).strip() for name in ("handle", "query") if isinstance(given.get(name), str)}
+        return cls(start=_start(given.get("start")), **texts)
+
+
+def _start(given: object) -> int | None:
+    """A place as models write it: a whole number, also as text or with a zero behind the point."""
+    if isinstance(given, str) and _DIGITS.fullmatch(given.strip()):
+        return int(given)
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
+    if given is None:
+        return 0
+    return given if type(given) is int and given >= 0 else None
+
+
+class Answer(Closed):
+    """What the tool says, and whether it is a failure."""
+
+    text: str
+    is_error: bool = False
+    given: tuple[str, ...] = ()  # the handles of the pages whose words it gave
+
+
+class Source(Protocol):
+    """What the tool asks: a session, or whatever stands for one."""
+
+    def resolve(self, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault: ...
+
+    def recall(self, query: str, limit: int = 5) -> Recalled | AnyFault: ...
+
+    def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault: ...
+
+
+def answer(tool: RecallTool, asked: RecallRequest, source: Source, most_bytes: int | None = None) -> Answer:
+    """What the model gets for a call of the tool: not much more than it takes at a time, and it says where to go on."""
+    if most_bytes is not None and most_bytes < tool.most_bytes:
+        tool = RecallTool(name=tool.name, most_bytes=max(most_bytes, LEAST_BYTES))
+    if not asked.handle and not asked.query:
+        return Answer("give a handle such as p12-abcd, a range of two handles, or a query", is_error=True)
+    if asked.start is None:
+        return Answer("start: expected a whole number, 0 or more", is_error=True)
+    if not asked.handle:
+        return _found(tool, source.recall(asked.query, limit=4 * _MOST_HITS))
+    if parse_range(asked.handle) is not None:
+        return _range(tool, asked.handle, asked.start, source)
+    return _page(asked.handle, source.resolve(asked.handle, start=asked.start, length=tool.most_bytes))
+
+
+def _page(handle: str, outcome: Resolved | AnyFault) -> Answer:
+    if isinstance(outcome, Fault):
+        return _failed(handle, outcome, "no page has this handle")
+    what = f"{outcome.size:,} bytes"
+    if (outcome.start, outcome.end) != (0, outcome.size):
+        what = f"bytes {outcome.start:,} to {outcome.end:,} of {outcome.size:,}"
+    more = f"; go on with start {outcome.end}" if outcome.end < outcome.size else ""
+    return Answer(_quotation(f"{handle} {outcome.role}, {what}{more}", outcome.text), given=(handle,))
+
+
+def _range(tool: RecallTool, handles: str, start: int, source: Source) -> Answer:
+    """The pages of a range whole where they fit, or else a list of them."""
+    pages = source.pages_between(handles, start)
+    if isinstance(pages, Fault):
+        return _failed(handles, pages, "there is no such range of pages")
+    is_whole = sum(page.size for page in pages) <= tool.most_bytes
+    told: list[str] = []
+    given: list[str] = []
+    room = tool.most_bytes
+    for at, page in enumerate(pages):
+        outcome = source.resolve(page.handle, length=None if is_whole else _LISTED)
+        quotation = _listed(page, outcome, is_whole=is_whole)
+        room -= len(quotation.encode()) + 1
+        if room < 0 and told:
+            told.append(f"[{len(pages) - at:,} more pages; go on with start {start + at}]")
+            break
+        told.append(quotation)
+        if is_whole and not isinstance(outcome, Fault):
+            given.append(page.handle)
+    return Answer("\n".join(told), given=tuple(given))
+
+
+def _listed(page: Page, outcome: Resolved | AnyFault, *, is_whole: bool) -> str:
+    if isinstance(outcome, Fault):
+        return fenced(f"{page.handle} {page.role}, cannot be read: {quoted(str(outcome))}")
+    heading = f"{page.handle} {page.role}, {outcome.size:,} bytes"
+    if is_whole or outcome.end == outcome.size:
+        return _quotation(heading, outcome.text)
+    return _quotation(f"{heading}, begins with", outcome.text)
+
+
+def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:
+    """The best matches, but for what the tool itself was asked and said before."""
+    if isinstance(outcome, Fault):
+        return Answer(quoted(str(outcome)), is_error=True)
+    hits = [hit for hit in outcome.hits if hit.tool != tool.name][:_MOST_HITS]
+    told = [_excerpt(hit) for hit in hits]
+    while len(told) > 1 and sum(len(each.encode()) + 1 for each in told) > tool.most_bytes:
+        told.pop()
+    if outcome.damaged:
+        told.append(f"[these match too and cannot be read: {', '.join(outcome.damaged[:_MOST_HITS])}]")
+    return Answer("\n".join(told) or str(NoMatch()), is_error=not hits)
+
+
+def _excerpt(hit: Hit) -> str:
+    return _quotation(f"{hit.handle} {hit.role}, {hit.size:,} bytes, an excerpt", hit.excerpt)
+
+
+def _failed(handle: str, fault: AnyFault, unknown: str) -> Answer:
+    """A fault as the model is told of it. A handle that is not ours is not repeated."""
+    if fault == NoMatch():
+        return Answer(f"{fault}: {unknown}", is_error=True)
+    return Answer(f"{handle}: {quoted(str(fault))}", is_error=True)
+
+
+def _quotation(heading: str, text: str) -> str:
+    return fenced(f"{heading}\n{quoted(text)}")

@@ -1,0 +1,35 @@
+"""Routing: who is good at what, how sure we are, and how that becomes a choice. Beside a session, never in its context.
+
+Hosts use it with or without a session; the session keeps its beliefs. It uses policies and below, and never the journal.
+"""
+
+from pageturn.routing.decisions import Decision, Logged, Scored
+from pageturn.routing.modes import MODES, Mode, Thompson, UpperBound
+from pageturn.routing.posteriors import BetaPosterior, clamp_lambda
+from pageturn.routing.prices import Price
+from pageturn.routing.pruning import Pruned
+from pageturn.routing.quantiles import Interval
+from pageturn.routing.skills import CATALOGUE, Setting, setting
+from pageturn.routing.state import DelegationConfig, DelegationState
+from pageturn.routing.stored_state import Beliefs
+
+__all__ = [
+    "CATALOGUE",
+    "MODES",
+    "Beliefs",
+    "BetaPosterior",
+    "Decision",
+    "DelegationConfig",
+    "DelegationState",
+    "Interval",
+    "Logged",
+    "Mode",
+    "Price",
+    "Pruned",
+    "Scored",
+    "Setting",
+    "Thompson",
+    "UpperBound",
+    "clamp_lambda",
+    "setting",
+]

@@ -1,0 +1,144 @@
+"""Defines routing decisions: what was chosen, why, and the outcome, stored so that they can be explained and replayed."""
+
+import math
+from collections.abc import Mapping
+
+import msgspec
+
+from pageturn.routing.modes import Aim, probabilities, probability
+from pageturn.routing.quantiles import Interval, normal_interval
+from pageturn.routing.skills import Setting
+from pageturn.values.checks import require_finite, require_whole
+from pageturn.values.json import Closed, Instant
+from pageturn.values.relevance import Bucket
+
+DISABLED = "disabled"
+
+
+class Scored(Closed):
+    """A candidate: what is expected of it, where its score lay, and what chance made of that."""
+
+    agent: str
+    mean: float
+    deviation: float
+    centre: float
+    spread: float
+    score: float
+
+    def interval(self, mass: float = 0.95) -> Interval:
+        """Where its rate lies with this probability: of the normal distribution that was estimated, as far as it holds rates."""
+        require_finite("mass", mass, at_least=0.0, at_most=1.0)
+        return normal_interval(min(max(self.mean, 0.0), 1.0), self.deviation, mass)
+
+
+class Decision(Closed, omit_defaults=True):
+    """One choice among candidates, with everything that it rested on."""
+
+    id: str
+    at: Instant
+    skill: str
+    bucket: Bucket
+    mode: str
+    choice: str
+    candidates: tuple[Scored, ...]
+    explored: bool = False  # somebody else was expected to be better
+    local: str | None = None
+    margin: float = 0.0
+    seen: int = 0  # the last change of the store's sidecars that the estimates know of
+    failed: tuple[str, ...] = ()  # those that were tried before
+    wait_seconds: float = 0.0  # the choice asked for that much rest
+    left_out: tuple[str, ...] = ()  # candidates that rest, or that come after siblings of the one that failed
+
+    @property
+    def setting(self) -> Setting:
+        """Where the task belongs."""
+        return Setting(self.skill, self.bucket)
+
+    @property
+    def scores(self) -> Mapping[str, float]:
+        """The score of each candidate."""
+        return {each.agent: each.score for each in self.candidates}
+
+    @property
+    def ranking(self) -> tuple[str, ...]:
+        """The candidates, the best score first; in the caller's order where scores are equal."""
+        return tuple(each.agent for each in sorted(self.candidates, key=lambda each: -each.score))
+
+    @property
+    def why(self) -> str:
+        """The reason, in a sentence."""
+        chosen = next((each for each in self.candidates if each.agent == self.choice), None)
+        if self.mode == DISABLED or chosen is None:
+            return f"{self.choice}: delegation is disabled, so the caller's order holds"
+        others = [each for each in self.candidates if each.agent != self.choice]
+        if not others:
+            return f"{self.choice}: nobody else is left" if self.failed else f"{self.choice}: the only candidate"
+        best = max(others, key=lambda each: each.score)
+        if self.local == self.choice:
+            return f"{self.choice} keeps it: {best.agent} scores {best.score:.3f}, not more than {chosen.score:.3f} and the margin {self.margin:g}"
+        beaten = f"{self.choice} scores {chosen.score:.3f} by {self.mode}, {best.agent} {best.score:.3f}"
+        if self.local is not None:
+            return f"{beaten}; the local {self.local} is beaten by more than the margin {self.margin:g}"
+        if self.explored:
+            hoped = max(self.candidates, key=lambda each: each.mean)
+            return f"{beaten}; explored, since {hoped.agent} is expected to be better ({hoped.mean:.3f} to {chosen.mean:.3f})"
+        return beaten
+
+    @property
+    def intervals(self) -> Mapping[str, Interval]:
+        """Where the rate of each candidate lies, with a probability of 95 %."""
+        return {each.agent: each.interval() for each in self.candidates}
+
+    @property
+    def probabilities(self) -> Mapping[str, float]:
+        """How likely each candidate was to be chosen."""
+        if self.mode == DISABLED:
+            return {each.agent: float(each.agent == self.choice) for each in self.candidates}
+        agents, aims = self._aims()
+        shares = dict(zip(agents, probabilities(aims), strict=True))
+        return {each.agent: shares[each.agent] for each in self.candidates}
+
+    @property
+    def probability(self) -> float:
+        """How likely the choice was."""
+        agents, aims = self._aims()
+        if self.mode == DISABLED or self.choice not in agents:
+            return 1.0
+        return probability(aims, agents.index(self.choice))
+
+    def _aims(self) -> tuple[list[str], list[Aim]]:
+        """What the choice was between; the local agent first, who keeps the work on a tie."""
+        ordered = sorted(self.candidates, key=lambda each: each.agent != self.local)
+        aims = [Aim(each.centre, each.spread) for each in ordered]
+        if aims and ordered[0].agent == self.local:  # a hair more than the margin, since of equals it is the one
+            aims[0] = Aim(math.nextafter(aims[0].centre + self.margin, math.inf), aims[0].spread)
+        return [each.agent for each in ordered], aims
+
+
+class Logged(Closed, omit_defaults=True):
+    """A decision as the log keeps it: with the probability of its choice, and what came of it."""
+
+    decision: Decision
+    probability: float
+    verdict: float | None = None
+    retries: int = 0
+    excused: str | None = None  # why what came of it is not held against the agent
+
+    def __post_init__(self) -> None:
+        require_whole("$.retries", self.retries)
+        if self.verdict is not None:
+            require_finite("$.verdict", self.verdict, at_least=0.0, at_most=1.0)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known what came of it."""
+        return self.verdict is not None or self.excused is not None
+
+    @property
+    def verdicts(self) -> list[float]:
+        """What it counts for: a failure for each retry, and then the verdict, if it has one."""
+        return [0.0] * self.retries + ([] if self.verdict is None else [self.verdict])
+
+    def settled(self, verdict: float | None, retries: int, excused: str | None) -> "Logged":
+        """The same, with what came of it."""
+        return msgspec.structs.replace(self, verdict=verdict, retries=retries, excused=excused)

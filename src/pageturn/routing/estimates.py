@@ -1,0 +1,41 @@
+"""Estimates candidates for the routing modes from the stored posteriors."""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from pageturn.routing.pooling import Estimate
+from pageturn.routing.skills import Setting
+from pageturn.routing.state import DelegationState
+from pageturn.routing.stored_state import Beliefs, context_of
+
+
+class Outlook:
+    """What is believed of candidates in one setting; where nobody says what they cost, they cost the same."""
+
+    def __init__(
+        self, beliefs: Beliefs, where: Setting, *, now: datetime, cost: Callable[[str], float] = lambda _: 1.0
+    ) -> None:
+        self._beliefs = beliefs
+        self._setting = where
+        self._now = now
+        self._context = context_of(where)
+        self._state: DelegationState | None = None
+        self._estimates: dict[str, Estimate] = {}
+        self.cost = cost
+
+    def seed_score(self, agent: str) -> float:
+        """The lower bound of its cell alone; 0 where it was never seen."""
+        posterior = self._beliefs.posterior(agent, self._setting)
+        return 0.0 if posterior is None else posterior.score(self._beliefs.config.gamma)
+
+    def warmed_score(self, agent: str) -> float:
+        """The lower bound of its cell, which borrows where it is empty."""
+        if self._state is None:
+            self._state = self._beliefs.state
+        return self._state.warmed(agent, *self._setting, now=self._now).score(self._beliefs.config.gamma)
+
+    def estimate(self, agent: str) -> Estimate:
+        """What to expect of it, with everything that is known of others and elsewhere."""
+        if agent not in self._estimates:
+            self._estimates[agent] = self._beliefs.pool(self._setting).estimate(agent, self._context)
+        return self._estimates[agent]

@@ -1,0 +1,144 @@
+"""Evaluates a log of decisions: drift of agents, estimated outcomes of other modes, and consistency of the log."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from pageturn.routing.decisions import DISABLED, Decision, Logged, Scored
+from pageturn.routing.estimates import Outlook
+from pageturn.routing.modes import Mode
+from pageturn.routing.pruning import Entry, Pruned
+from pageturn.routing.skills import Setting
+from pageturn.routing.state import DelegationConfig, DelegationState
+from pageturn.routing.stored_state import Beliefs
+from pageturn.stores import Sidecars
+
+RECENT = 20  # outcomes of a cell that are held against those before them
+_NOTABLE = 3.0  # standard errors
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class Drift(NamedTuple):
+    """An agent whose recent outcomes in a cell are unlike those before."""
+
+    agent: str
+    setting: Setting
+    before: float
+    recent: float
+    outcomes: int
+    errors: float  # how many standard errors lie between
+
+    def __str__(self) -> str:
+        where = f"{self.setting.skill} {self.setting.bucket.difficulty} {self.setting.bucket.dependency}"
+        return f"{self.agent} at {where}: {self.before:.2f} before, {self.recent:.2f} in the last {RECENT}"
+
+
+def drifts(log: Iterable[Entry], recent: int = RECENT) -> list[Drift]:
+    """The cells whose last outcomes lie three standard errors or more from those before; a `lambda` below 1 forgets faster."""
+    outcomes: dict[tuple[str, Setting], list[float]] = {}
+    for _, entry in log:
+        if entry.verdict is not None:
+            outcomes.setdefault((entry.decision.choice, entry.decision.setting), []).append(entry.verdict)
+    found = []
+    for (agent, where), verdicts in outcomes.items():
+        before, after = verdicts[:-recent], verdicts[-recent:]
+        if len(before) < recent:
+            continue
+        rates = sum(before) / len(before), sum(after) / len(after)
+        whole = (sum(verdicts) + 1.0) / (len(verdicts) + 2.0)
+        error = math.sqrt(whole * (1.0 - whole) * (1.0 / len(before) + 1.0 / len(after)))
+        if abs(rates[1] - rates[0]) >= _NOTABLE * error:
+            found.append(Drift(agent, where, *rates, len(verdicts), abs(rates[1] - rates[0]) / error))
+    return sorted(found, key=lambda each: -each.errors)
+
+
+class Comparison(NamedTuple):
+    """What a mode would have come to, judged by the logged decisions that it would have made too."""
+
+    mode: str
+    decisions: int
+    observed: float  # what the log came to
+    estimated: float  # what the mode would have come to: outcomes weighted by how much likelier it makes them
+    error: float  # the standard error of that
+    effective: float  # how many decisions the estimate really rests on
+
+
+class Replayed(NamedTuple):
+    """A decision of the log, and the same decision with what was believed then."""
+
+    logged: Logged
+    again: Decision
+
+
+def replay(
+    log: Sequence[Entry], store: Sidecars, config: DelegationConfig, mode: Mode, pruned: Pruned | None = None
+) -> Iterator[Replayed]:
+    """Every decision once more by a mode, each with what was known when it was made. The store, an empty one, is written to.
+
+    Decisions that did not know yet of all that was pruned are left out.
+    """
+    beliefs = Beliefs(store, clock=lambda: _EPOCH, config=config)
+    if pruned is not None:
+        beliefs.take(DelegationState(dict(pruned.taught), config))
+    settled = [(version, entry) for version, entry in log if entry.is_settled]
+    counted = 0
+    for _, entry in sorted(log, key=lambda each: (each[1].decision.seen, each[0])):
+        if pruned is not None and entry.decision.seen < pruned.version:
+            continue
+        while counted < len(settled) and settled[counted][0] <= entry.decision.seen:
+            past = settled[counted][1]
+            beliefs.observe(past.decision, past.verdict, retries=past.retries, excused=past.excused)
+            counted += 1
+        yield Replayed(entry, _again(entry.decision, beliefs, mode))
+
+
+def compare(replayed: Iterable[Replayed], mode: str) -> Comparison:
+    """How well a mode would have done, by self-normalised importance weights."""
+    weights, rewards = [], []
+    for logged, again in replayed:
+        if logged.verdict is not None and logged.probability > 0.0:
+            weights.append(again.probabilities.get(logged.decision.choice, 0.0) / logged.probability)
+            rewards.append(logged.verdict)
+    total, count = sum(weights), len(rewards)
+    if count == 0 or total == 0.0:
+        return Comparison(mode, count, math.nan, math.nan, math.nan, 0.0)
+    estimated = sum(w * r for w, r in zip(weights, rewards, strict=True)) / total
+    error = math.sqrt(sum((w * (r - estimated)) ** 2 for w, r in zip(weights, rewards, strict=True))) / total
+    return Comparison(mode, count, sum(rewards) / count, estimated, error, total**2 / sum(w * w for w in weights))
+
+
+def _again(decision: Decision, beliefs: Beliefs, mode: Mode) -> Decision:
+    view = Outlook(beliefs, decision.setting, now=_EPOCH)
+    scored = []
+    for each in decision.candidates:
+        aim = mode.aim(each.agent, view)
+        scored.append(Scored(each.agent, *view.estimate(each.agent), *aim, aim.centre))
+    local = decision.local
+    best = max(scored, key=lambda each: each.score + (decision.margin if each.agent == local else 0.0))
+    return Decision(
+        decision.id,
+        decision.at,
+        decision.skill,
+        decision.bucket,
+        mode.name,
+        best.agent,
+        tuple(scored),
+        local=local,
+        margin=decision.margin,
+        seen=decision.seen,
+    )
+
+
+def differing(replayed: Iterable[Replayed]) -> list[str]:
+    """The ids of decisions whose estimates are not those that the log's own outcomes give."""
+    return [
+        logged.decision.id
+        for logged, again in replayed
+        if logged.decision.mode != DISABLED
+        and any(
+            not math.isclose(was.mean, now.mean, abs_tol=1e-9)
+            or not math.isclose(was.deviation, now.deviation, abs_tol=1e-9)
+            for was, now in zip(logged.decision.candidates, again.candidates, strict=True)
+        )
+    ]

@@ -1,0 +1,144 @@
+"""Handles failures: error attribution, what an outcome says about an agent, and which agent to try next."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, SupportsFloat
+
+from pageturn.tokens.too_long import read_overflow
+from pageturn.values.checks import require_finite
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.messages import Message, ToolResult
+
+_BUSY = frozenset({408, 409, 425, 429, 503, 529})
+_REFUSED = frozenset({401, 402, 403})  # the account of the provider, whatever the agent
+_UNKNOWN = frozenset({404, 410})
+_LONGEST_REST = 86_400.0  # a day: whoever asks for more is tried again tomorrow
+_INTERRUPTIONS = ("KeyboardInterrupt", "CancelledError", "SystemExit", "GeneratorExit")
+
+
+class Trouble(NamedTuple):
+    """What is to be made of an error."""
+
+    why: str
+    blames_agent: bool
+    helps_elsewhere: bool = True  # whether another agent might do better with the same request
+    is_providers: bool = False  # whether others of the same provider are likely to meet it too
+    rest_seconds: float = 0.0
+
+
+class Verdict(NamedTuple):
+    """What an outcome counts for: between failure, 0, and success, 1; None, with the reason, where it does not count."""
+
+    value: float | None
+    excused: str | None = None
+
+
+def read_trouble(error: object, *, now: datetime) -> Trouble:
+    """Whose fault an error is, by its status, its headers and its words; `now` says how far off a date of theirs is."""
+    if error is None or isinstance(error, bool):
+        raise InvalidInput("error", expected="an exception, or what a provider answered", got=show(error))
+    if type(error).__name__ in _INTERRUPTIONS:
+        return Trouble("it was interrupted", blames_agent=False, helps_elsewhere=False)
+    if read_overflow(error) is not None:
+        return Trouble("the prompt was too long", blames_agent=False, helps_elsewhere=False)
+    status = _status(error)
+    rest = _rest_seconds(error, now)
+    if rest > 0.0 or status == 429:
+        return Trouble("it asked for rest", blames_agent=False, is_providers=True, rest_seconds=rest)
+    if status in _REFUSED:
+        return Trouble(f"the provider refused ({status})", blames_agent=False, is_providers=True)
+    if status in _UNKNOWN:
+        return Trouble(f"there is no such agent ({status})", blames_agent=False)
+    if status is not None and 400 <= status < 500 and status not in _BUSY:
+        return Trouble(f"the request was not valid ({status})", blames_agent=False, helps_elsewhere=False)
+    return Trouble(f"it failed ({status or type(error).__name__})", blames_agent=True)
+
+
+def read_verdict(outcome: object, *, now: datetime) -> Verdict:
+    """What an outcome counts for: true or false, a grade, an error, or the results of tool calls."""
+    match outcome:
+        case bool():
+            return Verdict(float(outcome))
+        case SupportsFloat():  # the numbers of other libraries too
+            value = _as_float(outcome)
+            require_finite("outcome", value, at_least=0.0, at_most=1.0)
+            return Verdict(value)
+        case BaseException():
+            trouble = read_trouble(outcome, now=now)
+            return Verdict(0.0) if trouble.blames_agent else Verdict(None, trouble.why)
+        case ToolResult() | Message():
+            return _share_of_successes([outcome])
+        case list() | tuple() if outcome and all(isinstance(each, ToolResult | Message) for each in outcome):
+            return _share_of_successes(outcome)
+    expected = "true or false, a grade from 0 to 1, an exception, or results of tool calls"
+    raise InvalidInput("outcome", expected=expected, got=show(outcome))
+
+
+def _as_float(number: SupportsFloat) -> float:
+    try:
+        return float(number)
+    except (TypeError, ValueError, OverflowError):  # the type `float` itself, or a whole number that none can hold
+        raise InvalidInput("outcome", expected="a grade from 0 to 1", got=show(number)) from None
+
+
+def provider_of(agent: str) -> str:
+    """The provider in the name of an agent: what stands before the first slash, or all of it."""
+    return agent.partition("/")[0].lower()
+
+
+def left_after(failed: Sequence[str], candidates: Iterable[str]) -> list[str]:
+    """The candidates without those that failed, each once. A name without a provider means that model of all of them."""
+    gone = {name.lower() for name in failed}
+    left: dict[str, str] = {}
+    for name in candidates:
+        lowered = name.lower()
+        if not gone & {lowered, lowered.rpartition("/")[2]}:
+            left.setdefault(lowered, name)
+    return list(left.values())
+
+
+def nearest(left: Sequence[str], failed: str, trouble: Trouble) -> list[str]:
+    """Whom to ask first: siblings of the same provider, or everybody else where the trouble is the provider's."""
+    siblings = [name for name in left if provider_of(name) == provider_of(failed)]
+    others = [name for name in left if name not in siblings]
+    first, then = (others, siblings) if trouble.is_providers else (siblings, others)
+    return first or then
+
+
+def _share_of_successes(found: Sequence[ToolResult | Message]) -> Verdict:
+    results = [r for each in found for r in (each.tool_results if isinstance(each, Message) else (each,))]
+    if not results:
+        return Verdict(None, "no tool was called")
+    return Verdict(sum(not result.is_error for result in results) / len(results))
+
+
+def _status(error: object) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status_code", "status", "code"):
+            value = getattr(holder, name, None)
+            if type(value) is int and 100 <= value < 600:
+                return value
+    return None
+
+
+def _rest_seconds(error: object, now: datetime) -> float:
+    """What `retry-after` asks for, as a number of seconds or as a date."""
+    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None) or {}
+    asked: Any = getattr(error, "retry_after", None)
+    if asked is None and hasattr(headers, "items"):
+        asked = next((value for name, value in headers.items() if str(name).lower() == "retry-after"), None)
+    try:
+        seconds = float(asked)
+    except (TypeError, ValueError, OverflowError):
+        seconds = _seconds_until(asked, now) if isinstance(asked, str) else 0.0
+    return min(seconds, _LONGEST_REST) if seconds > 0.0 else 0.0
+
+
+def _seconds_until(date: str, now: datetime) -> float:
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415  it loads sockets, which most users never need
+
+    try:
+        until = parsedate_to_datetime(date)
+    except (TypeError, ValueError, OverflowError):
+        return 0.0
+    return ((until if until.tzinfo else until.replace(tzinfo=UTC)) - now).total_seconds()

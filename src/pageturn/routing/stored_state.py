@@ -1,0 +1,350 @@
+"""Keeps the routing state and the log of decisions in a store, shared by sessions and processes.
+
+Both are a sidecar: they are never part of a context. Every change reads and writes within one transaction of the store, so no outcome
+is lost and none counts twice. Changes by other processes are seen at the next read.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import takewhile
+from typing import TypeVar
+
+from pageturn.routing.decisions import Decision, Logged
+from pageturn.routing.pooling import Cell, Context, Estimate, Pool
+from pageturn.routing.posteriors import BetaPosterior, clamp_lambda
+from pageturn.routing.pruning import Entry, Pruned, beyond, older, remains
+from pageturn.routing.skills import Setting, require_name
+from pageturn.routing.state import DelegationConfig, DelegationState, graded
+from pageturn.stores import Change, Sidecars, Slot, Store
+from pageturn.values.checks import require_bool, require_finite, require_instance, require_text, require_whole
+from pageturn.values.errors import InvalidInput, PageturnError, StoreError, show
+from pageturn.values.ids import fitting_session_id, require_session_id
+from pageturn.values.json import Instant, from_json, to_json
+from pageturn.values.relevance import Bucket
+
+T = TypeVar("T")
+
+DEFAULT_SCOPE = "default"
+_MOST_RETRIES = 1_000  # each is counted by itself, while others wait
+_BATCH = 500  # decisions that are dropped at once, while others wait
+_CONFIG = "config"  # keys of posteriors have bars, so this is none of them
+
+
+class Beliefs:
+    """What is believed in one scope of a store. `Router.open` makes them for the sessions of a scope."""
+
+    def __init__(
+        self,
+        store: Sidecars,
+        scope: str = DEFAULT_SCOPE,
+        *,
+        clock: Callable[[], datetime],
+        config: DelegationConfig | None = None,
+    ) -> None:
+        require_session_id(scope)
+        self.scope = scope
+        self._store = store
+        self._clock = clock
+        self._name = f"delegation/{scope}"
+        self._log = f"decisions/{scope}"
+        self._pruned = Slot(f"pruned/{scope}", "log")
+        self._version = 0
+        self._config = DelegationConfig(enabled=True)
+        self._cells: dict[str, BetaPosterior] = {}
+        self._families: dict[str, dict[str, dict[str, Cell]]] = {}  # by skill and agent; what pools are made of
+        self._pools: dict[str, Pool] = {}
+        self.refresh()
+        if config is not None and config != self._config:
+            self.configure(config)
+
+    # -- looking
+
+    @property
+    def config(self) -> DelegationConfig:
+        """The knobs, which the scope shares."""
+        return self._config
+
+    @property
+    def version(self) -> int:
+        """The last change that this object knows of."""
+        return self._version
+
+    @property
+    def state(self) -> DelegationState:
+        """Everything that is believed now, as the seed's value; changing it changes nothing here."""
+        self.refresh()
+        return DelegationState(dict(self._cells), self._config)
+
+    def refresh(self) -> bool:
+        """See what others changed; says whether they did."""
+        latest = self._store.sidecar_version()
+        if latest == self._version:
+            return False
+        version, documents = self._store.sidecar(self._name, after=self._version)
+        read = {key: self._read(key, document.body) for key, document in documents.items()}  # all of them, or none
+        for key, value in read.items():
+            self._take(key, value)
+        self._version = max(version, latest)
+        return bool(read)
+
+    def posterior(self, agent: str, setting: Setting) -> BetaPosterior | None:
+        """What is believed of one agent in one cell, if anything."""
+        return self._cells.get(DelegationState.key(agent, *setting))
+
+    def estimate(self, agent: str, setting: Setting) -> Estimate:
+        """What to expect of an agent, with everything that is known of others and elsewhere."""
+        return self.pool(setting).estimate(agent, context_of(setting))
+
+    def pool(self, setting: Setting) -> Pool:
+        """The estimates of all agents at the skill of a setting."""
+        base = setting.base
+        if base not in self._pools:
+            self._pools[base] = Pool({a: cells.values() for a, cells in self._families.get(base, {}).items()})
+        return self._pools[base]
+
+    def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
+        """The peer to hand a task to by the seed's rule, or None to do it yourself. No decision is logged: a `Router` does that."""
+        return self.state.delegate_to(local, peers, skill, bucket)
+
+    # -- changing
+
+    def configure(self, config: DelegationConfig) -> None:
+        """Change the knobs for everybody who shares the scope."""
+        require_instance("config", config, DelegationConfig)
+        slot = Slot(self._name, _CONFIG)
+        body = to_json(config)
+        self._store.amend([slot], lambda found: {} if found[slot] == body else {slot: body})
+        self.refresh()
+        self._config = config
+
+    def declare(self, agent: str, setting: Setting, confidence: float) -> None:
+        """Write down what an agent says of itself, where nothing is known of it yet."""
+        require_name("agent", agent)
+        fresh = BetaPosterior.from_self_confidence(confidence, self._config.kappa, now=self._clock())
+        slot = self._slot(agent, setting)
+        self._amend([slot], lambda found: {} if found[slot] is not None else {slot: to_json(fresh)})
+
+    def update(self, agent: str, skill: str, bucket: Bucket, outcome: bool) -> None:
+        """Count one outcome that belongs to no decision."""
+        require_name("agent", agent)
+        require_bool("outcome", outcome)
+        slot = self._slot(agent, Setting(skill, bucket))
+        self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], [float(outcome)])})
+
+    def take(self, state: DelegationState) -> None:
+        """Add what another state knows; its knobs come along where this scope has none of its own."""
+        require_instance("state", state, DelegationState)
+        slots = {Slot(self._name, key): posterior for key, posterior in state.beliefs.items()}
+        config = Slot(self._name, _CONFIG)
+        lambda_ = clamp_lambda(self._config.lambda_)
+
+        def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
+            kept: dict[Slot, bytes | None] = {}
+            for slot, theirs in slots.items():
+                body = found[slot]
+                mine = None if body is None else self._decoded(BetaPosterior, slot.key, body)
+                kept[slot] = to_json(theirs if mine is None else mine.merge(theirs, lambda_))
+            if found[config] is None:
+                kept[config] = to_json(state.config)
+            return kept
+
+        self._amend([*slots, config], change)
+
+    # -- decisions
+
+    def keep(self, decisions: Sequence[Decision]) -> None:
+        """Write decisions into the log, before anybody knows what comes of them."""
+        slots = {Slot(self._log, decision.id): _logged(decision) for decision in decisions}
+        if slots:
+            self._amend(
+                list(slots), lambda found: {slot: to_json(slots[slot]) for slot, body in found.items() if body is None}
+            )
+
+    def decision(self, id: str) -> Decision | None:  # noqa: A002
+        """A decision of the log."""
+        require_text("id", id)
+        body = self._store.document(Slot(self._log, id))
+        return None if body is None else self._decoded(Logged, id, body).decision
+
+    def observe(
+        self,
+        decision: Decision,
+        verdict: float | None,
+        *,
+        retries: int = 0,
+        excused: str | None = None,
+        is_first: bool = False,
+    ) -> bool:
+        """Count what came of a decision, once. Says whether it was new; another verdict than before is refused.
+
+        So is one about a decision that may have been pruned, unless the caller knows that it was never written.
+        """
+        require_whole("retries", retries, below=_MOST_RETRIES)
+        if verdict is not None:
+            require_finite("verdict", verdict, at_least=0.0, at_most=1.0)
+        cell = self._slot(decision.choice, decision.setting)
+        entry = Slot(self._log, decision.id)
+
+        def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
+            body = found[entry]
+            if body is None and not is_first:
+                self._refuse_pruned(decision, found[self._pruned])
+            before = _logged(decision) if body is None else self._decoded(Logged, decision.id, body)
+            after = before.settled(verdict, retries, excused)
+            if before.is_settled:
+                if before != after:
+                    came = (
+                        "an excuse" if before.verdict is None else f"{before.verdict:g} with {before.retries} retries"
+                    )
+                    raise InvalidInput("outcome", expected=f"{came}, as was recorded before", got=show(verdict))
+                return {}
+            kept = {entry: to_json(after)}
+            return {**kept, cell: self._counted(cell, found[cell], after.verdicts)} if after.verdicts else kept
+
+        return self._amend([entry, cell] if is_first else [entry, cell, self._pruned], change)
+
+    def log(self) -> Iterator[Entry]:
+        """Every decision that was written, each with the number of the change that settled it, in that order."""
+        for key, document in self._store.sidecar(self._log).documents.items():
+            yield document.version, self._decoded(Logged, key, document.body)
+
+    @property
+    def pruned(self) -> Pruned | None:
+        """What is left of the decisions that were pruned, if any were."""
+        return self._read_pruned(self._store.document(self._pruned))
+
+    def prune(self, *, keep: int | None = None, before: datetime | None = None, abandoned: bool = False) -> int:
+        """Drop the oldest decisions with an outcome: all but the newest so many, or those made before a moment; how many went.
+
+        What they taught stays. Those that wait for their outcome stay too, unless they were made before that moment and are
+        said to be abandoned.
+        """
+        if (keep is None) == (before is None) or (abandoned and before is None):
+            expected = "a number of decisions to keep, or a moment before which they go"
+            raise InvalidInput("keep", expected=expected, got="both" if keep is not None and before else show(keep))
+        if keep is not None:
+            require_whole("keep", keep)
+        moment = None if before is None else Instant.of(before)
+        gone = 0
+        while True:
+            log = list(self.log())
+            going = beyond(log, keep or 0) if moment is None else older(log, moment, abandoned=abandoned)
+            batches = [going[at : at + _BATCH] for at in range(0, len(going), _BATCH)]
+            dropped = list(takewhile(self._drop, batches))
+            gone += sum(map(len, dropped))
+            if len(dropped) == len(batches):  # or else somebody else came between
+                return gone
+
+    # -- inside
+
+    def _amend(self, slots: Sequence[Slot], change: Change) -> bool:
+        kept: dict[Slot, bytes | None] = {}
+
+        def remember(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
+            kept.update(change(found))
+            return kept
+
+        version = self._store.amend(slots, remember)
+        if kept and version == self._version + 1:  # nobody else came between, so what we wrote is all that is new
+            for slot, body in kept.items():
+                if slot.sidecar == self._name and body is not None:
+                    self._take(slot.key, self._read(slot.key, body))
+            self._version = version
+        else:
+            self.refresh()
+        return bool(kept)
+
+    def _drop(self, going: Sequence[Entry]) -> bool:
+        """Drop entries, unless one of them was dropped or settled meanwhile."""
+        slots = {Slot(self._log, entry.decision.id): entry for _, entry in going}
+
+        def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
+            for slot, entry in slots.items():
+                body = found[slot]
+                if body is None or (not entry.is_settled and self._decoded(Logged, slot.key, body).is_settled):
+                    return {}
+            left = remains(going, self._read_pruned(found[self._pruned]), self._config)
+            return {**dict.fromkeys(slots), self._pruned: to_json(left)}
+
+        return self._amend([*slots, self._pruned], change)
+
+    def _slot(self, agent: str, setting: Setting) -> Slot:
+        require_instance("setting", setting, Setting)
+        return Slot(self._name, DelegationState.key(agent, *setting))
+
+    def _counted(self, slot: Slot, body: bytes | None, verdicts: Sequence[float]) -> bytes:
+        known = None if body is None else self._decoded(BetaPosterior, slot.key, body)
+        return to_json(graded(known, verdicts, self._config, now=self._clock()))
+
+    def _read_pruned(self, body: bytes | None) -> Pruned | None:
+        return None if body is None else self._decoded(Pruned, self._pruned.key, body)
+
+    def _refuse_pruned(self, decision: Decision, body: bytes | None) -> None:
+        """Refuse what may have been counted before, and can no longer be looked up."""
+        pruned = self._read_pruned(body)
+        if pruned is not None and decision.at <= pruned.until:
+            expected = f"one that is in the log, or was made after {pruned.until}, up to where it was pruned"
+            raise InvalidInput("decision", expected=expected, got=show(decision.id))
+
+    def _read(self, key: str, body: bytes) -> BetaPosterior | DelegationConfig:
+        if key == _CONFIG:
+            return self._decoded(DelegationConfig, key, body)
+        if key.count("|") != 4:
+            raise StoreError(f"beliefs of scope {self.scope!r}: {key!r} is not the key of a posterior")
+        return self._decoded(BetaPosterior, key, body)
+
+    def _decoded(self, type_: type[T], key: str, body: bytes) -> T:
+        try:
+            return from_json(type_, body)
+        except InvalidInput as error:
+            raise StoreError(f"beliefs of scope {self.scope!r} are damaged at {key!r}: {error}") from error
+
+    def _take(self, key: str, value: BetaPosterior | DelegationConfig) -> None:
+        if isinstance(value, DelegationConfig):
+            self._config = value
+            for known, posterior in self._cells.items():
+                self._take(known, posterior)
+            return
+        self._cells[key] = value
+        agent, skill, rest = key.split("|", 2)
+        base, _, division = skill.partition("@")
+        family = self._families.setdefault(base, {}).setdefault(agent, {})
+        context = Context(division or rest.split("|", 1)[1], f"{division}|{rest}")
+        family[context.name] = Cell(context, value.known(clamp_lambda(self._config.lambda_)))
+        self._pools.pop(base, None)
+
+
+def scope_of_beliefs(scope: str | None) -> str:
+    """The name under which the sessions of a scope share what is believed; those without a scope share the usual one."""
+    if scope is None:
+        return DEFAULT_SCOPE
+    return fitting_session_id(scope) if scope != DEFAULT_SCOPE else f"{DEFAULT_SCOPE}-scope"
+
+
+def context_of(setting: Setting) -> Context:
+    """Where a setting stands: neighbours share the division of the skill, or else all axes but difficulty."""
+    division = setting.skill.partition("@")[2]
+    difficulty, dependency, tool_use = (getattr(setting.bucket, axis) for axis in Bucket.__struct_fields__)
+    rest = f"{dependency}|{tool_use}"
+    return Context(division or rest, f"{division}|{difficulty}|{rest}")
+
+
+def _logged(decision: Decision) -> Logged:
+    return Logged(decision, decision.probability)
+
+
+def examine_beliefs(store: Store) -> Iterator[str]:
+    """What is wrong with the posteriors and decisions of a store; for `journal.doctor.examine(also=...)`."""
+    try:
+        scopes = sorted({name.partition("/")[2] for name in store.sidecars()})
+    except StoreError as error:
+        yield str(error)
+        return
+    for scope in scopes:
+        try:
+            beliefs = Beliefs(store, scope, clock=lambda: datetime.min.replace(tzinfo=UTC))
+            for _ in beliefs.log():
+                pass
+            _ = beliefs.pruned
+        except PageturnError as error:
+            yield str(error)

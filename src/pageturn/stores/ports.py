@@ -1,0 +1,282 @@
+"""What a store does: keep records in order, blobs by digest, words to search by, and sidecars. It knows no domain.
+
+A session is a row and a run of records numbered from 1, each of which carries a digest of itself and of what it follows. Appending is compare-and-swap on the number of the last record:
+a batch goes in whole, directly behind the record that its writer saw last, or not at all. A fork is a session whose
+records begin behind those of its parent. A sidecar is what sessions share: documents by name, changed in place, one change
+at a time.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol, runtime_checkable
+
+LAST = 2**40 - 1  # the greatest number that a record may have
+
+
+class Record(NamedTuple):
+    """One journal entry as it is kept: its number, its time in microseconds, and its JSON."""
+
+    seq: int
+    at: int
+    body: bytes
+
+
+class Broken(NamedTuple):
+    """What stands in the place of records that are damaged or missing: their numbers, what is wrong, and the blobs of a single one."""
+
+    seq: int
+    last: int
+    flaw: str  # as in "entry 7 was altered"
+    blobs: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        which = f"entry {self.seq}" if self.seq == self.last else f"entries {self.seq} to {self.last}"
+        return f"{which} {self.flaw}"
+
+
+class Document(NamedTuple):
+    """The words by which the record of that number can be found."""
+
+    seq: int
+    text: str
+
+
+class Batch(NamedTuple):
+    """What is appended at once: records, the blobs that they name, and their documents."""
+
+    records: Sequence[Record]
+    blobs: Mapping[str, bytes] = {}
+    documents: Sequence[Document] = ()
+    references: Sequence[tuple[int, str]] = ()  # (seq, digest): which record needs which blob
+    inside: Mapping[
+        int, str
+    ] = {}  # seq -> digest: a blob that is just the text of that document; a store need not care
+
+
+class SessionRow(NamedTuple):
+    """A session as the store knows it."""
+
+    id: str
+    key: bytes  # what the handles of the session are checked with
+    created_at: int
+    scope: str | None = None
+    parent: str | None = None
+    parent_seq: int = 0
+    head: int = 0  # the number of the last record
+    flaw: str = ""  # what is wrong with the row itself
+
+
+class Snapshot(NamedTuple):
+    """What a session's records up to a number come to."""
+
+    seq: int
+    body: bytes
+
+
+class Found(NamedTuple):
+    """A record that matched a search; a greater score is a better match."""
+
+    session: str
+    seq: int
+    score: float
+
+
+class Span(NamedTuple):
+    """The records of one session up to a number: what a search looks at."""
+
+    session: str
+    upto: int
+
+
+class Loss(NamedTuple):
+    """What an erasure takes from one record of one session: blobs, and the document with its text."""
+
+    session: str
+    seq: int
+    digests: Sequence[str]
+    text: str | None = None
+
+
+class Mending(NamedTuple):
+    """What is put in the place of what is damaged, all at once. None is left as it is."""
+
+    records: Mapping[
+        str, Sequence[Record]
+    ] = {}  # by each session that is chained anew: what stands in the place of what is broken
+    misplaced: Sequence[tuple[str, int]] = ()  # (session, seq): records with a number that cannot be theirs
+    blobs: Mapping[str, bytes] = {}
+    references: Sequence[tuple[str, int, str]] = ()  # (session, seq, digest) that the store did not know of
+    losses: Sequence[tuple[str, int]] | None = None  # (session, seq): all records that lost words by an erasure
+    documents: Sequence[tuple[str, Document]] | None = None  # all words that can be searched, by session
+
+
+class Freed(NamedTuple):
+    """What a vacuum gives back, or would give back."""
+
+    blobs: int
+    bytes: int
+
+
+class Slot(NamedTuple):
+    """Where a document lies: the sidecar, and its key in it."""
+
+    sidecar: str
+    key: str
+
+
+class Sidecar(NamedTuple):
+    """Documents of a sidecar by key, and the number of the store's last change when they were read."""
+
+    version: int
+    documents: Mapping[str, "SidecarDocument"]
+
+
+class SidecarDocument(NamedTuple):
+    """A document, and the number of the change that left it so."""
+
+    version: int
+    body: bytes
+
+
+Change = Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes | None]]  # None drops a document
+
+
+class Sidecars(Protocol):
+    """Where sidecars live: all that beliefs ask of a store."""
+
+    def sidecar(self, name: str, after: int = 0) -> Sidecar:
+        """The documents of a sidecar that were changed after that change, in the order of their changes."""
+        ...
+
+    def sidecars(self) -> list[str]:
+        """The names of all sidecars."""
+        ...
+
+    def document(self, slot: Slot) -> bytes | None:
+        """One document, or None."""
+        ...
+
+    def sidecar_version(self) -> int:
+        """The number of the last change of any sidecar; 0 before the first."""
+        ...
+
+    def amend(self, slots: Sequence[Slot], change: Change) -> int:
+        """Read documents, and keep what `change` makes of them, so that no other change comes between; the number of this one.
+
+        Where `change` raises or gives back nothing, nothing is changed. Numbers only grow, whatever is dropped; who follows
+        a sidecar by them is not told of documents that are gone.
+        """
+        ...
+
+
+@runtime_checkable
+class Store(Sidecars, Protocol):
+    """Where journals live. Every method raises `StoreError` where the backend fails.
+
+    Whatever only reads never waits for a writer. What writes may have to wait, up to a limit that whoever opened the store has
+    set, and raises `Busy` after it.
+    """
+
+    def create(self, row: SessionRow) -> None:
+        """Add a session; raises `Conflict` where the id is taken."""
+        ...
+
+    def session(self, session: str) -> SessionRow | None:
+        """The row of a session; one that is damaged says so, and None is only a session that never was."""
+        ...
+
+    def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
+        """All sessions, or those of a scope and those that are so damaged that nobody can say which is theirs, newest first."""
+        ...
+
+    def append(self, session: str, after: int, batch: Batch) -> None:
+        """Add a batch behind record `after`, durably; raises `Conflict` with the records after it where there are any.
+
+        Raises `Damaged` where the last records of the session are missing, since nobody knows what the batch would follow.
+        """
+        ...
+
+    def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record | Broken]:
+        """The session's own records in order, each verified; those of its parent are the parent's.
+
+        Where records were altered, swapped, removed or brought from elsewhere, a `Broken` stands in their place.
+        """
+        ...
+
+    def snapshot(self, session: str) -> Snapshot | None:
+        """The newest snapshot of a session's state: derived data, which may be lost without harm. One that is damaged is none."""
+        ...
+
+    def keep_snapshot(self, session: str, snapshot: Snapshot) -> None:
+        """Replace the snapshot of a session."""
+        ...
+
+    def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
+        """The bytes of a blob, or of a range of it; None where there is no such blob."""
+        ...
+
+    def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
+        """The best matches among the records of these spans; also those that an index does not have yet."""
+        ...
+
+    def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
+        """Append a record; what is lost loses its words in the index, and its bytes where no other record needs them."""
+        ...
+
+    def scrub(self) -> None:
+        """Make sure that nothing that was dropped lingers in the files; raises `NotScrubbed` while others are reading."""
+        ...
+
+    def is_erased(self, digest: str) -> bool:
+        """Whether a blob is missing because it was erased; False while any record of any session still needs it.
+
+        So it says nothing about a single record: of two that brought the same bytes one may be erased. That is what `erased` is for.
+        """
+        ...
+
+    def erasures(self) -> int:
+        """A number that grows with every erasure, by whatever session and process; 0 before the first."""
+        ...
+
+    def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
+        """The numbers of the records of these spans that lost words, by whatever session, after `erasures()` was that number."""
+        ...
+
+    def at_once(self) -> AbstractContextManager[None]:
+        """Within it, this thread waits for nobody: a write that would have to raises `Busy` and has not happened."""
+        ...
+
+    def vacuum(self, *, dry_run: bool) -> Freed:
+        """Drop blobs that no record names any more."""
+        ...
+
+    def check(self) -> list[str]:
+        """What is wrong with the store itself, in sentences."""
+        ...
+
+    def documents(self, session: str) -> set[int]:
+        """The numbers of the session's own records that can be found by their words."""
+        ...
+
+    def references(self, session: str) -> set[tuple[int, str]]:
+        """The blobs that the session's own records need, as far as the store knows: (seq, digest)."""
+        ...
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """All blobs with their names, in no order."""
+        ...
+
+    def backup(self) -> str:
+        """Copy everything as it is, damage and all, to a place of its own; the name of that."""
+        ...
+
+    def mend(self, found: Mending) -> None:
+        """Put something in the place of what is damaged, and chain everything anew; all of it or nothing.
+
+        Rows that the store can restore by themselves are restored. Snapshots that no longer fit go.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...

@@ -1,0 +1,96 @@
+"""What every store must find: words whole and by part, the best first, and nothing outside of the spans that are searched."""
+
+from collections.abc import Callable, Sequence
+
+from pageturn.stores.ports import Batch, Document, Record, SessionRow, Span, Store
+from pageturn.testing.cases import Suite, expect_equal
+
+SUITE = Suite[[Callable[[], Store]]]("check_store")
+_ALL = 10**9
+_TEXTS = [
+    "the login service in src/auth/login.py raises",
+    "nothing to see here",
+    "class UserAccountService handles HTTPServer requests",
+    "snake_case_name and login again, login twice",
+]
+_FOUND: dict[str, set[int]] = {
+    "src/auth/login.py": {1},
+    "auth": {1},
+    "login.py": {1},
+    "login": {1, 4},
+    "UserAccountService": {3},
+    "useraccountservice": {3},
+    "account": {3},
+    "http server": {3},
+    "snake_case_name": {4},
+    "case": {4},
+    "zebra": set(),
+    "the and of": set(),
+    "": set(),
+    '"quoted" OR (NOT': set(),
+    "login AND NEAR(": {1, 4},
+    "raising": {1},
+}
+
+
+@SUITE.claim
+def words_are_found_whole_and_by_part(make: Callable[[], Store]) -> None:
+    store = _with_texts(make)
+    for query, expected in _FOUND.items():
+        expect_equal(set(_search(store, query)), expected, f"the records that are found by {query!r}")
+
+
+@SUITE.claim
+def better_matches_come_first_and_the_limit_holds(make: Callable[[], Store]) -> None:
+    store = _with_texts(make)
+    expect_equal(_search(store, "login service auth")[:1], [1], "the best match of three words")
+    expect_equal(len(_search(store, "login", limit=1)), 1, "how many are found where one is asked for")
+    scores = [found.score for found in store.search([Span("a", _ALL)], "login service", 10)]
+    expect_equal(scores, sorted(scores, reverse=True), "the scores")
+
+
+@SUITE.claim
+def a_search_sees_only_its_spans(make: Callable[[], Store]) -> None:
+    store = _with_texts(make)
+    store.create(SessionRow("b", b"k", 2))
+    store.append("b", 0, _batch(["login of another"]))
+    both = [Span("a", _ALL), Span("b", _ALL)]
+    expect_equal(_search(store, "login", [Span("a", 3)]), [1], "what is found up to record 3")
+    expect_equal(_search(store, "login", [Span("b", _ALL)]), [1], "what is found in another session")
+    expect_equal(len(_search(store, "login", both)), 3, "how many are found in both")
+
+
+@SUITE.claim
+def common_words_do_not_hide_a_rare_one(make: Callable[[], Store]) -> None:
+    store = make()
+    store.create(SessionRow("a", b"key", 1))
+    store.append("a", 0, _batch([f"error number {number}" for number in range(1, 602)]))
+    expect_equal(_search(store, "error 333", limit=3)[:1], [333], "the best of 601 that share a word")
+    expect_equal(len(_search(store, "error", limit=3)), 3, "how many are found by the word that they share")
+
+
+@SUITE.claim
+def every_document_is_found_as_soon_as_it_is_there(make: Callable[[], Store]) -> None:
+    store = make()
+    store.create(SessionRow("a", b"key", 1))
+    for seq in range(1, 151):
+        store.append("a", seq - 1, _batch([f"word{seq}"], first=seq))
+        sought = seq // 2 + 1
+        expect_equal(_search(store, f"word{sought}", limit=3), [sought], f"what is found after {seq} appends")
+
+
+def _with_texts(make: Callable[[], Store]) -> Store:
+    store = make()
+    store.create(SessionRow("a", b"key", 1))
+    store.append("a", 0, _batch(_TEXTS))
+    return store
+
+
+def _batch(texts: Sequence[str], first: int = 1) -> Batch:
+    numbers = range(first, first + len(texts))
+    documents = [Document(number, text) for number, text in zip(numbers, texts, strict=True)]
+    return Batch([Record(number, 1, b"{}") for number in numbers], documents=documents)
+
+
+def _search(store: Store, query: str, spans: Sequence[Span] | None = None, limit: int = 10) -> list[int]:
+    return [found.seq for found in store.search(spans or [Span("a", _ALL)], query, limit)]

@@ -1,0 +1,37 @@
+"""What an encoding does, and which one a machine gets: the compiled one where it is installed, else the portable one."""
+
+import re
+from functools import cache
+from typing import Protocol
+
+from pageturn.values.errors import MissingTokenizer
+
+
+class Encoding(Protocol):
+    """A tokenizer of one vocabulary: exact, offline, with special tokens counted as text."""
+
+    def count(self, text: str) -> int:
+        """How many tokens the text has; raises UnicodeEncodeError on a lone surrogate."""
+        ...
+
+
+# Where a text may be cut so that its tokens stay the same: no piece of any vocabulary goes on behind these places.
+PIECES_END = re.compile(r"\n(?=[^\s/])|[^\W\d_](?=[ ,.、。，][^\W\d_])|[A-Za-z](?=[0-9])")
+
+
+@cache
+def encoding(name: str) -> Encoding:
+    """The tokenizer of a vocabulary, loaded once."""
+    # Imported here because each loads a package of its own, and many sessions are only read.
+    try:
+        from pageturn.tokens.encodings.native import NativeEncoding  # noqa: PLC0415
+
+        return NativeEncoding(name)
+    except ImportError:
+        pass
+    try:
+        from pageturn.tokens.encodings.portable import PortableEncoding  # noqa: PLC0415
+
+        return PortableEncoding(name)
+    except ImportError as error:
+        raise MissingTokenizer(f"no tokenizer for {name}: pip install regex, which pageturn asks for") from error

@@ -1,0 +1,147 @@
+"""Overflows: what providers say when a prompt is too long, and how much less to send next time."""
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import NamedTuple
+
+from pageturn.values.json import Closed
+
+# What the error says, in any vendor's words: lower case, all of one line.
+_TOO_LONG = (
+    ("prompt is too long",),
+    ("prompt too long",),
+    ("input is too long",),
+    ("context_length_exceeded",),
+    ("context length", "exceed"),
+    ("context length", "resulted in"),
+    ("context length", "greater than"),
+    ("context length", "longer than"),
+    ("maximum context",),
+    ("maximum prompt length",),
+    ("maximum model length",),
+    ("context_window_exceeded",),
+    ("context window", "exceed"),
+    ("exceed context limit",),
+    ("exceeded model token limit",),
+    ("reduce the length of the messages",),
+    ("available context size",),
+    ("prompt token count", "exceeds"),
+    ("input tokens exceed",),
+    ("exceeds the maximum number of tokens",),
+    ("input token count", "exceeds"),
+    ("request_too_large",),
+)
+_OTHERS = ("rate limit", "rate_limit", "per minute", "per day", "quota", "unknown parameter")
+# A number has at most 12 characters, and two of them stand near each other, so that any text is read in one go.
+_NUMBER = r"(?<![0-9,_])([0-9][0-9,_]{2,11})(?![0-9,_])"
+_GAP = r".{0,300}?"
+_SIZES = (  # what was sent, and what may be
+    re.compile(rf"{_NUMBER} tokens? > {_NUMBER}"),
+    re.compile(rf"prompt token count of {_NUMBER} exceeds the limit of {_NUMBER}"),
+    re.compile(rf"input token count \(?{_NUMBER}\)? exceeds the maximum number of tokens allowed \(?{_NUMBER}"),
+    re.compile(rf"requested tokens \({_NUMBER}\) exceed context window of {_NUMBER}"),
+    re.compile(rf"input \({_NUMBER} tokens\) is longer than the model's context length \({_NUMBER}"),
+    re.compile(rf"prompt contains {_NUMBER} tokens{_GAP} too large for model with {_NUMBER}"),
+)
+_SIZES_TURNED = (  # what may be, and what was sent
+    re.compile(rf"maximum (?:context length|prompt length) is {_NUMBER}{_GAP}{_NUMBER}"),
+    re.compile(rf"limit of {_NUMBER} tokens{_GAP}{_NUMBER}"),
+    re.compile(rf"model token limit: {_NUMBER} \(requested: {_NUMBER}"),
+)
+_MOST_CHARS = 8_000  # that are read at the beginning of a text, and at its end
+_MOST_ERRORS = 16
+_MARGIN = 0.95
+_BLIND = 0.75  # of what was refused, where nobody says by how much it was too long
+_NEARLY = 0.8  # of what we send at most; an accepted prompt that large tells that it may be more
+_LIFTS = 20  # and then a twentieth more
+_TRIED = 4  # where less cannot be sent: a quarter of the way from there to what was refused
+
+
+class Overflow(NamedTuple):
+    """A refusal: what was sent and what may be, in the provider's tokens, where it says so."""
+
+    sent: int | None = None
+    most: int | None = None
+
+    def most_tokens(self, counted: int) -> int:
+        """How much may be sent instead of a prompt of this count; always less."""
+        share = _BLIND
+        if self.sent and self.most and self.most < self.sent:
+            share = _MARGIN * self.most / self.sent
+        return max(0, min(int(counted * share), counted - 1))
+
+
+class Bound(Closed):
+    """What a model that refused a prompt is believed to take, in our count: how much to send at most, and what is too much."""
+
+    most: int
+    refused: int | None = None  # the shortest prompt that it is known to refuse
+
+    def room_for(self, needed: int) -> int | None:
+        """What may be sent where no less than this can be; None where so much was refused already."""
+        if self.refused is None or needed <= self.most:
+            return max(needed, self.most)
+        return needed + (self.refused - needed) // _TRIED if needed < self.refused else None
+
+    def accepting(self, tokens: int) -> "Bound":
+        """The same after a prompt that was accepted: it may be a little more, and what was accepted is not too much."""
+        if tokens <= _NEARLY * self.most:
+            return self
+        most = max(self.most, tokens)
+        most += most // _LIFTS
+        return Bound(most, self.refused if self.refused is not None and self.refused > most else None)
+
+
+def read_overflow(error: object) -> Overflow | None:
+    """What an error says about the length of the prompt; None where it is about something else.
+
+    An error that others led to (`raise ... from`, an exception group) is read with them.
+    """
+    found = (_read(_words(each)) for each in islice(_with_causes(error), _MOST_ERRORS))
+    return next((overflow for overflow in found if overflow is not None), None)
+
+
+def _read(words: str) -> Overflow | None:
+    if any(other in words for other in _OTHERS) or not any(all(part in words for part in parts) for parts in _TOO_LONG):
+        return None
+    for pattern in _SIZES:
+        if (found := pattern.search(words)) is not None:
+            return Overflow(_number(found[1]), _number(found[2]))
+    for pattern in _SIZES_TURNED:
+        if (found := pattern.search(words)) is not None:
+            return Overflow(_number(found[2]), _number(found[1]))
+    return Overflow()
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", "").replace("_", ""))
+
+
+def _with_causes(error: object) -> Iterator[object]:
+    """The error, and those that it says it came from, nearest first."""
+    waiting, seen = [error], {id(error)}
+    for each in waiting:
+        yield each
+        causes = [getattr(each, "__cause__", None)] if isinstance(each, BaseException) else []
+        causes += each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        for cause in causes:
+            if cause is not None and id(cause) not in seen:
+                seen.add(id(cause))
+                waiting.append(cause)
+
+
+def _words(error: object) -> str:
+    """What an error says of itself, in lower case and on one line."""
+    told = (_text_of(error, "code"), _text_of(error, "body"), _text_of(error))
+    return " ".join(" ".join(told).lower().split())
+
+
+def _text_of(error: object, field: str = "") -> str:
+    """An error, or one of its fields, as text: its beginning and its end. A foreign class may raise anything on the way."""
+    try:
+        value = getattr(error, field, "") if field else error
+        text = bytes(value).decode("utf-8", "replace") if isinstance(value, bytes | bytearray) else str(value)
+    except Exception:  # noqa: BLE001
+        return ""
+    return text if len(text) <= 2 * _MOST_CHARS else f"{text[:_MOST_CHARS]} {text[-_MOST_CHARS:]}"

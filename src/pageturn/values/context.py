@@ -1,0 +1,134 @@
+"""Context: what the next call gets, and why each page is shown as it is. A frozen value that holds no live session."""
+
+from collections.abc import Mapping
+
+from pageturn.values.entries import Fold
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.faults import AnyFault
+from pageturn.values.handles import parse
+from pageturn.values.json import Closed
+from pageturn.values.layout import Layout, Placement, Why
+from pageturn.values.notes import ContextMessageTarget, NoteDecision
+from pageturn.values.pages import ResidencyLevel
+from pageturn.values.prompt import Prompt
+
+
+class Wish(Closed):
+    """A form that would have been used, had somebody written it: of a page, or the summary of a range of them, `p3-abcd..p9-efgh`."""
+
+    handle: str
+    level: ResidencyLevel
+    reason: str
+
+
+class NoteOutcome(Closed):
+    """What became of a note in a context: the band that it is in, or None, and what it takes there."""
+
+    key: str
+    band: ContextMessageTarget | None
+    decision: NoteDecision
+    tokens: int
+
+
+class Explanation(Closed):
+    """Why a page is shown as it is."""
+
+    handle: str
+    level: ResidencyLevel
+    why: Why
+    tokens: int  # of the unit or the line that it is in
+    since_turn: int | None  # of the fold that put it there; None if it is there since it came
+    line: str | None  # the range of the index line that it is in
+    raising: Mapping[ResidencyLevel, int]  # the tokens that each higher level would take more
+
+    def __str__(self) -> str:
+        if self.why in _NOWHERE and self.line is None:
+            return f"{self.handle} is not shown by itself: {REASONS[self.why]}"
+        place = f"in the index line {self.line}" if self.line else f"at {self.level}, {self.tokens:,} tokens"
+        since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
+        higher = ", ".join(f"{level} +{tokens:,}" for level, tokens in self.raising.items())
+        more = f"; raising it: {higher}" if higher else ""
+        return f"{self.handle} is shown {place}{since}: {REASONS[self.why]}{more}"
+
+
+REASONS = {
+    Why.RULE: "it is a rule",
+    Why.PLAN: "it is the plan in force",
+    Why.TASK: "it is the task",
+    Why.UNSEEN: "the model had not seen it yet",
+    Why.OPEN: "its call waits for a result",
+    Why.PERSON: "a person said it",
+    Why.WORTH: "it is worth its tokens",
+    Why.ROOM: "others were worth the room more",
+    Why.NEW: "it came after the last fold",
+    Why.COVERED: "a summary stands for it",
+    Why.SCOPE: "it is a preference for another scope",
+}
+_NOWHERE = (Why.COVERED, Why.SCOPE)
+
+
+class Context(Prompt, kw_only=True):
+    """What the next call gets: a prompt, and what a host or a person may want to know of it.
+
+    It holds nothing that changes: `explain` says what was true when it was derived, on a copy too.
+    """
+
+    model: str
+    tokens: int
+    budget_tokens: int
+    fold: Fold | None = None  # the fold that this context makes, once it is answered
+    faults: tuple[AnyFault, ...] = ()
+    wanted: tuple[Wish, ...] = ()
+    notices: tuple[str, ...] = ()  # what is not as it should be, and why
+    notes: tuple[NoteOutcome, ...] = ()  # what became of every note
+    folded: tuple[Placement, ...] = ()  # what the last fold placed
+    recent: tuple[Placement, ...] = ()  # what came since, each page by itself
+    needed_tokens: int = 0  # with every unit as low as it may go; known where there is a fold
+
+    @property
+    def layout(self) -> Layout:
+        """The level of every unit."""
+        shown = tuple(
+            each for each in (*self.folded, *self.recent) if each.line is not None or each.why not in _NOWHERE
+        )
+        return Layout(shown, self.tokens, self.budget_tokens, self.needed_tokens)
+
+    @property
+    def upto(self) -> int:
+        """The number of the last page that it is made of."""
+        return max((each.last for each in (*self.folded, *self.recent)), default=0)
+
+    def placement(self, handle: str) -> Placement:
+        """Where a page is; raises `InvalidInput` where this context was not made of it.
+
+        Of a run behind an index line only the ends are known by their handles; what lies between is found by its number.
+        """
+        parsed = parse(handle)
+        seq = parsed[0] if parsed is not None else 0
+        within = [each for each in (*self.folded, *self.recent) if each.first <= seq <= each.last]
+        named = next((each for each in within if handle in each.handles), None)
+        if named is None:
+            named = next((each for each in within if each.is_run and not _is_impostor(handle, seq, each)), None)
+        if named is None:
+            raise InvalidInput("handle", expected="the handle of a page that this context is made of", got=show(handle))
+        return named
+
+    def explain(self, handle: str) -> Explanation:
+        """Why a page is shown as it is, since when, and what it would cost to raise it."""
+        placement = self.placement(handle)
+        line = placement.line
+        raising = {level: size - placement.tokens for level, size in placement.sizes.items() if level > placement.level}
+        return Explanation(
+            handle=handle,
+            level=placement.level,
+            why=placement.why,
+            tokens=placement.tokens,
+            since_turn=placement.turn or None,
+            line="..".join(placement.handles) if line is not None else None,
+            raising=raising,
+        )
+
+
+def _is_impostor(handle: str, seq: int, run: Placement) -> bool:
+    """Whether a handle has the number of an end of a run, and another check."""
+    return seq in (run.first, run.last) and handle not in run.handles

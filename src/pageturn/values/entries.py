@@ -1,0 +1,292 @@
+"""Entries: one struct for each kind of fact that a journal holds.
+
+An entry keeps fields that it does not know, so that a journal written by a newer pageturn survives an older one. Pages are
+named by their number. Wire tags are frozen: a class may be renamed, its tag may not.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from pageturn.values.chosen_policy import ChosenPolicy
+from pageturn.values.faults import AnyFault
+from pageturn.values.json import Closed, Open
+from pageturn.values.layout import IndexLine, Why
+from pageturn.values.notes import ContextMessage, ContextMessageTarget
+from pageturn.values.pages import Page, ResidencyLevel
+from pageturn.values.proposals import AnyRejection, Proposal
+from pageturn.values.usage import Usage
+
+
+class Entry(Open, tag_field="entry"):
+    """A fact."""
+
+
+class MessageAdded(Entry, tag="message"):
+    """A message was appended; its words are the blob that the page names."""
+
+    page: Page
+
+
+class Imported(Entry, tag="import"):
+    """The session was begun by an import: the tool whose recording it is, and the file."""
+
+    tool: str
+    file: str
+
+
+class ModelChosen(Entry, tag="model"):
+    """The session talks to this model, unless a call says otherwise."""
+
+    model: str
+
+
+class SystemReplaced(Entry, tag="system"):
+    """The prompt that opens the session is now the one on this page; those before it stay in the journal."""
+
+    page: int
+
+
+class FoldReason(StrEnum):
+    """Why the layout of old pages changed."""
+
+    FULL = "full"  # the context had grown too large
+    PAYS = "pays"  # to write it anew costs less than to read on
+    COLD = "cold"  # the cache was gone anyway
+    CHANGED = "changed"  # something that was shown no longer holds: undone, erased, reset, another policy
+
+
+class Placed(Closed, omit_defaults=True):
+    """The level of a unit, why, and since the fold of which turn."""
+
+    level: ResidencyLevel
+    why: Why
+    turn: int
+    whole_from: int = 0  # in a compressed unit, pages from this one on stand whole, since they were new
+
+
+class Fold(Closed, omit_defaults=True):
+    """A new layout: what differs from the one before, by the number of each unit's first page, and all index lines."""
+
+    upto: int  # the last page that it placed
+    reason: FoldReason
+    placed: Mapping[int, Placed]
+    forms: int = 0  # how many forms that writeback admitted it knew of
+    gone: tuple[int, ...] = ()  # units that no longer stand by themselves
+    lines: tuple[IndexLine, ...] = ()
+    left_out: Mapping[str, str] = {}  # notes that it had no room for: the digest of each, by key
+    has_handles: bool = True  # whether its texts name pages, which a model without the recall tool could not ask for
+    unreasoned: tuple[int, int] | None = None  # behind the first page, up to the second, it took out all reasoning
+    changes: int | None = None  # how many changes of what was shown it knew of; None in old journals: of all
+
+
+class NoteShown(Closed, omit_defaults=True):
+    """A note that came into the prompt: what it said by its digest, the band that it stands in, and behind which page."""
+
+    key: str
+    digest: str
+    band: ContextMessageTarget
+    after: int = 0
+
+
+class Shown(Closed, omit_defaults=True):
+    """What a model was shown: everything up to an entry, in so many tokens of our count, for so large a budget."""
+
+    upto: int
+    model: str
+    tokens: int
+    budget_tokens: int
+    tools: str  # the digest of the tool definitions
+    layout: str  # the digest of what stood where
+    fold: Fold | None = None
+    notes: tuple[NoteShown, ...] = ()  # those that came; after a fold, all
+    is_outdated: bool = False  # its fold is not kept, since what it knew of had changed before the answer came
+
+
+class TurnTaken(Entry, tag="turn"):
+    """A model call was answered by the message of this page."""
+
+    page: int
+    usage: Usage | None = None
+    shown: Shown | None = None
+    unreasoned: bool = False  # its reasoning is not sent back: what it was made on will not stand before it again
+
+
+class UsageReported(Entry, tag="usage"):
+    """A provider said what a call took, outside of a turn; or that it was too much, and how much we may count from now on."""
+
+    usage: Usage
+    most_tokens: int | None = None
+    refused_tokens: int | None = None  # what we had counted
+
+
+class OverflowForgotten(Entry, tag="overflow_forgotten"):
+    """What was learned from prompts that a model refused no longer counts."""
+
+    model: str
+
+
+class TextReference(Closed):
+    """A text that is kept as a blob, so that it can be erased."""
+
+    digest: str
+    tokens: int
+
+
+TASK_LOG = "task_log"  # the source of what was taken over from a task log, and may be taken back by it
+
+
+class Pinned(Entry, tag="pin"):
+    """A page became a constraint; its author may have given its structured form."""
+
+    page: int
+    structured: TextReference | None = None
+    source: str | None = None  # None: the host itself
+
+
+class Unpinned(Entry, tag="unpin"):
+    """A page is what it was before it was pinned; or it is withdrawn, and no longer counts at all."""
+
+    page: int
+    withdrawn: bool = False
+
+
+class PlanSet(Entry, tag="plan"):
+    """The plan is now the one on this page; page 0: there is none any more, and those that there were no longer count."""
+
+    page: int
+    version: int
+    source: str | None = None  # None: the host itself, or a model
+
+
+class Preferred(Entry, tag="preference"):
+    """Somebody stated a wish; its text is on this page."""
+
+    page: int
+    scope: str | None = None
+
+
+class NoteAdded(Entry, tag="note"):
+    """A durable note, which replaces an earlier one of its key."""
+
+    note: ContextMessage
+
+
+class NoteRetracted(Entry, tag="retraction"):
+    """The note of this key is gone; `now` asks for it to leave the prompt at once."""
+
+    key: str
+    now: bool = False
+
+
+class RenditionAdmitted(Entry, tag="rendition"):
+    """A text stands for the pages from first to last at this level."""
+
+    first: int
+    last: int
+    level: ResidencyLevel
+    digest: str
+    tokens: int
+    txn: int
+    approved: bool = False  # by a person: only then may it stand for what the host said
+
+
+class Staged(Entry, tag="staged"):
+    """A proposal was written down, its value as a blob; nothing has changed yet."""
+
+    txn: int
+    proposal: Proposal
+    value: str
+
+
+class Waiting(Entry, tag="waiting"):
+    """A staged proposal passed every check, and waits for a person; nothing has changed yet."""
+
+    txn: int
+
+    @property
+    def id(self) -> int:
+        """What `Session.approve` and `Session.reject` take."""
+        return self.txn
+
+
+class Committed(Entry, tag="committed"):
+    """A proposal took effect."""
+
+    txn: int
+
+
+class Rejected(Entry, tag="rejected"):
+    """A proposal was refused, and why."""
+
+    txn: int
+    reason: AnyRejection
+
+
+class Faulted(Entry, tag="fault"):
+    """A fault happened: in which turn, about which page, and what exactly."""
+
+    fault: AnyFault
+    turn: int
+    page: int | None = None
+    detail: str = ""
+
+
+class BoundaryKind(StrEnum):
+    """The moments at which nothing dirty may be left."""
+
+    COMPACTION = "compaction"
+    RESET = "reset"
+    SAVE = "save"
+    CLOSE = "close"
+    COLD_CACHE = "cold_cache"
+
+
+class BoundaryCrossed(Entry, tag="boundary"):
+    """The session passed a boundary with everything written."""
+
+    kind: BoundaryKind
+
+
+class SessionReset(Entry, tag="reset"):
+    """Everything before is covered by the summary on this page."""
+
+    page: int
+
+
+class PolicyChosen(Entry, tag="policy"):
+    """The session derives by this policy from here on."""
+
+    policy: ChosenPolicy
+
+
+class ScopeGranted(Entry, tag="grant"):
+    """Recall and writeback may, or may no longer, reach into this scope."""
+
+    scope: str
+    allowed: bool = True
+
+
+class TurnsUndone(Entry, tag="tombstone"):
+    """The messages from first to last no longer count."""
+
+    first: int
+    last: int
+
+
+class EntryLost(Entry, tag="lost"):
+    """What stood here, up to the entry `last`, cannot be read any more, and what it said is not known.
+
+    While nobody has accepted that, no context is derived: it may have been a rule. Whoever accepts it writes it down as a fault, too.
+    """
+
+    last: int
+    what: str
+    is_accepted: bool = True
+
+
+class PageErased(Entry, tag="erasure"):
+    """The words of a page were destroyed; its digest stays."""
+
+    page: int
+    digest: str
+    also: tuple[int, ...] = ()  # summaries of resets that rested on it, and went with it

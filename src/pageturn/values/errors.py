@@ -1,0 +1,153 @@
+"""The exceptions, as one tree. Outcomes that a caller should expect are faults, not exceptions.
+
+PageturnError
+├── InvalidInput     a value from outside that does not have the form it should have
+│   └── UnknownPolicy ... the name of a policy that nobody registered
+├── NotADegradation  a residency change that the page's kind does not allow
+│   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
+├── MissingTokenizer an encoding that cannot be counted on this machine
+├── MissingExtra     something whose packages come with an extra; also an ImportError
+├── PolicyError      a policy gave an answer that no context can be made of
+├── BudgetTooSmall   the pages that may not shrink need more tokens than there are
+│   └── ModelTooSmall ... and a provider refused as many
+├── SummaryFailed    a summarizer could not write its text
+├── NotScrubbed      what was erased is gone from the session, but its bytes linger in the file
+└── StoreError       the store could not do it, and nothing has happened
+    ├── Conflict     ... because somebody else appended first
+    ├── RuleUnreadable ... because the words of a rule are damaged or missing
+    ├── Busy         ... because another was writing for longer than it may wait
+    └── Damaged      ... because bytes are missing, or are not those that were written; others may be well
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+_SHOWN = 60  # letters of a value in a message
+
+
+class PageturnError(Exception):
+    """The base of everything that pageturn raises on purpose."""
+
+
+class InvalidInput(PageturnError, ValueError):
+    """Bad input: says where it is, what was expected there, and what came."""
+
+    def __init__(self, path: str, *, expected: str, got: str) -> None:
+        super().__init__(f"{path}: expected {expected}, got {got}")
+        self.path = path
+        self.expected = expected
+        self.got = got
+
+
+def show(value: object) -> str:
+    """A value in an error message: never more than a line, whatever it is."""
+    try:
+        text = repr(value[:_SHOWN] if isinstance(value, str | bytes) else value)
+    except Exception:  # noqa: BLE001 (too deep, a number too long to print, or a foreign class that raises anything)
+        return f"a value of type {type(value).__name__} that cannot be shown"
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+class UnknownPolicy(InvalidInput):
+    """A session's policy is a user's own, and nobody has registered that name here, or with other fields.
+
+    The session can be read, searched, appended to and exported all the same. It is not derived by a policy that nobody chose.
+    """
+
+    def __init__(self, name: str, *, but: str | None = None) -> None:
+        way = f"register it by @pageturn.register_policy({name!r}) before the session is used, or name another: policy="
+        found = f"{name!r}, which is not registered" if but is None else f"{name!r}, whose fields do not fit: {but}"
+        super().__init__("policy", expected=f"a policy that is known here; {way}", got=found)
+        self.name = name
+
+
+class NotADegradation(PageturnError, ValueError):
+    """A step that is not on the degradation path of the page's kind."""
+
+
+class BelowFloor(NotADegradation):
+    """A step below the minimum fidelity of the page's kind."""
+
+
+class MissingTokenizer(PageturnError, RuntimeError):
+    """No tokenizer for this encoding is installed."""
+
+
+class MissingExtra(PageturnError, ImportError):
+    """Something that was asked for needs packages that `pip install pageturn` alone does not bring."""
+
+    def __init__(self, what: str, *, extra: str) -> None:
+        super().__init__(f"{what} needs more packages: pip install 'pageturn[{extra}]'")
+        self.extra = extra
+
+
+class PolicyError(PageturnError, RuntimeError):
+    """A policy raised, or answered with something that no context can be made of; nothing was derived."""
+
+    def __init__(self, policy: str, what: str) -> None:
+        super().__init__(f"policy {policy!r}: {what}")
+        self.policy = policy
+
+
+class BudgetTooSmall(PageturnError, ValueError):
+    """The pages that may not shrink need more tokens than the budget has."""
+
+    def __init__(self, *, needed_tokens: int, budget_tokens: int, handles: tuple[str, ...]) -> None:
+        named = ", ".join(handles[:8]) + (" and others" if len(handles) > 8 else "")
+        super().__init__(f"{needed_tokens:,} tokens needed, {budget_tokens:,} available; needed by {named}")
+        self.needed_tokens = needed_tokens
+        self.budget_tokens = budget_tokens
+        self.handles = handles
+
+    def with_needed(self, tokens: int) -> "BudgetTooSmall":
+        """The same, where fewer tokens would do."""
+        return BudgetTooSmall(needed_tokens=tokens, budget_tokens=self.budget_tokens, handles=self.handles)
+
+
+class ModelTooSmall(BudgetTooSmall):
+    """A provider refused a prompt, and what may not shrink needs as much; a larger budget does not help. All tokens as we count."""
+
+    def __init__(self, *, model: str, refused_tokens: int, needed_tokens: int, handles: tuple[str, ...]) -> None:
+        super().__init__(needed_tokens=needed_tokens, budget_tokens=max(0, refused_tokens - 1), handles=handles)
+        advice = "Unpin or erase some of them, offer fewer tools, derive for another model"
+        otherwise = f"call session.overflow(None, model={model!r}) if it takes more now"
+        self.args = (f"{model} refused {refused_tokens:,} tokens; {self}. {advice}, or {otherwise}",)
+        self.model = model
+        self.refused_tokens = refused_tokens
+
+
+class SummaryFailed(PageturnError, RuntimeError):
+    """A summarizer could not write its text; the session notes it and goes on."""
+
+
+class NotScrubbed(PageturnError, OSError):
+    """The file could not be rewritten without what was dropped from it; `pageturn vacuum --yes` does it later."""
+
+
+class StoreError(PageturnError, OSError):
+    """The store could not do it; nothing of what was asked has happened."""
+
+
+class RuleUnreadable(StoreError):
+    """A rule cannot be read from the store, so no context is made without it; `fault` is what is wrong."""
+
+    def __init__(self, message: str, *, page: int, fault: Any) -> None:
+        super().__init__(message)
+        self.page = page
+        self.fault = fault
+
+
+class Conflict(StoreError):
+    """Somebody else appended first; nothing of ours was written, and `missed` is what they wrote: a session's entries."""
+
+    def __init__(self, message: str, *, missed: Iterable[Any] = ()) -> None:
+        super().__init__(message)
+        self.missed = tuple(missed)
+
+
+class Busy(StoreError):
+    """Another process or thread was writing to the store for longer than `wait_seconds` allows to wait; try again."""
+
+
+class Damaged(StoreError):
+    """Bytes are missing, or are not those that were written. What does not need them can still be had."""

@@ -1,0 +1,51 @@
+"""Fencing: words from a page inside words of ours. Nothing in a page can pass for a handle or for one of our tags."""
+
+import re
+from collections.abc import Set as AbstractSet
+
+from pageturn.values.handles import CHECK, NUMBER
+
+# What looks like a handle or a tag, and the backslashes that it has already. A check is only looked at, so that what may be the
+# number of the next look-alike is not skipped.
+_HANDLE = re.compile(rf"(p(?<![A-Za-z0-9]p){NUMBER})(\\*)-(?=({CHECK})(?![A-Za-z0-9]))")
+_TAG = re.compile(r"<(\\*)(?=[\s/\u200b-\u200d\u2060\ufeff]{0,4}(?:pages?|system-reminder)\b)", re.IGNORECASE)
+
+
+def escaped(text: str, genuine: AbstractSet[str] = frozenset()) -> str:
+    """A text from a page as it may stand in a text of ours: look-alikes of handles and tags are marked by a backslash."""
+
+    def marked(found: re.Match[str]) -> str:
+        is_genuine = f"{found[1]}-{found[3]}" in genuine
+        return found[0] if found[2] or is_genuine else rf"{found[1]}\-"
+
+    if "-" in text:
+        text = _HANDLE.sub(marked, text)
+    return _TAG.sub(lambda found: found[0] if found[1] else "<\\", text) if "<" in text else text
+
+
+def quoted(text: str) -> str:
+    """A text from a page, escaped so that it can be had back exactly: every look-alike has one backslash more than before."""
+    if "-" in text:
+        text = _HANDLE.sub(r"\1\\\2-", text)
+    return _TAG.sub(r"<\\\1", text) if "<" in text else text
+
+
+def unquoted(text: str) -> str:
+    """The text that was quoted."""
+    text = _HANDLE.sub(lambda found: f"{found[1]}{found[2][1:]}-", text)
+    return _TAG.sub(lambda found: f"<{found[1][1:]}", text)
+
+
+def labelled(handle: str, text: str) -> str:
+    """A line of ours about a page, behind its handle; a model without the recall tool gets none."""
+    return f"{handle} {text}" if handle else text
+
+
+def noted(what: str, text: str) -> str:
+    """What a model wished to have written down, as it stands in a context: fenced, escaped, and named as its own."""
+    return fenced(f"The model noted a {what}: {escaped(text)}")
+
+
+def fenced(text: str) -> str:
+    """A text of ours, so that nobody takes it for something that a person said; its quotations are escaped already."""
+    return f"<page>\n{text}\n</page>"

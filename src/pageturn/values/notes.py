@@ -1,0 +1,212 @@
+"""Injection: keyed notes that a program weaves into the prompt, and the rules of key and cooldown.
+
+A note stands in one of four bands: after the base prompt, before the history, among the conversation, or at the very
+end. Notes of the conversation are ordinary messages: they are never deduplicated and never throttled. How notes get into a
+context, and what becomes of a key that comes twice, is told in `pageturn.context.notes` and `pageturn.journal.note_state`.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from hashlib import blake2b
+from typing import Annotated, Self, TypedDict, Unpack
+
+import msgspec
+
+from pageturn.values.checks import require_instance, require_member, require_whole
+from pageturn.values.json import Closed, Open
+from pageturn.values.messages import Message, Role, Text, Visibility
+from pageturn.values.reminders import tagged
+
+
+class ContextMessageTarget(StrEnum):
+    """The band that a note stands in."""
+
+    SYSTEM = "system"
+    SESSION = "session"
+    CONVERSATION = "conversation"
+    SUFFIX_SYSTEM = "suffix_system"
+
+
+class NoteDecision(StrEnum):
+    """What became of a note in a context."""
+
+    # it stands there
+    FIRST_EMIT = "first_emit"  # for the first time
+    CONTENT_CHANGED = "content_changed"  # it says something else than the last time
+    COOLDOWN_ELAPSED = "cooldown_elapsed"  # it has waited long enough
+    ALWAYS = "always"  # it comes every turn
+    STICKY = "sticky"  # as it was sent before
+    PROMOTED = "promoted"  # a fold moved it from behind the history into its band
+    SUPERSEDED = (
+        "superseded"  # as it was sent before, though a newer text of its key stands behind it; until the next fold
+    )
+    # it does not, or only because it was sent before
+    RETRACTED = "retracted"
+    # it does not
+    COOLDOWN = "cooldown"  # it has turns to skip
+    DUPLICATE_KEY = "duplicate_key"  # a later one of its key came before it was ever shown
+    OVER_BUDGET = "over_budget"
+    CONSUMED = "consumed"  # it was to be shown once, and was
+    EMPTY = "empty"  # it says nothing
+
+
+class NoteFields(TypedDict, total=False):
+    """What can be said of a note beside its key, content and band."""
+
+    role: Role
+    visibility: Visibility
+    cooldown_turns: int
+    consume_after_emit: bool
+
+
+class ContextMessage(Open, kw_only=True, omit_defaults=False):
+    """A keyed note. `cooldown_turns` is how many turns are skipped after it was emitted; 0 means every turn. `consume_after_emit` shows
+    it in one answered context only. Neither counts for a note of the conversation.
+    """
+
+    key: str
+    role: Role = Role.SYSTEM
+    content: str
+    visibility: Visibility = Visibility.INTERNAL
+    cooldown_turns: Annotated[int, msgspec.Meta(ge=0, lt=2**32)] = 0
+    target: ContextMessageTarget = ContextMessageTarget.SYSTEM
+    consume_after_emit: bool = False
+
+    def __post_init__(self) -> None:
+        # Constructors are not checked by msgspec, and a target that is mere text would be in no band.
+        for name in ("key", "content"):
+            require_instance(f"$.{name}", getattr(self, name), str)
+        for name, type_ in (("role", Role), ("visibility", Visibility), ("target", ContextMessageTarget)):
+            require_member(f"$.{name}", getattr(self, name), type_)
+        require_whole("$.cooldown_turns", self.cooldown_turns, below=2**32)
+
+    @classmethod
+    def system(cls, key: str, content: str, **fields: Unpack[NoteFields]) -> Self:
+        """A hidden note right after the base prompt."""
+        return cls(key=key, content=content, **fields)
+
+    @classmethod
+    def session(cls, key: str, content: str, **fields: Unpack[NoteFields]) -> Self:
+        """A hidden note before the history."""
+        return cls(key=key, content=content, target=ContextMessageTarget.SESSION, **fields)
+
+    @classmethod
+    def suffix_system(cls, key: str, content: str, **fields: Unpack[NoteFields]) -> Self:
+        """A hidden note at the very end of the prompt."""
+        return cls(key=key, content=content, target=ContextMessageTarget.SUFFIX_SYSTEM, **fields)
+
+    @classmethod
+    def conversation(cls, key: str, role: Role, visibility: Visibility, content: str) -> Self:
+        """A message among the conversation, which stands where it comes, like any other; its key only informs."""
+        return cls(key=key, role=role, visibility=visibility, content=content, target=ContextMessageTarget.CONVERSATION)
+
+    @classmethod
+    def conversation_user(cls, content: str) -> Self:
+        """A visible user message, keyed by what it says."""
+        return cls._keyed_by_content(Role.USER, Visibility.ALL, content)
+
+    @classmethod
+    def conversation_internal_system(cls, content: str) -> Self:
+        """A hidden system message among the conversation, keyed by what it says."""
+        return cls._keyed_by_content(Role.SYSTEM, Visibility.INTERNAL, content)
+
+    @classmethod
+    def system_reminder(cls, text: str) -> Self:
+        """A hidden system message in reminder tags."""
+        return cls.conversation_internal_system(tagged(text))
+
+    @classmethod
+    def _keyed_by_content(cls, role: Role, visibility: Visibility, content: str) -> Self:
+        require_instance("$.content", content, str)
+        key = f"conversation:{_digest(role, visibility, content, size=8)}"
+        return cls.conversation(key, role, visibility, content)
+
+    @property
+    def is_prompt_injected(self) -> bool:
+        """Whether the note lives in the prompt only, and not among the conversation."""
+        return self.target != ContextMessageTarget.CONVERSATION
+
+    @property
+    def should_throttle(self) -> bool:
+        """Whether its cooldown counts."""
+        return self.is_prompt_injected
+
+    @property
+    def is_of_prefix(self) -> bool:
+        """Whether its band is in the part of the prompt that a vendor's cache keeps."""
+        return self.target in (ContextMessageTarget.SYSTEM, ContextMessageTarget.SESSION)
+
+    @property
+    def is_lasting(self) -> bool:
+        """Whether it stays in that part: it is shown in every turn."""
+        return self.is_of_prefix and not self.consume_after_emit and not self.cooldown_turns
+
+    @property
+    def digest(self) -> str:
+        """A name for what the model gets of it: role, visibility and text."""
+        return _digest(self.role, self.visibility, self.content)
+
+    def to_message(self, session_id: str) -> Message:
+        """The message that the model gets. Its id follows from session, key and content, so it is always the same."""
+        return Message(
+            id=_digest(session_id, self.key, _digest(self.content), size=16),
+            role=self.role,
+            content=(Text(text=self.content),),
+            visibility=self.visibility,
+            synthetic=True,
+        )
+
+
+class Emission(Closed):
+    """When a key was last emitted, and what it said then."""
+
+    turn: int
+    digest: str
+
+
+class Throttled(Closed):
+    """What the cooldowns let through, what they held back, and the ledger after it."""
+
+    emitted: tuple[ContextMessage, ...]
+    suppressed: tuple[ContextMessage, ...]
+    ledger: Mapping[str, Emission]
+
+
+def throttle(notes: Iterable[ContextMessage], ledger: Mapping[str, Emission], turn: int) -> Throttled:
+    """The cooldown rule: emit what is new, what changed, what has no cooldown, and what has waited longer than it."""
+    emitted: list[ContextMessage] = []
+    suppressed: list[ContextMessage] = []
+    after = dict(ledger)
+    for note in notes:
+        if not note.should_throttle:
+            emitted.append(note)
+            continue
+        now = emission(note, turn)
+        if _is_cooling(note, after.get(note.key), now):
+            suppressed.append(note)
+        else:
+            emitted.append(note)
+            after[note.key] = now
+    return Throttled(tuple(emitted), tuple(suppressed), after)
+
+
+def emission(note: ContextMessage, turn: int) -> Emission:
+    """That a note was emitted in a turn."""
+    return Emission(turn, _digest(note.content))
+
+
+def _is_cooling(note: ContextMessage, last: Emission | None, now: Emission) -> bool:
+    """Whether a note that has not changed since it was last emitted still has turns to skip."""
+    if last is None or last.digest != now.digest or note.cooldown_turns == 0:
+        return False
+    return now.turn - last.turn <= note.cooldown_turns
+
+
+def _digest(*fields: str, size: int = 16) -> str:
+    """A hash of several texts that is the same on every machine and cannot confuse where one ends."""
+    digest = blake2b(digest_size=size)
+    for field in fields:
+        data = field.encode("utf-8", "surrogatepass")
+        digest.update(len(data).to_bytes(8, "big"))
+        digest.update(data)
+    return digest.hexdigest()

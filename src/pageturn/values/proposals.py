@@ -1,0 +1,96 @@
+"""Proposals: what a model would like to have written down, and the reasons for refusing it."""
+
+from enum import StrEnum
+from typing import Any
+
+from pageturn.values.json import Closed, Open
+
+MEMORY = "memory."
+
+
+class Op(StrEnum):
+    """How a proposal changes its field."""
+
+    APPEND = "append"
+    MERGE = "merge"
+    SET_WITH_VERSION = "set_with_version"
+
+
+class Proposal(Open, kw_only=True):
+    """A value for a field, with the pages that it rests on.
+
+    Fields: `summary` of the pages from the first to the last handle of the evidence; `compressed` or `structured` form of
+    the one page named there; `plan`; `preference`; and `memory.NAME` for anything else. A key makes it idempotent.
+    """
+
+    field: str
+    value: Any = None
+    op: Op = Op.APPEND
+    evidence: tuple[str, ...] = ()
+    scope: str | None = None
+    version: int | None = None
+    key: str | None = None
+
+    @property
+    def is_memory(self) -> bool:
+        """Whether the field is one of those that hold anything."""
+        return self.field.startswith(MEMORY) and len(self.field) > len(MEMORY)
+
+
+class Rejection(Closed, tag_field="reason"):
+    """Why a proposal was refused."""
+
+    @property
+    def code(self) -> str:
+        """The name of the reason."""
+        return str(self.__struct_config__.tag)
+
+
+class SchemaMismatch(Rejection, tag="schema_mismatch"):
+    """The proposal does not have the form of its field."""
+
+    detail: str
+
+
+class ProvenanceFail(Rejection, tag="provenance_fail"):
+    """The evidence does not resolve."""
+
+    detail: str
+
+
+class ScopeDenied(Rejection, tag="scope_denied"):
+    """The session may not write in that scope."""
+
+    detail: str
+
+
+class DestructiveOp(Rejection, tag="destructive_op"):
+    """The proposal would overwrite something that it has not seen."""
+
+
+class InvariantViolation(Rejection, tag="invariant_violation"):
+    """The proposal would break a promise: a floor, a pin, or the quality of a summary."""
+
+    detail: str
+
+
+class Declined(Rejection, tag="declined"):
+    """A person said no, and why."""
+
+    detail: str
+
+
+AnyRejection = SchemaMismatch | ProvenanceFail | ScopeDenied | DestructiveOp | InvariantViolation | Declined
+
+
+class ProposalForReview(Closed):
+    """A proposal that waits for a person, with what it would change.
+
+    The value of the proposal is None, and the text is empty, where the words were erased.
+    """
+
+    id: int  # what `Session.approve` and `Session.reject` take
+    proposal: Proposal
+    handle: str  # of the rule, or of whatever else the host said, that the value would stand for or replace
+    text: str  # what it says now
+    objection: str | None = None  # why approving would end in a rejection now

@@ -1,0 +1,40 @@
+"""Reminders: a program's notes to the model, in tags that say whose words they are.
+
+Some vendors take no instructions in the middle of a conversation. There a note is the user's, so it says in tags whose words it is.
+Whether a vendor does so or not, the tags are charged: a context must fit whoever gets it.
+"""
+
+import re
+
+import msgspec
+
+from pageturn.values.messages import Message, Role, Text, Visibility
+
+_BEGIN, _END = "<system-reminder>", "</system-reminder>"
+_TAG = re.compile(r"<(/?system-reminder)\b", re.IGNORECASE)
+
+
+def is_note(message: Message) -> bool:
+    """Whether a program said it to the model alone."""
+    is_instruction = message.role in (Role.SYSTEM, Role.DEVELOPER)
+    return is_instruction and message.synthetic and message.visibility is Visibility.INTERNAL
+
+
+def tagged(text: str) -> str:
+    """A text in the tags, as it is."""
+    return f"{_BEGIN}{text}{_END}"
+
+
+def reminder(text: str) -> str:
+    """A text in the tags, with look-alikes inside escaped; a text that has them already stays as it is."""
+    if text.startswith(_BEGIN) and text.endswith(_END) and len(_TAG.findall(text)) == 2:
+        return text
+    return tagged(_TAG.sub(r"<\\\1", text))
+
+
+def lowered(message: Message) -> Message:
+    """The message as the user may say it: a note in tags, anything else as it is."""
+    if not is_note(message):
+        return message
+    shown = reminder(message.text)
+    return message if shown == message.text else msgspec.structs.replace(message, content=(Text(text=shown),))

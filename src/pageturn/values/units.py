@@ -1,0 +1,63 @@
+"""Units: a call with all of its results, or a lone message. What stands as messages of a unit, stands whole."""
+
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from pageturn.values.pages import Page
+
+T = TypeVar("T")
+
+Unit = tuple[Page, ...]
+
+ABANDONED = 32  # turns after which nobody waits for a result any more
+
+
+def units_of(pages: Iterable[Page], turns: Sequence[int]) -> list[Unit]:
+    """The pages as units, in the order in which each begins. A result belongs to the newest call of its id, unless that was abandoned.
+
+    `turns` are the numbers of the pages that ended each turn of the session.
+    """
+    units: list[list[Page]] = []
+    waiting: dict[str, list[Page]] = {}  # the id of a call -> the unit that it is in
+    for page in pages:
+        unit = next((waiting[result.call] for result in page.results if result.call in waiting), None)
+        if unit is None or _turns_between(unit[0], page, turns) >= ABANDONED:
+            unit = []
+            units.append(unit)
+        unit.append(page)
+        for call in page.calls:
+            waiting[call.id] = unit
+    return [tuple(unit) for unit in units]
+
+
+def _turns_between(call: Page, result: Page, turns: Sequence[int]) -> int:
+    return bisect_left(turns, result.seq) - bisect_right(turns, call.seq)
+
+
+def unanswered(unit: Unit) -> list[str]:
+    """The ids of the calls of a unit that have no result yet."""
+    answers = Counter(result.call for page in unit for result in page.results)
+    left = []
+    for call in (call for page in unit for call in page.calls):
+        if answers[call.id] > 0:
+            answers[call.id] -= 1
+        else:
+            left.append(call.id)
+    return left
+
+
+def entangled(items: Iterable[T], span: Callable[[T], tuple[int, int]]) -> Iterator[list[T]]:
+    """The items in groups: together those whose pages lie between each other's, as when a result came late."""
+    group: list[T] = []
+    reach = 0
+    for item in items:
+        first, last = span(item)
+        if group and first > reach:
+            yield group
+            group = []
+        group.append(item)
+        reach = max(reach, last)
+    if group:
+        yield group

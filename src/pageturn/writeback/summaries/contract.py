@@ -1,0 +1,126 @@
+"""Defines the interface of a summarizer: it gets the text of a run of pages and a length, and returns a summary."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Protocol, runtime_checkable
+
+from pageturn.context.renditions.structured import Voiced
+from pageturn.values.checks import require_instance, require_text
+from pageturn.values.errors import InvalidInput
+from pageturn.values.fencing import escaped
+from pageturn.values.messages import File, Image, Message, Native, Text, ToolCall, ToolResult
+from pageturn.writeback.quality import objection_to
+
+_NEAR = 0.8  # of what would fit
+
+
+class Stop:
+    """Tells work that nobody waits for it any more: what it asked for is called at once, from another thread."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._calls: list[Callable[[], None]] = []
+        self.is_set = False
+        self.is_late = False  # because it took too long, and not because the session is closed
+
+    def set(self, *, is_late: bool = False) -> None:
+        """Stop whatever is going on, and whatever begins later."""
+        with self._lock:
+            self.is_set = True
+            self.is_late = is_late
+            calls, self._calls = self._calls, []
+        for call in calls:
+            call()
+
+    @contextmanager
+    def calling(self, call: Callable[[], None]) -> Iterator[None]:
+        """While this goes on, a stop calls that."""
+        with self._lock:
+            if not self.is_set:
+                self._calls.append(call)
+        if self.is_set:
+            call()
+        try:
+            yield
+        finally:
+            with self._lock:
+                if call in self._calls:
+                    self._calls.remove(call)
+
+
+@dataclass(frozen=True)
+class SummaryRequest:
+    """Pages in a row, with what is wanted of them. Internal ones and rules are not among them."""
+
+    pages: tuple[Voiced, ...]
+    target_tokens: int
+    least_tokens: int  # what has fewer is refused as a loss
+    count: Callable[[str], int]  # tokens, as the session counts them
+    stop: Stop = field(default_factory=Stop)
+
+    def passages(self) -> Iterator[str]:
+        """What each page says, as a text with its handle and its role. Thinking is left out."""
+        for handle, message in self.pages:
+            yield f"{handle} {message.role}: {escaped(_words(message))}"
+
+    def flaw_of(self, text: str) -> str | None:
+        """What the gate will say against a text, as far as these pages tell; None where nothing is."""
+        if self.count(text) < self.least_tokens:
+            return f"it has fewer than {self.least_tokens} tokens"
+        return objection_to(text, [message for _, message in self.pages])
+
+
+@runtime_checkable
+class Summarizer(Protocol):
+    """Writes summaries. It runs in a thread of its own, one request at a time, and may raise whatever it likes."""
+
+    @property
+    def name(self) -> str:
+        """What it is called; under the same name, the same pages are summarized once."""
+        ...
+
+    def summarize(self, request: SummaryRequest) -> str:
+        """A text of about the wanted length that can stand for the pages."""
+        ...
+
+
+def require_summarizer(value: object) -> None:
+    """Refuse what writes no summaries, and a name that the journal could not keep."""
+    if isinstance(value, type):  # a class has the attributes of its instances
+        raise InvalidInput("summarizer", expected="a Summarizer", got=f"the class {value.__name__}")
+    require_instance("summarizer", value, Summarizer)
+    assert isinstance(value, Summarizer)
+    require_text("summarizer.name", value.name)
+
+
+def cut(text: str, most_tokens: int, count: Callable[[str], int]) -> str:
+    """A text within so many tokens: whole, or up to the end of a line, a sentence or a word, if there is one near enough."""
+    text = text.strip()
+    size = len(text)
+    while size and (tokens := count(text[:size])) > most_tokens:
+        size = min(size - 1, int(size * most_tokens / tokens))
+    if size == len(text):
+        return text
+    for ends in (("\n", ". ", "。"), (" ",)):
+        last = max(text.rfind(end, 0, size) for end in ends)
+        if last > _NEAR * size:
+            return text[: last + 1].strip()
+    return text[:size].strip()
+
+
+def _words(message: Message) -> str:
+    said = []
+    for part in message.content:
+        match part:
+            case Text(text=text) | Native(text=text):
+                said.append(text)
+            case ToolCall(name=name, arguments=arguments):
+                said.append(f"calls {name} {arguments}")
+            case ToolResult(parts=parts, is_error=is_error):
+                inner = [each.text if isinstance(each, Text) else f"[{type(each).__name__.lower()}]" for each in parts]
+                said.append("error: " * is_error + "\n".join(inner))
+            case Image() | File():
+                said.append(f"[{type(part).__name__.lower()}]")
+    return "\n".join(said)

@@ -1,0 +1,181 @@
+"""Chooses which runs of pages to summarize ahead of time, and how long each summary should be.
+
+Runs are small, medium and large, aligned so that small ones nest in large ones, and made of whole units without open calls. They
+never cover a rule, what a reset covers, or the newest units.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from pageturn.journal.state import SessionState
+from pageturn.values.pages import Page
+from pageturn.values.units import ABANDONED, Unit, entangled, unanswered, units_of
+from pageturn.writeback.validation import summary_floor
+
+SIZES = (4, 16, 64)  # units
+_TARGETS = ((4, 192), (16, 512), (64, 768))  # tokens for so many units
+_LARGEST_TARGET = 1_024
+_RECENT = 8  # units that nobody will leave out yet
+_FEWEST = 12  # units; a shorter session needs none
+_MOST_RUNS = 32  # of each size, the newest
+_LEAST_TOKENS = 400  # what has fewer is as well left as it is
+_GROWS = 4  # times the largest size is the beginning of a long session, and so on
+_SHARE = 3  # a summary takes at most a third of what it stands for
+_ABOVE_FLOOR = 1.25
+
+
+class Run(NamedTuple):
+    """Pages in a row: those that count from the first to the last."""
+
+    pages: tuple[Page, ...]
+    units: int
+
+    @property
+    def handles(self) -> str:
+        """The range, as pointers name it."""
+        return f"{self.pages[0].handle}..{self.pages[-1].handle}"
+
+    @property
+    def tokens(self) -> int:
+        """What the pages take at full."""
+        return sum(page.tokens for page in self.pages)
+
+    @property
+    def least_tokens(self) -> int:
+        """What the gate asks of a summary at least."""
+        return summary_floor(self.tokens)
+
+    @property
+    def target_tokens(self) -> int:
+        """How long a summary should be: by how much it stands for, and above what the gate refuses."""
+        wanted = next((tokens for units, tokens in _TARGETS if self.units <= units), _LARGEST_TARGET)
+        return max(min(wanted, self.tokens // _SHARE), int(self.least_tokens * _ABOVE_FLOOR) + 1)
+
+    @property
+    def is_worthwhile(self) -> bool:
+        """Whether a summary would save anything."""
+        return len(self.pages) > 1 and self.tokens >= _LEAST_TOKENS
+
+
+_Group = list[Unit]  # that lie between each other's pages, so that a run has all of them or none
+_Stretch = list[_Group]  # between rules, and between calls that wait
+
+
+class _Rested:
+    """What nothing can change but an undo, an erasure, a reset or a pin: how many pages and units, and the stretches that they make."""
+
+    def __init__(self) -> None:
+        self.pages = self.units = 0
+        self.stretches: list[_Stretch] = [[]]
+        self.runs: dict[tuple[int, int], Run] = {}  # that were found the last time, by their first and last page
+
+
+class RunsAhead:
+    """The runs of a session that may come to be left out, found as it grows: what has come to rest is not looked at again."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._state = state
+        self._made_of: tuple[int, ...] | None = None  # the changes and promises of the journal
+        self._rested = _Rested()
+
+    def find(self, sizes: Sequence[int] = SIZES) -> list[Run]:
+        """The small ones first and the older first; at most 97."""
+        state, now = self._state, (self._state.changes, self._state.promises)
+        if self._made_of != now:
+            self._made_of, self._rested = now, _Rested()
+        past = self._rested
+        groups = list(
+            entangled(units_of((page for page in state.pages[past.pages :] if page.counts), state.turns), _span)
+        )
+        resting = self._resting(groups)
+        rested, units = self._uncovered(groups[:resting]), self._uncovered(groups[resting:])
+        self._extend(past.stretches, rested)
+        past.units += len(rested)
+        past.pages = state.after(groups[resting][0][0].seq - 1) if resting < len(groups) else len(state.pages)
+        if past.units + len(units) < _FEWEST:
+            return []
+        stretches = [*past.stretches[:-1], [*past.stretches[-1]]]
+        self._extend(stretches, units[:-_RECENT])
+        wanted = {(run[0][0][0].seq, max(map(_end, run[-1]))): run for run in _wanted(stretches, sizes)}
+        found = {span: past.runs.get(span) or _run(groups) for span, groups in wanted.items()}
+        past.runs = {span: run for span, run in found.items() if span in past.runs or self._may_stand(run)}
+        return list(past.runs.values())
+
+    def _resting(self, groups: Sequence[_Group]) -> int:
+        """How many of the groups nothing can join any more: no call up to there may still get a result; the newest units are none of them."""
+        turns = self._state.turns
+        waiting_from = turns[-ABANDONED] if len(turns) >= ABANDONED else 0
+        newer, resting = 0, len(groups)
+        while resting and newer < _RECENT:
+            resting -= 1
+            newer += len(self._uncovered([groups[resting]]))
+        for at, group in enumerate(groups[:resting]):
+            if any(unit[0].calls and unit[0].seq >= waiting_from for unit in group):
+                return at
+        return resting
+
+    def _uncovered(self, groups: Iterable[_Group]) -> list[Unit]:
+        after = self._state.last_reset
+        return [unit for group in groups for unit in group if unit[0].seq > after]
+
+    def _extend(self, stretches: list[_Stretch], units: Iterable[Unit]) -> None:
+        """Go on with the last stretch, and with a new one after each rule and each call that waits."""
+        together: list[Unit] = []
+        for unit in units:
+            if unanswered(unit) or any(self._state.kind(page).is_rule for page in unit):
+                stretches[-1] += entangled(together, _span)
+                stretches.append([])
+                together = []
+            else:
+                together.append(unit)
+        stretches[-1] += entangled(together, _span)
+
+    def _may_stand(self, run: Run) -> bool:
+        return run.is_worthwhile and still_holds(self._state, run)
+
+
+def run_between(state: SessionState, pages: Sequence[Page]) -> Run | None:
+    """The run that somebody wishes for; None where a summary may not cover it, or would save nothing."""
+    run = Run(tuple(pages), len(units_of(pages, state.turns)))
+    has_rule = any(state.kind(page).is_rule for page in pages)
+    return run if run.is_worthwhile and not has_rule and pages[0].seq > state.last_reset else None
+
+
+def still_holds(state: SessionState, run: Run) -> bool:
+    """Whether a run is what it was: nothing of it undone, erased, made a rule or covered by a reset since."""
+    first, last = run.pages[0].seq, run.pages[-1].seq
+    now = state.between(first, last)
+    same = [page.seq for page in now] == [page.seq for page in run.pages]
+    return same and first > state.last_reset and not any(state.kind(page).is_rule for page in now)
+
+
+def _span(unit: Unit) -> tuple[int, int]:
+    return unit[0].seq, unit[-1].seq
+
+
+def _end(unit: Unit) -> int:
+    return unit[-1].seq
+
+
+def _run(groups: Sequence[_Group]) -> Run:
+    pages = sorted((page for group in groups for unit in group for page in unit), key=lambda page: page.seq)
+    return Run(tuple(pages), sum(map(len, groups)))
+
+
+def _wanted(stretches: Sequence[_Stretch], sizes: Sequence[int]) -> Iterator[Sequence[_Group]]:
+    """The newest runs of each size, and the beginning of a long session."""
+    for size in sizes:
+        newest = list(islice(_aligned_from_the_last(stretches, size), _MOST_RUNS))
+        yield from reversed(newest)
+    longest, size = max(stretches, key=len, default=[]), max(sizes, default=0)
+    while 0 < _GROWS * size <= len(longest):
+        size *= _GROWS
+    if size > max(sizes, default=0):
+        yield longest[:size]
+
+
+def _aligned_from_the_last(stretches: Sequence[_Stretch], size: int) -> Iterator[Sequence[_Group]]:
+    for stretch in reversed(stretches):
+        for start in reversed(range(0, len(stretch) - size + 1, size)):
+            yield stretch[start : start + size]

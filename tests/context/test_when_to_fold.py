@@ -1,0 +1,123 @@
+"""When the layout changes, and what a policy is told before it does."""
+
+from datetime import timedelta
+
+import pytest
+
+import pageturn as pt
+from pageturn.values.entries import FoldReason
+from tests.context.test_turns import words, work
+from tests.sessions import Clock, open_session, reopened
+
+growths = []
+
+
+@pt.register_policy("never_full_in_tests")
+class NeverFull(pt.DerivePolicy):
+    """Wants no fold, and keeps what it was told."""
+
+    wants: bool = False
+
+    def is_full(self, growth, budget_tokens):
+        growths.append(growth)
+        return False
+
+    def pays(self, growth, budget_tokens):
+        return self.wants
+
+    def plan(self, frame, least, tokens):
+        return {}
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def session(clock):
+    growths.clear()
+    session = open_session(policy=NeverFull(), model="gpt-5", clock=clock)
+    session.extend([pt.system("You are careful."), pt.user("Fix src/auth.py")])
+    return session
+
+
+def test_a_context_beyond_its_budget_is_folded_whatever_the_policy_says(session):
+    work(session, 8)
+    whole = session.derive()
+    assert whole.fold is None
+    assert session.derive(budget_tokens=whole.tokens).fold is None
+    small = session.derive(budget_tokens=whole.tokens - 1)
+    assert small.fold.reason is FoldReason.FULL
+    assert small.tokens < whole.tokens
+    assert 0 < small.layout.needed_tokens <= small.tokens
+
+
+def test_a_policy_learns_what_stands_what_grew_and_in_how_many_turns(session):
+    first = session.derive()
+    assert growths[-1].tokens == first.tokens > growths[-1].grown_tokens > 0  # tools are no growth
+    contexts = work(session, 3)
+    tools = contexts[0].tokens - growths[0].grown_tokens
+    assert [growth.turns for growth in growths[1:]] == [0, 1, 2]
+    assert [growth.grown_tokens + tools for growth in growths[1:]] == [context.tokens for context in contexts]
+    assert not any(growth.standing_tokens or growth.is_cold for growth in growths)
+    folded = session.derive(budget_tokens=contexts[-1].tokens - 1)
+    session.append(pt.assistant("done"))
+    after = session.derive()
+    assert growths[-1].standing_tokens == folded.tokens - tools
+    assert growths[-1].turns == 0
+    assert growths[-1].tokens == after.tokens == folded.tokens + growths[-1].grown_tokens
+
+
+def test_another_model_other_tools_or_a_long_pause_are_a_cold_start(session, clock):
+    work(session, 2)
+    tool = {"name": "read", "parameters": {"type": "object"}}
+    for options in ({}, {"model": "claude-sonnet-4"}, {"tools": [tool]}):
+        session.derive(**options)
+        assert growths[-1].is_cold is bool(options)
+    clock.now += timedelta(minutes=10)
+    session.append(pt.user("continue"))
+    session.derive()
+    assert growths[-1].is_cold
+    session.append(pt.assistant("done"))
+    session.derive()
+    assert not growths[-1].is_cold
+
+
+@pytest.mark.parametrize(("is_cold", "reason"), [(True, FoldReason.COLD), (False, FoldReason.PAYS)])
+def test_a_fold_that_pays_says_whether_the_cache_was_gone(session, clock, is_cold, reason):
+    work(session, 4)
+    session.derive()
+    session.append(pt.assistant("done"))
+    session.choose(NeverFull(wants=True))
+    assert session.derive().fold.reason is FoldReason.CHANGED
+    session.append(pt.assistant("done"))
+    if is_cold:
+        clock.now += timedelta(minutes=10)
+    session.append(pt.user("continue"))
+    assert session.derive().fold.reason is reason
+
+
+def test_a_context_after_a_fold_is_the_same_when_the_session_is_opened_again(session):
+    work(session, 12)
+    folded = session.derive(budget_tokens=2_000)
+    assert folded.fold is not None
+    session.append(pt.assistant("and on"))
+    work(session, 2, start=12)
+    context = session.derive()
+    assert context.fold is None
+    assert context.messages[: len(folded.messages)] == folded.messages
+    again = reopened(session, model="gpt-5").derive()
+    assert pt.to_json(list(again.messages)) == pt.to_json(list(context.messages))
+    assert again.tokens == context.tokens
+    assert "value_13" in words(context)
+
+
+def test_a_fold_that_was_answered_is_kept_at_hand_and_what_it_sealed_is_let_go():
+    session = open_session(policy=pt.Paged(3_000))
+    session.append(pt.user("Fix src/auth.py"))
+    work(session, 150, lines=20)
+    (working_set,) = session._deriver._working_sets.values()
+    assert len(session.reader.folds) > 5
+    assert len(working_set._folder.forms._made) < 120
+    assert len(working_set._folder.forms._held) < 60

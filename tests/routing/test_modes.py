@@ -1,0 +1,82 @@
+"""Modes: where scores lie, and how likely a choice was."""
+
+import random
+from typing import ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import pageturn as pt
+from pageturn.routing.modes import MODES, Aim, mode_of, probabilities
+from pageturn.routing.pooling import Estimate
+
+aims = st.lists(st.builds(Aim, st.floats(0, 1), st.sampled_from([0.0, 0.02, 0.05, 0.2])), min_size=1, max_size=6)
+
+
+class View:
+    """Two agents: one that is well known, and one that is not."""
+
+    estimates: ClassVar = {"known": Estimate(0.6, 0.05), "new": Estimate(0.5, 0.25)}
+    cost = {"known": 4.0, "new": 1.0}.__getitem__
+
+    def estimate(self, agent):
+        return self.estimates[agent]
+
+    def seed_score(self, agent):
+        return {"known": 0.55, "new": 0.0}[agent]
+
+    def warmed_score(self, agent):
+        return {"known": 0.55, "new": 0.4}[agent]
+
+
+def aim(mode, agent):
+    return MODES[mode].aim(agent, View())
+
+
+def test_each_mode_scores_as_it_says():
+    assert aim("seed", "new") == (0.0, 0.0)
+    assert aim("lcb", "new") == (0.4, 0.0)
+    assert aim("mean", "known") == (0.6, 0.0)
+    assert aim("ucb", "new").centre == pytest.approx(0.5 + 1.2 * 0.25)
+    assert aim("thompson", "new") == pytest.approx((0.5 + 1.2 * 0.25, 0.25 * 0.25))
+    assert aim("cost", "known") == pytest.approx((0.66 / 4.0, 0.25 * 0.05 / 4.0))
+
+
+def test_only_those_that_look_for_more_try_what_is_new():
+    preferred = {mode: max(View.estimates, key=lambda agent, mode=mode: aim(mode, agent).centre) for mode in MODES}
+    assert preferred == {"seed": "known", "lcb": "known", "mean": "known", "ucb": "new", "thompson": "new", "cost": "new"}  # fmt: skip
+
+
+def test_an_unknown_mode_is_refused():
+    with pytest.raises(pt.InvalidInput, match="mode: expected one of seed, lcb"):
+        mode_of("best")
+
+
+@given(aims)
+def test_probabilities_are_shares(given_aims):
+    shares = probabilities(given_aims)
+    assert sum(shares) == pytest.approx(1.0)
+    assert all(0.0 <= share <= 1.0 for share in shares)
+
+
+def test_probabilities_are_those_of_draws():
+    given_aims = [Aim(0.5, 0.1), Aim(0.55, 0.05), Aim(0.3, 0.2), Aim(0.0, 0.01), Aim(0.45), Aim(0.3, 0.2)]
+    chance = random.Random(7)
+    wins = [0] * len(given_aims)
+    for _ in range(20_000):
+        draw = chance.gauss(0.0, 1.0)
+        scores = [each.at(draw) for each in given_aims]
+        wins[chance.choice([at for at, score in enumerate(scores) if score == max(scores)])] += 1
+    shares = probabilities(given_aims)
+    assert min(wins[0], wins[1], wins[2], wins[5]) > 100
+    for at, won in enumerate(wins):
+        assert shares[at] == pytest.approx(won / 20_000, abs=0.015)
+
+
+def test_of_equal_ones_without_chance_the_first_is_certain():
+    assert probabilities([Aim(0.2), Aim(0.7), Aim(0.7)]) == [0.0, 1.0, 0.0]
+
+
+def test_of_equal_ones_with_chance_all_have_the_same():
+    assert probabilities([Aim(0.7, 0.1), Aim(0.1, 0.1), Aim(0.7, 0.1)]) == [0.5, 0.0, 0.5]

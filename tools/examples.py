@@ -1,0 +1,85 @@
+"""The examples of the documentation: Python in the pages, the docstrings and `examples/`, each as a module of its own.
+
+A block of a page stands alone, unless its fence says that it goes on: "```python continued" begins where the block before it ended.
+In a module, every line is where it is in the page, and all other lines are empty, so that whoever complains names the right one.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).parent.parent
+_FENCE = re.compile(r"^ {0,3}```(?P<words>[^`\n]*)$")
+_PROMPT = re.compile(r"^\s*(?:>>>|\.\.\.) ?")
+
+
+class Example(NamedTuple):
+    """A piece of Python that a reader may copy."""
+
+    page: Path
+    line: int  # of its first line
+    code: str  # as many lines as the page has until its last one
+
+    @property
+    def name(self) -> str:
+        """A name for its module."""
+        words = self.page.relative_to(ROOT).as_posix() if self.page.is_relative_to(ROOT) else self.page.name
+        return re.sub(r"\W", "_", f"{words}_{self.line}").lower()
+
+
+def pages() -> list[Path]:
+    """The pages of the documentation."""
+    return [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")), *(ROOT / "docs").rglob("*.md")]
+
+
+def every_example() -> Iterator[Example]:
+    """All examples, in the order of their files."""
+    for page in sorted(pages()):
+        yield from blocks(page)
+    for source in sorted((ROOT / "src").rglob("*.py")):
+        yield from prompts(source)
+    for source in sorted((ROOT / "examples").rglob("*.py")):
+        yield Example(source, 1, source.read_text("utf-8"))
+
+
+def blocks(page: Path) -> Iterator[Example]:
+    """The blocks of a page that are Python."""
+    told: list[str] = []  # the block that may go on, line by line of the page
+    start: int | None = None
+    for number, line in enumerate(page.read_text("utf-8").splitlines(), start=1):
+        if fence := _FENCE.match(line):
+            words = fence["words"].split()
+            if start is not None:
+                yield Example(page, start, "\n".join(told) + "\n")
+                start = None
+            elif words[:1] == ["python"]:
+                start = number + 1
+                told = told if "continued" in words else []
+        elif start is not None:
+            told += [""] * (number - 1 - len(told)) + [line]
+
+
+def prompts(source: Path) -> Iterator[Example]:
+    """The examples in the docstrings of a module: what stands behind `>>>`, one module for each docstring."""
+    text = source.read_text("utf-8")
+    if ">>>" not in text:
+        return
+    lines = text.splitlines()
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            continue
+        if ast.get_docstring(node) is None:
+            continue
+        told = node.body[0]
+        numbers = [
+            number
+            for number in range(told.lineno, (told.end_lineno or told.lineno) + 1)
+            if _PROMPT.match(lines[number - 1])
+        ]
+        if numbers:
+            code = ["" for _ in range(numbers[-1])]
+            for number in numbers:
+                code[number - 1] = _PROMPT.sub("", lines[number - 1])
+            yield Example(source, numbers[0], "\n".join(code) + "\n")
