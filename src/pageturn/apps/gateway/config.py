@@ -1,0 +1,251 @@
+"""Configuration: flags, then variables of ours, then one TOML file, then what the vendors' own variables say, then defaults.
+
+Each setting is one row of a table. A value that cannot be is refused with the place where it stands.
+"""
+
+import ipaddress
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+from pageturn.apps.gateway.endpoints import ANTHROPIC, CHATGPT, GEMINI, OPENAI, Upstream
+from pageturn.values.errors import InvalidInput, show
+
+VENDORS = (ANTHROPIC, OPENAI, CHATGPT, GEMINI)
+NOTHING = "none"  # the store of those who want none
+
+
+class _Bad(ValueError):
+    """What would have been right."""
+
+
+class _Setting(NamedTuple):
+    name: str
+    table: str  # of the file
+    default: Any
+    check: Callable[[Any], Any]  # the value as it is meant, or `_Bad`
+    comment: str
+    vendors_variable: str | None = None
+
+    @property
+    def variable(self) -> str:
+        return f"PAGETURN_{self.name.upper()}{'_URL' if self.table == 'upstream' and self.name in VENDORS else ''}"
+
+
+def _mode(value: Any) -> str:
+    if value != "watch":
+        raise _Bad("watch, which is the only mode so far; manage and recall do not exist yet")
+    return str(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise _Bad("a text")
+    return value.strip()
+
+
+def _port(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if type(number) is not int or not 0 <= number < 1 << 16:
+        raise _Bad("a port from 0 (any that is free) to 65535")
+    return number
+
+
+def _url(value: Any) -> str:
+    parts = urlsplit(value) if isinstance(value, str) else None
+    try:
+        is_url = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is none
+        is_url = False
+    if parts is None or not is_url or parts.query or parts.fragment or parts.username:
+        raise _Bad("a base URL as http://HOST:PORT or https://HOST/PATH")
+    return str(value).rstrip("/")
+
+
+def _vendor(value: Any) -> str:
+    if value not in VENDORS:
+        raise _Bad(f"one of {', '.join(VENDORS)}")
+    return str(value)
+
+
+_SETTINGS = (
+    _Setting("mode", "gateway", "watch", _mode, "watch: everything passes unchanged, and is written down"),
+    _Setting("host", "gateway", "127.0.0.1", _text, "where to listen; any address but loopback needs a token"),
+    _Setting("port", "gateway", 8787, _port, "0 is any that is free"),
+    _Setting("token", "gateway", None, _text, "what clients must send as x-pageturn-token; better in PAGETURN_TOKEN"),
+    _Setting("store", "gateway", None, _text, f'the file of the sessions; "{NOTHING}" stores nothing'),
+    _Setting("ca_file", "gateway", None, _text, "certificates to trust beside the system's"),
+    _Setting(ANTHROPIC, "upstream", "https://api.anthropic.com", _url, "", "ANTHROPIC_BASE_URL"),
+    _Setting(
+        OPENAI, "upstream", "https://api.openai.com/v1", _url, "with its version, as clients take it", "OPENAI_BASE_URL"
+    ),
+    _Setting(CHATGPT, "upstream", "https://chatgpt.com/backend-api/codex", _url, "OpenAI behind a ChatGPT account"),
+    _Setting(GEMINI, "upstream", "https://generativelanguage.googleapis.com", _url, "", "GOOGLE_GEMINI_BASE_URL"),
+    _Setting("other", "upstream", None, _vendor, "whose a path is that shows no vendor; openai without it"),
+)
+
+
+class Config(NamedTuple):
+    """How a gateway is set up."""
+
+    mode: str
+    host: str
+    port: int
+    token: str | None
+    store: str | None  # the URL of a store; None stores nothing
+    ca_file: str | None
+    bases: Mapping[str, str]  # the base URL of each vendor
+    other: str | None
+
+    @property
+    def upstreams(self) -> dict[str, Upstream]:
+        """Where each vendor is."""
+        return {vendor: Upstream.at(base, vendor) for vendor, base in self.bases.items()}
+
+    @property
+    def store_file(self) -> Path | None:
+        """The file of the store, where it is one."""
+        if self.store is None or self.store == ":memory:":
+            return None
+        return Path(self.store.removeprefix("sqlite:").partition("?")[0])
+
+
+def load_config(flags: Mapping[str, Any], file: Path | None, environ: Mapping[str, str] = os.environ) -> Config:
+    """The configuration; raises `InvalidInput` with the place of the first value that cannot be."""
+    path = file or usual_file(environ)
+    given = _File.read(path) if file is not None or path.is_file() else None
+    found: dict[str, Any] = {}
+    bases: dict[str, str] = {}
+    for setting in _SETTINGS:
+        value = _checked(setting, flags, given, environ)
+        (bases if setting.name in VENDORS else found)[setting.name] = value
+    config = Config(**(found | {"store": _store(found["store"], environ)}), bases=bases)
+    if not is_loopback(config.host) and config.token is None:
+        raise InvalidInput("token", expected=f"one, since {config.host} is not this machine alone", got="none")
+    return config
+
+
+def _checked(setting: _Setting, flags: Mapping[str, Any], file: "_File | None", environ: Mapping[str, str]) -> Any:
+    for where, value in _sources(setting, flags, file, environ):
+        try:
+            return setting.check(value)
+        except _Bad as error:
+            got = "another" if setting.name == "token" else show(value)
+            raise InvalidInput(where, expected=str(error), got=got) from None
+    return setting.default
+
+
+def _sources(setting: _Setting, flags: Mapping[str, Any], file: "_File | None", environ: Mapping[str, str]) -> Any:
+    """Where a setting is given, what counts first."""
+    if flags.get(setting.name) is not None:
+        yield f"--{setting.name.replace('_', '-')}", flags[setting.name]
+    if setting.variable in environ:
+        yield setting.variable, environ[setting.variable]
+    if file is not None and setting.name in file.values.get(setting.table, {}):
+        yield file.place(setting.table, setting.name), file.values[setting.table][setting.name]
+    if setting.vendors_variable and environ.get(setting.vendors_variable):
+        yield setting.vendors_variable, environ[setting.vendors_variable]
+
+
+class _File(NamedTuple):
+    """A file of settings."""
+
+    path: Path
+    text: str
+    values: dict[str, dict[str, Any]]
+
+    @classmethod
+    def read(cls, path: Path) -> "_File":
+        """The file; unknown settings are refused, since a misspelt one would be silently without effect."""
+        try:
+            text = path.read_text()
+            values = tomllib.loads(text)
+        except (OSError, UnicodeError) as error:
+            raise InvalidInput(str(path), expected="a file that can be read", got=str(error)) from error
+        except tomllib.TOMLDecodeError as error:
+            line = re.search(r"line (\d+)", str(error))
+            raise InvalidInput(f"{path}:{line[1] if line else 1}", expected="TOML", got=str(error)) from error
+        file = cls(path, text, values)
+        tables = {setting.table for setting in _SETTINGS}
+        for table, settings in values.items():
+            if table not in tables or not isinstance(settings, dict):
+                expected = " or ".join(f"[{name}]" for name in sorted(tables))
+                raise InvalidInput(file.place(table), expected=expected, got=show(table))
+            known = [setting.name for setting in _SETTINGS if setting.table == table]
+            for name in settings:
+                if name not in known:
+                    expected = f"one of {', '.join(known)}"
+                    raise InvalidInput(file.place(table, name), expected=expected, got=show(name))
+        return file
+
+    def place(self, table: str, name: str | None = None) -> str:
+        """Where a setting stands: the file, its line, its name."""
+        inside = ""
+        for number, line in enumerate(self.text.splitlines(), 1):
+            if line.lstrip().startswith("["):
+                inside = line.partition("[")[2].partition("]")[0].strip(" \t\"'[")
+                if name is None and inside == table:
+                    return f"{self.path}:{number}"
+            key = re.match(r"\s*[\"']?([\w.-]+)[\"']?\s*=", line)
+            full = ".".join(filter(None, (inside, key[1]))) if key else None
+            if full == (table if name is None else f"{table}.{name}"):
+                return f"{self.path}:{number} ({name or table})"
+        return f"{self.path} ({name or table})"
+
+
+def usual_file(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where the file of settings is looked for."""
+    return _folder(environ, "XDG_CONFIG_HOME", ".config") / "config.toml"
+
+
+def usual_store(environ: Mapping[str, str] = os.environ) -> Path:
+    """Where sessions are kept unless somebody says otherwise."""
+    return _folder(environ, "XDG_DATA_HOME", ".local/share") / "gateway.db"
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:
+    """The file of settings that says what is in force, each with what it means. A token is not shown."""
+    shown = {**config._asdict(), **config.bases, "token": None, "store": str(config.store_file or NOTHING)}
+    lines = [f"# The settings of `pageturn serve` and `pageturn run`, read from {usual_file(environ)}."]
+    for table in dict.fromkeys(setting.table for setting in _SETTINGS):
+        lines += ["", f"[{table}]"]
+        for setting in (each for each in _SETTINGS if each.table == table):
+            value = shown[setting.name]
+            note = f"  # {setting.comment}" if setting.comment else ""
+            told = f"{setting.name} = {_toml(value)}" if value is not None else f'# {setting.name} = ""'
+            lines.append(f"{told}{note}")
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: object) -> str:
+    escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    return str(value) if isinstance(value, int) else f'"{escaped}"'
+
+
+def _store(given: str | None, environ: Mapping[str, str]) -> str | None:
+    """The URL of the store. What passes can be watched again, so that not every append waits for the disk."""
+    if given == NOTHING:
+        return None
+    if given is not None and (given.startswith(("sqlite:", ":memory:")) or "?" in given):
+        return given
+    path = Path(given).expanduser() if given is not None else usual_store(environ)
+    return f"sqlite:{path}?durability=normal"
+
+
+def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:
+    given = environ.get(variable)
+    home = environ.get("HOME")
+    base = Path(given) if given and Path(given).is_absolute() else (Path(home) if home else Path.home()) / usual
+    return base / "pageturn"

@@ -1,0 +1,69 @@
+"""Exchange: one request of a client and its answer, as they pass. It does no I/O: whoever moves the bytes tells it what came."""
+
+from enum import StrEnum
+
+from pageturn.apps.gateway.endpoints import Endpoint
+from pageturn.apps.gateway.headers import OWN, Headers, value_of
+
+MOST_BYTES = 32 * 1024 * 1024  # of a body that is looked at; what is larger passes all the same
+
+
+class Ending(StrEnum):
+    """How an exchange ended."""
+
+    WHOLE = "whole"
+    CUT = "cut"  # the upstream broke off
+    LEFT = "left"  # the client went away
+    UNREACHED = "unreached"  # the upstream gave no answer at all
+
+
+class Exchange:
+    """A request whose body is whole, and what has come of its answer.
+
+    Its headers hold the client's keys: they go to the upstream, and to nobody else.
+    """
+
+    def __init__(self, endpoint: Endpoint, method: str, query: str, headers: Headers, body: bytes) -> None:
+        self.endpoint = endpoint
+        self.method = method
+        self.query = query
+        self.headers = headers
+        self.body = body
+        self.status: int | None = None
+        self.answer_headers: Headers = ()
+        self.chunks: list[bytes] = []  # of the answer, as the upstream sent them
+        self.is_too_large = False  # so that the chunks are not all
+        self.ending: Ending | None = None
+        self._size = 0
+
+    def __repr__(self) -> str:
+        return f"<Exchange {self.method} {self.endpoint.path} {self.status} {self.ending}>"
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the client asked us to keep out of this one."""
+        return (value_of(self.headers, OWN) or "").strip().lower() == "off"
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether the answer is a stream of events."""
+        return (value_of(self.answer_headers, b"content-type") or "").startswith("text/event-stream")
+
+    def begin_answer(self, status: int, headers: Headers) -> None:
+        """Take the head of the answer."""
+        self.status, self.answer_headers = status, headers
+
+    def take(self, chunk: bytes) -> None:
+        """Take more of the answer's body."""
+        self._size += len(chunk)
+        if self._size > MOST_BYTES:
+            self.is_too_large = True
+            self.chunks.clear()
+        else:
+            self.chunks.append(chunk)
+
+    def end(self, ending: Ending) -> None:
+        """Say how it ended; only the first word counts. A client that left with all that was promised had it whole."""
+        if ending is Ending.LEFT and value_of(self.answer_headers, b"content-length") == str(self._size):
+            ending = Ending.WHOLE
+        self.ending = self.ending or ending

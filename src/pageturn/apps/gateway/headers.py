@@ -1,0 +1,68 @@
+"""Headers: which of them a proxy passes on. All but those that speak of one connection alone, and our own."""
+
+from collections.abc import Iterable
+
+Headers = tuple[tuple[bytes, bytes], ...]  # names in lower case, in the order in which they came
+
+OWN = b"x-pageturn"  # what a client says to us, and what we say to it
+SESSION = b"x-pageturn-session"
+TOKEN = b"x-pageturn-token"
+
+_OF_A_CONNECTION = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"proxy-authenticate",
+        b"proxy-authorization",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
+_OF_A_REQUEST = frozenset((b"host", b"expect", b"content-length"))  # which whoever sends it writes anew
+
+
+def value_of(headers: Headers, name: bytes) -> str | None:
+    """The value of a header, the first where it stands there twice."""
+    return next((value.decode("latin-1") for each, value in headers if each == name), None)
+
+
+def lowered(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Headers as they came from a library."""
+    return tuple((name.lower(), value) for name, value in headers)
+
+
+def for_upstream(headers: Headers) -> Headers:
+    """What of a client's request the provider gets: keys and cookies too, but nothing that is meant for us."""
+    left_out = _OF_A_REQUEST | _named_by_connection(headers)
+    return tuple(
+        (name, value)
+        for name, value in headers
+        if name not in left_out and name != OWN and not name.startswith(OWN + b"-")
+    )
+
+
+def for_client(headers: Headers) -> Headers:
+    """What of a provider's answer the client gets."""
+    left_out = _named_by_connection(headers)
+    return tuple((name, value) for name, value in headers if name not in left_out)
+
+
+def with_changes(headers: Headers, changes: Iterable[tuple[bytes, bytes | None]]) -> Headers:
+    """The headers with others in the place of those of the same name; None takes one away."""
+    new = dict(changes)
+    kept = tuple((name, value) for name, value in headers if name not in new)
+    return (*kept, *((name, value) for name, value in new.items() if value is not None))
+
+
+def wants_websocket(headers: Headers) -> bool:
+    """Whether a request asks for another protocol that we do not speak."""
+    return "websocket" in (value_of(headers, b"upgrade") or "").lower()
+
+
+def _named_by_connection(headers: Headers) -> frozenset[bytes]:
+    """The headers of one connection: those that always are, and those that this one names."""
+    named = (value.lower().split(b",") for name, value in headers if name == b"connection")
+    return _OF_A_CONNECTION.union(each.strip() for names in named for each in names)

@@ -1,0 +1,241 @@
+"""The proxy: moves bytes between a client and an upstream, and lets the mode have its say on calls of a model.
+
+A client that goes away cancels its request at the upstream. An answer that breaks off is passed on as one: the connection is closed
+without the chunk that ends a body. Nothing is asked twice.
+"""
+
+import asyncio
+import hmac
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import suppress
+from typing import Any
+
+from pageturn.apps.gateway.endpoints import Endpoint, Upstream, endpoint_of
+from pageturn.apps.gateway.exchange import MOST_BYTES, Ending, Exchange
+from pageturn.apps.gateway.headers import (
+    OWN,
+    TOKEN,
+    Headers,
+    for_client,
+    for_upstream,
+    lowered,
+    value_of,
+    wants_websocket,
+    with_changes,
+)
+from pageturn.apps.gateway.modes import Mode, Pass, Passing, Refuse, Send
+from pageturn.apps.gateway.refusals import refusal
+from pageturn.apps.gateway.upstream import Body, Cut, Unreachable, UpstreamClient
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Answering = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_LOG = logging.getLogger("pageturn.gateway")
+
+
+class Proxy:
+    """An ASGI application for every path."""
+
+    def __init__(
+        self,
+        client: UpstreamClient,
+        upstreams: Mapping[str, Upstream],
+        mode: Mode,
+        *,
+        other: str,
+        token: str | None = None,
+    ) -> None:
+        self._client = client
+        self._upstreams = upstreams
+        self._mode = mode
+        self._off = Passing()
+        self._other = other
+        self._token = token
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Answering) -> None:
+        """Answer one request."""
+        headers = lowered(scope["headers"])
+        path = scope["raw_path"].decode("latin-1")
+        endpoint = endpoint_of(scope["method"], path, headers, self._other)
+        client = _Client(receive, send, headers)
+        if not self._may_enter(headers):
+            await client.refuse(endpoint, 401, f"this gateway wants its token in the header {TOKEN.decode()}")
+        elif wants_websocket(headers):  # Codex falls back to HTTP at once for this status, and for no other
+            await client.refuse(endpoint, 426, "WebSockets are not spoken here; use HTTP", (b"connection", b"close"))
+        else:
+            query = scope["query_string"].decode("latin-1")
+            await _Passage(self._client, self._upstreams[endpoint.vendor], client).run(
+                lambda passage: self._answer(passage, endpoint, scope["method"], query)
+            )
+
+    async def _answer(self, passage: "_Passage", endpoint: Endpoint, method: str, query: str) -> None:
+        client = passage.client
+        if not endpoint.is_call:
+            note = (OWN, b"passed") if endpoint.is_known else None  # every other path stays as it is
+            await passage.stream(endpoint, method, query, client.body(), note)
+            return
+        body = await client.whole_body()
+        if body is None:
+            await passage.stream(endpoint, method, query, client.body(), (OWN, b"passed; too large"))
+            return
+        exchange = Exchange(endpoint, method, query, client.headers, body)
+        await passage.call(exchange, self._off if exchange.is_off else self._mode)
+
+    def _may_enter(self, headers: Headers) -> bool:
+        given = value_of(headers, TOKEN) or ""
+        return self._token is None or hmac.compare_digest(given.encode(), self._token.encode())
+
+
+class _Client:
+    """The client's side of one request."""
+
+    def __init__(self, receive: Receive, send: Answering, headers: Headers) -> None:
+        self._receive, self._send = receive, send
+        self.headers = headers
+        self._begun: list[bytes] = []  # of the body, where it turned out to be too large to wait for
+        self._is_read = asyncio.Event()  # the whole body, so that the next word can only be that the client went away
+        self.has_left = False
+
+    async def whole_body(self) -> bytes | None:
+        """The body, or None where it is too large to be held."""
+        pieces: list[bytes] = []
+        size = 0
+        async for piece in self._pieces():
+            pieces.append(piece)
+            size += len(piece)
+            if size > MOST_BYTES:
+                self._begun = pieces
+                return None
+        return b"".join(pieces)
+
+    def body(self) -> Body | None:
+        """The body as it comes, None where the request says that it has none."""
+        length = value_of(self.headers, b"content-length")
+        is_chunked = value_of(self.headers, b"transfer-encoding") is not None
+        if not is_chunked and (length is None or length == "0"):
+            self._is_read.set()
+            return None if length is None else Body(b"", 0)
+        return Body(self._all_pieces(), None if is_chunked else int(length or 0))
+
+    async def _all_pieces(self) -> AsyncIterator[bytes]:
+        for piece in self._begun:
+            yield piece
+        async for piece in self._pieces():
+            yield piece
+
+    async def _pieces(self) -> AsyncIterator[bytes]:
+        while not self._is_read.is_set():
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                self.has_left = True
+                raise _ClientLeft
+            if not message.get("more_body", False):
+                self._is_read.set()
+            if piece := message.get("body", b""):
+                yield piece
+
+    async def left(self) -> None:
+        """Wait until the client goes away."""
+        await self._is_read.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.has_left = True
+
+    async def begin(self, status: int, headers: Headers) -> None:
+        """Send the head of the answer."""
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def send(self, chunk: bytes, *, more: bool = True) -> None:
+        """Send more of the answer, or its end."""
+        await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+
+    async def refuse(self, endpoint: Endpoint, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
+        """Answer with an error of our own."""
+        body = refusal(endpoint.vendor, status, message)
+        own = ((b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()))
+        await self.begin(status, (*own, *headers))
+        await self.send(body, more=False)
+
+
+class _ClientLeft(Exception):
+    """The client went away before its request was whole."""
+
+
+class _Passage:
+    """One request on its way to an upstream, and the answer on its way back."""
+
+    def __init__(self, upstream: UpstreamClient, place: Upstream, client: _Client) -> None:
+        self._upstream = upstream
+        self._place = place
+        self.client = client
+
+    async def run(self, answer: Callable[["_Passage"], Awaitable[None]]) -> None:
+        """Answer, or stop when the client goes away. A failure of ours ends as a cut or an error, never as a clean end."""
+        answering = asyncio.ensure_future(answer(self))
+        leaving = asyncio.ensure_future(self.client.left())
+        try:
+            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (answering, leaving):
+                task.cancel()
+            with suppress(asyncio.CancelledError, _ClientLeft):
+                await answering
+            with suppress(asyncio.CancelledError):
+                await leaving
+
+    async def stream(
+        self, endpoint: Endpoint, method: str, query: str, body: Body | None, note: tuple[bytes, bytes] | None
+    ) -> None:
+        """Pass a request and its answer, neither of which is looked at."""
+        sent, url = for_upstream(self.client.headers), self._place.url(endpoint, query)
+        try:
+            async with self._upstream.ask(method, url, sent, body) as answer:
+                await self.client.begin(answer.status, (*for_client(answer.headers), *((note,) if note else ())))
+                async for chunk in answer.chunks():
+                    await self.client.send(chunk)
+                await self.client.send(b"", more=False)
+        except Cut:
+            return
+        except Unreachable as error:
+            if not self.client.has_left:
+                _LOG.warning("%s", error)
+                await self.client.refuse(endpoint, 502, str(error))
+
+    async def call(self, exchange: Exchange, mode: Mode) -> None:
+        """Pass a call of a model, as its mode wants it."""
+        try:
+            plan = await mode.before(exchange)
+            if isinstance(plan, Refuse):
+                await self.client.refuse(exchange.endpoint, plan.status, plan.message, (OWN, plan.note.encode()))
+                exchange.end(Ending.UNREACHED)
+            else:
+                await self._converse(exchange, mode, plan)
+        except Cut:
+            exchange.end(Ending.CUT)
+        except Unreachable as error:
+            exchange.end(Ending.UNREACHED)
+            _LOG.warning("%s", error)
+            await self.client.refuse(exchange.endpoint, 502, str(error))
+        finally:
+            exchange.end(Ending.LEFT)  # unless it ended otherwise
+            await mode.after(exchange)
+
+    async def _converse(self, exchange: Exchange, mode: Mode, plan: Pass | Send) -> None:
+        headers, body = for_upstream(exchange.headers), exchange.body
+        if isinstance(plan, Send):
+            headers, body = with_changes(headers, plan.headers), plan.body
+        url = self._place.url(exchange.endpoint, exchange.query)
+        async with self._upstream.ask(exchange.method, url, headers, Body.whole(body)) as answer:
+            exchange.begin_answer(answer.status, answer.headers)
+            told = for_client(answer.headers)
+            if isinstance(plan, Send):  # what the client gets may have another length
+                told = with_changes(told, ((b"content-length", None),))
+            await self.client.begin(answer.status, (*told, (OWN, plan.note.encode())))
+            async for chunk in answer.chunks():
+                exchange.take(chunk)
+                if shown := mode.on_chunk(exchange, chunk):
+                    await self.client.send(shown)
+            await self.client.send(b"", more=False)
+            exchange.end(Ending.WHOLE)

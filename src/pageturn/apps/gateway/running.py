@@ -1,0 +1,160 @@
+"""Running a gateway: for everybody until it is told to stop, or for one client, as in `pageturn run -- claude`.
+
+The client has the terminal, and signals that the terminal sends reach it as they would without us. The gateway lives in a thread of
+this process, so it ends with the client, and never outlives it.
+"""
+
+import logging
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from pageturn.apps.gateway.clients import client_of, launch, vendor_of
+from pageturn.apps.gateway.config import NOTHING, Config, usual_file
+from pageturn.apps.gateway.journaling import Journaling
+from pageturn.apps.gateway.server import Gateway
+from pageturn.apps.gateway.watch import Tally, Watch
+
+Say = Callable[[str], None]
+
+_NOT_FOUND = 127  # as shells say
+_BY_SIGNAL = 128  # and the number of the signal
+_OF_THE_TERMINAL = ("SIGINT", "SIGQUIT")  # the terminal sends them to the client too
+_PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+
+
+def serve(config: Config, say: Say) -> None:
+    """Listen until a signal says to stop, and say what was seen."""
+    prepare_store(config, say)
+    watch = Watch(Journaling(config.store))
+    gateway = Gateway(config, watch)
+    say(f"watching at {gateway.url}; clients use ANTHROPIC_BASE_URL={gateway.url} or OPENAI_BASE_URL={gateway.url}/v1")
+    stopped = signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that there is a last word
+    try:
+        gateway.serve()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        signal.signal(signal.SIGTERM, stopped)
+        watch.close()
+        for line in closing_lines(watch.tally(), config, "all clients"):
+            say(line)
+
+
+def run_client(config: Config, command: Sequence[str], say: Say) -> int:
+    """Run a client to its end; its exit code."""
+    if shutil.which(command[0]) is None:
+        say(f"there is no command {command[0]!r}")
+        return _NOT_FOUND
+    logging.getLogger().addHandler(
+        logging.NullHandler()
+    )  # the terminal is the client's; what happened is said at the end
+    prepare_store(config, say)
+    watch = Watch(Journaling(config.store))
+    own = config._replace(host="127.0.0.1", port=0, token=None, other=config.other or vendor_of(command))
+    gateway = Gateway(own, watch)
+    code = 1
+    with tempfile.TemporaryDirectory(prefix="pageturn-") as folder, gateway:
+        if gateway.failure is None:
+            start = launch(command, gateway.url, Path(folder))
+            code = _run(start.command, start.environ)
+    watch.close()
+    if gateway.failure is not None:
+        say(f"the gateway failed ({type(gateway.failure).__name__}); to go on without it: {shlex.join(command)}")
+    for line in closing_lines(watch.tally(), config, client_of(command) or Path(command[0]).name):
+        say(line)
+    return code
+
+
+def prepare_store(config: Config, say: Say) -> None:
+    """Make the folder of the store, and say at the first run what is kept, where, and how to keep nothing."""
+    file = config.store_file
+    if file is None or file.exists():
+        return
+    with suppress(OSError):  # the journal will say that it cannot be written; the client runs all the same
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    say(f"first run: the conversations that pass are kept in {file}, for your eyes only, until you remove that file")
+    say(f'keys are never kept; to keep nothing at all: --store {NOTHING}, or store = "{NOTHING}" in {usual_file()}')
+
+
+def closing_lines(tally: Tally, config: Config, client: str) -> Iterator[str]:
+    """What to say at the end: turns, tokens, and how to look closer."""
+    turns, sessions = _counted(tally.turns, "turn"), _counted(len(tally.sessions), "session")
+    passed = ", ".join(f"{reason} ({number})" for reason, number in tally.passed.most_common(3))
+    where = f" in {sessions}" if config.store is not None else ", none of them stored"
+    yield f"watched {turns} of {client}{where}{f'; passed over: {passed}' if passed else ''}"
+    used = tally.usage
+    if not used.input_tokens and not tally.turns:
+        yield f"no call of a model came through; does a setting of {client}'s own name another address?"
+    else:
+        cached = f" ({used.cache_read_tokens:,} of them from its cache)" if used.cache_read_tokens else ""
+        yield f"the provider counted {used.input_tokens:,} tokens in{cached} and {used.output_tokens:,} out"
+    if config.store_file is not None:
+        yield f"to look closer: pageturn sessions {config.store_file}"
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _run(command: Sequence[str], environ: dict[str, str]) -> int:
+    with _signals() as pass_to:
+        client = subprocess.Popen(command, env=environ)  # noqa: S603 - what the user asked for
+        pass_to(client.pid)
+        code = _waited(client) if sys.platform != "win32" else client.wait()
+    return code if code >= 0 else _BY_SIGNAL - code
+
+
+def _waited(client: subprocess.Popen[Any]) -> int:
+    """Wait for the client, and stop with it: it may stop itself, and then the shell should have the terminal."""
+    while True:
+        _, status = os.waitpid(client.pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            client.returncode = os.waitstatus_to_exitcode(status)
+            return client.returncode
+        os.kill(os.getpid(), signal.SIGSTOP)
+        with suppress(ProcessLookupError):
+            os.kill(client.pid, signal.SIGCONT)
+
+
+@contextmanager
+def _signals() -> Iterator[Callable[[int], None]]:
+    """Within it, we ignore what the terminal sends to the client anyway, and pass on what is sent to us: to the process that is named.
+
+    What came before it was named is passed on then. Handlers, since what is ignored would be ignored by the client too.
+    """
+    clients: list[int] = []
+    early: list[int] = []
+
+    def ignore(_number: int, _frame: FrameType | None) -> None:
+        pass
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        if not clients:
+            early.append(number)
+        for pid in clients:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+
+    def pass_to(pid: int) -> None:
+        clients.append(pid)
+        for number in early:
+            pass_on(number, None)
+
+    handlers = dict.fromkeys(_OF_THE_TERMINAL, ignore) | dict.fromkeys(_PASSED_ON, pass_on)
+    known = {number: handler for name, handler in handlers.items() if (number := getattr(signal, name, None))}
+    before = {number: signal.signal(number, handler) for number, handler in known.items()}
+    try:
+        yield pass_to
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

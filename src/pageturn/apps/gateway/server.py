@@ -1,0 +1,116 @@
+"""The server: a gateway that listens, in this thread or in one of its own."""
+
+import asyncio
+import logging
+import socket
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from pageturn.apps.gateway.config import Config, is_loopback
+from pageturn.apps.gateway.endpoints import OPENAI
+from pageturn.apps.gateway.modes import Mode
+from pageturn.apps.gateway.proxy import Proxy
+from pageturn.apps.gateway.upstream import UpstreamClient
+from pageturn.values.errors import InvalidInput
+
+_KEEP_ALIVE = 620  # seconds that an idle client may stay connected; longer than clients wait before they connect anew
+_GRACE = 3  # seconds for what is on its way when the gateway stops
+
+
+class Gateway:
+    """A gateway on a socket of its own, which is bound at once, so that its address is known before it runs."""
+
+    def __init__(self, config: Config, mode: Mode) -> None:
+        self._socket = _bound(config)
+        host, port = self._socket.getsockname()[:2]
+        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+        _require_others(config, port)
+        self._mode = mode
+        self._client = UpstreamClient(config.ca_file)
+        proxy = Proxy(self._client, config.upstreams, mode, other=config.other or OPENAI, token=config.token)
+        app = Starlette(routes=[Mount("/", app=proxy)], lifespan=self._lifespan)
+        self._server = uvicorn.Server(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="none",  # so that an upgrade comes to the proxy as the request that it is
+                lifespan="on",
+                log_config=None,
+                log_level=logging.CRITICAL,  # it would log addresses, which may have keys in them
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,  # the client sees the upstream's
+                date_header=False,
+                timeout_keep_alive=_KEEP_ALIVE,
+                timeout_graceful_shutdown=_GRACE,
+            )
+        )
+        self._thread: threading.Thread | None = None
+        self._is_ready = threading.Event()
+        self._is_stopping = False
+        self.failure: BaseException | None = None  # why it stopped, where nobody told it to
+
+    def serve(self) -> None:
+        """Answer requests until a signal says to stop."""
+        try:
+            self._server.run(sockets=[self._socket])
+        finally:
+            self._socket.close()  # from now on connections are refused
+
+    def __enter__(self) -> Self:
+        self._thread = threading.Thread(target=self._run, name="pageturn-gateway", daemon=True)
+        self._thread.start()
+        self._is_ready.wait()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        assert self._thread is not None
+        self._is_stopping = True
+        self._server.should_exit = True
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self.serve()
+            if not self._is_stopping:
+                raise RuntimeError("the server stopped by itself")  # noqa: TRY301
+        except BaseException as error:  # noqa: BLE001 - kept for whoever waits for the client
+            self.failure = error
+        finally:
+            self._is_ready.set()
+
+    @asynccontextmanager
+    async def _lifespan(self, _app: Starlette) -> AsyncIterator[None]:
+        await self._client.open()
+        self._is_ready.set()
+        try:
+            yield
+        finally:
+            await self._client.close()
+            await asyncio.to_thread(self._mode.close)
+
+
+def _bound(config: Config) -> socket.socket:
+    family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
+    try:
+        return socket.create_server((config.host, config.port), family=family, backlog=2048)
+    except OSError as error:
+        where = f"{config.host}, port {config.port}"
+        raise InvalidInput("host", expected="an address to listen at", got=f"{where} ({error.strerror})") from error
+
+
+def _require_others(config: Config, port: int) -> None:
+    """Refuse to ask ourselves, as where a variable for clients of this gateway is set for the gateway too."""
+    for vendor, base in config.bases.items():
+        there = urlsplit(base)
+        is_near = there.hostname == config.host or is_loopback(there.hostname or "")
+        if is_near and there.port == port:
+            raise InvalidInput(f"upstream {vendor}", expected="another address than the gateway's own", got=base)

@@ -1,0 +1,79 @@
+"""A scripted upstream, and gateways in front of it."""
+
+import http.client
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+import pytest
+
+from pageturn.apps.gateway.config import load_config
+from pageturn.apps.gateway.journaling import Journaling
+from pageturn.apps.gateway.server import Gateway
+from pageturn.apps.gateway.watch import Watch
+from tests.apps.gateway.upstream import WAIT, upstream
+
+
+@pytest.fixture(autouse=True)
+def _plain_environment(monkeypatch, tmp_path):
+    """No proxy and no setting of whoever runs the tests."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.lower(), raising=False)
+    for name in ("ANTHROPIC_BASE_URL", "OPENAI_BASE_URL", "GOOGLE_GEMINI_BASE_URL", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+@pytest.fixture(name="upstream")
+def _upstream():
+    with upstream() as running:
+        yield running
+
+
+@pytest.fixture
+def store(tmp_path):
+    """The file that the gateway writes to."""
+    return tmp_path / "watched.db"
+
+
+@pytest.fixture
+def started(upstream, store):
+    """A gateway in front of the upstream, as a context: what it saw is in the store when it is left."""
+
+    @contextmanager
+    def start(mode=None, **flags):
+        bases = {"anthropic": upstream.url, "openai": f"{upstream.url}/v1"}
+        environ = {"PAGETURN_GEMINI_URL": upstream.url, "PAGETURN_CHATGPT_URL": f"{upstream.url}/account"}
+        config = load_config({"port": 0, "store": str(store), **bases, **flags}, None, environ)
+        mode = mode or Watch(Journaling(config.store))
+        with Gateway(config, mode) as gateway:
+            gateway.mode = mode
+            yield gateway
+
+    return start
+
+
+@pytest.fixture
+def ask():
+    """Ask a gateway by nothing but the standard library; the answer's body may be read piece by piece."""
+    connections = []
+
+    def ask_(gateway, method, target, body=None, headers=(), *, chunked=False):
+        connection = http.client.HTTPConnection(urlsplit(gateway.url).netloc, timeout=WAIT)
+        connections.append(connection)
+        connection.putrequest(method, target, skip_accept_encoding=True)
+        for name, value in dict(headers).items():
+            connection.putheader(name, value)
+        if body is not None and not chunked:
+            connection.putheader("Content-Length", str(len(body)))
+        if chunked:
+            connection.putheader("Transfer-Encoding", "chunked")
+        connection.endheaders(body, encode_chunked=chunked)
+        answer = connection.getresponse()
+        answer.connection = connection
+        return answer
+
+    yield ask_
+    for connection in connections:
+        connection.close()

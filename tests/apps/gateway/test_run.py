@@ -1,0 +1,234 @@
+"""`pageturn run` and `pageturn serve`, as a user runs them, with clients that are a few lines of Python."""
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from pageturn.apps.gateway.config import load_config
+from pageturn.apps.gateway.running import run_client
+from tests.apps.gateway.answers import ANTHROPIC, reply, request
+from tests.apps.gateway.upstream import WAIT
+
+PAGETURN = str(Path(sys.executable).parent / "pageturn")
+TALKING = f"""
+import os, sys, urllib.request
+body = {json.dumps(request(ANTHROPIC, ["One."]))!r}.encode()
+headers = {{"x-claude-code-session-id": "s-1", "x-api-key": "canary"}}
+url = os.environ["ANTHROPIC_BASE_URL"]
+answer = urllib.request.urlopen(urllib.request.Request(url + "/v1/messages", body, headers))
+print(answer.status, answer.headers["x-pageturn"], sys.argv[1:])
+print("on stderr", file=sys.stderr)
+sys.exit(int(sys.stdin.read()))
+"""
+
+
+@pytest.fixture
+def client(tmp_path):
+    """The command of a client that runs this code."""
+
+    def client_(code, name="claude"):
+        script = tmp_path / "bin" / name
+        script.parent.mkdir(exist_ok=True)
+        script.write_text(f"#!{sys.executable}\n{code}")
+        script.chmod(0o755)
+        return str(script)
+
+    return client_
+
+
+def run(*arguments, upstream=None, input="", **environ):
+    more = {"ANTHROPIC_BASE_URL": upstream.url} if upstream is not None else {}
+    return subprocess.run(
+        [PAGETURN, "run", *arguments],
+        input=input,
+        capture_output=True,
+        text=True,
+        timeout=WAIT * 2,
+        check=False,
+        env={**os.environ, **more, **environ},
+    )
+
+
+def test_a_client_runs_behind_the_gateway_and_its_exit_code_is_ours(client, upstream, tmp_path):
+    upstream.answer = lambda asked: reply(asked, "1")
+    command = client(TALKING)
+    ran = run("--", command, "-p", "--store", "x", upstream=upstream, input="7")
+    assert ran.returncode == 7
+    assert ran.stdout == "200 watching ['-p', '--store', 'x']\n"
+    assert upstream.asked[0].header("x-api-key") == "canary"
+    store = tmp_path / "data" / "pageturn" / "gateway.db"
+    first, how, own, turns, tokens, closer = ran.stderr.splitlines()
+    assert own == "on stderr"
+    assert str(store) in first
+    assert "--store none" in how
+    assert turns == "pageturn: watched 1 turn of claude in 1 session"
+    assert tokens == "pageturn: the provider counted 1,000 tokens in (900 of them from its cache) and 7 out"
+    assert closer == f"pageturn: to look closer: pageturn sessions {store}"
+    assert "canary" not in ran.stdout + ran.stderr
+    listed = subprocess.run([PAGETURN, "sessions", str(store)], capture_output=True, text=True, check=True)
+    assert "claude-code-s-1" in listed.stdout
+    again = run("--", command, upstream=upstream, input="0")
+    assert again.returncode == 0
+    assert again.stderr.splitlines()[0] == "on stderr"  # only the first run explains
+
+
+def test_nothing_is_stored_for_those_who_want_that(client, upstream, tmp_path):
+    upstream.answer = lambda asked: reply(asked, "1")
+    ran = run("--store", "none", client(TALKING), upstream=upstream, input="0")
+    assert ran.stderr.splitlines()[1] == "pageturn: watched 1 turn of claude, none of them stored"
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_client_that_went_elsewhere_is_told_so(client):
+    ran = run("--store", "none", client("print('hello')", "my-agent"))
+    assert ran.stdout == "hello\n"
+    assert "no call of a model came through; does a setting of my-agent's own name another address?" in ran.stderr
+
+
+def test_what_goes_wrong_on_the_way_is_said_at_the_end_and_not_into_the_clients_terminal(client):
+    code = TALKING.replace("answer = urllib", "import urllib.error\ntry:\n  answer = urllib", 1).split("print")[0]
+    code += "except urllib.error.HTTPError as error:\n  print(error.code)\n"
+    ran = run("--store", "none", "--anthropic", "http://127.0.0.1:1", client(code))
+    assert ran.stdout == "502\n"
+    turns, tokens = ran.stderr.splitlines()
+    assert turns.endswith("none of them stored; passed over: unreached before an answer (1)")
+    assert "no call of a model came through" in tokens
+
+
+def test_settings_for_others_than_one_client_do_not_hold_for_one(client, upstream):
+    upstream.answer = lambda asked: reply(asked, "1")
+    settings = {"PAGETURN_HOST": "0.0.0.0", "PAGETURN_TOKEN": "secret", "PAGETURN_PORT": "1"}
+    ran = run("--store", "none", client(TALKING), upstream=upstream, input="0", **settings)
+    assert ran.stdout.startswith("200 watching")
+
+
+def test_an_option_that_does_not_exist_is_refused(client):
+    ran = run("--stroe", "none", client("print('ran')"))
+    assert (ran.returncode, ran.stdout) == (2, "")
+
+
+def test_a_gateway_that_failed_says_how_to_go_on_without_it(client, monkeypatch):
+    said = []
+    command = [client("raise SystemExit(5)", "my agent"), "-p", "two words"]
+    config = load_config({"store": "none"}, None, {})
+
+    def fail(*_, **__):
+        raise OSError
+
+    monkeypatch.setattr(uvicorn.Server, "run", fail)
+    assert run_client(config, command, said.append) == 1  # the client was not started
+    assert said[0] == f"the gateway failed (OSError); to go on without it: {shlex.join(command)}"
+
+
+def test_a_client_that_is_not_there(tmp_path):
+    ran = run("--", "no-such-client-here")
+    assert (ran.returncode, ran.stderr) == (127, "pageturn: there is no command 'no-such-client-here'\n")
+
+
+def test_a_mode_that_does_not_exist_is_refused(client):
+    ran = run("--mode", "manage", "--", client("print('ran')"))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "--mode: expected watch, which is the only mode so far; manage and recall do not exist yet" in ran.stderr
+
+
+WAITING = """
+import os, signal, sys
+def stop(number, frame):
+    os.write(1, f"got {{number}}\\n".encode())  # a print may be interrupted within another
+    sys.exit(3)
+signal.signal(signal.{name}, stop)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_a_signal_to_us_is_the_clients(client, name):
+    command = [PAGETURN, "run", "--store", "none", "--", client(WAITING.format(name=name))]
+    number = getattr(signal, name)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
+        assert ran.stdout.readline() == "ready\n"
+        ran.send_signal(number)
+        assert ran.stdout.readline() == f"got {int(number)}\n"
+        assert "watched 0 turns" in ran.communicate(timeout=WAIT)[1]
+        assert ran.returncode == 3
+
+
+def test_an_interrupt_of_the_terminal_is_the_clients_to_answer(client):
+    """It goes to the whole group: a client that goes on after it keeps its gateway."""
+    code = (
+        WAITING.format(name="SIGINT")
+        .replace("    sys.exit(3)\n", "    signal.signal(signal.SIGINT, last)\n")
+        .replace("def stop", "def last(number, frame):\n    sys.exit(4)\ndef stop")
+    )
+    command = [PAGETURN, "run", "--store", "none", "--", client(code)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as ran:
+        assert ran.stdout.readline() == "ready\n"
+        os.killpg(ran.pid, signal.SIGINT)
+        assert ran.stdout.readline() == "got 2\n"
+        os.killpg(ran.pid, signal.SIGINT)
+        ran.communicate(timeout=WAIT)
+        assert ran.returncode == 4
+
+
+def test_a_client_that_died_of_a_signal(client):
+    ran = run("--store", "none", client("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"))
+    assert ran.returncode == 128 + signal.SIGKILL
+
+
+def test_a_bad_setting_is_one_line_with_its_place(tmp_path, client):
+    file = tmp_path / "c.toml"
+    file.write_text("[gateway]\nport = 70000\n")
+    ran = run("--config", str(file), "--", client("print('ran')"))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith(f"pageturn: {file}:2 (port): expected a port")
+
+
+def test_serve_prints_its_settings():
+    said = subprocess.run(
+        [PAGETURN, "serve", "--print-config", "--port", "0"], capture_output=True, text=True, check=True
+    )
+    assert "[gateway]" in said.stdout
+    assert "port = 0  #" in said.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_serve_listens_until_it_is_told_to_stop(upstream, tmp_path, number):
+    upstream.answer = lambda asked: reply(asked, "1")
+    store = tmp_path / "s.db"
+    command = [PAGETURN, "serve", "--port", "0", "--store", str(store), "--anthropic", upstream.url]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as ran:
+        said = [ran.stderr.readline() for _ in range(3)]
+        url = said[2].split("watching at ")[1].split(";")[0]
+        body = json.dumps(request(ANTHROPIC, ["One."])).encode()
+        with urllib.request.urlopen(urllib.request.Request(f"{url}/v1/messages", body)) as answer:
+            assert answer.headers["x-pageturn"] == "watching"
+        ran.send_signal(number)
+        rest = ran.communicate(timeout=WAIT)[1]
+    assert "Traceback" not in rest
+    assert "watched 1 turn of all clients in 1 session" in rest
+    assert store.exists()
+
+
+def test_serve_does_not_ask_itself():
+    wrong = subprocess.run(
+        [PAGETURN, "serve", "--port", "18787", "--store", "none"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=WAIT,
+        env={**os.environ, "OPENAI_BASE_URL": "http://localhost:18787/v1"},
+    )
+    assert wrong.returncode == 1
+    assert "another address than the gateway's own" in wrong.stderr
