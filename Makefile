@@ -27,7 +27,7 @@ test: setup  ## the tests, long suites sampled
 	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n auto
 
 test-long: setup  ## the tests, long suites whole
-	@PYTHONDONTWRITEBYTECODE= PAGETURN_LONG=1 $(BIN)/pytest -q -n auto
+	@PYTHONDONTWRITEBYTECODE= PAGETURN_LONG=1 $(BIN)/pytest -q -n auto --timeout 5400
 
 fuzz: setup  ## coverage-guided fuzzing of everything that takes bytes from outside, an hour (SECONDS=n)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'

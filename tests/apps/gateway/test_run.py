@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,17 @@ def run(*arguments, upstream=None, input="", **environ):
         check=False,
         env={**os.environ, **more, **environ},
     )
+
+
+@contextmanager
+def running(*command, **options):
+    """A process in a group of its own, of which nobody outlives the test, whatever fails."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True, **options) as process:
+        try:
+            yield process
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def test_a_client_runs_behind_the_gateway_and_its_exit_code_is_ours(client, upstream, tmp_path):
@@ -151,11 +163,25 @@ while True:
 """
 
 
+INTERRUPTED_TWICE = """
+import os, signal, sys
+def last(number, frame):
+    sys.exit(4)
+def first(number, frame):
+    signal.signal(signal.SIGINT, last)  # before we say that we are ready for it
+    os.write(1, b"got 2\\n")
+signal.signal(signal.SIGINT, first)
+print("ready", flush=True)
+while True:
+    signal.pause()
+"""
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_to_us_is_the_clients(client, name):
     command = [PAGETURN, "run", "--store", "none", "--", client(WAITING.format(name=name))]
     number = getattr(signal, name)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as ran:
+    with running(*command, stdout=subprocess.PIPE) as ran:
         assert ran.stdout.readline() == "ready\n"
         ran.send_signal(number)
         assert ran.stdout.readline() == f"got {int(number)}\n"
@@ -165,15 +191,8 @@ def test_a_signal_to_us_is_the_clients(client, name):
 
 def test_an_interrupt_of_the_terminal_is_the_clients_to_answer(client):
     """It goes to the whole group: a client that goes on after it keeps its gateway."""
-    code = (
-        WAITING.format(name="SIGINT")
-        .replace("    sys.exit(3)\n", "    signal.signal(signal.SIGINT, last)\n")
-        .replace("def stop", "def last(number, frame):\n    sys.exit(4)\ndef stop")
-    )
-    command = [PAGETURN, "run", "--store", "none", "--", client(code)]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as ran:
+    command = [PAGETURN, "run", "--store", "none", "--", client(INTERRUPTED_TWICE)]
+    with running(*command, stdout=subprocess.PIPE) as ran:
         assert ran.stdout.readline() == "ready\n"
         os.killpg(ran.pid, signal.SIGINT)
         assert ran.stdout.readline() == "got 2\n"
@@ -208,7 +227,7 @@ def test_serve_listens_until_it_is_told_to_stop(upstream, tmp_path, number):
     upstream.answer = lambda asked: reply(asked, "1")
     store = tmp_path / "s.db"
     command = [PAGETURN, "serve", "--port", "0", "--store", str(store), "--anthropic", upstream.url]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as ran:
+    with running(*command) as ran:
         said = [ran.stderr.readline() for _ in range(3)]
         url = said[2].split("watching at ")[1].split(";")[0]
         body = json.dumps(request(ANTHROPIC, ["One."])).encode()
