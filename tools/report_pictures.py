@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/report.md: made-up sessions, replayed under our policies and one way of others.
+"""Draws the pictures of docs/report.md: synthetic sessions, replayed under our policies and a baseline.
 
 make pictures
 """
@@ -43,8 +43,8 @@ def replays() -> Iterator[Result]:
                     source=trace.source,
                     policy=name,
                     budget_tokens=budget,
-                    counter="study",
-                    vendor="study",
+                    counter="chars/4",
+                    vendor="ideal-cache",
                     score=replay.score,
                     faults=replay.faults,
                     turns=replay.turns,

@@ -19,15 +19,14 @@ from pageturn.testing import Script, open_session
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "pageturn"
-BUDGET = 4_000
+BUDGET = 3_000
 PASSED_DOWN = {  # what calls up, into which room, and why that is so
-    ("journal.paging", "session"): "ids and times come from the clock and the chance that the session was opened with",
-    ("context.derive", "session"): "the counter of a model: the host may have brought its own",
     (
-        "values.layout",
-        "context",
-    ): "what an index line takes and what lines become one: a frame asks whoever can read the journal",
-    ("values.units", "context"): "pages one by one, by whatever they are grouped by",
+        "journal.paging",
+        "session",
+    ): "ids and times come from the clock and the random source that the session was opened with",
+    ("context.derive", "session"): "the counter of a model: the host may bring its own",
+    ("values.units", "context"): "pages one by one, grouped by a function of the caller",
 }
 
 
@@ -130,7 +129,7 @@ def _name(frame: FrameType) -> str:
 
 def one_turn() -> Iterator[Step]:
     """The turn of a session at which a fold is due, so that every part of a derivation has something to do."""
-    script = Script(open_session(), budget_tokens=BUDGET).begin()
+    script = Script(open_session(policy=pt.Paged.thrifty()), budget_tokens=BUDGET).begin()
     script.work(_turns_before_a_fold())
     session, walk = script.session, Walk()
     said = pt.user("And the tests of it?")
@@ -150,7 +149,7 @@ def one_turn() -> Iterator[Step]:
 
 
 def _turns_before_a_fold() -> int:
-    script = Script(open_session(), budget_tokens=BUDGET).begin()
+    script = Script(open_session(policy=pt.Paged.thrifty()), budget_tokens=BUDGET).begin()
     while script.work(1)[0].fold is None:
         pass
     return script.turns - 1

@@ -7,6 +7,7 @@ from pageturn.context.pairing import PENDING
 from pageturn.journal.journal import lineage
 from pageturn.testing import check_context
 from pageturn.testing.contexts import said, unpaired
+from pageturn.values.messages import Role
 from pageturn.values.notes import NoteDecision
 from tests.sessions import journal_of, store_of
 
@@ -23,7 +24,11 @@ def counted(session, context):
 
 
 def check_budget(session, context, budget):
-    assert 0 <= context.tokens - counted(session, context) <= 20  # the words before a conversation that the model began
+    speakers = (
+        page.role for page in session.reader.pages() if page.counts and page.role not in ("system", "developer")
+    )
+    begins = session._counter.opening(Role.ASSISTANT) if next(speakers, "assistant") == "assistant" else 0
+    assert context.tokens == counted(session, context) + (begins if context.messages else 0)
     assert context.tokens <= context.budget_tokens <= budget
 
 

@@ -3,16 +3,17 @@
 import pytest
 
 import pageturn as pt
-from pageturn.lab.our_policies import StudyCounter
+from pageturn.lab.our_policies import CharacterCounter
 from pageturn.values.layout import Why
+from tests.policies.own import Restless, SpendsAll
 from tests.sessions import call, open_session
 
-RESTLESS = pt.Paged(budget_tokens=3_000, low=0.0, high=0.0)  # every context is a fold that shows what the laws demand
+RESTLESS = Restless(3_000)  # every context is a fold that shows what the laws demand
 
 
 def open_counted(policy=RESTLESS):
     """A session whose tokens are a quarter of the characters, so that a test can say how many there are."""
-    return open_session(policy=policy, counter=StudyCounter())
+    return open_session(policy=policy, counter=CharacterCounter())
 
 
 @pytest.mark.parametrize(("tokens", "is_whole"), [(1_000, True), (1_001, False)])
@@ -58,7 +59,7 @@ def test_a_call_is_waited_for_until_32_turns_came_after_it():
 
 @pytest.mark.parametrize(("between", "joins"), [(31, True), (32, False)])
 def test_a_late_result_joins_its_call_across_up_to_32_turns(between, joins):
-    session = open_counted(pt.Paged(budget_tokens=30_000, high=0.0))
+    session = open_counted(SpendsAll(30_000, at_every_turn=True))
     session.append(pt.user("go"))
     session.append(pt.assistant("wait", call(1)))
     for number in range(between):

@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.lab.our_policies import StudyCounter
+from pageturn.lab.our_policies import CharacterCounter
 from tests.context.checks import check_pairs, check_rules
 from tests.sessions import open_session
 
@@ -18,7 +18,7 @@ def fact(number):
 
 @pytest.fixture
 def crowded(request):
-    session = open_session(policy=pt.Paged(budget_tokens=8_000, **request.param), counter=StudyCounter())
+    session = open_session(policy=pt.Paged(budget_tokens=8_000, **request.param), counter=CharacterCounter())
     session.append(pt.system("You are a research assistant. Use the tools; do not guess."))
     session.pin(CONSTRAINT)
     session.prefer(PREFERENCE)
@@ -52,16 +52,16 @@ def kept(session, facts):
     return len(whole), context
 
 
-@pytest.mark.parametrize("crowded", [{"low": 1.0}], indirect=True)
-def test_with_all_room_spent_as_many_facts_are_shown_in_full_as_fit(crowded):
+@pytest.mark.parametrize("crowded", [{"miss_tokens": 80_000}], indirect=True)
+def test_where_a_miss_is_dear_as_many_facts_are_shown_in_full_as_pay(crowded):
     session, facts = crowded
     assert 20_000 < sum(page.tokens for page in session.reader.pages()) < 24_000
     assert len(facts) == 70
     whole, context = kept(session, facts)
-    assert whole >= 18, f"{whole} facts stand whole in {context.tokens} tokens"
+    assert whole >= 12, f"{whole} facts stand whole in {context.tokens} tokens"
 
 
 @pytest.mark.parametrize("crowded", [{}], indirect=True)
-def test_with_the_usual_watermarks_a_third_of_them_does(crowded):
+def test_where_it_is_not_a_few_are(crowded):
     whole, context = kept(*crowded)
     assert whole >= 7, f"{whole} facts stand whole in {context.tokens} tokens"

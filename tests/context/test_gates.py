@@ -15,7 +15,7 @@ def read(session, number, path, text):
 
 
 def test_bootstrap_is_shown_after_every_fold():
-    session = open_session(policy=pt.Paged(budget_tokens=3_000))
+    session = open_session(policy=pt.Paged.thrifty(3_000))
     session.extend([pt.system("You are careful. Never push to main."), pt.user("Fix it.")])
     folds = [context for context in work(session, 60) if context.fold]
     assert len(folds) >= 3
@@ -37,7 +37,7 @@ def test_what_is_staged_survives_a_reset():
 
 
 def test_a_jump_far_over_the_budget_in_one_append_is_folded_at_once():
-    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    session = open_session(policy=pt.Paged.thrifty(4_000))
     session.extend([pt.system("You are careful."), pt.user("Fix it.")])
     session.pin("Never push to main.")
     session.derive()
@@ -71,7 +71,7 @@ def test_what_would_overwrite_is_refused_with_a_reason():
 
 
 def test_a_call_that_is_repeated_because_its_result_sank_is_a_duplicate_tool():
-    session = open_session(policy=pt.Paged(budget_tokens=3_000))
+    session = open_session(policy=pt.Paged.thrifty(3_000))
     session.append(pt.user("Fix it."))
     text = "\n".join(f"setting_{n} = value_{n}" for n in range(60))
     first = read(session, 0, "src/settings.py", text)
@@ -85,7 +85,7 @@ def test_a_call_that_is_repeated_because_its_result_sank_is_a_duplicate_tool():
 
 
 def test_a_call_that_is_repeated_while_its_result_is_visible_is_no_fault():
-    session = open_session(policy=pt.Paged(budget_tokens=30_000))
+    session = open_session(policy=pt.Paged.thrifty(30_000))
     session.append(pt.user("Fix it."))
     for number in range(2):
         read(session, number, "src/settings.py", "setting = 1\n" * 40)
@@ -93,7 +93,7 @@ def test_a_call_that_is_repeated_while_its_result_is_visible_is_no_fault():
 
 
 def test_looking_again_at_something_that_changed_is_no_fault():
-    session = open_session(policy=pt.Paged(budget_tokens=3_000))
+    session = open_session(policy=pt.Paged.thrifty(3_000))
     session.append(pt.user("Fix it."))
     read(session, 0, "src/settings.py", "setting = 1\n" * 60)
     work(session, 30)
@@ -102,7 +102,7 @@ def test_looking_again_at_something_that_changed_is_no_fault():
 
 
 def test_the_same_bytes_by_another_way_are_a_refetch():
-    session = open_session(policy=pt.Paged(budget_tokens=3_000))
+    session = open_session(policy=pt.Paged.thrifty(3_000))
     session.append(pt.user("Fix it."))
     text = "\n".join(f"setting_{n} = value_{n}" for n in range(60))
     read(session, 0, "src/settings.py", text)

@@ -32,7 +32,7 @@ def folding(session, page):
 
 @pytest.fixture
 def sinking():
-    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    session = open_session(policy=pt.Paged.thrifty(4_000))
     session.append(pt.user("Fix it."))
     early = session.append(pt.user("The deploy key is in the vault. " * 30, synthetic=True))
     session.append(pt.user("Now fix the other thing."))
@@ -57,7 +57,7 @@ def test_a_form_that_is_admitted_between_a_fold_and_its_answer_waits_for_the_nex
     assert context.fold is None
     assert "deploy key: vault" not in words(context)
     assert same(session)
-    session.choose(pt.Paged(budget_tokens=3_000))
+    session.choose(pt.Paged.thrifty(3_000))
     assert "deploy key: vault" in words(session.derive())
 
 
@@ -88,7 +88,7 @@ def test_unpinning_what_only_its_pin_kept_takes_it_out():
 
 
 def test_a_result_that_comes_late_never_puts_a_page_into_two_lines():
-    session = open_session(policy=pt.Paged(budget_tokens=1_500))
+    session = open_session(policy=pt.Paged.thrifty(1_500))
     session.append(pt.user("Fix it."))
     work(session, 4, lines=20)
     build = pt.ToolCall(id="bg", name="build", arguments="{}")
@@ -102,7 +102,7 @@ def test_a_result_that_comes_late_never_puts_a_page_into_two_lines():
 
 
 def test_a_late_result_does_not_raise_what_is_needed():
-    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    session = open_session(policy=pt.Paged.thrifty(4_000))
     session.append(pt.user("Fix it."))
     build = pt.ToolCall(id="bg", name="build", arguments="{}")
     session.derive()
@@ -117,7 +117,7 @@ def test_a_late_result_does_not_raise_what_is_needed():
 
 @pytest.mark.parametrize(("model", "stays"), [("claude-sonnet-4", True), ("claude-opus-5-5", False)])
 def test_thinking_stays_with_the_calls_of_an_open_loop_where_the_model_asks_for_it(model, stays):
-    session = open_session(policy=pt.Paged(budget_tokens=7_000), model=model)
+    session = open_session(policy=pt.Paged.thrifty(7_000), model=model)
     session.append(pt.user("Fix it. " * 100))
     session.derive()
     read = pt.ToolCall(id="c0", name="read", arguments='{"path":"a.py"}')
@@ -131,7 +131,7 @@ def test_thinking_stays_with_the_calls_of_an_open_loop_where_the_model_asks_for_
 
 
 def test_without_the_recall_tool_nothing_that_was_pointed_at_before_stays_so():
-    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    session = open_session(policy=pt.Paged.thrifty(4_000))
     session.append(pt.user("Fix it."))
     work(session, 60, lines=20)
     context = reopened(session, recall=None).derive(budget_tokens=0)
@@ -152,7 +152,7 @@ def test_what_a_caller_changes_after_appending_changes_nothing():
 
 
 def test_a_fork_keeps_what_its_parent_was_given():
-    session = open_session(policy=pt.Paged(budget_tokens=4_000), recall=None)
+    session = open_session(policy=pt.Paged.thrifty(4_000), recall=None)
     session.append(pt.user("Fix it."))
     work(session, 10)
     fork = session.fork("other")
@@ -161,7 +161,7 @@ def test_a_fork_keeps_what_its_parent_was_given():
 
 
 def test_other_results_in_between_make_a_repeated_call_no_fault():
-    session = open_session(policy=pt.Paged(budget_tokens=3_000))
+    session = open_session(policy=pt.Paged.thrifty(3_000))
     session.append(pt.user("Fix it."))
     for number, outcome in enumerate(("16 passed", "1 failed", "16 passed")):
         session.derive()
@@ -172,7 +172,7 @@ def test_other_results_in_between_make_a_repeated_call_no_fault():
 
 
 def test_a_range_that_is_given_whole_is_a_refetch_of_each_page():
-    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    session = open_session(policy=pt.Paged.thrifty(4_000))
     session.append(pt.user("Fix it."))
     work(session, 60, lines=4)
     first, last = session.reader.pages()[1], session.reader.pages()[4]

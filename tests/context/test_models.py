@@ -5,10 +5,11 @@ import pytest
 import pageturn as pt
 from pageturn.tokens.counters import counter_for
 from tests.context.test_turns import work
+from tests.policies.own import SpendsAll
 from tests.sessions import call, open_session, reopened
 
 MODELS = ("gpt-5", "claude-sonnet-4", "gemini-2.5-pro", "mistral-small", "a-model-that-nobody-knows")
-POLICIES = (pt.Legacy(), pt.Reset(60_000), pt.Incremental(60_000), pt.Paged(60_000))
+POLICIES = (pt.Legacy(), pt.Reset(60_000), pt.Incremental(60_000), pt.Paged.thrifty(60_000))
 
 
 def counted(context, model):
@@ -61,7 +62,7 @@ def test_a_session_that_is_opened_for_another_model_does_not_mix_counts(policy):
 
 
 def test_a_small_model_for_one_turn_and_back_again():
-    session = open_session(policy=pt.Paged(100_000, thrift=0), model="claude-sonnet-4")
+    session = open_session(policy=SpendsAll(100_000), model="claude-sonnet-4")
     session.extend([pt.system("You are careful."), pt.user("Fix it.")])
     work(session, 40, lines=200)
     before = session.derive()
@@ -79,7 +80,7 @@ def test_a_small_model_for_one_turn_and_back_again():
 
 @pytest.mark.parametrize("models", [("gpt-5", "claude-sonnet-4"), ("claude-sonnet-4", "gpt-5")])
 def test_between_folds_a_change_of_model_leaves_every_byte(models):
-    session = open_session(policy=pt.Paged(12_000, thrift=0), model=models[0])
+    session = open_session(policy=SpendsAll(12_000), model=models[0])
     session.extend([pt.system("You are careful."), pt.user("Fix it.")])
     for number in range(60):
         context = session.derive(model=models[number % 2])

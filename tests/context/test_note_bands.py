@@ -163,7 +163,7 @@ def test_people_see_visible_conversation_notes_and_no_others():
 
 
 def test_a_conversation_note_never_sets_the_task_ends_no_turn_and_is_no_rule():
-    session = begun(policy=pt.Paged(budget_tokens=4_000))
+    session = begun(policy=pt.Paged.thrifty(4_000))
     context = session.derive()
     session.inject(Note.conversation("k", pt.Role.ASSISTANT, pt.Visibility.INTERNAL, "hidden reply"))
     session.inject(Note.conversation_user("A note in the name of the user."))

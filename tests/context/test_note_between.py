@@ -14,7 +14,7 @@ from tests.context.notes import Note, answered, begun, grow, said
 from tests.long import examples
 from tests.sessions import reopened
 
-POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000))
+POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000))
 
 
 def pin_a_page(session):
@@ -99,7 +99,7 @@ BETWEEN = {
     "erase": lambda session: session.erase(session.reader.pages()[-1]),
     "erase an old page": lambda session: session.erase(session.reader.pages()[len(session.reader.pages()) // 2]),
     "reset": lambda session: session.reset("We looked into it, and half of it is done.", force=True),
-    "policy": lambda session: session.choose(pt.Paged(2_800)),
+    "policy": lambda session: session.choose(pt.Paged.thrifty(2_800)),
     "fork": fork,
     "reopen": reopen,
     "derive in vain": derive_in_vain,
@@ -167,7 +167,7 @@ def test_a_pin_between_a_context_and_its_answer_moves_no_note():
 
 @pytest.mark.parametrize("name", ["pin", "pin a page", "pin an old page"])
 def test_a_pin_between_a_fold_for_a_cold_cache_and_its_answer_moves_nothing_without_a_fold(name):
-    session = second_context(pt.Paged(9_000))
+    session = second_context(pt.Paged.thrifty(9_000))
     for number in range(60):
         session.derive()
         grow(session, number, lines=40)

@@ -8,7 +8,7 @@ from tests.context.notes import SESSION, SUFFIX, SYSTEM, Decision, Note, answere
 from tests.sessions import reopened
 
 BANDS = (SYSTEM, SESSION, SUFFIX)
-POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000))
+POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000))
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
 
 
@@ -48,13 +48,12 @@ def test_in_the_first_context_it_is_in_its_band_and_is_consumed_by_the_answer(po
 
 
 def test_so_it_does_in_a_first_context_that_is_long_and_folded():
-    session = begun(policy=pt.Paged(9_000))
+    session = begun(policy=pt.Paged.thrifty(9_000))
     for number in range(40):
         grow(session, number)
     session.inject(once())
     context = answered(session)
     assert context.fold is not None
-    assert context.tokens > 4_500
     assert said(context)[1] == "only once"
     assert "only once" not in said(answered(session))
 
@@ -128,8 +127,10 @@ def test_one_in_every_turn_is_not_a_fold_in_every_turn(target):
             grow(session, turn, lines=20)
         return count
 
-    plain = folds(begun(policy=pt.Paged(3_000)), None)
-    noted = folds(begun(policy=pt.Paged(3_000)), lambda turn: once(target, key=f"k{turn}", content=f"news {turn}"))
+    plain = folds(begun(policy=pt.Paged.thrifty(3_000)), None)
+    noted = folds(
+        begun(policy=pt.Paged.thrifty(3_000)), lambda turn: once(target, key=f"k{turn}", content=f"news {turn}")
+    )
     assert plain > 1
     assert noted <= 2 * plain + 3
 
@@ -158,7 +159,7 @@ def test_one_that_is_to_stay_after_all_does():
 
 
 def test_one_that_has_no_room_waits_and_is_not_consumed():
-    session = begun(policy=pt.Paged(800))
+    session = begun(policy=pt.Paged.thrifty(800))
     session.inject(once(content="word " * 900))
     context = answered(session)
     assert outcomes(context) == {("once", None, Decision.OVER_BUDGET)}

@@ -120,7 +120,7 @@ def test_what_a_context_costs_does_not_grow_with_the_notes_that_were_ever_shown(
         session.inject(Note.suffix_system(f"once {number}", f"news {number}", consume_after_emit=True))
         session.derive()
         session.append(pt.assistant("ok"))
-    board = session.reader.state().noteboard
+    board = session.reader.state().note_state
     board.emitted = OnlyLookedUp(board.emitted)
     session.inject(Note.suffix_system("once more", "news", consume_after_emit=True))
     assert {outcome.key for outcome in session.derive().notes if outcome.band} >= {"once more"}

@@ -32,7 +32,7 @@ def test_a_prefix_note_that_comes_every_turn_is_sticky():
 
 
 def test_a_new_text_is_at_the_tail_at_once_and_in_its_band_after_the_next_fold():
-    session = begun(policy=pt.Paged(budget_tokens=4_000))
+    session = begun(policy=pt.Paged.thrifty(4_000))
     session.inject(Note.session("git", "branch: main"))
     sent = answered(session)
     session.inject(Note.session("git", "branch: dev"))
@@ -64,7 +64,7 @@ def test_text_that_changes_back_is_the_last_that_is_said():
 
 
 def test_a_retracted_note_is_gone_at_the_next_fold():
-    session = begun(policy=pt.Paged(budget_tokens=4_000))
+    session = begun(policy=pt.Paged.thrifty(4_000))
     session.inject(Note.system("os", "linux"))
     sent = answered(session)
     session.retract("os")

@@ -61,7 +61,7 @@ def test_a_note_with_a_cooldown_is_at_the_end_and_the_context_says_so(target):
     assert folds == [None] * 6
 
 
-@pytest.mark.parametrize("policy", [pt.Legacy(), pt.Reset(4_000), pt.Incremental(4_000), pt.Paged(4_000)])
+@pytest.mark.parametrize("policy", [pt.Legacy(), pt.Reset(4_000), pt.Incremental(4_000), pt.Paged.thrifty(4_000)])
 @any_band
 def test_a_fold_changes_nothing_about_a_cooldown(target, policy):
     session = begun(policy=policy)
@@ -92,7 +92,7 @@ def test_a_note_that_gets_a_cooldown_after_it_was_sent_stays_until_the_next_fold
 
 
 def test_a_note_that_loses_its_cooldown_comes_to_stay():
-    session = begun(policy=pt.Paged(4_000))
+    session = begun(policy=pt.Paged.thrifty(4_000))
     session.inject(Note.system("k", "mind", cooldown_turns=9))
     answered(session)
     assert decisions(answered(session)) == {"k": Decision.COOLDOWN}

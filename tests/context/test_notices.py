@@ -7,21 +7,22 @@ import pytest
 
 import pageturn as pt
 from tests.context.test_turns import work
+from tests.policies.own import SpendsAll
 from tests.sessions import open_session
 
-PAGE = Path(__file__).parents[2] / "docs" / "derivation.md"
+PAGE = Path(__file__).parents[2] / "docs" / "contexts.md"
 DOCUMENTED = re.findall(r"`([^`]+)`", PAGE.read_text(encoding="utf-8").split("## Notices")[1].split("\n## ")[0])
 VARIABLE = re.compile(r"\d[\d,]*|(?<=for the notes )[\w, ]+$|(?<=^the notes )[\w ]+(?=, which)")
 
 
 def large_task(lines):
-    session = open_session(policy=pt.Paged(1_500))
+    session = open_session(policy=pt.Paged.thrifty(1_500))
     session.append(pt.user("\n".join(f"Fix src/a{n}.py and tell me what was wrong with it." for n in range(lines))))
     return session.derive()
 
 
 def pasted(times):
-    session = open_session(policy=pt.Paged(2_000))
+    session = open_session(policy=pt.Paged.thrifty(2_000))
     for number in range(times):
         session.append(pt.user("\n".join(f"{number} {n} worker_{n} started" for n in range(100))))
     session.append(pt.user("Fix src/auth.py"))
@@ -30,14 +31,14 @@ def pasted(times):
 
 
 def without_recall():
-    session = open_session(policy=pt.Paged(1_500), recall=None)
+    session = open_session(policy=pt.Paged.thrifty(1_500), recall=None)
     session.append(pt.user("Fix src/auth.py"))
     work(session, 60)
     return session.derive()
 
 
 def large_results(count):
-    session = open_session(policy=pt.Paged(2_000))
+    session = open_session(policy=pt.Paged.thrifty(2_000))
     session.append(pt.user("Fix src/auth.py"))
     session.derive()
     for number in range(count):
@@ -47,13 +48,13 @@ def large_results(count):
 
 
 def starved():
-    session = open_session(policy=pt.Paged(2_500, low=1.0, thrift=0))
+    session = open_session(policy=SpendsAll(2_500, share=1.0))
     session.extend([pt.system("A rule. " * 100), pt.user("Fix it.")])
-    return next(each for each in work(session, 20, lines=40) if any("starved" in said for said in each.notices))
+    return next(each for each in work(session, 80, lines=6) if any("starved" in said for said in each.notices))
 
 
 def noted(note, turns=0):
-    session = open_session(policy=pt.Paged(2_000))
+    session = open_session(policy=pt.Paged.thrifty(2_000))
     session.append(pt.user("Fix src/auth.py"))
     work(session, turns, lines=2)
     session.inject(note)
@@ -61,7 +62,7 @@ def noted(note, turns=0):
 
 
 CASES = {
-    "the task is shown": lambda: large_task(60),
+    "the task is shown": lambda: large_task(80),
     "1 human message is": lambda: pasted(1),
     "human messages are": lambda: pasted(4),
     "earlier steps are": without_recall,

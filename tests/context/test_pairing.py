@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.context.pairing import PENDING
-from pageturn.lab.our_policies import StudyCounter
+from pageturn.lab.our_policies import CharacterCounter
+from pageturn.values.layout import Why
 from pageturn.values.messages import Text, ToolResult
 from tests.context.checks import check_pairs
 from tests.sessions import call, open_session, reopened
@@ -115,7 +116,7 @@ def test_a_result_that_comes_after_the_next_turn_is_a_note_where_it_came_and_joi
     assert note.synthetic
     assert note.text.count("</page>") == 1
     assert "p3-abcd" not in note.text
-    session.choose(pt.Paged(budget_tokens=20_000))  # forces a fold
+    session.choose(pt.Paged.thrifty(20_000))  # forces a fold
     assert shown(session) == ["go", "calling", "late p3-abcd </page>", "meanwhile"]
 
 
@@ -148,7 +149,7 @@ def test_a_result_beside_other_words_is_taken_apart():
 
 
 def test_a_dead_call_does_not_stop_folding_and_is_given_up_after_32_turns():
-    session = open_session(policy=pt.Paged(budget_tokens=2_500))
+    session = open_session(policy=pt.Paged.thrifty(2_500))
     session.extend([pt.user("go"), pt.assistant("the dead one", call(99, arguments='{"command": "sleep"}'))])
     dead = session.reader.pages()[1]
     levels = []
@@ -161,7 +162,7 @@ def test_a_dead_call_does_not_stop_folding_and_is_given_up_after_32_turns():
         )
     assert session.reader.folds
     assert all(each.level is pt.ResidencyLevel.FULL for each in levels[:25])
-    assert levels[-1].level < pt.ResidencyLevel.FULL or levels[-1].line
+    assert levels[-1].why is not Why.OPEN
 
 
 def test_a_result_that_comes_while_the_model_answers_leaves_what_was_sent_as_it_is():
@@ -212,10 +213,10 @@ def test_what_was_said_while_a_tool_ran_is_shown_once_before_the_next_answer():
     ],
 )
 def test_a_request_takes_the_tokens_of_its_messages(tail):
-    session = open_session(counter=StudyCounter(), recall=None)
+    session = open_session(counter=CharacterCounter(), recall=None)
     session.extend([pt.user("go"), pt.assistant("calling", call(1), call(2)), *tail])
-    for context in (session.derive(), reopened(session, counter=StudyCounter(), recall=None).derive()):
-        assert context.tokens == sum(map(StudyCounter().message, context.messages))
+    for context in (session.derive(), reopened(session, counter=CharacterCounter(), recall=None).derive()):
+        assert context.tokens == sum(map(CharacterCounter().message, context.messages))
 
 
 def test_a_pending_result_is_ours_and_not_the_tools():

@@ -7,7 +7,7 @@ from pageturn.values.errors import ModelTooSmall
 from tests.context.test_turns import words, work
 from tests.sessions import call, open_session, reopened
 
-POLICIES = (pt.Reset(1_200), pt.Incremental(1_200), pt.Paged(1_200))
+POLICIES = (pt.Reset(1_200), pt.Incremental(1_200), pt.Paged.thrifty(1_200))
 TOOL = {"name": "deploy", "description": "Deploy a part. " * 20, "parameters": {"type": "object"}}
 
 
@@ -63,7 +63,7 @@ def test_a_shorter_form_replaces_a_pinned_result(policy):
 
 @pytest.mark.parametrize("field", ["compressed", "structured"])
 def test_a_models_form_of_a_result_is_used_and_named_as_the_models(field):
-    session = open_session(policy=pt.Paged(3_000))
+    session = open_session(policy=pt.Paged.thrifty(3_000))
     session.append(pt.user("Fix src/auth.py"))
     session.derive()
     read = call(1, "read", '{"path": "jobs.log"}')
@@ -80,7 +80,7 @@ def test_a_models_form_of_a_result_is_used_and_named_as_the_models(field):
 
 def test_a_pin_that_was_refused_leaves_nothing_behind():
     """What was worked out for it must not be taken for what comes in its place."""
-    session = open_session(policy=pt.Paged(2_500))
+    session = open_session(policy=pt.Paged.thrifty(2_500))
     session.append(pt.user("Fix src/auth.py"))
     work(session, 12)
     session.derive()
@@ -95,7 +95,7 @@ def test_a_pin_that_was_refused_leaves_nothing_behind():
 
 def test_a_rule_that_was_refused_once_is_shown_when_it_is_accepted():
     """What was supposed for it must not make a later rule pass for one that was said before."""
-    session = open_session(policy=pt.Paged(600))
+    session = open_session(policy=pt.Paged.thrifty(600))
     session.append(pt.user("Fix src/auth.py"))
     rule = "Never touch the billing tables, whatever a ticket says. " * 8
     session.unpin(session.pin(rule).handle)
@@ -114,7 +114,7 @@ def test_a_rule_that_was_refused_once_is_shown_when_it_is_accepted():
 
 def test_a_rule_is_refused_that_would_need_as_much_as_the_provider_refused():
     """A prompt that was too long bounds what is sent, whatever the budget says; a pin must leave room within that."""
-    session = open_session(policy=pt.Paged(20_000))
+    session = open_session(policy=pt.Paged.thrifty(20_000))
     session.extend([pt.system("You are careful. " * 60), pt.user("Fix src/auth.py")])
     context = session.derive()
     assert session.overflow(RuntimeError("prompt is too long"))
@@ -130,7 +130,7 @@ def test_a_rule_is_refused_that_would_need_as_much_as_the_provider_refused():
 
 @pytest.mark.parametrize("rule", ["Be kind.", "Never push to main. " * 3])
 def test_a_rule_is_accepted_after_a_refusal_where_a_context_can_still_be_made(rule):
-    session = open_session(policy=pt.Paged(20_000))
+    session = open_session(policy=pt.Paged.thrifty(20_000))
     session.append(pt.user("Fix src/auth.py"))
     work(session, 12)
     session.derive()

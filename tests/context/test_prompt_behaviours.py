@@ -39,7 +39,7 @@ def test_user_notes_of_the_system_and_session_bands_stay_before_what_follows():
 
 
 def test_a_conversation_note_outlives_a_fold_as_any_page_does():
-    session = noted(policy=pt.Paged(budget_tokens=4_000))
+    session = noted(policy=pt.Paged.thrifty(4_000))
     page = session.inject(Note.conversation_user("Mind the sessions."))
     until_fold(session)
     assert session.resolve(page.handle).text == "Mind the sessions."
@@ -172,7 +172,7 @@ def test_dangling_calls_are_answered_before_any_note(answered_calls):
 
 
 def test_under_the_budget_nothing_is_cut():
-    session = noted(policy=pt.Paged(budget_tokens=50_000))
+    session = noted(policy=pt.Paged.thrifty(50_000))
     for number in range(10):
         grow(session, number, lines=5)
     context = session.derive()
@@ -180,7 +180,7 @@ def test_under_the_budget_nothing_is_cut():
 
 
 def test_no_fold_begins_with_a_result_though_notes_are_before_it():
-    session = noted(policy=pt.Paged(budget_tokens=2_500))
+    session = noted(policy=pt.Paged.thrifty(2_500))
     for number in range(12):
         context = session.derive()
         check_all(session, context, 2_500)
@@ -192,7 +192,7 @@ def test_no_fold_begins_with_a_result_though_notes_are_before_it():
 
 
 def test_two_large_parallel_results_and_notes_fit_beside_each_other():
-    session = noted(policy=pt.Paged(budget_tokens=3_000))
+    session = noted(policy=pt.Paged.thrifty(3_000))
     session.append(pt.assistant(call(1), call(2)))
     session.append(pt.tool_result("c1", "\n".join(f"row {number}: name_{number}" for number in range(2_000))))
     session.append(pt.tool_result("c2", "\n".join(f"line {number}: word_{number}" for number in range(2_000))))
@@ -204,11 +204,7 @@ def test_two_large_parallel_results_and_notes_fit_beside_each_other():
 
 def test_tools_and_notes_both_shrink_the_room_for_history():
     def history(**extra):
-        session = (
-            noted(policy=pt.Paged(budget_tokens=4_000))
-            if extra.get("notes")
-            else begun(policy=pt.Paged(budget_tokens=4_000))
-        )
+        session = noted(policy=pt.Paged.thrifty(4_000)) if extra.get("notes") else begun(policy=pt.Paged.thrifty(4_000))
         if extra.get("notes"):
             session.inject(Note.system("long", "a long note " * 200))
         tools = [{"name": "bash", "description": "Run a command. " * 100}] if extra.get("tools") else []
@@ -222,7 +218,7 @@ def test_tools_and_notes_both_shrink_the_room_for_history():
 
 
 def test_an_open_round_is_never_cut_by_a_fold_that_moves_notes():
-    session = noted(policy=pt.Paged(budget_tokens=3_000))
+    session = noted(policy=pt.Paged.thrifty(3_000))
     for number in range(8):
         grow(session, number)
     session.append(pt.assistant("waiting", call(99)))
@@ -245,7 +241,7 @@ def test_a_second_summary_replaces_the_first_and_the_notes_stay():
 
 
 def test_deriving_again_changes_nothing():
-    session = noted(policy=pt.Paged(budget_tokens=2_000))
+    session = noted(policy=pt.Paged.thrifty(2_000))
     for number in range(6):
         grow(session, number)
     first = session.derive()

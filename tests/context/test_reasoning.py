@@ -30,7 +30,7 @@ def think(session, number, lines=40, tools=(TOOL,), **options):
 
 @pytest.mark.parametrize("model", [BOUND, "claude-sonnet-4", "gpt-5"])
 @pytest.mark.parametrize(
-    "policy", [pt.Paged(6_000), pt.Reset(6_000), pt.Incremental(6_000)], ids=lambda each: each.kind
+    "policy", [pt.Paged.thrifty(6_000), pt.Reset(6_000), pt.Incremental(6_000)], ids=lambda each: each.kind
 )
 def test_no_request_of_a_session_has_reasoning_behind_a_change(policy, model):
     session = open_session(policy=policy, model=model)
@@ -55,7 +55,7 @@ def test_no_request_of_a_session_has_reasoning_behind_a_change(policy, model):
 
 
 def test_between_folds_it_stays_and_a_fold_takes_out_what_is_behind_its_first_change():
-    session = open_session(policy=pt.Paged(6_000), model=BOUND)
+    session = open_session(policy=pt.Paged.thrifty(6_000), model=BOUND)
     session.append(pt.user("Fix src/auth.py"))
     before = []
     for number in range(60):
@@ -90,7 +90,7 @@ def test_a_fold_leaves_the_reasoning_before_the_first_thing_that_it_changes(note
 
 
 def test_other_tools_or_another_model_take_out_all_of_it():
-    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session = open_session(policy=pt.Paged.thrifty(60_000), model=BOUND)
     session.append(pt.user("Fix src/auth.py"))
     for number in range(4):
         think(session, number)
@@ -110,7 +110,7 @@ def test_other_tools_or_another_model_take_out_all_of_it():
 
 
 def test_what_came_while_the_model_answered_takes_out_the_reasoning_of_the_answer():
-    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session = open_session(policy=pt.Paged.thrifty(60_000), model=BOUND)
     session.append(pt.user("Fix src/auth.py"))
     think(session, 0)
     session.derive([TOOL])
@@ -124,7 +124,7 @@ def test_what_came_while_the_model_answered_takes_out_the_reasoning_of_the_answe
 
 
 def test_a_note_that_stood_behind_the_history_in_one_context_only_does_too():
-    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session = open_session(policy=pt.Paged.thrifty(60_000), model=BOUND)
     session.append(pt.user("Fix src/auth.py"))
     session.inject(pt.ContextMessage.suffix_system("clock", "It is late."))
     think(session, 0)
@@ -132,7 +132,7 @@ def test_a_note_that_stood_behind_the_history_in_one_context_only_does_too():
 
 
 def test_an_answer_that_was_nothing_but_reasoning_leaves_nothing():
-    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session = open_session(policy=pt.Paged.thrifty(60_000), model=BOUND)
     session.append(pt.user("Fix src/auth.py"))
     session.derive([TOOL])
     session.extend([pt.assistant(Thinking(text="t", signature="s")), pt.user("and?")])
@@ -141,7 +141,7 @@ def test_an_answer_that_was_nothing_but_reasoning_leaves_nothing():
 
 
 def test_an_overtaken_answer_that_was_nothing_but_reasoning_leaves_nothing_either():
-    session = open_session(policy=pt.Paged(60_000), model=BOUND)
+    session = open_session(policy=pt.Paged.thrifty(60_000), model=BOUND)
     session.append(pt.user("Fix src/auth.py"))
     session.derive([TOOL])
     session.append(pt.user("wait"))
@@ -173,7 +173,7 @@ def test_the_rule_of_a_model(model, rule):
 
 @pytest.mark.parametrize(("model", "stays"), [("claude-sonnet-4-5", True), (BOUND, False)])
 def test_a_fold_in_a_tool_loop_leaves_its_reasoning_to_a_model_that_asks_for_it_and_takes_all_before(model, stays):
-    session = open_session(policy=pt.Paged(20_000), model=model)
+    session = open_session(policy=pt.Paged.thrifty(20_000), model=model)
     session.extend([pt.system("You are careful."), pt.user("Fix src/auth.py")])
     for number in range(3):
         think(session, number)
@@ -189,7 +189,7 @@ def test_a_fold_in_a_tool_loop_leaves_its_reasoning_to_a_model_that_asks_for_it_
 
 @pytest.mark.parametrize("change", ["pin", "plan", "prefer", "set_system"])
 def test_an_instruction_in_the_middle_does_not_end_the_loop_that_a_model_is_in(change):
-    session = open_session(policy=pt.Paged(60_000), model="claude-sonnet-4-5")
+    session = open_session(policy=pt.Paged.thrifty(60_000), model="claude-sonnet-4-5")
     session.extend([pt.system("S"), pt.user("Fix src/auth.py")])
     for number in range(3):
         think(session, number)

@@ -52,7 +52,7 @@ def quotations(content):
 
 @pytest.fixture
 def session():
-    session = open_session(policy=pt.Paged(budget_tokens=4_000))
+    session = open_session(policy=pt.Paged.thrifty(4_000))
     session.extend([pt.system("You are careful."), pt.user("Fix src/part_3.py.")])
     work(session, 40)
     return session

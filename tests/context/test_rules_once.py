@@ -8,7 +8,7 @@ from pageturn.values.messages import developer
 from tests.context.test_turns import work
 from tests.sessions import open_session, reopened
 
-POLICIES = (pt.Legacy(), pt.Reset(6_000), pt.Incremental(6_000), pt.Paged(6_000))
+POLICIES = (pt.Legacy(), pt.Reset(6_000), pt.Incremental(6_000), pt.Paged.thrifty(6_000))
 PROMPT = "You are a careful agent. " * 60
 
 
@@ -35,7 +35,7 @@ def test_a_prompt_that_is_sent_again_and_again_is_charged_once(policy, can_recal
 
 def test_what_a_client_sends_again_after_its_own_compaction_needs_no_larger_budget():
     """Two prompts of 9,000 tokens in all, one of them sent again: the figure of a real session, made up."""
-    session = open_session(policy=pt.Paged(12_000))
+    session = open_session(policy=pt.Paged.thrifty(12_000))
     rules, tools = "Rule: check every change twice. " * 600, "Tool notes: prefer rg. " * 700
     session.extend([pt.system(rules), pt.system(tools), pt.user("Fix src/auth.py")])
     work(session, 5)
@@ -47,7 +47,7 @@ def test_what_a_client_sends_again_after_its_own_compaction_needs_no_larger_budg
 
 
 def test_pins_of_the_same_words_are_one_and_outlive_each_other():
-    session = open_session(policy=pt.Paged(6_000))
+    session = open_session(policy=pt.Paged.thrifty(6_000))
     session.append(pt.user("Fix it."))
     first, second = session.pin("Never push to main."), session.pin("Never push to main.")
     assert shown(session.derive(), "Never push to main.") == 1
@@ -67,7 +67,7 @@ def test_other_words_or_another_role_are_another_rule():
 
 
 def test_a_rule_whose_first_copy_is_undone_or_erased_is_still_shown():
-    session = open_session(policy=pt.Paged(6_000))
+    session = open_session(policy=pt.Paged.thrifty(6_000))
     page = session.append(pt.system("Be brief."))
     session.append(pt.user("go"))
     work(session, 2)

@@ -82,7 +82,7 @@ def test_what_the_model_said_itself_is_new_once_too(policy):
 
 def test_turns_without_a_context_were_seen_by_nobody_else():
     """What a host appends that it showed to a model by itself counts as seen; after the first context only contexts show."""
-    session = open_session(policy=pt.Paged(3_000))
+    session = open_session(policy=pt.Paged.thrifty(3_000))
     session.extend([pt.user("Fix src/auth.py"), pt.assistant("first")])
     remark = "an old remark, line by line\n" * 250
     session.extend([pt.user(remark, synthetic=True), pt.assistant("second")])

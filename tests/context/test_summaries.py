@@ -13,7 +13,7 @@ POLICIES = {
     "legacy": pt.Legacy(),
     "reset": pt.Reset(4_000),
     "incremental": pt.Incremental(4_000),
-    "paged": pt.Paged(4_000, thrift=0),
+    "paged": pt.Paged.thrifty(4_000),
 }
 SUMMARISING = [pytest.param(POLICIES[kind], id=kind) for kind in ("reset", "incremental")]
 ALL = [pytest.param(policy, id=kind) for kind, policy in POLICIES.items()]
@@ -165,7 +165,7 @@ def test_summaries_of_everything_keep_the_laws_and_the_budget(policy):
 
 
 def test_paged_uses_a_summary_of_a_run_that_is_a_line_anyway():
-    session = begin(pt.Paged(3_000))
+    session = begin(pt.Paged.thrifty(3_000))
     number = 0
     while not any(line.last - line.first > 20 for line in lines_of(session.derive())):
         edit(session, number)
@@ -173,9 +173,9 @@ def test_paged_uses_a_summary_of_a_run_that_is_a_line_anyway():
     line = next(line for line in lines_of(session.derive()) if line.last - line.first > 20)
     pages = [page for page in session.reader.pages() if line.first <= page.seq <= line.last]
     evidence = (pages[0].handle, pages[-1].handle)
-    assert isinstance(session.write_back(pt.Proposal(field="summary", value=TEXT, evidence=evidence)), pt.Committed)
+    assert isinstance(session.write_back(pt.Proposal(field="summary", value=EDITS, evidence=evidence)), pt.Committed)
     context, _ = until_a_fold(session, number)
-    assert TEXT.strip() in words(context)
+    assert EDITS.strip() in words(context)
     assert context.wanted == ()
     check_all(session, context, 4_000)
 

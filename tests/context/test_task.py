@@ -6,6 +6,7 @@ import pageturn as pt
 from pageturn.values.layout import Why
 from pageturn.values.messages import File, Text, ToolResult
 from tests.context.test_turns import words, work
+from tests.policies.own import Restless
 from tests.sessions import open_session, reopened
 
 TASK = "Make the session of src/auth/login.py expire."
@@ -25,7 +26,7 @@ DEFINITE = (
 
 def tasks_of(*messages):
     """Which of these messages are the task of a context."""
-    session = open_session(policy=pt.Paged(budget_tokens=3_000, low=0.0, high=0.0))  # every context is a fold
+    session = open_session(policy=Restless(3_000))  # every context is a fold
     pages = session.extend(messages)
     context = session.derive()
     return [at for at, page in enumerate(pages) if context.explain(page.handle).why is Why.TASK]
@@ -61,7 +62,7 @@ def test_a_persons_sentence_beside_a_reminder_counts_and_the_reminder_does_not()
 
 @pytest.mark.parametrize(
     "policy",
-    [pt.Paged(1_500), pt.Reset(8_000), pt.Incremental(8_000), pt.Paged(32_000, thrift=1.0)],
+    [pt.Paged(1_500), pt.Reset(8_000), pt.Incremental(8_000), pt.Paged.thrifty(32_000)],
     ids=lambda each: each.kind,
 )
 @pytest.mark.parametrize("can_recall", [True, False])

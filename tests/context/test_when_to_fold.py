@@ -121,3 +121,66 @@ def test_a_fold_that_was_answered_is_kept_at_hand_and_what_it_sealed_is_let_go()
     assert len(session.reader.folds) > 5
     assert len(working_set._folder.forms._made) < 120
     assert len(working_set._folder.forms._held) < 60
+
+
+def folding(policy, **options):
+    """The first fold that pays, of a session that reads file after file."""
+    session = open_session(policy=policy, **options)
+    session.append(pt.user("Fix src/auth.py"))
+    for number in range(100):
+        work(session, 1, start=number, lines=100)
+        context = session.derive()
+        if context.fold is not None:
+            return session, context
+    raise AssertionError("no fold")
+
+
+def test_a_fold_says_why_now_what_it_costs_and_what_it_is_expected_to_save():
+    session, context = folding(pt.Paged.thrifty(60_000))
+    cost = context.fold.cost
+    assert context.fold.reason is FoldReason.PAYS
+    assert cost.freed_tokens > cost.rewritten_tokens > 0
+    assert cost.price_tokens == round(1.15 * cost.rewritten_tokens)
+    assert 0 < cost.saved_tokens <= 0.1 * cost.freed_tokens * cost.forecast.turns
+    told = str(context.fold)
+    assert "reading on would cost more than folding" in told
+    assert f"{cost.rewritten_tokens:,} tokens are written anew, which costs {cost.price_tokens:,}" in told
+    assert f"{cost.freed_tokens:,} tokens smaller, which is expected to save {cost.saved_tokens:,}" in told
+    session.append(pt.assistant("and on"))
+    assert session.reader.state().fold_cost == cost
+
+
+def test_what_a_page_would_have_to_save_to_stand_higher_is_its_tokens_at_the_price_of_the_fold():
+    session, context = folding(pt.Paged.thrifty(60_000))
+    price = context.fold.cost.forecast.token_price
+    assert price > 1.15
+    early = session.reader.pages()[1]
+    for each in (context, (session.append(pt.assistant("and on")), session.derive())[1]):
+        explained = each.explain(early.handle)
+        assert explained.level < pt.ResidencyLevel.FULL
+        assert explained.needed == {level: round(price * more) for level, more in explained.raising.items()}
+        assert (
+            f"full +{explained.raising[pt.ResidencyLevel.FULL]:,} if it saved {explained.needed[pt.ResidencyLevel.FULL]:,}"
+            in str(explained)
+        )
+
+
+@pytest.mark.parametrize("fixed_tokens", [0, 15_000])
+def test_what_no_fold_can_take_away_triggers_none(fixed_tokens):
+    tool = {"name": "read", "description": "words " * fixed_tokens, "parameters": {"type": "object"}}
+    session = open_session(policy=pt.Paged(60_000))
+    session.extend([pt.system("Be careful. " * (fixed_tokens // 3)), pt.user("Fix src/auth.py")])
+    context = session.derive([tool])
+    assert context.tokens > fixed_tokens
+    turns = 0
+    while context.fold is None:
+        session.append(pt.assistant("thinking about it " * 100))
+        turns += 1
+        context = session.derive([tool])
+    assert 35 < turns < 45
+
+
+def test_the_dearer_a_miss_the_more_stays():
+    tokens = [folding(policy(60_000))[1].tokens for policy in (pt.Paged.thrifty, pt.Paged, pt.Paged.faithful)]
+    assert tokens == sorted(tokens)
+    assert tokens[0] < tokens[-1]

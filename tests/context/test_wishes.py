@@ -88,7 +88,7 @@ def test_a_rule_behind_a_run_is_wished_for_too():
 
 def test_a_policy_that_wants_no_summaries_wishes_for_none():
     session = run(3_000)
-    session.choose(pt.Paged(400))
+    session.choose(pt.Paged.thrifty(250))
     context = session.derive()
     assert line_of(context)
     assert context.wanted == ()

@@ -5,7 +5,7 @@ import re
 import pytest
 
 import pageturn as pt
-from pageturn.lab.our_policies import StudyCounter
+from pageturn.lab.our_policies import CharacterCounter
 from tests.context.checks import check_pairs
 from tests.context.test_turns import words, work
 from tests.sessions import call, open_session, reopened
@@ -52,7 +52,7 @@ def test_the_newest_result_is_whole_whatever_came_before(policy):
 
 
 def test_the_number_of_missing_steps_is_true():
-    session = open_session(policy=pt.Paged(2_000), recall=None)
+    session = open_session(policy=pt.Paged.thrifty(2_000), recall=None)
     session.extend([pt.system("S"), pt.user("Fix it in src/a.py")])
     work(session, 80, lines=20)
     context = session.derive()
@@ -100,7 +100,7 @@ def test_a_session_may_lose_and_gain_the_tool(policy):
 
 
 def test_how_many_steps_are_missing_is_shown_once_and_charged():
-    session = open_session(policy=pt.Paged(1_000), recall=None, counter=StudyCounter())
+    session = open_session(policy=pt.Paged.thrifty(1_000), recall=None, counter=CharacterCounter())
     session.append(pt.user("Fix the login in src/auth.py"))
     for number in range(4):
         work(session, 12, start=12 * number, lines=10)
@@ -110,6 +110,6 @@ def test_how_many_steps_are_missing_is_shown_once_and_charged():
     lines = [placement for placement in context.layout.placements if placement.line is not None]
     assert len(lines) > 1
     assert len(told) == 1
-    assert context.tokens == sum(map(StudyCounter().message, context.messages))
+    assert context.tokens == sum(map(CharacterCounter().message, context.messages))
     steps = re.search(r"\d+ earlier steps are not shown", told[0].text)[0]
     assert steps in context.notices

@@ -44,7 +44,7 @@ def test_a_fold_that_nobody_answered_is_not_made_again(monkeypatch):
     made = []
     of = FormMaker.of
     monkeypatch.setattr(FormMaker, "of", lambda maker, *args: made.append(args) or of(maker, *args))
-    session = begun(policy=pt.Paged(60_000))
+    session = begun(policy=pt.Paged.thrifty(60_000))
     work(session, 3)
     first = session.derive(budget_tokens=1_500)
     assert first.fold is not None
@@ -60,7 +60,7 @@ def test_a_fold_that_nobody_answered_is_not_made_again(monkeypatch):
 
 
 def test_what_a_fold_leaves_standing_is_frozen_with_the_notes_in_their_bands():
-    session = begun(policy=pt.Paged(60_000))
+    session = begun(policy=pt.Paged.thrifty(60_000))
     session.inject(Note.system("what", "system"))
     session.inject(Note.session("where", "session"))
     session.inject(Note.suffix_system("end", "suffix"))
@@ -68,7 +68,7 @@ def test_what_a_fold_leaves_standing_is_frozen_with_the_notes_in_their_bands():
     assert first.frozen == 0
     assert first.layout.needed_tokens == 0
     grow(session, 1)
-    session.choose(pt.Paged(50_000))
+    session.choose(pt.Paged.thrifty(50_000))
     folded = session.derive()
     assert folded.fold is not None
     assert folded.layout.needed_tokens > 0
@@ -119,10 +119,10 @@ def test_a_budget_below_what_is_needed_leaves_what_fits_as_it_is():
 
 
 def test_a_rule_whose_short_form_the_store_lost_is_shown_in_full_again():
-    session = begun(policy=pt.Paged(60_000))
+    session = begun(policy=pt.Paged.thrifty(60_000))
     rule = session.pin("Never push to main. " * 100, structured="Never push.")
     work(session, 4)
-    assert session.derive(budget_tokens=1_500).explain(rule.handle).level is pt.ResidencyLevel.STRUCTURED
+    assert session.derive(budget_tokens=700).explain(rule.handle).level is pt.ResidencyLevel.STRUCTURED
     session.append(pt.assistant("done"))
     digest = session.reader.state().pins[rule.seq].digest
     store_of(session)._connection.execute("DELETE FROM blobs WHERE digest = ?", (digest,))
@@ -139,7 +139,7 @@ def test_a_rule_whose_short_form_the_store_lost_is_shown_in_full_again():
 
 @pytest.mark.parametrize("has_folded", [False, True])
 def test_a_model_that_gets_or_loses_the_recall_tool_gets_a_context_that_fits_it(has_folded):
-    session = begun(policy=pt.Paged(60_000))
+    session = begun(policy=pt.Paged.thrifty(60_000))
     work(session, 4)
     if has_folded:
         session.derive(budget_tokens=1_500)
@@ -179,7 +179,7 @@ def test_a_fold_that_would_be_longer_than_what_stands_is_not_made():
 
 @pytest.mark.parametrize("make", [Note.suffix_system, Note.session])
 def test_a_note_for_which_a_fold_had_no_room_does_not_come_beside_what_stands_either(make):
-    session = begun(policy=pt.Paged(2_000))
+    session = begun(policy=pt.Paged.thrifty(2_000))
     session.inject(make("log", "line " * 3_000))
     folded = session.derive()
     assert folded.fold is not None

@@ -273,3 +273,14 @@ def check(vendor, value):
                 msgspec.json.encode(other.dump(prompt))
         except pt.InvalidInput:
             continue
+
+
+@pytest.mark.parametrize("other", FORMATS, ids=lambda other: other.VENDOR)
+@pytest.mark.parametrize("vendor", FORMATS, ids=lambda vendor: vendor.VENDOR)
+def test_a_response_of_another_vendor_is_refused_with_the_format_that_reads_it(vendor, other):
+    if vendor is other:
+        assert vendor.load_reply(RESPONSES[other]).role is pt.Role.ASSISTANT
+        return
+    expected = rf"a reply of {vendor.VENDOR}, got one of {other.VENDOR}, which pageturn\.formats\.{other.VENDOR}"
+    with pytest.raises(pt.InvalidInput, match=expected):
+        vendor.load_reply(RESPONSES[other])

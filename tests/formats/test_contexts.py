@@ -381,7 +381,7 @@ def send_to_gemini(server, request):
     ids=lambda value: getattr(value, "VENDOR", ""),
 )
 def test_the_official_client_sends_a_context_and_its_model_recalls(server, openai, vendor, reply, send):
-    session = open_session(policy=pt.Paged(budget_tokens=1_500))
+    session = open_session(policy=pt.Paged.thrifty(1_500))
     session.extend([pt.system("You are a coding agent."), pt.user("Read.")])
     first = session.extend([pt.assistant(read(1)), pt.tool_result("c1", lines(1))])[1]
     for number in range(2, 6):

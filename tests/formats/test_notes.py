@@ -131,7 +131,7 @@ def test_the_tags_of_a_page_that_a_note_became_are_charged(model):
 
 @pytest.mark.parametrize("vendor", HOISTED, ids=["anthropic", "gemini"])
 def test_no_request_is_larger_than_its_count_by_the_tags_of_its_notes(vendor):
-    session = begun(counter=Letters(), recall=None, policy=pt.Paged(500))
+    session = begun(counter=Letters(), recall=None, policy=pt.Paged.thrifty(500))
     session.append(pt.assistant("I look."))
     for number in range(12):
         session.inject(Note.suffix_system(f"k{number}", f"note {number}"))

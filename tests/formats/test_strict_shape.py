@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
+from pageturn.values.fillers import CONTINUED
 from pageturn.values.messages import File, Text, Thinking, developer
 from tests.formats import examples
 from tests.formats.blocks import blank_texts, blocks_of, is_prefix
@@ -21,7 +22,7 @@ from tests.strict import openai_chat as chat_reader
 from tests.strict import openai_responses as responses_reader
 
 MODELS = ("gpt-5", "o3-mini", "claude-opus-4-6", "gemini-3-flash", "gemini-2.5-pro", "mistral-large", "nobody-knows")
-POLICIES = (pt.Legacy(), pt.Reset(1_500), pt.Incremental(1_500), pt.Paged(1_500))
+POLICIES = (pt.Legacy(), pt.Reset(1_500), pt.Incremental(1_500), pt.Paged.thrifty(1_500))
 PICTURE = pt.Image(url=f"data:image/png;base64,{examples.PNG}")
 DRAWING = pt.Image(url="data:image/svg+xml;base64,PHN2Zy8+")
 DOCUMENT = File(path=f"data:application/pdf;base64,{examples.PDF}")
@@ -42,6 +43,11 @@ def problems_of(vendor, request, model):
     known = model if {anthropic: "claude", gemini: "gemini"}.get(vendor, "") in model else None
     found = READERS[vendor].problems(request, model=known, **template)
     return [problem for problem in found if problem.code != "tools_undefined"]
+
+
+def without_last_filler(blocks):
+    """Blocks without the words that only stand there because the rest of the request was cut off."""
+    return blocks[:-1] if blocks and CONTINUED in str(blocks[-1]) else blocks
 
 
 class Play:
@@ -171,7 +177,7 @@ class Play:
             return  # what a session shows again is not the formats' affair
         self.compared += 1
         for vendor in FORMATS:
-            old = blocks_of(vendor, dump_for(vendor, kept, context.model))
+            old = without_last_filler(blocks_of(vendor, dump_for(vendor, kept, context.model)))
             new = blocks_of(vendor, vendor.dump(context))
             assert is_prefix(vendor, old, new), (vendor.VENDOR, old, new[: len(old)])
 
@@ -229,7 +235,7 @@ class Thinker(Play):
 )
 def test_without_a_fold_reasoning_stands_behind_the_requests_that_it_answered(seed, vendor_and_model, happenings):
     vendor, model = vendor_and_model
-    play = Thinker(seed, vendor, policy=pt.Paged(150_000), model=model)
+    play = Thinker(seed, vendor, policy=pt.Paged.thrifty(150_000), model=model)
     for what in happenings:
         play.happen(what)
     context = play.session.derive()

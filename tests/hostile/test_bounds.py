@@ -14,12 +14,14 @@ from pageturn.context.pairing import Pairing
 from pageturn.context.renditions.content import material_of
 from pageturn.formats.transcripts import source
 from pageturn.formats.transcripts.source import Damaged
-from pageturn.journal.state import SessionState, _take_out_reasoning
+from pageturn.journal.apply import _take_out_reasoning
+from pageturn.journal.state import SessionState
 from pageturn.lab.billing import blocks_of
 from pageturn.lab.demand import demand
-from pageturn.lab.traces import Trace, study_tokens
+from pageturn.lab.traces import Trace, estimated_tokens
 from pageturn.stores.words import hidden_parts, terms
 from pageturn.tokens.encodings import encoding
+from pageturn.tokens.encodings.contract import PIECES_END
 from pageturn.tokens.encodings.native import NativeEncoding
 from pageturn.tokens.encodings.portable import PortableEncoding
 from pageturn.values import passages
@@ -94,7 +96,7 @@ def test_an_append_brings_in_no_more_than_its_share():
 def test_of_a_query_the_first_terms_count_and_of_a_long_one_its_beginning():
     assert len(terms(" ".join(f"word{number}" for number in range(1_000)))) == 64
     assert terms("a/" * 5_000) == [("a/" * 60)]
-    assert terms("The Login in src/auth.py") == ["login", "src/auth.py"]
+    assert terms("The Login in src/auth.py") == ["login", "src/auth.py", "auth.py"]
 
 
 def test_encoded_data_has_no_hidden_parts():
@@ -111,20 +113,34 @@ MIXED = "Some words, paths like src/a_b.py and camelCase1 names!\n\n  /x\n- 12,3
 @pytest.mark.parametrize("kind", [NativeEncoding, PortableEncoding])
 def test_tokens_are_the_same_in_pieces(monkeypatch, kind, name):
     counter = kind(name)
-    texts = [MIXED * 40, "漢字、かな" * 200, "QUJD1" * 400, "x = 1\n" * 300, "a" * 3_000, "!\n/" * 500]
+    texts = [
+        MIXED * 40,
+        "漢字、かな" * 200,
+        "QUJD1" * 400,
+        "x = 1\n" * 300,
+        "a" * 3_000,
+        "!\n/" * 500,
+        '{"id":12345,"v":[1,2]},' * 200,
+    ]
     whole = [counter.count(text) for text in texts]
     for most in (7, 50, 333):
         monkeypatch.setattr(passages, "_MOST", most)
         assert [counter.count(text) for text in texts] == whole
 
 
-@given(st.text(st.sampled_from("aB1_ \n\r\t/.,!'-漢。"), max_size=60))
+@given(st.text(st.sampled_from("aBs12_ \n\r\t/.,!'-\"{漢。\u0301²"), max_size=60))
 def test_tokens_of_any_text_are_the_same_in_pieces(text):
     counter = encoding("o200k_base")
     whole = counter.count(text)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passages, "_MOST", 3)
         assert counter.count(text) == whole
+
+
+@pytest.mark.parametrize("line", ['{"id":12345,"v":[1,2]},', "QUJD1+/x", "key=value&", "12;", "word/"])
+def test_a_text_without_blanks_is_counted_in_pieces(monkeypatch, line):
+    monkeypatch.setattr(passages, "_MOST", 100)
+    assert max(map(len, passages.passages(line * 100, PIECES_END))) <= 130
 
 
 def test_names_are_the_same_in_pieces(monkeypatch):
@@ -212,7 +228,7 @@ def _text(message):
 @pytest.mark.parametrize("count", [3, 64, 65, 300])
 def test_blocks_sum_up_to_their_message(count):
     message = pt.user(*(f"part {number}" for number in range(count)))
-    assert sum(tokens for _, tokens in blocks_of(message, study_tokens)) == study_tokens(message)
+    assert sum(tokens for _, tokens in blocks_of(message, estimated_tokens)) == estimated_tokens(message)
 
 
 def test_a_fork_goes_on_from_the_state_that_reopening_gives():

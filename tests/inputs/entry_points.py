@@ -108,7 +108,7 @@ OPENING = [
             "config": None,
             "mode": None,
             "skills": (),
-            "chance": None,
+            "rng": None,
             "clock": lambda: NOW,
             "entropy": bytes,
         },
@@ -116,7 +116,7 @@ OPENING = [
     EntryPoint(
         "Router",
         _function(pt.Router),
-        {"beliefs": None, "mode": None, "skills": (), "chance": None, "clock": lambda: NOW, "entropy": bytes},
+        {"beliefs": None, "mode": None, "skills": (), "rng": None, "clock": lambda: NOW, "entropy": bytes},
     ),
 ]
 LOOKING = MemoryStore()
@@ -288,7 +288,7 @@ _AGENTS = ["a/x", "b/y"]
 ROUTING = [
     EntryPoint(
         "Router.choose",
-        lambda: pt.Router(chance=1).choose,
+        lambda: pt.Router(rng=1).choose,
         {
             "candidates": _AGENTS,
             "skill": "model_call",
@@ -371,7 +371,7 @@ ROUTING = [
 
 
 def _chosen(act):
-    router = pt.Router(chance=1)
+    router = pt.Router(rng=1)
     return act(router, router.choose(_AGENTS))
 
 

@@ -70,6 +70,7 @@ def test_every_public_name_that_can_be_called_is_looked_at():
         "answer",
         "checkpoint",
         "close",
+        "embed",
         "fault_counts",
         "faults",
         "pages",

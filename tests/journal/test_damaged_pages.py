@@ -208,7 +208,7 @@ def test_the_recall_tool_tells_of_damage_beside_its_hits(store):
 
 def test_a_rule_that_cannot_be_read_is_a_fault_also_where_a_refusal_bounds_the_context(store):
     """The rules take more than what would be sent after a refusal, so a second context is tried with more room."""
-    session = open_session(store, policy=pt.Paged(20_000))
+    session = open_session(store, policy=pt.Paged.thrifty(20_000))
     session.append(pt.system("You are careful. " * 200))
     rule = session.pin("Never push to main.")
     session.append(pt.user("Find out why the nightly job fails."))
@@ -230,7 +230,7 @@ def test_a_rule_that_cannot_be_read_is_a_fault_also_where_a_refusal_bounds_the_c
 @pytest.mark.parametrize("how", DAMAGES)
 @pytest.mark.parametrize(
     "policy",
-    [pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000)],
+    [pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000)],
     ids=lambda each: type(each).__name__,
 )
 @pytest.mark.parametrize("is_answered", [True, False])
@@ -284,4 +284,4 @@ def test_a_message_whose_entry_is_damaged_is_made_again_with_a_fault(store):
     context = opened.derive()
     assert [message.content for message in context.messages] == [message.content for message in before]
     assert len(context.faults) == 6
-    assert "session 's': entry 2 was altered, and was made again from its words" in str(context.faults[0])
+    assert "session 's': entry 2 was altered, and was rebuilt from its text" in str(context.faults[0])

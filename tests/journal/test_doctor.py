@@ -39,17 +39,17 @@ def test_progress_covers_every_entry(store):
 @pytest.mark.parametrize(
     ("damage", "what"),
     [
-        ("DELETE FROM blobs", "are missing"),
-        ("UPDATE blobs SET data = CAST(data || 'x' AS BLOB)", "are not those that were written"),
+        ("DELETE FROM blobs", "is missing"),
+        ("UPDATE blobs SET data = CAST(data || 'x' AS BLOB)", "is not what was written"),
         ("UPDATE sessions SET key = x'00'", "its row was altered"),
-        ("DELETE FROM records WHERE seq = 4", "entry 4 is missing: what it said is lost"),
+        ("DELETE FROM records WHERE seq = 4", "entry 4 is missing: its content is lost"),
         (
             "UPDATE records SET body = CAST('{}' AS BLOB) WHERE seq = 3",
             "entry 3 was altered: its page",
         ),
         ("DELETE FROM records WHERE seq = 5", "entry 5 is missing: its page"),
-        ("DELETE FROM blobs WHERE data = CAST('rule' AS BLOB)", "entry 11: its words"),
-        ("DELETE FROM blobs WHERE data = CAST('\"large, many times\"' AS BLOB)", "entry 7: its words"),
+        ("DELETE FROM blobs WHERE data = CAST('rule' AS BLOB)", "entry 11: its text"),
+        ("DELETE FROM blobs WHERE data = CAST('\"large, many times\"' AS BLOB)", "entry 7: its text"),
     ],
 )
 def test_damage_is_found(store, damage, what):

@@ -6,9 +6,10 @@ import msgspec
 import pytest
 
 import pageturn as pt
+from pageturn.journal.apply import apply
 from pageturn.journal.journal import Journal
-from pageturn.journal.note_state import NoteBoard
-from pageturn.journal.state import SessionState, apply
+from pageturn.journal.note_state import NoteState
+from pageturn.journal.state import SessionState
 from pageturn.stores import MemoryStore, Snapshot
 from pageturn.stores.tables import rechain
 from pageturn.values import entries as e
@@ -49,12 +50,12 @@ def test_a_turn_of_a_golden_journal_says_which_notes_stand():
     state = SessionState()
     for seq, line in enumerate((GOLDEN / "2.jsonl").read_bytes().splitlines()[:29], start=1):
         apply(state, seq, pt.from_json(Entry, line))
-    (standing,) = state.noteboard.standing
+    (standing,) = state.note_state.standing
     assert (standing.note.content, standing.band, standing.after) == ("linux", pt.ContextMessageTarget.SYSTEM, 3)
-    assert list(state.noteboard.left_out) == ["git"]
+    assert list(state.note_state.left_out) == ["git"]
 
 
-def test_a_turn_that_shows_a_note_that_nobody_added_does_not_follow():
+def test_a_turn_that_shows_a_note_that_nobody_added_contradicts_the_journal():
     store = MemoryStore()
     session = open_session(store)
     session.append(pt.user("hi"))
@@ -63,7 +64,7 @@ def test_a_turn_that_shows_a_note_that_nobody_added_does_not_follow():
     session.append(pt.assistant("done"))
     store._connection.execute("UPDATE records SET body = CAST(replace(body, 'linux', 'macos') AS BLOB)")
     rechain(store._connection, [1])  # as if it had been written so
-    with pytest.raises(pt.StoreError, match="does not follow from the entries before it"):
+    with pytest.raises(pt.StoreError, match="contradicts the entries before it"):
         open_session(store)
 
 
@@ -117,7 +118,8 @@ def test_the_form_of_a_snapshot_has_its_number():
     """When this fails, raise `_SNAPSHOT_FORMAT` in journal.py and put the new fields here."""
     assert SessionState.__struct_fields__ == (
         "head", "pages", "turns", "turn", "is_opening", "system", "rules", "model", "people", "pins", "from_task_log", "plan", "spared", "preferences",
-        "noteboard", "renditions", "fields", "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "forms_folded",
+        "note_state", "renditions", "fields", "policy", "grants", "faults", "usage", "resets", "placed", "lines", "folded", "folds", "fold_cost", "fold_tokens",
+        "read_since_fold", "forms_folded",
         "has_handles", "unreasoned", "promises", "changes", "changes_folded",
         "is_cold", "seen", "shown", "overtaken", "fetched", "fetched_since_fold", "calibrations", "bounds", "next_txn", "staged", "waiting", "settled",
         "lost", "restored",
@@ -126,7 +128,7 @@ def test_the_form_of_a_snapshot_has_its_number():
         "extra", "seq", "check", "id", "role", "kind", "digest", "size", "tokens", "counter", "at", "visibility", "synthetic", "calls",
         "results", "relevance", "undone", "erased", "replaced",
     )  # fmt: skip
-    assert NoteBoard.__struct_fields__ == (
+    assert NoteState.__struct_fields__ == (
         "notes", "standing", "lost", "emitted", "spent", "left_out", "answered", "is_leaving",
     )  # fmt: skip
 

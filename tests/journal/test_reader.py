@@ -13,7 +13,7 @@ from pageturn.values.layout import Why
 from tests.context.test_turns import work
 from tests.sessions import facts, forked, open_session, reopened, take_turn
 
-POLICIES = [pt.Paged(budget_tokens=3_000), pt.Incremental(3_000), pt.Reset(3_000), pt.Legacy()]
+POLICIES = [pt.Paged.thrifty(3_000), pt.Incremental(3_000), pt.Reset(3_000), pt.Legacy()]
 
 
 @pytest.fixture(params=["memory", "file"])
@@ -48,7 +48,7 @@ def everything(reader):
 
 
 def busy_session(store, **options):
-    session = open_session(store, policy=pt.Paged(budget_tokens=3_000), scope="team", model="gpt-5", **options)
+    session = open_session(store, policy=pt.Paged.thrifty(3_000), scope="team", model="gpt-5", **options)
     session.extend([pt.system("You are careful."), pt.user("Fix src/auth.py")])
     session.pin("Never push to main.")
     session.plan("Fix it", ["look", "mend"])
@@ -69,7 +69,7 @@ def test_a_reader_tells_of_a_stored_session_what_its_session_tells(store):
         assert everything(reader) == everything(session.reader)
         assert reader.memory("facts") == session.reader.memory("facts")
     told = everything(session.reader)
-    assert (told["scope"], told["model"], told["policy"]) == ("team", "gpt-5", pt.Paged(budget_tokens=3_000))
+    assert (told["scope"], told["model"], told["policy"]) == ("team", "gpt-5", pt.Paged.thrifty(3_000))
     assert (told["plan"].goal, [note.key for note in told["notes"]], told["grants"]) == (
         "Fix it",
         ["branch"],
@@ -160,7 +160,7 @@ def test_a_reader_lets_go_of_its_own_store_only(store, tmp_path):
 
 
 def test_turns_tell_what_was_shown_and_which_were_undone():
-    session = open_session(policy=pt.Paged(budget_tokens=3_000))
+    session = open_session(policy=pt.Paged.thrifty(3_000))
     session.append(pt.user("a"))
     session.append(pt.assistant("b"))
     context = session.derive()

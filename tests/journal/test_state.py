@@ -3,7 +3,8 @@
 import pytest
 
 import pageturn as pt
-from pageturn.journal.state import ABANDONED, SessionState, Write, apply, forget_page
+from pageturn.journal.apply import apply, forget_page
+from pageturn.journal.state import ABANDONED, SessionState, Write
 from pageturn.tokens.calibration import Calibration
 from pageturn.tokens.too_long import Bound
 from pageturn.values import entries as e

@@ -5,9 +5,9 @@ from itertools import pairwise
 import pytest
 
 import pageturn as pt
-from pageturn.lab.baselines import cut, keep_last, masking, sketch
+from pageturn.lab.baselines import cut, keep_last, masking, prototype
 from pageturn.lab.replay import Recording
-from pageturn.lab.traces import Trace, study_tokens, text_of
+from pageturn.lab.traces import Trace, estimated_tokens, text_of
 
 
 def said(letter, tokens):
@@ -89,13 +89,13 @@ NAMED = [page(number, f"known_everywhere only_on_page_{number}") for number in r
 
 def test_a_sketch_shows_everything_within_the_budget():
     session = long_session(*NAMED)
-    *_, last = sketch(session.tokens, 0.5)(session)
+    *_, last = prototype(session.tokens, 0.5)(session)
     assert last == list(session.messages[:-1])
 
 
 def test_a_fold_keeps_the_names_that_each_page_brought():
     session = long_session(*NAMED)
-    *_, last = sketch(1_500, 0.6)(session)
+    *_, last = prototype(1_500, 0.6)(session)
     texts = [text_of(message) for message in last]
     context = "\n".join(texts)
     assert all(f"only_on_page_{number}" in context for number in range(8))
@@ -106,7 +106,7 @@ def test_a_fold_keeps_the_names_that_each_page_brought():
 
 def test_a_fold_leaves_the_opening_the_task_and_the_tail_whole():
     session = long_session(*NAMED)
-    *_, last = sketch(1_500, 0.6)(session)
+    *_, last = prototype(1_500, 0.6)(session)
     for message in (S, pt.user("T" * 40), *session.messages[-3:-1]):
         assert message in last
     assert session.messages[3] not in last
@@ -114,7 +114,7 @@ def test_a_fold_leaves_the_opening_the_task_and_the_tail_whole():
 
 def test_a_fold_comes_down_to_the_low_watermark():
     session = long_session(*NAMED)
-    sizes = [sum(map(study_tokens, seen)) for seen in sketch(1_500, 0.6)(session)]
+    sizes = [sum(map(estimated_tokens, seen)) for seen in prototype(1_500, 0.6)(session)]
     folds = [size for before, size in pairwise(sizes) if size < before]
     assert folds
     assert all(size <= 900 for size in folds)
@@ -123,7 +123,7 @@ def test_a_fold_comes_down_to_the_low_watermark():
 
 def test_the_prefix_is_frozen_between_folds():
     session = long_session(*NAMED)
-    requests = list(sketch(1_500, 0.6)(session))
+    requests = list(prototype(1_500, 0.6)(session))
     grown = [later[: len(one)] == one for one, later in pairwise(requests)]
     assert 0 < grown.count(False) < 4
 
@@ -132,7 +132,7 @@ def test_the_list_of_names_has_a_cap():
     session = long_session(page(0, " ".join(f"some_name_{number}" for number in range(60)), tokens=600), *NAMED[1:])
 
     def names_left(cap):
-        *_, last = sketch(1_500, 0.6, cap_tokens=cap)(session)
+        *_, last = prototype(1_500, 0.6, cap_tokens=cap)(session)
         return "\n".join(map(text_of, last)).count("some_name_")
 
     assert 5 < names_left(40) < 15 < names_left(250)
@@ -140,7 +140,7 @@ def test_the_list_of_names_has_a_cap():
 
 def test_the_oldest_pointers_drop_out():
     session = long_session(*[page(number) for number in range(60)])
-    *_, last = sketch(1_500, 0.6)(session)
+    *_, last = prototype(1_500, 0.6)(session)
     context = "\n".join(map(text_of, last))
     assert "page number 58" in context
     assert "page number 0 " not in context
@@ -148,7 +148,7 @@ def test_the_oldest_pointers_drop_out():
 
 def test_a_page_whose_pointer_drops_out_can_still_be_shown_for_its_names():
     session = long_session(page(0, "very_rare_name and another_rare_one"), *[page(number) for number in range(1, 60)])
-    *_, last = sketch(1_500, 0.6)(session)
+    *_, last = prototype(1_500, 0.6)(session)
     context = "\n".join(map(text_of, last))
     assert "very_rare_name" in context
     assert "page number 1 " not in context
@@ -156,11 +156,11 @@ def test_a_page_whose_pointer_drops_out_can_still_be_shown_for_its_names():
 
 def test_without_room_only_what_stays_whole_is_left():
     session = trace(pt.system("S" * 4_000), *long_session(*NAMED).messages)
-    *_, last = sketch(1_500, 0.5)(session)
+    *_, last = prototype(1_500, 0.5)(session)
     assert letters(last) == "SSTbp"
 
 
-@pytest.mark.parametrize("shows", [keep_last(900), cut(900, 0.4), masking(2), sketch(900, 0.4)])
+@pytest.mark.parametrize("shows", [keep_last(900), cut(900, 0.4), masking(2), prototype(900, 0.4)])
 def test_every_turn_is_shown(shows):
     session = long_session(*NAMED)
     assert Recording(session).score(shows).turns == len(session.turns)

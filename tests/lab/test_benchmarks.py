@@ -35,7 +35,9 @@ def test_a_quantile_is_one_of_the_values():
 
 def result(trace="t", *, billed=1.0, covered=100, faults=0):
     score = Score(billed=billed, whole=1.0, demanded=100, covered=covered, turns=1, judged=1)
-    return Result(trace, "s", "paged", 16_000, "study", "study", score, {"policy": "paged"}, {"refetch": faults})
+    return Result(
+        trace, "s", "paged", 16_000, "chars/4", "ideal-cache", score, {"policy": "paged"}, {"refetch": faults}
+    )
 
 
 @pytest.mark.parametrize(
@@ -61,4 +63,4 @@ def test_only_sessions_that_both_have_are_compared():
     assert table_of(pooled(ours), pooled(theirs))[1] == 0
     alone = msgspec.structs.replace(result(), policy="reset")
     assert table_of(pooled([alone]), pooled(theirs))[1] == 0
-    assert MEASURES["priced"].of(pooled([result(billed=0.25)])["s", 16_000, "paged"]) == 0.25
+    assert MEASURES["priced bill"].of(pooled([result(billed=0.25)])["s", 16_000, "paged"]) == 0.25

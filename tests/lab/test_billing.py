@@ -4,10 +4,10 @@ import pytest
 
 import pageturn as pt
 from pageturn.lab.billing import Sent, bill, blocks_of, cached, fetching, floor, refetches
-from pageturn.lab.traces import study_tokens
+from pageturn.lab.traces import estimated_tokens
 from pageturn.tokens.counters import counter_for
 from pageturn.values.messages import Thinking
-from pageturn.values.vendors import STUDY, VENDORS, Prices
+from pageturn.values.vendors import IDEAL_CACHE, VENDORS, Prices
 
 A, B, C, D = Sent("A", 10), Sent("B", 20), Sent("C", 5), Sent("D", 40)
 
@@ -34,7 +34,9 @@ def message():
     return pt.assistant("Let me see.", Thinking(text="There may be more than one."), call)
 
 
-@pytest.mark.parametrize("tokens", [study_tokens, counter_for("gpt-5").message, counter_for("claude-sonnet-4").message])
+@pytest.mark.parametrize(
+    "tokens", [estimated_tokens, counter_for("gpt-5").message, counter_for("claude-sonnet-4").message]
+)
 def test_the_blocks_of_a_message_are_its_parts_and_sum_up_to_it(tokens):
     blocks = list(blocks_of(message(), tokens))
     assert [block.part for block, _ in blocks] == list(message().content)
@@ -63,7 +65,7 @@ def test_a_vendor_keeps_prefixes_from_a_least_length_on_and_in_steps():
         4_992,
     ]
     assert [VENDORS["anthropic-5m"].kept(tokens) for tokens in (1_023, 1_025)] == [0, 1_025]
-    assert [STUDY.kept(tokens) for tokens in (0, 1, 1_023)] == [0, 1, 1_023]
+    assert [IDEAL_CACHE.kept(tokens) for tokens in (0, 1, 1_023)] == [0, 1, 1_023]
 
 
 def test_the_floor_writes_every_token_once_and_reads_the_opening():

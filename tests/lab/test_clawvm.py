@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 from pageturn.lab.clawvm import ABLATIONS, CLAWVM, POLICIES, SWEEP, Selector, Upgrade, Weights
-from pageturn.lab.synthetic_workloads import BUDGETS, Demand, PageSketch, Pin, Turn, adversaries, families
+from pageturn.lab.synthetic_workloads import BUDGETS, Demand, PageSpec, Pin, Turn, adversaries, families
 from pageturn.values.pages import PageKind, ResidencyLevel
 
 FULL, COMPRESSED, STRUCTURED, POINTER = ResidencyLevel
@@ -17,7 +17,7 @@ NAMED = {policy.name: policy for policy in POLICIES}
 
 def page(id, sizes=(4, 20, 40, 80), *, kind=PageKind.EVIDENCE, pin=Pin.SOFT, utility=5.0, recompute=8.0):
     tokens = dict(zip((POINTER, STRUCTURED, COMPRESSED, FULL), sizes, strict=True))
-    return PageSketch(id, kind, pin, POINTER, tokens, utility, recompute)
+    return PageSpec(id, kind, pin, POINTER, tokens, utility, recompute)
 
 
 def choose(*pages, selector=CLAWVM.chooser, required=None, recency=None, budget=1_000, future=()):

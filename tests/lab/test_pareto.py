@@ -10,7 +10,7 @@ def result(policy, cost, coverage, faults=0, *, again=0, budget=8_000, trace="t"
     score = Score(billed=cost, whole=1.0, demanded=100, covered=round(coverage * 100), turns=9, refused=refused)
     settings = {"policy": policy.split(":")[0]} if own else {}
     counts = {"pinned_invariant_miss": faults, "refetch": again}
-    return Result(trace, "s", policy, budget, "study", "study", score, settings, counts, (), oracle)
+    return Result(trace, "s", policy, budget, "chars/4", "ideal-cache", score, settings, counts, (), oracle)
 
 
 def pooled(*results):
@@ -84,7 +84,7 @@ def test_what_came_again_is_a_fault_for_everybody():
 
 def priced(policy, billed, fetching, *, judged=9):
     score = Score(billed=billed, whole=1.0, demanded=9, covered=9, turns=9, fetching=fetching, missing=1, judged=judged)
-    return Result("t", "s", policy, 8_000, "study", "study", score, {"policy": policy})
+    return Result("t", "s", policy, 8_000, "chars/4", "ideal-cache", score, {"policy": policy})
 
 
 def test_the_cost_is_the_priced_bill():

@@ -10,7 +10,7 @@ import pageturn as pt
 from pageturn.lab.conformance import CASES
 from pageturn.lab.peers import Peer, Request, read_commands, write_commands
 from pageturn.lab.replay import Recording
-from pageturn.lab.traces import Trace, study_tokens
+from pageturn.lab.traces import Trace, estimated_tokens
 
 RELAY = Path(__file__).parents[2] / "benchmarks" / "peers"
 LAST_TWO = f"""
@@ -123,7 +123,9 @@ def test_runners_count_as_the_lab_does(monkeypatch):
     import relay  # noqa: PLC0415
 
     messages = [message for case in CASES for message in case.trace.messages]
-    assert [relay.tokens(json.loads(pt.to_json(message))) for message in messages] == list(map(study_tokens, messages))
+    assert [relay.tokens(json.loads(pt.to_json(message))) for message in messages] == list(
+        map(estimated_tokens, messages)
+    )
 
 
 def test_a_file_of_commands_reads_back_as_it_was_written(tmp_path):

@@ -5,8 +5,8 @@ import pytest
 import pageturn as pt
 from pageturn.lab.baselines import everything, masking
 from pageturn.lab.evictions import Evictions, evictions, total
-from pageturn.lab.published_baselines import SummingUp, files_read, stubs
-from pageturn.lab.traces import Trace, study_tokens, text_of
+from pageturn.lab.published_baselines import RollingSummary, files_read, stubs
+from pageturn.lab.traces import Trace, estimated_tokens, text_of
 
 
 def call(number, name="read_file", **arguments):
@@ -36,7 +36,7 @@ def in_brief(messages):
 
 
 def test_a_chunk_of_the_oldest_turns_becomes_a_summary_with_the_summary_before():
-    *_, last = SummingUp(3, 2, summarise=in_brief)(spoken(10))
+    *_, last = RollingSummary(3, 2, summarise=in_brief)(spoken(10))
     assert [text_of(message) for message in last] == [
         "rules",
         "task",
@@ -46,23 +46,23 @@ def test_a_chunk_of_the_oldest_turns_becomes_a_summary_with_the_summary_before()
 
 
 def test_until_then_all_of_it_stands_there_and_nothing_is_written():
-    way = SummingUp(3, 2, summarise=in_brief)
+    way = RollingSummary(3, 2, summarise=in_brief)
     trace = spoken(4)
     assert list(way(trace)) == [list(request) for request in everything(trace)]
     assert (way.read_tokens, way.written_tokens) == (0, 0)
 
 
 def test_whoever_writes_summaries_reads_what_they_stand_for():
-    way = SummingUp(3, 2, summarise=lambda _: "x" * 400)
+    way = RollingSummary(3, 2, summarise=lambda _: "x" * 400)
     trace = spoken(6)
     *_, last = way(trace)
-    assert way.read_tokens == sum(map(study_tokens, trace.messages[2:5]))
-    assert way.written_tokens == study_tokens(last[2]) >= 100
+    assert way.read_tokens == sum(map(estimated_tokens, trace.messages[2:5]))
+    assert way.written_tokens == estimated_tokens(last[2]) >= 100
 
 
 def test_the_hybrid_masks_what_it_has_not_summed_up():
     trace = session(*(read(number) for number in range(6)))
-    *_, last = SummingUp(9, 1, unmasked=2)(trace)
+    *_, last = RollingSummary(9, 1, unmasked=2)(trace)
     assert [text_of(message)[:4] for message in last if message.tool_results] == ["[out"] * 4 + ["a.py"] * 2
 
 

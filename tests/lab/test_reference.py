@@ -164,7 +164,7 @@ def joined(shows):
     return shown
 
 
-WAYS = {
+METHODS = {
     "keep last": keep_last(3_000),
     "cut": cut(3_000, 0.4),
     "masking": masking(4),
@@ -209,11 +209,11 @@ def check(trace, shows):
     return score, requests
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", METHODS)
 @pytest.mark.parametrize("seed", range(1, examples(2, whole=6)))
 def test_every_figure_is_what_its_definition_says(way, seed):
     trace = coding_session(seed, 30)
-    score, requests = check(trace, WAYS[way])
+    score, requests = check(trace, METHODS[way])
     wanted = shown = 0
     for turn, request in zip(trace.turns, requests, strict=True):
         before = set().union(*map(lines, trace.messages[:turn]))
@@ -228,7 +228,7 @@ def test_every_figure_is_what_its_definition_says(way, seed):
 @pytest.mark.parametrize("source", ["swe-agent.demos", "gemini-cli.session-bridge"])
 def test_and_on_recorded_sessions(source):
     for trace in islice(read_traces(DATA / f"{source}.jsonl.gz"), 2):
-        check(trace, WAYS["paged"])
+        check(trace, METHODS["paged"])
 
 
 # -- time

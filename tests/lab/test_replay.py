@@ -49,12 +49,12 @@ def test_the_bill_is_that_of_the_requests_relative_to_sending_everything(vector)
     assert score.billed == pytest.approx(54.0)
     # The empty answers stand between the messages, but take nothing from the common prefix.
     assert score.whole == pytest.approx(100.25)
-    assert score.cost == pytest.approx(54.0 / 100.25)
+    assert score.bill == pytest.approx(54.0 / 100.25)
     assert (score.turns, score.refused, score.largest) == (3, 0, 35)
 
 
 def test_sending_everything_costs_one(vector):
-    assert vector.score(everything).cost == 1
+    assert vector.score(everything).bill == 1
 
 
 def test_messages_are_the_same_by_what_they_say(vector):
@@ -139,7 +139,7 @@ def test_a_missed_name_is_fetched_from_the_latest_page_that_held_it():
     nothing = recording(*messages).score(always([C]))
     both = 1.25 * (characters(early) + characters(late)) + 2 * 0.1 * 5
     assert nothing.refetched == pytest.approx(both)
-    assert nothing.cost_with_refetches == pytest.approx((1.25 * 5 + both) / nothing.whole)
+    assert nothing.bill_with_refetches == pytest.approx((1.25 * 5 + both) / nothing.whole)
     partly = recording(*messages).score(always([late]))
     assert partly.refetched == pytest.approx(1.25 * characters(early) + 0.1 * characters(late))
 
@@ -251,8 +251,8 @@ def test_scores_are_pooled():
     other = Score(billed=8, whole=16, floor=3, demanded=9, covered=4, refetched=9, turns=2, refused=1, largest=5)
     pooled = one + other
     assert pooled == sum([one, other], Score())
-    assert (pooled.cost, pooled.coverage, pooled.verbatim_coverage) == (0.5, 0.5, 0.25)
-    assert (pooled.cost_with_refetches, pooled.over_floor) == (1.0, 2.25)
+    assert (pooled.bill, pooled.coverage, pooled.verbatim_coverage) == (0.5, 0.5, 0.25)
+    assert (pooled.bill_with_refetches, pooled.over_floor) == (1.0, 2.25)
     assert (pooled.turns, pooled.refused, pooled.largest) == (3, 1, 7)
 
 
@@ -301,7 +301,7 @@ def test_sending_everything_costs_one_at_every_vendor(vendor):
     trace = coding_session(2, 20)
     longer = trace._replace(messages=(*trace.messages, *batch, ANSWER), times=(*trace.times, *[trace.times[-1]] * 32))
     replay = Recording(longer, tokens=characters, vendor=vendor).replay(everything)
-    assert replay.score.cost == pytest.approx(1)
+    assert replay.score.bill == pytest.approx(1)
     assert [turn.whole for turn in replay.turns] == [turn.billed for turn in replay.turns]
 
 

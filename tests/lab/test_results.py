@@ -9,14 +9,14 @@ from pageturn.lab.baselines import everything
 from pageturn.lab.our_policies import Deriving
 from pageturn.lab.replay import Recording
 from pageturn.lab.results import Form, read_results, to_line
-from pageturn.lab.sweep import Setup, Way, results
+from pageturn.lab.sweep import Method, Setup, results
 from pageturn.lab.synthetic_coding import coding_session
 
 EXAMPLE = Path(__file__).with_name("example-results.jsonl")
 
 
 def test_what_is_read_is_written_again_byte_for_byte(tmp_path):
-    setup = Setup((Way.parse("paged"), Way.parse("keep-last")), (2_000,), lookahead=0)
+    setup = Setup((Method.parse("paged"), Method.parse("keep-last")), (2_000,), lookahead=0)
     written = b"".join(results(coding_session(3, 20), setup))
     path = tmp_path / "results.jsonl"
     path.write_bytes(written)
@@ -45,7 +45,7 @@ def test_the_turns_of_a_result_add_up_to_its_score():
         assert score.refetched == pytest.approx(sum(turn.refetched for turn in turns))
         assert score.missed == sum(len(turn.missed) for turn in turns) > 0
         assert score.lines_shown == sum(turn.lines_shown for turn in turns)
-        assert score.rewritten == sum(turn.folded for turn in turns) > 0
+        assert score.folds == sum(turn.folded for turn in turns) > 0
         assert score.largest == max(turn.tokens for turn in turns)
         assert all(turn.tokens == sum(turn.forms.values()) for turn in turns)
         assert not turns[0].folded

@@ -31,13 +31,13 @@ HEADER = "dataset,agent,task_id,trial,outcome,difficulty,dependency,tool_use,dat
 @pytest.fixture
 def table(tmp_path):
     """Ten agents that solve more and more; one of them did too little."""
-    chance = random.Random(1)
+    rng = random.Random(1)
     path = tmp_path / "made_up.csv.gz"
     with gzip.open(path, "wt") as lines:
         lines.write(HEADER)
         for agent in range(10):
             for task in range(LEAST_TASKS if agent else 5):
-                solved = int(chance.random() < agent / 10)
+                solved = int(rng.random() < agent / 10)
                 lines.write(f"made,agent-{agent},{task},0,{solved},easy,{'sql' if task % 2 else 'web'},yes,{-task}\n")
     return read_table(path, ("dependency", "tool_use"))
 

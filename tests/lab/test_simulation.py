@@ -6,17 +6,17 @@ import pytest
 
 import pageturn as pt
 from pageturn.lab.simulation import Harness, simulate
-from pageturn.lab.synthetic_workloads import Boundary, Demand, PageSketch, Pin, Turn, Workload
+from pageturn.lab.synthetic_workloads import Boundary, Demand, PageSpec, Pin, Turn, Workload
 from pageturn.values.faults import DuplicateTool, FlushMiss, PinnedInvariantMiss, PostCompactionBootstrap, Refetch
 from pageturn.values.pages import PageKind, ResidencyLevel
 
 FULL, COMPRESSED, STRUCTURED, POINTER = ResidencyLevel
 BARE = Harness(pins_floors=False, saves_at_compaction=False, saves_at_reset=False, resolves=False)
-BOOTSTRAP = PageSketch("b", PageKind.BOOTSTRAP, Pin.HARD, STRUCTURED, {FULL: 50, STRUCTURED: 20}, 6, 1)
-RULE = PageSketch("r", PageKind.CONSTRAINT, Pin.HARD, STRUCTURED, {FULL: 50, STRUCTURED: 20}, 7, 1)
+BOOTSTRAP = PageSpec("b", PageKind.BOOTSTRAP, Pin.HARD, STRUCTURED, {FULL: 50, STRUCTURED: 20}, 6, 1)
+RULE = PageSpec("r", PageKind.CONSTRAINT, Pin.HARD, STRUCTURED, {FULL: 50, STRUCTURED: 20}, 7, 1)
 SIZES = {FULL: 80, COMPRESSED: 40, STRUCTURED: 20, POINTER: 4}
-EVIDENCE = PageSketch("e", PageKind.EVIDENCE, Pin.SOFT, POINTER, SIZES, 5, 8)
-PREFERENCE = PageSketch("p", PageKind.PREFERENCE, Pin.SOFT, POINTER, SIZES, 4, 3)
+EVIDENCE = PageSpec("e", PageKind.EVIDENCE, Pin.SOFT, POINTER, SIZES, 5, 8)
+PREFERENCE = PageSpec("p", PageKind.PREFERENCE, Pin.SOFT, POINTER, SIZES, 4, 3)
 PAGES = (BOOTSTRAP, RULE, EVIDENCE, PREFERENCE)
 
 

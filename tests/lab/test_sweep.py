@@ -6,13 +6,13 @@ import pytest
 
 import pageturn as pt
 from pageturn.lab.results import Result
-from pageturn.lab.sweep import WAYS, Setup, Way, sweep
+from pageturn.lab.sweep import METHODS, Method, Setup, sweep
 from pageturn.lab.synthetic_coding import coding_session
 from pageturn.lab.traces import Trace
 
 TRACES = [coding_session(seed, 12) for seed in (1, 2, 3)]
 SETUP = Setup(
-    tuple(map(Way.parse, ("paged", "paged:thrift=0.05,low=0.3", "legacy", "keep-last"))), (1_500, 4_000), lookahead=1
+    tuple(map(Method.parse, ("paged", "paged:miss_tokens=5000", "legacy", "keep-last"))), (1_500, 4_000), lookahead=1
 )
 
 
@@ -55,7 +55,7 @@ def test_sessions_are_streamed():
             drawn.append(seed)
             yield Trace(str(seed), "made up", (pt.user("hello"), pt.assistant("hello")))
 
-    small = Setup((Way.parse("paged"),), (1_000,))
+    small = Setup((Method.parse("paged"),), (1_000,))
     with ThreadPoolExecutor(1) as one:
         next(sweep(drawing(), small, one, workers=1))
     assert len(drawn) <= 4
@@ -63,11 +63,10 @@ def test_sessions_are_streamed():
 
 def test_the_settings_and_the_gap_are_written_down(lines):
     by_policy = {result.policy: result for result in results(lines)}
-    assert by_policy["paged:thrift=0.05,low=0.3"].settings == {
+    assert by_policy["paged:miss_tokens=5000"].settings == {
         "policy": "paged",
         "budget_tokens": 4_000,
-        "low": 0.3,
-        "thrift": 0.05,
+        "miss_tokens": 5_000,
     }
     assert by_policy["keep-last"].settings == {}
     for result in results(lines):
@@ -79,25 +78,25 @@ def test_the_settings_and_the_gap_are_written_down(lines):
 
 
 @pytest.mark.parametrize(
-    "text", ["nobody", "paged:thrift", "paged:nothing=1", "paged:low=7", "keep-last:n=3", "legacy:a=1"]
+    "text", ["nobody", "paged:miss_tokens", "paged:nothing=1", "paged:miss_tokens=-7", "keep-last:n=3", "legacy:a=1"]
 )
 def test_a_way_that_there_is_not_is_refused(text):
     with pytest.raises(pt.InvalidInput, match="policy"):
-        Way.parse(text).policy(1)
+        Method.parse(text).policy(1)
 
 
-@pytest.mark.parametrize("name", WAYS)
+@pytest.mark.parametrize("name", METHODS)
 def test_every_way_shows_something(name):
-    shown = list(Way.parse(name).shows(2_000, Setup((), ()).counting())(TRACES[0]))
+    shown = list(Method.parse(name).shows(2_000, Setup((), ()).counting())(TRACES[0]))
     assert len(shown) == len(TRACES[0].turns)
 
 
 def test_a_models_own_tokens_can_be_counted_but_not_by_all():
-    setup = Setup((Way.parse("paged"),), (3_000,), counter="gpt-5")
+    setup = Setup((Method.parse("paged"),), (3_000,), counter="gpt-5")
     found = results(sweep(TRACES[:1], setup))
-    assert found[0].counter == setup.counting().name != "study"
+    assert found[0].counter == setup.counting().name != "chars/4"
     with pytest.raises(pt.InvalidInput, match="counts characters"):
-        list(sweep(TRACES[:1], setup._replace(ways=(Way.parse("cut"),))))
+        list(sweep(TRACES[:1], setup._replace(methods=(Method.parse("cut"),))))
 
 
 def read_twice():
@@ -113,10 +112,10 @@ def read_twice():
     return Trace("t", "s", (pt.user("go"), *(message for pair in reads for message in pair), pt.assistant("done")))
 
 
-@pytest.mark.parametrize("way", ["paged", "legacy", "reset", "incremental", "keep-last"])
-def test_a_page_that_is_read_again_after_it_left_is_a_fault_whoever_let_it_go(way):
+@pytest.mark.parametrize("method", ["paged", "legacy", "reset", "incremental", "keep-last"])
+def test_a_page_that_is_read_again_after_it_left_is_a_fault_whoever_let_it_go(method):
     """The flip rule's faults: our policies and what others do are counted alike, also where a pointer leads back."""
-    small, large = results(sweep([read_twice()], Setup((Way.parse(way),), (3_000, 50_000))))
+    small, large = results(sweep([read_twice()], Setup((Method.parse(method),), (3_000, 50_000))))
     assert small.faults == {"duplicate_tool": 1}
     assert (small.policy_faults, large.policy_faults) == (1, 0)
     assert small.turns[-2].faults == {"duplicate_tool": 1}  # at the turn that reads it again

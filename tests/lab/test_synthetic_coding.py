@@ -8,7 +8,7 @@ from pageturn.lab.baselines import keep_last
 from pageturn.lab.replay import Recording, cold_turns
 from pageturn.lab.rereads import repeated
 from pageturn.lab.synthetic_coding import coding_session
-from pageturn.lab.traces import study_tokens, text_of
+from pageturn.lab.traces import estimated_tokens, text_of
 from pageturn.values.identifiers import names_in
 
 
@@ -48,7 +48,7 @@ def test_edits_replace_lines_that_stand_in_the_file_as_it_was_read_last_or_edite
 def test_it_is_long_and_mostly_results_and_presses_on_a_budget_as_recorded_ones_do(trace):
     assert trace.is_long
     assert 200 <= len(trace.turns) <= 215
-    results = sum(study_tokens(message) for message in trace.messages if message.tool_results)
+    results = sum(estimated_tokens(message) for message in trace.messages if message.tool_results)
     assert 0.75 <= results / trace.tokens <= 0.95  # 80-95 % in recorded ones
     kept = [Recording(trace).score(keep_last(budget)).coverage for budget in (2_000, 8_000, 32_000)]
     assert kept == sorted(kept)

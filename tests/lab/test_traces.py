@@ -6,7 +6,7 @@ import json
 import pytest
 
 import pageturn as pt
-from pageturn.lab.traces import Trace, read_traces, study_tokens
+from pageturn.lab.traces import Trace, estimated_tokens, read_traces
 
 
 @pytest.fixture
@@ -42,9 +42,9 @@ def test_recorded_summaries_stand_beside_the_session(path):
 
 def test_tokens_of_the_study_are_a_quarter_of_the_characters(path):
     (trace,) = read_traces(path)
-    assert study_tokens(trace.messages[1]) == 10
-    assert study_tokens(trace.messages[2]) == len("read\n{}") // 4
-    assert trace.tokens == sum(map(study_tokens, trace.messages))
+    assert estimated_tokens(trace.messages[1]) == 10
+    assert estimated_tokens(trace.messages[2]) == len("read\n{}") // 4
+    assert trace.tokens == sum(map(estimated_tokens, trace.messages))
     assert not trace.is_long
 
 

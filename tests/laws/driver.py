@@ -262,7 +262,11 @@ class Driver:
     def pin(self, salt: int, lines: int, form: bool) -> None:
         text = f"Never {texts.prose(salt, lines)}"
         short = f"Never {texts.mark(salt)}" if form else None
-        self._pin(text, short, lambda page: self.model.add(page, pt.system(text), "pin", pinned=True, form=short))
+        self._promise(
+            lambda: self.session.pin(text, short),
+            lambda page: self.model.add(page, pt.system(text), "pin", pinned=True, form=short),
+            "pin",
+        )
 
     def pin_page(self, salt: int, ref: int, form: bool) -> None:
         if not self.model.live:
@@ -273,10 +277,10 @@ class Driver:
         def take(_: pt.Page) -> None:
             item.pinned, item.form = True, short
 
-        self._pin(item.handle, short, take)
+        self._promise(lambda: self.session.pin(item.handle, short), take, "pin")
 
-    def _pin(self, what: str, short: str | None, take) -> None:
-        """Pin, and derive before and after: what was let in must leave room for what was asked last."""
+    def _promise(self, act, take, what: str) -> None:
+        """Pin or plan, and derive before and after: what was let in must leave room for what was asked last."""
         asked = self._now.asked
         try:
             self._derive(asked, is_probe=True)
@@ -284,9 +288,9 @@ class Driver:
         except pt.BudgetTooSmall:
             had_room = False
         try:
-            page = self.session.pin(what, short)
+            page = act()
         except pt.BudgetTooSmall:
-            self.tally.counts["pins refused"] += 1
+            self.tally.counts[f"{what}s refused"] += 1
             return
         take(page)
         if not had_room:
@@ -295,7 +299,7 @@ class Driver:
             self._derive(asked)
             self._take([("L2", [])])
         except pt.BudgetTooSmall as error:
-            self._take([("L2", [f"a pin was accepted, and then {asked} was refused: {error}"])])
+            self._take([("L2", [f"a {what} was accepted, and then {asked} was refused: {error}"])])
 
     def unpin(self, ref: int) -> None:
         pinned = [item for item in self.model.items if item.pinned and item.counts]
@@ -308,8 +312,11 @@ class Driver:
 
     def plan(self, salt: int, steps: int) -> None:
         plan = pt.Plan(goal=texts.prose(salt, 1), steps=tuple(texts.prose(salt * 100 + at, 1) for at in range(steps)))
-        page = self.session.plan(plan)
-        self.model.add(page, pt.system(plan.text), "plan", plan=plan)
+        self._promise(
+            lambda: self.session.plan(plan),
+            lambda page: self.model.add(page, pt.system(plan.text), "plan", plan=plan),
+            "plan",
+        )
 
     def clear_plan(self) -> None:
         if self.model.plan is not None:

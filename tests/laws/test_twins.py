@@ -9,10 +9,11 @@ import msgspec
 
 import pageturn as pt
 from pageturn import session as sessions
-from pageturn.context import candidates, laws, pairing, working_set
+from pageturn.context import candidates, frozen_prefix, laws, pairing, working_set
 from pageturn.context import derive as deriving
 from pageturn.context import fold as folding
 from pageturn.formats import shape
+from pageturn.journal import apply as applying
 from pageturn.journal import state as states
 from pageturn.journal.journal import Journal
 from pageturn.journal.state import SessionState
@@ -123,8 +124,8 @@ def test_l2_rules_that_come_again_are_shown_again(monkeypatch):
 
 
 def test_l2_an_opening_prompt_that_stays(monkeypatch):
-    monkeypatch.setattr(states, "_system", lambda state, seq, entry: None)
-    monkeypatch.setitem(states._APPLY, states.e.SystemReplaced, lambda state, seq, entry: None)
+    monkeypatch.setattr(applying, "_system", lambda state, seq, entry: None)
+    monkeypatch.setitem(applying._APPLY, applying.e.SystemReplaced, lambda state, seq, entry: None)
     assert noticed(monkeypatch, "L2", "which set_system replaced")
 
 
@@ -252,10 +253,14 @@ def test_l6_old_steps_that_cannot_leave(monkeypatch):
 
 
 def test_l7_pages_in_another_order(monkeypatch):
-    steps = folding.FoldMaker._missing_steps
-    monkeypatch.setattr(
-        folding.FoldMaker, "_missing_steps", lambda self, placed: placed.reverse() or steps(self, placed)
-    )
+    steps = frozen_prefix.FrozenPrefixMaker._missing_steps
+
+    def reversing(self, placed):
+        if isinstance(placed, list):  # those that are about to be shown, not those that are told of
+            placed.reverse()
+        return steps(self, placed)
+
+    monkeypatch.setattr(frozen_prefix.FrozenPrefixMaker, "_missing_steps", reversing)
     assert noticed(monkeypatch, "L7", "stands behind")
 
 

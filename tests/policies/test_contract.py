@@ -106,3 +106,23 @@ def test_what_is_no_policy_is_refused():
 def test_a_new_session_says_that_it_is_legacy_even_where_nothing_was_said_yet():
     session = open_session(policy=pt.Legacy())
     assert reopened(session).reader.policy == pt.Legacy()
+
+
+@pytest.mark.parametrize(("thrift", "miss_tokens"), [(0, 80_000), (0.01, 20_000), (0.05, 0)])
+def test_a_policy_with_settings_of_an_earlier_version_opens_and_says_what_became_of_them(thrift, miss_tokens):
+    stored = pt.from_json(AnyPolicy, f'{{"policy":"paged","budget_tokens":9000,"low":0.3,"thrift":{thrift}}}'.encode())
+    assert stored.miss_tokens == miss_tokens
+    assert pt.from_json(AnyPolicy, pt.to_json(stored)) == stored
+    session = open_session(policy=stored)
+    session.append(pt.user("go"))
+    (notice,) = session.derive().notices
+    assert f"thrift={thrift:g}" in notice
+    assert f"miss_tokens={miss_tokens:,}" in notice
+    assert reopened(session, policy=None).derive().notices == (notice,)
+
+
+def test_the_three_names_are_prices_of_a_miss():
+    assert pt.Paged(9_000).miss_tokens == 20_000
+    assert pt.Paged.thrifty(9_000) == pt.Paged(budget_tokens=9_000, miss_tokens=0)
+    assert pt.Paged.faithful(9_000) == pt.Paged(budget_tokens=9_000, miss_tokens=80_000)
+    assert not pt.Paged.faithful(9_000).notices

@@ -7,7 +7,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.policies import registry
-from pageturn.policies.checked import Guarded
+from pageturn.policies.checked import CheckedPolicy
 from pageturn.values.chosen_policy import StoredPolicy
 from pageturn.values.entries import PolicyChosen
 from pageturn.values.errors import BelowFloor, NotADegradation, PolicyError, UnknownPolicy
@@ -305,7 +305,7 @@ FLOORS = [
 
 @pytest.mark.parametrize(("unit", "level"), FLOORS)
 def test_every_floor_holds_whoever_promised_it(names, unit, level):
-    asked = Guarded(fixed(names, {5: level}))
+    asked = CheckedPolicy(fixed(names, {5: level}))
     frame = EMPTY._replace(items=[unit], handle=lambda first: f"p{first}-abcd")
     with pytest.raises(BelowFloor, match=rf"policy 'bad' wants p5-abcd lower: .*stays at {unit.floor} or above"):
         asked.plan(frame, {}, 0)
@@ -322,11 +322,11 @@ def test_a_level_that_a_unit_does_not_offer_is_refused_and_far_units_stand_in_li
         handle=lambda first: f"p{first}-abcd",
     )
     with pytest.raises(PolicyError, match=r"p5-abcd at structured, but it offers only full, pointer"):
-        Guarded(fixed(names, {5: STRUCTURED})).plan(frame, {}, 0)
+        CheckedPolicy(fixed(names, {5: STRUCTURED})).plan(frame, {}, 0)
     rule = Candidate(5, 5, {FULL: 9}, STRUCTURED, kind=PageKind.BOOTSTRAP)
     with pytest.raises(NotADegradation, match="a bootstrap page visits full, structured"):
-        Guarded(fixed(names, {5: COMPRESSED})).plan(frame._replace(items=[rule]), {}, 0)
-    assert Guarded(fixed(names, {5: POINTER, 7: FULL})).plan(frame, {}, 0) == {5: POINTER}
+        CheckedPolicy(fixed(names, {5: COMPRESSED})).plan(frame._replace(items=[rule]), {}, 0)
+    assert CheckedPolicy(fixed(names, {5: POINTER, 7: FULL})).plan(frame, {}, 0) == {5: POINTER}
 
 
 def test_a_policy_cannot_change_what_it_is_shown(names):

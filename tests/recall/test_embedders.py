@@ -9,7 +9,7 @@ from safetensors.numpy import save_file
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 import pageturn as pt
-from pageturn.recall.embedders import MiniLm
+from pageturn.recall.embedders.minilm import MiniLm
 from pageturn.testing import reranker_cases
 from tests.sessions import open_session
 

@@ -1,5 +1,7 @@
 """Recall by role, kind, tool and turn, in other sessions by name, and within so many tokens."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 import pageturn as pt
@@ -113,3 +115,33 @@ def test_excerpts_take_no_more_than_the_budget(budget):
     assert [hit.handle for hit in few.hits] == [hit.handle for hit in whole.hits][: len(few.hits)]
     assert all(hit.excerpt == all_.excerpt for hit, all_ in zip(few.hits[:-1], whole.hits, strict=False))
     assert (few == whole) is (budget == 10_000)
+
+
+def test_a_path_finds_calls_that_name_it_and_their_results():
+    session = open_session()
+    pages = {}
+    for name in ("login", "logout"):
+        call = pt.ToolCall(id=name, name="read_file", arguments=f'{{"path": "src/auth/{name}.py"}}')
+        pages[name] = session.extend([pt.assistant(call), pt.tool_result(call, "the walrus")])[1]
+    session.append(pt.user("the walrus"))
+    assert [hit.handle for hit in session.recall("walrus", where={"path": "src/auth/login"}).hits] == [
+        pages["login"].handle
+    ]
+    assert len(session.recall("walrus", where={"path": "src/auth"}).hits) == 2
+    assert session.recall("walrus", where={"path": "src/other"}) == pt.NoMatch()
+
+
+def test_times_are_from_when_to_when():
+    session = open_session()
+    pages = [session.append(pt.user(f"walrus {number}")) for number in range(3)]
+    at = [datetime.fromtimestamp(page.at / 1_000_000, UTC) for page in pages]
+    assert at[0] < at[1] < at[2]
+
+    def found(first, last):
+        recalled = session.recall("walrus", where={"times": (first, last)})
+        return sorted(hit.excerpt for hit in recalled.hits) if isinstance(recalled, pt.Recalled) else []
+
+    assert found(at[1], None) == ["walrus 1", "walrus 2"]
+    assert found(None, at[1]) == ["walrus 0", "walrus 1"]
+    assert found(at[1].replace(tzinfo=None), at[1]) == ["walrus 1"]
+    assert found(at[2] + timedelta(1), None) == []

@@ -17,15 +17,15 @@ RATES = {"good": 0.8, "fair": 0.5, "poor": 0.2}
 def logged(tasks=200, *, mode=None, rates=RATES, two=False, seed=1):
     """The router after that many tasks; with two routers on one store, whose decisions and outcomes interleave."""
     store = MemoryStore()
-    routers = [pt.Router.open(store, mode=mode, chance=random.Random(seed + at)) for at in range(1 + two)]
-    chance = random.Random(seed)
+    routers = [pt.Router.open(store, mode=mode, rng=random.Random(seed + at)) for at in range(1 + two)]
+    rng = random.Random(seed)
     waiting = []
     for at in range(tasks):
         made = routers[at % len(routers)]
-        waiting.append((made, made.choose(list(rates), "model_call", chance.choice(["sql", "web"]))))
+        waiting.append((made, made.choose(list(rates), "model_call", rng.choice(["sql", "web"]))))
         if len(waiting) > 2 or not two:
-            made, decision = waiting.pop(chance.randrange(len(waiting)))
-            made.observe(decision, chance.random() < rates[decision.choice])
+            made, decision = waiting.pop(rng.randrange(len(waiting)))
+            made.observe(decision, rng.random() < rates[decision.choice])
     return routers[0].beliefs
 
 

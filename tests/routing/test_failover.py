@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 import pageturn as pt
-from pageturn.routing.failover import left_after, nearest, read_trouble, read_verdict
+from pageturn.routing.failover import left_after, nearest, read_failure, read_verdict
 
 NOW = datetime(2026, 4, 20, 12, tzinfo=UTC)
 
@@ -38,7 +38,7 @@ TROUBLES = [
 
 @pytest.mark.parametrize(("error", "blames", "helps"), TROUBLES, ids=lambda each: str(each)[:30])
 def test_not_every_error_is_the_agents_fault(error, blames, helps):
-    trouble = read_trouble(error, now=NOW)
+    trouble = read_failure(error, now=NOW)
     assert (trouble.blames_agent, trouble.helps_elsewhere) == (blames, helps)
     verdict = read_verdict(error, now=NOW)
     assert verdict == ((0.0, None) if blames else (None, trouble.why))
@@ -46,7 +46,7 @@ def test_not_every_error_is_the_agents_fault(error, blames, helps):
 
 @pytest.mark.parametrize(("asked", "rest"), [("7", 7.0), ("0.5", 0.5), ("soon", 0.0), ("nan", 0.0), ("-3", 0.0), ("1e9", 86_400.0), ("inf", 86_400.0)])  # fmt: skip
 def test_rest_is_what_the_header_asks_for(asked, rest):
-    assert read_trouble(ApiError("busy", 429, {"retry-after": asked}), now=NOW).rest_seconds == rest
+    assert read_failure(ApiError("busy", 429, {"retry-after": asked}), now=NOW).rest_seconds == rest
 
 
 @pytest.mark.parametrize(
@@ -62,14 +62,14 @@ def test_rest_is_what_the_header_asks_for(asked, rest):
     ],
 )
 def test_rest_may_be_asked_for_as_a_date(asked, rest):
-    trouble = read_trouble(ApiError("busy", 503, {"Retry-After": asked}), now=NOW)
+    trouble = read_failure(ApiError("busy", 503, {"Retry-After": asked}), now=NOW)
     assert (trouble.rest_seconds, trouble.blames_agent) == (rest, rest == 0.0)
 
 
 @pytest.mark.parametrize("error", [None, True, False])
 def test_what_is_no_error_is_refused(error):
     with pytest.raises(pt.InvalidInput, match="error: expected an exception"):
-        read_trouble(error, now=NOW)
+        read_failure(error, now=NOW)
 
 
 def test_outcomes_of_every_kind():
@@ -98,7 +98,7 @@ def test_the_failed_are_left_out_and_each_is_named_once():
 
 def test_siblings_first_unless_the_trouble_is_the_providers():
     left = ["a/two", "b/one", "a/three"]
-    assert nearest(left, "a/one", read_trouble(TimeoutError(), now=NOW)) == ["a/two", "a/three"]
-    assert nearest(left, "c/one", read_trouble(TimeoutError(), now=NOW)) == left
-    assert nearest(left, "a/one", read_trouble(ApiError("slow down", 429), now=NOW)) == ["b/one"]
-    assert nearest(["a/two"], "a/one", read_trouble(ApiError("slow down", 429), now=NOW)) == ["a/two"]
+    assert nearest(left, "a/one", read_failure(TimeoutError(), now=NOW)) == ["a/two", "a/three"]
+    assert nearest(left, "c/one", read_failure(TimeoutError(), now=NOW)) == left
+    assert nearest(left, "a/one", read_failure(ApiError("slow down", 429), now=NOW)) == ["b/one"]
+    assert nearest(["a/two"], "a/one", read_failure(ApiError("slow down", 429), now=NOW)) == ["a/two"]

@@ -62,12 +62,12 @@ def test_probabilities_are_shares(given_aims):
 
 def test_probabilities_are_those_of_draws():
     given_aims = [Aim(0.5, 0.1), Aim(0.55, 0.05), Aim(0.3, 0.2), Aim(0.0, 0.01), Aim(0.45), Aim(0.3, 0.2)]
-    chance = random.Random(7)
+    rng = random.Random(7)
     wins = [0] * len(given_aims)
     for _ in range(20_000):
-        draw = chance.gauss(0.0, 1.0)
+        draw = rng.gauss(0.0, 1.0)
         scores = [each.at(draw) for each in given_aims]
-        wins[chance.choice([at for at, score in enumerate(scores) if score == max(scores)])] += 1
+        wins[rng.choice([at for at, score in enumerate(scores) if score == max(scores)])] += 1
     shares = probabilities(given_aims)
     assert min(wins[0], wins[1], wins[2], wins[5]) > 100
     for at, won in enumerate(wins):

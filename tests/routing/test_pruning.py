@@ -30,7 +30,7 @@ class Clock:
 
 
 def router(store=None, clock=None, **options):
-    return pt.Router.open(store or MemoryStore(), chance=random.Random(1), clock=clock or Clock(), **options)
+    return pt.Router.open(store or MemoryStore(), rng=random.Random(1), clock=clock or Clock(), **options)
 
 
 def worked(decisions, store=None, **options):
@@ -127,7 +127,7 @@ def test_who_prunes_and_who_observes_do_not_harm_each_other(tmp_path):
     gone = []
 
     def observe(seed):
-        made = pt.Router.open(store, chance=seed)
+        made = pt.Router.open(store, rng=seed)
         for at in range(15):
             made.observe(made.choose(AGENTS), at % 2 == 0)
 
@@ -166,7 +166,7 @@ class Interrupted(MemorySidecars):
 
 def interrupted():
     store, clock = Interrupted(), Clock()
-    one, two = (pt.Router(Beliefs(store, clock=clock), chance=at, clock=clock) for at in (1, 2))
+    one, two = (pt.Router(Beliefs(store, clock=clock), rng=at, clock=clock) for at in (1, 2))
     return store, clock, one, two
 
 
@@ -212,7 +212,7 @@ def test_whatever_is_pruned_every_decision_that_is_left_rests_on_what_the_log_sa
     clock = Clock()
     store = MemorySidecars()
     beliefs = [Beliefs(store, clock=clock, config=config) for _ in range(2)]
-    routers = [pt.Router(each, chance=random.Random(at), clock=clock) for at, each in enumerate(beliefs)]
+    routers = [pt.Router(each, rng=random.Random(at), clock=clock) for at, each in enumerate(beliefs)]
     twin = Beliefs(MemorySidecars(), clock=lambda: NOW, config=config)
     waiting = []
     for verb, number in script:

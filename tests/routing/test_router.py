@@ -30,7 +30,7 @@ class Clock:
 
 def router(store=None, seed=1, **options):
     return pt.Router.open(
-        store or MemoryStore(), chance=random.Random(seed), clock=options.pop("clock", Clock()), **options
+        store or MemoryStore(), rng=random.Random(seed), clock=options.pop("clock", Clock()), **options
     )
 
 
@@ -74,12 +74,12 @@ def test_the_same_chance_gives_the_same_choices():
     assert len(set(chosen())) == 3
 
 
-def test_a_seed_is_chance_enough():
-    first, second, other = ([pt.Router(chance=seed).choose(AGENTS).scores] for seed in (5, 5, 6))
+def test_a_seed_is_enough():
+    first, second, other = ([pt.Router(rng=seed).choose(AGENTS).scores] for seed in (5, 5, 6))
     assert first == second != other
     for wrong in ("5", type("Half", (), {"gauss": random.gauss})()):
-        with pytest.raises(pt.InvalidInput, match="chance: expected a seed"):
-            pt.Router(chance=wrong)
+        with pytest.raises(pt.InvalidInput, match="rng: expected a seed"):
+            pt.Router(rng=wrong)
 
 
 def test_candidates_come_from_anything_that_has_an_order():
@@ -121,7 +121,7 @@ def test_messages_say_which_bucket_it_is():
 
 def test_a_provider_that_fails_at_hard_work_keeps_the_easy_and_a_newcomer_is_tried():
     made = router(seed=3)
-    chance = random.Random(4)
+    rng = random.Random(4)
     rates = {
         "a/one": {"easy": 0.9, "hard": 0.1},
         "b/one": {"easy": 0.5, "hard": 0.7},
@@ -129,10 +129,10 @@ def test_a_provider_that_fails_at_hard_work_keeps_the_easy_and_a_newcomer_is_tri
     }
     chosen = {"easy": [], "hard": []}
     for at in range(300):
-        kind = chance.choice(["easy", "hard"])
+        kind = rng.choice(["easy", "hard"])
         decision = made.choose(["a/one", "b/one"] if at < 50 else list(rates), "model_call", {"difficulty": kind})
         chosen[kind].append(decision.choice)
-        made.observe(decision, chance.random() < rates[decision.choice][kind])
+        made.observe(decision, rng.random() < rates[decision.choice][kind])
     assert chosen["easy"][-50:].count("a/one") > 40
     assert chosen["hard"][-50:].count("b/one") > 40
     assert "new" in chosen["easy"] + chosen["hard"]

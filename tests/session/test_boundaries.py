@@ -14,7 +14,7 @@ POLICIES = {
     "legacy": pt.Legacy(),
     "reset": pt.Reset(1_500),
     "incremental": pt.Incremental(1_500),
-    "paged": pt.Paged(1_500),
+    "paged": pt.Paged.thrifty(1_500),
 }
 
 

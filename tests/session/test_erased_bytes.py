@@ -128,7 +128,7 @@ def reset(session):
 
 def folded(session):
     pages = []
-    for number in range(30):
+    for number in range(60):
         session.derive(budget_tokens=3_000)
         call = pt.ToolCall(
             id=f"c{number}", name="edit", arguments=json.dumps({"path": f"src/{SECRET}/m.py", "new": "x"})
@@ -138,7 +138,7 @@ def folded(session):
     return pages
 
 
-WAYS = [
+METHODS = [
     *(appended, appended_large, appended_parts, pinned, pinned_page, planned, preferred, noted, opened, summed_up),
     *(remembered, left_staged, left_waiting, asked_for, refused, reset, folded),
 ]
@@ -150,8 +150,8 @@ def files_with(folder, secret=SECRET):
     return [file.name for file in folder.iterdir() if any(form in file.read_bytes() for form in forms)]
 
 
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__)
-@pytest.mark.parametrize("policy", [pt.Paged(), pt.Reset(2_000)], ids=lambda policy: policy.kind)
+@pytest.mark.parametrize("way", METHODS, ids=lambda way: way.__name__)
+@pytest.mark.parametrize("policy", [pt.Paged.thrifty(), pt.Reset(2_000)], ids=lambda policy: policy.kind)
 def test_nothing_of_an_erased_text_is_in_the_files(tmp_path, way, policy):
     session = open_session(str(tmp_path / "agent.db"), policy=policy)
     session.extend([pt.system("You are careful."), pt.user("Begin.")])

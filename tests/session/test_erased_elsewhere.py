@@ -10,7 +10,7 @@ import pageturn as pt
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from tests.sessions import call, facts, forked, open_session, reopened, store_of
 
-POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000))
+POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000))
 
 
 def worked(policy, url=":memory:", turns=3, **options):

@@ -25,7 +25,7 @@ def test_erase_destroys_words_everywhere_and_leaves_a_tombstone(store):
     assert b"tulip" not in everything + journal
     assert session.recall("tulip") == pt.NoMatch()
     assert fork.recall("tulip") == pt.NoMatch()
-    with pytest.raises(pt.InvalidInput, match="the handle of a page with words"):
+    with pytest.raises(pt.InvalidInput, match="the handle of a page that has text"):
         session.erase(secret)
 
 

@@ -20,7 +20,7 @@ def store(request, tmp_path):
     [
         ("team", None, "scope: expected the scope of session 's', 'team', which it was begun with, got None"),
         ("team", "other", "scope: expected the scope of session 's', 'team', which it was begun with, got 'other'"),
-        (None, "team", "scope: expected the scope of session 's', none: it was begun without, got 'team'"),
+        (None, "team", "scope: expected the scope of session 's', none (it was begun without one), got 'team'"),
     ],
 )
 def test_a_session_is_opened_only_by_who_names_its_scope(store, begun, named, complaint):

@@ -81,7 +81,7 @@ def test_what_a_model_proposes_for_another_scope_is_shown_while_that_is_granted(
 
 @pytest.mark.parametrize("is_folded", [False, True])
 def test_a_preference_for_another_scope_that_is_pinned_is_a_rule_of_this_session(is_folded):
-    session = open_session(policy=pt.Paged(4_000), scope="repo-a")
+    session = open_session(policy=pt.Paged.thrifty(4_000), scope="repo-a")
     session.append(pt.user("Look through it."))
     page = session.prefer(WISH, scope="repo-b")
     work(session, 30 if is_folded else 2)
@@ -96,7 +96,7 @@ def test_a_preference_for_another_scope_that_is_pinned_is_a_rule_of_this_session
 
 
 def test_looking_at_it_is_no_fault_of_a_policy():
-    session = open_session(policy=pt.Paged(4_000), scope="repo-a")
+    session = open_session(policy=pt.Paged.thrifty(4_000), scope="repo-a")
     session.append(pt.user("Look through it."))
     page = session.prefer(WISH, scope="repo-b")
     work(session, 30)

@@ -101,6 +101,25 @@ def test_a_fork_shares_the_past_and_goes_its_own_way(store):
         session.fork("child")
 
 
+def test_a_fork_may_share_only_the_beginning(store):
+    with pt.Session.open(store, id="a") as session:
+        session.append(pt.user("One."))
+        page = session.append(pt.assistant("1"))
+        upto = session.reader.head
+        session.extend([pt.user("Two."), pt.assistant("2")])
+        fork = session.fork("b", upto=upto)
+        fork.append(pt.user("Rather two."))
+        assert [message.text for message in fork.reader.messages()] == ["One.", "1", "Rather two."]
+        assert fork.resolve(page).text == "1"
+        assert [message.text for message in fork.derive().messages] == ["One.", "1", "Rather two."]
+        again = fork.fork("c", upto=upto - 1)  # in what its parent shares
+        assert [message.text for message in again.reader.messages()] == ["One.", "1"]
+        for wrong in (-1, session.reader.head + 1, "3", True):
+            with pytest.raises(pt.InvalidInput, match="upto"):
+                session.fork("d", upto=wrong)
+    assert [message.text for message in pt.SessionReader.open(store, "b").messages()] == ["One.", "1", "Rather two."]
+
+
 def test_a_fork_of_undone_turns_does_not_bring_them_back(store):
     session = open_session(store)
     take_turn(session, 1)

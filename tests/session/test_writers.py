@@ -9,6 +9,7 @@ from tests.sessions import call, journal_of, open_session, reopened, store_of, t
 
 
 def test_a_new_session_is_paged_and_a_stored_one_keeps_its_policy(store):
+    assert open_session(store, id="with a model".replace(" ", "-"), model="gpt-5").reader.policy == pt.Paged()
     assert open_session(store).reader.policy == pt.Paged()
     assert open_session(store, policy=pt.Reset(5_000)).reader.policy == pt.Reset(5_000)
     assert open_session(store).reader.policy == pt.Reset(5_000)

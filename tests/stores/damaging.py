@@ -15,7 +15,7 @@ from tests.stores.written import QUERIES, SCOPES, SESSIONS
 PAGE = 4_096
 # What a row can lose or swap. The index is SQLite's own tables.
 TABLES = (
-    "sessions", "records", "snapshots", "blobs", "erased", "refs", "losses", "losses_end", "names", "unindexed", "sidecars",
+    "sessions", "records", "snapshots", "blobs", "erased", "refs", "losses", "losses_end", "names", "unindexed", "sidecars", "stale", "embedders", "vectors",
     "words_data", "words_idx", "words_docsize", "words_config",
 )  # fmt: skip
 OURS = ("sessions", "records", "records", "records", "snapshots", "blobs", "blobs", "losses", "names", "refs")

@@ -10,8 +10,8 @@ from pageturn.stores import (
     Loss,
     MemorySidecars,
     MemoryStore,
-    Mending,
     Record,
+    Repairs,
     SessionRow,
     Snapshot,
     Span,
@@ -239,9 +239,9 @@ def test_an_erasure_that_is_lost_is_not_forgotten(chained, statement):
     chained.erase("b", 3, Record(4, 40, b"{}"), [Loss("b", 3, [])])
     assert chained.erased([Span("a", ALL)]) == {1}
     damage(chained, statement)
-    with pytest.raises(StoreError, match="which entries lost their words by an erasure cannot be told"):
+    with pytest.raises(StoreError, match="which entries were erased cannot be determined"):
         chained.erased([Span("a", ALL)])
-    chained.mend(Mending(losses=[("a", 1), ("b", 3)]))
+    chained.repair(Repairs(losses=[("a", 1), ("b", 3)]))
     assert chained.erased([Span("a", ALL)]) == {1}
     assert chained.erasures() == 2
 
@@ -249,7 +249,7 @@ def test_an_erasure_that_is_lost_is_not_forgotten(chained, statement):
 def test_what_is_mended_is_chained_anew_with_the_forks(chained):
     chained.keep_snapshot("b", Snapshot(3, b"state"))
     damage(chained, "UPDATE records SET body = x'' WHERE session = 1 AND seq = 2")
-    chained.mend(Mending(records={"a": [Record(2, 0, b"{new}")], "b": [], "f": []}))
+    chained.repair(Repairs(records={"a": [Record(2, 0, b"{new}")], "b": [], "f": []}))
     assert bodies(chained) == [b"{1}", b"{new}", b"{3}", b"{4}", b"{5}"]
     assert told(chained, "f") == [4, 5]
     assert chained.check() == []
@@ -259,7 +259,7 @@ def test_what_is_mended_is_chained_anew_with_the_forks(chained):
 def test_a_mending_is_whole_or_not_at_all(chained):
     damage(chained, "UPDATE records SET body = x'' WHERE session = 1 AND seq = 2")
     with pytest.raises(StoreError):
-        chained.mend(Mending(records={"a": [Record(2, 0, b"{}")]}, references=[("a", 1, None)], blobs={"e": None}))
+        chained.repair(Repairs(records={"a": [Record(2, 0, b"{}")]}, references=[("a", 1, None)], blobs={"e": None}))
     assert told(chained)[1] == "entry 2 was altered"
 
 
@@ -267,7 +267,7 @@ def test_a_row_is_restored_from_its_copy(chained):
     rows = chained.sessions()
     damage(chained, "UPDATE sessions SET key = x'00', scope = 'x' WHERE id = 'a'")
     damage(chained, "DELETE FROM sessions WHERE id = 'b'")
-    chained.mend(Mending())
+    chained.repair(Repairs())
     assert chained.sessions() == rows
     assert chained.check() == []
 

@@ -89,7 +89,7 @@ def test_a_file_in_a_folder_that_takes_no_writes_is_read_and_searched(path, wait
 
 
 def test_what_is_written_into_a_file_that_was_removed_is_refused_and_what_is_there_can_be_read(path, monkeypatch):
-    monkeypatch.setattr("pageturn.stores.sqlite._LOOK_EVERY", 0)
+    monkeypatch.setattr("pageturn.stores.sqlite_file._LOOK_EVERY", 0)
     session = pt.Session.open(path, id="s")
     path.unlink()
     with pytest.raises(

@@ -4,12 +4,13 @@ import gc
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
 import pageturn as pt
 from pageturn.stores import Batch, Broken, Record, SessionRow, SqliteStore
-from pageturn.stores.sqlite import _refuse_foreign
+from pageturn.stores.sqlite_file import _refuse_foreign
 from pageturn.stores.tables import APPLICATION_ID, FORMAT, FORMATS
 from pageturn.values.errors import Conflict, NotScrubbed, StoreError
 from pageturn.values.proposals import Op
@@ -50,7 +51,10 @@ def test_a_newer_format_is_refused_with_both_numbers(tmp_path):
 def test_a_file_of_an_older_format_is_brought_up_to_date(tmp_path, version):
     path = str(tmp_path / "old.db")
     with sqlite3.connect(path) as db:
-        db.executescript("".join(script for script, _ in FORMATS[:version]))
+        for script, work in FORMATS[:version]:
+            db.executescript(script)
+            if work is not None:
+                work(db)
         db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         db.execute(f"PRAGMA user_version = {version}")
     with pt.Session.open(path, id="s") as session:
@@ -340,3 +344,45 @@ def test_a_store_that_another_process_makes_while_we_look_is_not_taken_for_a_str
     _refuse_foreign(path, connection)
     assert connection.looks >= 1
     connection.close()
+
+
+LONG = "".join(f"line {at} has parseToken{at} in it\n" for at in range(80_000))  # more than two pieces of the index
+FAR_APART = ("parseToken7", "parseToken41234", "parseToken79990")
+
+
+@pytest.mark.parametrize("shape", ["lone", "result"])
+def test_every_word_of_a_very_long_text_is_found_until_it_is_erased(tmp_path, shape):
+    with closing(SqliteStore(tmp_path / "a.db")) as store, pt.Session.open(store, id="s") as session:
+        message = pt.user(LONG) if shape == "lone" else pt.tool_result("c", LONG)
+        others = [session.append(pt.user(f"other {at} words of line")) for at in range(4)]
+        page = session.append(message)
+        others.append(session.append(pt.user("the line after it")))
+        for word in FAR_APART:
+            assert [hit.handle for hit in session.recall(word).hits] == [page.handle]
+        found = [hit.handle for hit in session.recall("line", limit=6).hits]  # which every piece of it has
+        assert sorted(found) == sorted({page.handle, *(each.handle for each in others)})
+        assert store.documents("s") == {each.seq for each in (*others, page)}
+        session.erase(page)
+        assert all(isinstance(session.recall(word), pt.NoMatch) for word in FAR_APART)
+        assert store.documents("s") == {each.seq for each in others}
+        assert {hit.handle for hit in session.recall("line").hits} == {each.handle for each in others}
+    assert b"parseToken41234" not in (tmp_path / "a.db").read_bytes()
+
+
+def test_a_very_long_text_that_waits_for_the_index_is_found_while_another_writes(tmp_path):
+    with pt.Session.open(tmp_path / "a.db", id="s") as session:
+        page = session.append(pt.user(LONG))
+        with closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            for word in FAR_APART:
+                assert [hit.handle for hit in session.recall(word).hits] == [page.handle]
+            other.execute("ROLLBACK")
+
+
+def test_a_fork_does_not_find_the_words_of_a_very_long_text_that_its_parent_got_later(tmp_path):
+    with pt.Session.open(tmp_path / "a.db", id="s") as session:
+        session.append(pt.user("something"))
+        fork = session.fork("f")
+        session.append(pt.user(LONG))
+        assert isinstance(session.recall(FAR_APART[2]), pt.Recalled)
+        assert isinstance(fork.recall(FAR_APART[2]), pt.NoMatch)

@@ -8,7 +8,6 @@ fixed words of a format. A picture, a document and a sound are charged by their 
 import base64
 import re
 from math import ceil
-from time import perf_counter
 
 import msgspec
 import pytest
@@ -24,6 +23,7 @@ from pageturn.values.fillers import CONTINUED, HEARD, NO_OUTPUT
 from pageturn.values.messages import File, Native, Thinking
 from tests import strategies
 from tests.formats import examples
+from tests.hostile.growth import looked_at
 from tests.long import examples as times
 from tests.sessions import open_session
 
@@ -83,7 +83,7 @@ class Carried:
             for inner in value:
                 self._walk(inner, name, beside)
         elif isinstance(value, bytes):
-            if name == "thought_signature" and value != gemini._UNSIGNED:
+            if name == "thought_signature" and value != b"skip_thought_signature_validator":
                 self.tokens += ceil(len(base64.b64encode(value)) / 4)
         elif isinstance(value, str) and not is_fixed(value, name) and not is_media(value, name, beside):
             is_encrypted = name in ENCRYPTED or (name == "data" and beside.get("type") == "redacted_thinking")
@@ -278,7 +278,7 @@ def test_the_charge_grows_with_what_goes_out_wherever_it_stands(model, place):
 @pytest.mark.parametrize("place", HUGE)
 def test_a_budget_holds_for_what_goes_out(place, format_):
     """Whatever is huge in a message, the request is of the size that was asked for."""
-    session = open_session(policy=pt.Paged(budget_tokens=8_000), model="my-own-model")
+    session = open_session(policy=pt.Paged.thrifty(8_000), model="my-own-model")
     session.extend([pt.system("Be brief."), pt.user("Fix it.")])
     message = HUGE[place](words(120_000) if "signature" not in place else "QUJD" * 30_000)
     if message.tool_results:
@@ -372,7 +372,7 @@ def test_the_tags_around_a_note_are_charged(model, format_, text):
 @pytest.mark.parametrize("format_", FORMATS)
 @pytest.mark.parametrize("name", ["recall", "get_it_back"])
 def test_our_own_tool_is_charged_in_the_form_in_which_it_goes_out(model, format_, name):
-    session = open_session(policy=pt.Paged(budget_tokens=8_000), recall=pt.RecallTool(name=name))
+    session = open_session(policy=pt.Paged.thrifty(8_000), recall=pt.RecallTool(name=name))
     session.append(pt.user("Go."))
     dump = FORMATS[format_].dump(session.derive())
     counter = counter_for(model)
@@ -392,6 +392,10 @@ def test_a_host_s_tools_are_charged_as_they_are():
 @pytest.mark.parametrize("piece", ["a", "A+/", "漢", "= ", '"', "data:", "\\", "_-"])
 def test_any_text_is_counted_in_time_proportional_to_it(piece):
     for place in ("name of a user", "signature", "unknown item", "address of an image", "name of a call"):
-        start = perf_counter()
-        counter_for("my-own-model").message(HUGE[place](piece * (300_000 // len(piece))))
-        assert perf_counter() - start < 2.0
+
+        def counting(size, place=place):
+            message = HUGE[place](piece * (size // len(piece)))
+            return lambda: counter_for("my-own-model").message(message)
+
+        growth, is_too_fast = looked_at(counting, 75_000)
+        assert not is_too_fast, (place, growth)

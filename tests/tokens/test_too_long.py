@@ -2,7 +2,6 @@
 
 from contextlib import suppress
 from itertools import pairwise
-from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +13,8 @@ from pageturn.values.entries import UsageReported
 from pageturn.values.errors import ModelTooSmall
 from tests import long
 from tests.context.test_turns import work
+from tests.hostile.growth import looked_at
+from tests.policies.own import SpendsAll
 from tests.sessions import open_session, reopened, store_of
 
 SAID = {
@@ -84,7 +85,7 @@ def refuse(session, *tools):
 
 @pytest.mark.parametrize(
     "policy",
-    [pt.Paged(20_000, thrift=0), pt.Legacy(), pt.Reset(20_000), pt.Incremental(20_000)],
+    [SpendsAll(20_000), pt.Legacy(), pt.Reset(20_000), pt.Incremental(20_000)],
     ids=lambda each: each.kind,
 )
 def test_every_refusal_makes_the_next_context_smaller_until_none_is_left(policy):
@@ -101,7 +102,7 @@ def test_every_refusal_makes_the_next_context_smaller_until_none_is_left(policy)
 
 
 def test_a_prompt_that_is_too_long_by_its_tools_alone_ends_in_an_error_that_names_them():
-    session = open_session(policy=pt.Paged(budget_tokens=20_000))
+    session = open_session(policy=pt.Paged.thrifty(20_000))
     session.append(pt.user("Fix it."))
     tools = [{"name": f"tool{number}", "description": "words " * 400} for number in range(5)]
     session.derive(tools)
@@ -112,7 +113,7 @@ def test_a_prompt_that_is_too_long_by_its_tools_alone_ends_in_an_error_that_name
 
 
 def test_the_sizes_that_a_provider_tells_are_used():
-    session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
+    session = open_session(policy=SpendsAll(20_000))
     session.append(pt.user("Fix it."))
     work(session, 20, lines=100)
     before = session.derive().tokens
@@ -123,17 +124,17 @@ def test_the_sizes_that_a_provider_tells_are_used():
 
 
 def test_what_was_learned_from_a_refusal_is_there_after_reopening():
-    session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
+    session = open_session(policy=SpendsAll(20_000))
     session.append(pt.user("Fix it."))
     work(session, 20, lines=100)
     session.derive()
     session.overflow(RuntimeError("prompt is too long"))
-    again = open_session(store_of(session), policy=pt.Paged(budget_tokens=20_000, thrift=0))
+    again = open_session(store_of(session), policy=SpendsAll(20_000))
     assert again.derive().messages == session.derive().messages
 
 
 def test_usage_that_says_more_than_we_count_makes_the_budget_smaller():
-    session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
+    session = open_session(policy=SpendsAll(20_000))
     session.append(pt.user("Fix it."))
     for number in range(25):
         context = session.derive()
@@ -155,7 +156,7 @@ def test_usage_that_says_more_than_we_count_makes_the_budget_smaller():
 
 def cornered(budget=20_000):
     """A session whose model has refused everything, down to the shortest prompt that there is."""
-    session = open_session(policy=pt.Paged(budget_tokens=budget, thrift=0))
+    session = open_session(policy=SpendsAll(budget))
     session.extend([pt.system("You are careful. " * 60), pt.user("Fix it.")])
     session.pin("Never push to main.")
     work(session, 20, lines=100)
@@ -198,7 +199,7 @@ def test_what_the_error_advises_works(advice):
 
 def test_fewer_tools_help_too():
     look = {"name": "look", "description": "words " * 50, "input_schema": {"type": "object"}}
-    session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
+    session = open_session(policy=SpendsAll(20_000))
     session.append(pt.user("Fix it."))
     session.derive([look])
     assert isinstance(refuse(session, look), ModelTooSmall)
@@ -221,7 +222,7 @@ def test_what_was_forgotten_is_forgotten_after_reopening():
 
 
 def test_an_accepted_prompt_proves_the_bound_wrong():
-    session = open_session(policy=pt.Paged(budget_tokens=20_000, thrift=0))
+    session = open_session(policy=SpendsAll(20_000))
     session.append(pt.user("Fix it."))
     work(session, 5, lines=100)
     sent = session.derive()
@@ -251,7 +252,7 @@ TOO_LONG = ["prompt is too long", "prompt is too long: {counted} tokens > {most}
 @settings(max_examples=long.examples(40, whole=1_000))
 def test_whatever_a_model_takes_it_is_sent_that_or_the_error_is_true(most, told, plays, rule):
     """A provider that takes so many tokens and not one more, now and then another number; every answer is for what was sent."""
-    session = open_session(policy=pt.Paged(budget_tokens=3_000, thrift=0))
+    session = open_session(policy=SpendsAll(3_000))
     session.extend([pt.system("Be careful. " * rule), pt.user("Fix it.")])
     for number, play in enumerate(plays):
         match play:
@@ -309,7 +310,7 @@ class Mute(Exception):
         raise RuntimeError("no words")
 
 
-class Guarded(Exception):
+class CheckedPolicy(Exception):
     """An error whose fields cannot be read."""
 
     @property
@@ -341,7 +342,7 @@ LONG = "prompt is too long: 215311 tokens > 200000 maximum"
         (LONG + "." * 1_000_000, (215_311, 200_000)),
         ("." * 1_000_000 + LONG, (215_311, 200_000)),
         (Mute(), (None, None)),
-        (Guarded(LONG), (215_311, 200_000)),
+        (CheckedPolicy(LONG), (215_311, 200_000)),
         (ExceptionGroup("both failed", [ValueError("bad"), RuntimeError(LONG)]), (215_311, 200_000)),
     ],
 )
@@ -365,7 +366,7 @@ def test_a_refusal_is_found_behind_the_error_that_it_led_to():
     assert read_overflow(later) is None
 
 
-@pytest.mark.parametrize("error", [None, 7, object(), (), b"", b"\xff\xfe", Guarded("bad key"), RuntimeError()])
+@pytest.mark.parametrize("error", [None, 7, object(), (), b"", b"\xff\xfe", CheckedPolicy("bad key"), RuntimeError()])
 def test_what_says_nothing_is_no_refusal(error):
     assert read_overflow(error) is None
 
@@ -377,8 +378,10 @@ REPEATED = [
 
 
 @pytest.mark.parametrize("piece", REPEATED)
-def test_a_long_text_is_read_at_once(piece):
-    """A hundred times as long takes hardly longer; before, 40 kB of digits and commas took 13 seconds."""
-    start = perf_counter()
-    read_overflow(RuntimeError("prompt is too long: " + piece * (2_000_000 // len(piece))))
-    assert perf_counter() - start < 1.0
+def test_the_work_grows_no_faster_than_the_text(piece):
+    def reading(size):
+        error = RuntimeError("prompt is too long: " + piece * (size // len(piece)))
+        return lambda: read_overflow(error)
+
+    growth, is_too_fast = looked_at(reading, 20_000)
+    assert not is_too_fast, growth

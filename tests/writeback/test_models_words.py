@@ -26,7 +26,7 @@ POLICIES = {
     "legacy": pt.Legacy(),
     "reset": pt.Reset(2_000),
     "incremental": pt.Incremental(2_000),
-    "paged": pt.Paged(2_000),
+    "paged": pt.Paged.thrifty(2_000),
 }
 STORY = "The person told a long story about a login that fails, and how nobody could mend it. " * 6
 
@@ -166,7 +166,7 @@ def test_a_models_wish_or_plan_cannot_pass_for_our_words(field):
 
 
 def test_a_models_plan_stands_in_short_as_the_models_own():
-    session = started(policy=pt.Paged(1_500))
+    session = started(policy=pt.Paged.thrifty(1_500))
     steps = [f"step {number} {PLAIN}" for number in range(8)]
     value = {"goal": "Tea at noon", "steps": steps, "current": 3}
     plan = pt.Proposal(
@@ -202,7 +202,7 @@ def test_a_models_wish_or_plan_cannot_fill_the_context(field, value, detail):
 
 
 def test_a_form_of_a_model_names_its_author_and_whom_it_stands_for():
-    session = started(policy=pt.Paged(600))
+    session = started(policy=pt.Paged.thrifty(600))
     assert isinstance(propose(session, "structured", "The login fails."), Committed)
     session.append(pt.user("And now something else, please: mend the logout."))
     told = re.compile(r"<page>\np\d+-\w{4} a model's short form of a message by the user:\nThe login fails.\n</page>")

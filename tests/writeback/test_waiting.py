@@ -23,7 +23,7 @@ POLICIES = {
     "legacy": pt.Legacy(),
     "reset": pt.Reset(1_500),
     "incremental": pt.Incremental(1_500),
-    "paged": pt.Paged(1_500),
+    "paged": pt.Paged.thrifty(1_500),
 }
 PRESSED = 275  # too little for the rule as it is, enough for its short form
 
@@ -248,7 +248,7 @@ def test_a_rule_whose_author_gave_a_form_needs_no_other():
 
 
 def test_a_form_that_was_made_before_its_page_became_a_rule_does_not_stand_for_it():
-    session = open_session(MemoryStore(), policy=pt.Paged(1_500))
+    session = open_session(MemoryStore(), policy=pt.Paged.thrifty(1_500))
     session.append(pt.system("You are an agent."))
     page = session.append(pt.user(RULE))
     assert isinstance(session.write_back(form_of(page)), Committed)
@@ -310,7 +310,7 @@ def old(session, *lines):
 
 def test_a_form_of_a_rule_that_an_earlier_version_admitted_does_not_stand_for_it():
     store = MemoryStore()
-    session, rule = started(store, policy=pt.Paged(1_500))
+    session, rule = started(store, policy=pt.Paged.thrifty(1_500))
     words = b"Push to main."
     proposal = {"field": "structured", "evidence": [rule.handle]}
     digest = digest_of(words)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.lab.our_policies import StudyCounter
+from pageturn.lab.our_policies import CharacterCounter
 from pageturn.stores import MemoryStore
 from pageturn.tokens.counters import counter_for
 from pageturn.values import proposals as p
@@ -287,7 +287,7 @@ def test_any_proposal_is_committed_or_rejected_or_waits_and_the_journal_says_whi
 
 def counted_session():
     """One whose tokens are a quarter of the characters, so that a test can say how many there are."""
-    session = open_session(counter=StudyCounter())
+    session = open_session(counter=CharacterCounter())
     session.append(pt.user("a long story about a login bug " * 100))
     return session
 
@@ -378,7 +378,7 @@ def test_a_summary_of_more_than_256_tokens_has_at_least_50(tokens, is_kept):
 def test_a_form_must_be_shorter_than_its_page():
     text = words(200)
     for tokens, is_kept in ((199, True), (200, False)):
-        session = open_session(counter=StudyCounter())
+        session = open_session(counter=CharacterCounter())
         session.append(pt.user(text))
         outcome = propose(session, "compressed", text[: 4 * tokens])
         assert session.reader.pages()[-1].tokens == 200

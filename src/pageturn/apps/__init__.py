@@ -1,4 +1,4 @@
-"""Apps: what a person runs: the command line, and taking over what other tools recorded.
+"""Apps: the programs that people run: the command line, the gateway, and the import of other tools' sessions.
 
-Nobody uses them. They use everything below, and are the only rooms that talk to a terminal.
+No other room uses them. They use everything below, and only they write to a terminal or listen on a port.
 """

@@ -1,13 +1,14 @@
 """Builds the candidates of a fold: the units of a session as a policy sees them."""
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
-from pageturn.context.forms import Forms, name_of
+from pageturn.context.forms import name_of
 from pageturn.context.repeats import first_to_bring, is_repetition
-from pageturn.context.sealed_runs import outside
 from pageturn.context.sizes import PageSizes
+from pageturn.context.unit_forms import Forms
 from pageturn.journal.state import SessionState
 from pageturn.values.layout import About, Candidate, Why
 from pageturn.values.pages import PageKind, ResidencyLevel
@@ -20,6 +21,7 @@ _REACH = 2_000  # units
 _REACH_BYTES = 16_000_000
 _BINDING = frozenset((Why.RULE, Why.PLAN, Why.TASK, Why.OPEN))
 _BINDING_ALWAYS = frozenset((Why.RULE, Why.PLAN))  # without the recall tool, the others may have to be left out
+_EVIDENCE = PageKind.EVIDENCE.degradation_path
 _FULL, _, _STRUCTURED, _POINTER = ResidencyLevel
 
 
@@ -46,25 +48,33 @@ def people_of(state: SessionState, sizes: PageSizes, most_tokens: int) -> frozen
 _SHORTENED = 120  # tokens, about, that a long message takes at least when it is shortened
 
 
-def near(state: SessionState, units: Sequence[Unit], wanted: Wanted) -> list[Unit]:
+def near(state: SessionState, units: Sequence[Unit], wanted: Wanted) -> Sequence[Unit]:
     """The units that may have a level of their own, in the order of their last pages."""
     covered = state.last_reset
+    if not covered and len(units) <= _REACH and sum([page.size for unit in units for page in unit]) <= _REACH_BYTES:
+        return sorted(units, key=_last)
     near: list[Unit] = []
     size = 0
     for group in reversed(list(entangled(units, lambda unit: (unit[0].seq, unit[-1].seq)))):
         size += sum(page.size for unit in group for page in unit)
         is_far = size > _REACH_BYTES or len(near) > _REACH
-        is_covered = all(unit[-1].seq < covered for unit in group)
-        binds = any(_binds(state, unit, wanted) for unit in group)
-        is_said = any(unit[0].seq in wanted.people for unit in group)
-        if binds or is_said or not (is_covered or is_far):
-            near += group
-    return sorted(near, key=lambda unit: unit[-1].seq)
+        if is_far or all(unit[-1].seq < covered for unit in group):
+            is_said = any(unit[0].seq in wanted.people for unit in group)
+            if not is_said and not any(_binds(state, unit, wanted) for unit in group):
+                continue
+        near += group
+    return sorted(near, key=_last)
+
+
+def _last(unit: Unit) -> int:
+    return unit[-1].seq
 
 
 def _binds(state: SessionState, unit: Unit, wanted: Wanted) -> bool:
     """Whether a unit keeps a level of its own regardless of its age and of resets."""
-    return state.kind(unit[0]) is PageKind.PREFERENCE or _why(state, unit, wanted) in _BINDING
+    if state.kind(unit[0]) is PageKind.PREFERENCE or any(state.kind(page).is_rule for page in unit):
+        return True
+    return state.is_in_force(unit[0]) or unit[0].seq in wanted.tasks or _is_open(state, unit)
 
 
 def candidates_of(
@@ -77,57 +87,80 @@ def candidates_of(
     can_point: bool,
 ) -> Iterator[Candidate]:
     """The units as the policy sees them, newest first."""
-    edited = {name for made in forms.values() for name in made.edited}
-    alone = {page.seq for page in outside(state, state.lines)} & state.placed.keys()
-    covered = state.last_reset
+    lines = _Lines(state)
+    covered, seen, folded, placed, pins = state.last_reset, state.seen, state.folded, state.placed, state.pins
+    binding = _BINDING if can_point else _BINDING_ALWAYS
     after = 0
     made_since: set[tuple[str, str]] = set()
     shown: set[str] = set()
+    changed = _changed(state, forms)
     brought = first_to_bring(units)
     for unit in reversed(units):
-        first, last = unit[0].seq, unit[-1].seq
+        page = unit[0]
+        first = page.seq
         made = forms.get(first)
         if made is None:
-            if can_point or last > covered:  # without pointers, what a reset covers is only in its summary
-                yield Candidate(first, last, {}, _POINTER, tokens_after=after)
+            if can_point or unit[-1].seq > covered:  # without pointers, what a reset covers is only in its summary
+                yield Candidate(first, unit[-1].seq, {}, _POINTER, tokens_after=after)
             continue
-        floor, why, calls = state.path(unit)[-1], _why(state, unit, wanted), made.calls
+        is_usual = (
+            len(unit) > 1 and not made.is_opening and (not pins or pins.keys().isdisjoint([page.seq for page in unit]))
+        )
+        path, calls = _EVIDENCE if is_usual else state.path(unit), made.calls
+        floor, why = path[-1], _why(state, made, wanted)
         yield Candidate(
             first,
-            last,
+            made.last,
             made.sizes if can_point else {level: size for level, size in made.sizes.items() if level is not _POINTER},
             floor=floor if can_point else max(floor, _STRUCTURED),
             why=why,
-            is_bound=why in (_BINDING if can_point else _BINDING_ALWAYS),
+            is_bound=why in binding,
             may_be_absent=not can_point and why not in _BINDING_ALWAYS,
-            unseen_tokens=sum(sizes.of(page) for page in unit if page.seq > state.seen) if last > state.seen else 0,
+            unseen_tokens=sum(sizes.of(page) for page in unit if page.seq > seen) if made.last > seen else 0,
             is_seen_in_part=bool(made.whole_from),
-            is_human=unit[0].is_human and why is not Why.RULE,
+            is_human=page.is_human and why is not Why.RULE,
             own_tokens=made.own_tokens,
-            about=_about(state, unit, made, edited),
+            about=_about(state, unit, made, changed.keys()),
             is_error=made.is_error,
             is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
-            is_repetition=is_repetition(unit, brought),
+            is_repetition=is_repetition(first, made.contents, brought),
             tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
             fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
-            stands=_FULL if first > state.folded else state.placed[first].level if first in alone else None,
-            kind=state.kind(unit[0]) if len(unit) == 1 else PageKind.EVIDENCE,
-            turn=state.turn_of(unit[0]),
+            stands=_FULL
+            if first > folded
+            else placed[first].level
+            if first in placed and not lines.cover(first)
+            else None,
+            kind=state.kind(page) if len(unit) == 1 else PageKind.EVIDENCE,
+            turn=state.turn_of(page),
+            since_edit=_since_edit(state, made, changed) if changed else None,
         )
         made_since |= calls
         if made.path is not None and not made.edited:
             shown.add(made.path)
-        after += sum([sizes.of(page) for page in unit])
+        after += made.page_tokens
 
 
-def _why(state: SessionState, unit: Unit, wanted: Wanted) -> Why:
-    if any(state.kind(page).is_rule for page in unit):
+class _Lines:
+    """The index lines of the last fold, sealed or not."""
+
+    def __init__(self, state: SessionState) -> None:
+        self._firsts = [line.first for line in state.lines]
+        self._lasts = [line.last for line in state.lines]
+
+    def cover(self, page: int) -> bool:
+        at = bisect_right(self._firsts, page) - 1
+        return at >= 0 and page <= self._lasts[at]
+
+
+def _why(state: SessionState, forms: Forms, wanted: Wanted) -> Why:
+    if forms.is_opening or (state.pins and any(page.seq in state.pins for page in forms.unit)):
         return Why.RULE
-    if state.is_in_force(unit[0]):
+    if state.is_in_force(forms.unit[0]):
         return Why.PLAN
-    if unit[0].seq in wanted.tasks:
+    if forms.first in wanted.tasks:
         return Why.TASK
-    return Why.OPEN if _is_open(state, unit) else Why.ROOM
+    return Why.OPEN if forms.is_waiting and not _is_abandoned(state, forms.unit) else Why.ROOM
 
 
 def _about(state: SessionState, unit: Unit, forms: Forms, edited: AbstractSet[str]) -> About:
@@ -142,11 +175,30 @@ def _about(state: SessionState, unit: Unit, forms: Forms, edited: AbstractSet[st
     return About.EDITED if name_of(forms.path) in edited else About.FILE
 
 
+def _changed(state: SessionState, forms: Mapping[int, Forms]) -> dict[str, int]:
+    """The turn of the last change of each file, by its name."""
+    changed: dict[str, int] = {}
+    for made in forms.values():
+        for name in made.edited:
+            changed[name] = max(changed.get(name, 0), state.turn_of(made.unit[0]))
+    return changed
+
+
+def _since_edit(state: SessionState, forms: Forms, changed: Mapping[str, int]) -> int | None:
+    """The turns since the file that a unit is about was changed last."""
+    names = forms.edited or ({name_of(forms.path)} if forms.path is not None else set())
+    newest = max((changed[name] for name in names if name in changed), default=None)
+    return max(0, len(state.turns) - newest) if newest is not None else None
+
+
 def _is_open(state: SessionState, unit: Unit) -> bool:
     """Whether a call of the unit still waits for its result."""
-    if len(state.turns) >= ABANDONED and unit[0].seq < state.turns[-ABANDONED]:
-        return False
-    return bool(unanswered(unit))
+    return not _is_abandoned(state, unit) and bool(unanswered(unit))
+
+
+def _is_abandoned(state: SessionState, unit: Unit) -> bool:
+    """Whether nobody waits for its results any more."""
+    return len(state.turns) >= ABANDONED and unit[0].seq < state.turns[-ABANDONED]
 
 
 def _includes(unit: Unit, pages: AbstractSet[int]) -> bool:

@@ -2,6 +2,7 @@
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import msgspec
@@ -14,7 +15,7 @@ from pageturn.journal.journal import Fresh
 from pageturn.journal.lookup import page_of
 from pageturn.journal.writing import Recorder
 from pageturn.policies import DerivePolicy, require_online
-from pageturn.policies.checked import Guarded
+from pageturn.policies.checked import CheckedPolicy
 from pageturn.tokens.calibration import Calibration
 from pageturn.tokens.counters import TokenCounter
 from pageturn.tokens.too_long import read_overflow
@@ -33,15 +34,19 @@ from pageturn.values.entries import (
 )
 from pageturn.values.errors import BudgetTooSmall, Damaged, InvalidInput, ModelTooSmall, RuleUnreadable, show
 from pageturn.values.faults import AnyFault, Refetch
+from pageturn.values.ids import micros
 from pageturn.values.json import to_json
-from pageturn.values.messages import Message
+from pageturn.values.messages import Message, Role
 from pageturn.values.notes import ContextMessageTarget
 from pageturn.values.pages import Page, ResidencyLevel
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.usage import Usage
 from pageturn.values.vendors import ReasoningRule, profile_of
 
+_INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
 _MOST_COUNTERS = 2  # whose working sets are cached: the session's own, and that of a call for another model
+_NO_RESERVE = 600  # tokens of a budget of which nothing is kept back
+_LARGEST_RESERVE = 512
 _LEAST_CALIBRATED = 4  # at least a quarter of the budget is left, whatever a provider reports
 
 
@@ -51,6 +56,38 @@ class _Asked(NamedTuple):
     tools: Sequence[Mapping[str, Any]] = ()
     model: str | None = None
     budget_tokens: int | None = None
+    policy: DerivePolicy | None = None
+
+    def is_again(self, policy: DerivePolicy, model: str, budget_tokens: int | None) -> bool:
+        """Whether a derivation has the same arguments, which need no check then, beside its tools."""
+        return policy is self.policy and model is self.model and budget_tokens is self.budget_tokens
+
+
+class _Counted(NamedTuple):
+    """Tools as JSON, with the recall tool; their digest, and their tokens."""
+
+    data: bytes = b""
+    digest: str = ""
+    tokens: int = 0
+
+
+class _Limit(NamedTuple):
+    """The token limit of a policy for a model, and what it rests on beside them."""
+
+    asked: _Asked
+    calibration: Calibration | None
+    tokens: int
+
+
+def _reserve(budget_tokens: int) -> int:
+    """The tokens that a promise leaves to the steps to come: their index lines grow, though slowly."""
+    return min(max(0, budget_tokens - _NO_RESERVE) // 2, _LARGEST_RESERVE)
+
+
+def _budget_with_reserve(tokens: int) -> int:
+    """The smallest budget that leaves so many tokens beside its reserve."""
+    budgets = range(tokens, tokens * 2)
+    return budgets[bisect_left(budgets, tokens, key=lambda budget: budget - _reserve(budget))]
 
 
 class Deriver:
@@ -70,8 +107,10 @@ class Deriver:
         self._renderers = renderers
         self._working_sets: dict[str, WorkingSet] = {}  # by the name of the counter, most recently used last
         self._repeats = RepeatedPages(self._state)
-        self._counted: dict[str, tuple[bytes, int]] = {}  # by counter: the last tools, and their tokens
+        self._counted: dict[str, _Counted] = {}  # by counter: the last tools
+        self._own_tools = [recall_tool.definition] if recall_tool is not None else []
         self._asked = _Asked()
+        self._limited: _Limit | None = None
         self._begins: tuple[int, int] = (
             -1,
             0,
@@ -82,13 +121,20 @@ class Deriver:
         self._reported: set[int] = set()  # pages whose damage was recorded
 
     def derive(
-        self, policy: DerivePolicy, tools: Iterable[Mapping[str, Any]], model: str, budget_tokens: int | None
+        self,
+        policy: DerivePolicy,
+        tools: Iterable[Mapping[str, Any]],
+        model: str,
+        budget_tokens: int | None,
+        room_tokens: int | None = None,
     ) -> Context:
         """The context for the next call. Writes nothing."""
-        if budget_tokens is not None:
-            require_whole("budget_tokens", budget_tokens)
-        require_online(policy)
-        require_text("model", model)
+        if not self._asked.is_again(policy, model, budget_tokens) or room_tokens is not None:
+            for path, tokens in (("budget_tokens", budget_tokens), ("room_tokens", room_tokens)):
+                if tokens is not None:
+                    require_whole(path, tokens)
+            require_online(policy)
+            require_text("model", model)
         if not isinstance(tools, Iterable):
             raise InvalidInput("tools", expected="tool definitions", got=show(tools))
         tools = tuple(tools)
@@ -98,9 +144,12 @@ class Deriver:
         self._noticed += self._recorder.journal.notice_erased()
         digest, fixed_tokens = self._count(tools, counter)
         fixed_tokens += self._opening_tokens(counter)
+        if room_tokens is not None:
+            above = room_tokens + self._reported_for(model, fixed_tokens + self._rule_tokens())
+            budget_tokens = min(budget_tokens, above) if budget_tokens else above
         limit = self._limit(policy, model, budget_tokens)
         asked = ContextRequest(
-            Terms(Guarded(policy), self._most(model, limit), fixed_tokens, self._recall_tool is not None),
+            Terms(CheckedPolicy(policy), self._most(model, limit), fixed_tokens, self._recall_tool is not None),
             model,
             tools,
             self._recall_tool,
@@ -116,12 +165,12 @@ class Deriver:
         except RuleUnreadable as error:
             self._keep_damage(error.page, error.fault)
             raise
-        self._asked = _Asked(tools, model, budget_tokens)
+        self._asked = _Asked(tools, model, budget_tokens, policy)
         return self._derived.context
 
     def _require_entries(self) -> None:
         """Raise if an entry cannot be read: it may have been a rule, or have changed one."""
-        damage = self._state.damage
+        damage = self._state.damage if self._state.lost else None
         if damage is not None:
             session = self._recorder.journal.row.id
             advice = "it may have been a rule, so no context is derived; run `pageturn doctor --repair` to continue without it"
@@ -164,6 +213,10 @@ class Deriver:
                 if page_ not in self._reported:
                     self._reported.add(page_)
                     self._recorder.fault(fault, page=page_)
+        if (
+            working_set is not None and self._derived is None
+        ):  # else these pages may come after an answer to that context
+            working_set.prepare()
         if self._state.shown is not None:
             for page in pages:
                 self._note_repeats(page)
@@ -198,7 +251,7 @@ class Deriver:
         self._recorder.append(OverflowForgotten(model=model))
         return True
 
-    def before_messages(self, now: int) -> list[Fresh]:
+    def before_messages(self, clock: Callable[[], datetime]) -> list[Fresh]:
         """Entries to write before any other: pages that others erased, and the boundary when the cache has expired."""
         state = self._state
         noticed = [Fresh(entry) for entry in self._noticed]
@@ -206,25 +259,26 @@ class Deriver:
         if last is None or state.shown is None or state.is_cold:
             return noticed
         remembered = profile_of(state.shown.model).billing.ttl_seconds
-        if remembered is None or now - last.at < remembered * 1_000_000:
+        if remembered is None or micros(clock()) - last.at < remembered * 1_000_000:
             return noticed
         return [*noticed, Fresh(BoundaryCrossed(kind=BoundaryKind.COLD_CACHE))]
 
     def require_room(self, policy: DerivePolicy, model: str, rule: Sequence[Fresh], name: str) -> None:
-        """Raise if no context could be derived with one more rule and the last tools, notes, task and budget."""
+        """Raise if no context could be derived with one more promise and the last tools, notes, task and budget, or none soon after it."""
         model = self._asked.model or model
         counter = self._counter_of(model)
         _, fixed_tokens = self._count(self._asked.tools, counter)
         fixed_tokens += self._opening_tokens(counter)
         limit = self._limit(policy, model, self._asked.budget_tokens)
-        terms = Terms(Guarded(policy), limit, fixed_tokens, self._recall_tool is not None)
+        terms = Terms(CheckedPolicy(policy), limit, fixed_tokens, self._recall_tool is not None)
         working_set, most = self._working_set(counter), self._most(model, limit)
-        needed = working_set.needed_with(rule, terms, most)
-        if needed.tokens > most:
+        needed = working_set.needed_with(rule, terms, most - _reserve(most))
+        if needed.tokens > most - _reserve(most):
             rules = [page for page in self._state.live_pages() if self._state.kind(page).is_rule]
             largest = [page.handle for page in sorted(rules, key=lambda page: -page.tokens)]
+            at_least = _budget_with_reserve(needed.tokens)
             self._room_for(
-                model, limit, BudgetTooSmall(needed_tokens=needed.tokens, budget_tokens=limit, handles=(name, *largest))
+                model, limit, BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name, *largest))
             )
         self._accepting = (working_set, needed)
 
@@ -242,11 +296,15 @@ class Deriver:
 
     def _working_set(self, counter: TokenCounter) -> WorkingSet:
         """The working set of a counter; a call for another model uses counts of its own."""
-        made = self._working_sets.pop(counter.name, None)
+        name = counter.name
+        made = self._working_sets.get(name)
+        if made is not None and len(self._working_sets) == 1:
+            return made
+        self._working_sets.pop(name, None)
         if made is None:
             journal, can_point = self._recorder.journal, self._recall_tool is not None
             made = WorkingSet(journal, counter, self._renderers, shows_handles=can_point)
-        self._working_sets[counter.name] = made
+        self._working_sets[name] = made
         while len(self._working_sets) > _MOST_COUNTERS:
             del self._working_sets[next(iter(self._working_sets))]
         return made
@@ -272,33 +330,55 @@ class Deriver:
 
     def _count(self, tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> tuple[str, int]:
         """The digest and the tokens of the tools, including the recall tool."""
-        own = [self._recall_tool.definition] if self._recall_tool is not None else []
-        data = to_json([*tools, *own])
-        known, tokens = self._counted.get(counter.name, (b"", 0))
-        if known != data:
+        data = to_json([*tools, *self._own_tools])
+        known = self._counted.get(counter.name)
+        if known is None or known.data != data:
             for index, tool in enumerate(tools):
                 require_instance(f"tools[{index}]", tool, Mapping)
             if self._recall_tool is not None:
                 self._recall_tool.require_own_name(tools)
-            tokens = counter.tools([*tools, *own])
-            self._counted[counter.name] = (data, tokens)
-        return digest_of(data), tokens
+            known = _Counted(data, digest_of(data), counter.tools([*tools, *self._own_tools]))
+            self._counted[counter.name] = known
+        return known.digest, known.tokens
 
     def _opening_tokens(self, counter: TokenCounter) -> int:
-        """The tokens sent before a conversation that the model began; a host's counter may not define them."""
+        """The tokens sent before a conversation that the model began, or in its place; a host's counter may not define them."""
         pages, (changes, at) = self._state.pages, self._begins
         at = at if changes == self._state.changes else 0
-        while at < len(pages) and (pages[at].kind.is_rule or not pages[at].counts):
+        while at < len(pages) and (pages[at].role in _INSTRUCTIONS or not pages[at].counts):
             at += 1
         self._begins = (self._state.changes, at)
-        begins = pages[at] if at < len(pages) else None
         opening = getattr(counter, "opening", None)
-        return opening(begins.role) if begins is not None and opening is not None else 0
+        if opening is None or not (pages or self._state.notes):
+            return 0
+        first = pages[at].role if at < len(pages) else Role.ASSISTANT  # nobody has spoken: the user is made to
+        tokens: int = opening(first)
+        return tokens
+
+    def _rule_tokens(self) -> int:
+        """The tokens of the prompt that opens the session."""
+        state = self._state
+        opening = (page for page in state.pages[: self._begins[1]] if page.counts)
+        own = [page for page in opening if page.seq != state.system]
+        replaced = state.page(state.system) if state.system is not None else None
+        return sum(page.tokens for page in (*own, *((replaced,) if replaced is not None else ())))
+
+    def _reported_for(self, model: str, tokens: int) -> int:
+        """What the provider will report for this many tokens of our count."""
+        return self._state.calibrations.get(model, Calibration()).expected(tokens)
 
     def _limit(self, policy: DerivePolicy, model: str, budget_tokens: int | None) -> int:
         """The most tokens, by our count, that the caller, the policy and the model's window allow."""
-        limit = Guarded(policy).limit_tokens(window_of(model))
-        return self._calibrated(model, min(limit, budget_tokens) if budget_tokens else limit)
+        known, calibration = self._limited, self._state.calibrations.get(model)
+        if (
+            known is None
+            or known.calibration is not calibration
+            or not known.asked.is_again(policy, model, budget_tokens)
+        ):
+            limit = CheckedPolicy(policy).limit_tokens(window_of(model))
+            limit = self._calibrated(model, min(limit, budget_tokens) if budget_tokens else limit)
+            known = self._limited = _Limit(_Asked((), model, budget_tokens, policy), calibration, limit)
+        return known.tokens
 
     def _most(self, model: str, limit: int) -> int:
         """The limit, or less for a model that has refused a prompt."""

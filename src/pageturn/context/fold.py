@@ -4,46 +4,46 @@ A fold considers the pages that no sealed line covers, and of those only the new
 history, unless there is no recall tool and nothing may be sealed.
 """
 
-from bisect import bisect_left, bisect_right
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from hashlib import blake2b
-from itertools import islice, takewhile
+from itertools import islice
 from typing import NamedTuple
 
 import msgspec
 
 from pageturn.context.candidates import Wanted, candidates_of, near, people_of
-from pageturn.context.forms import Form, FormMaker, Forms
+from pageturn.context.forms import FormMaker
+from pageturn.context.frozen_prefix import FrozenPrefix, FrozenPrefixMaker
 from pageturn.context.index_details import AdmittedSummaries, changes
 from pageturn.context.index_lines import IndexLines
+from pageturn.context.kept_units import KeptUnits
 from pageturn.context.laws import enforce, lowest_levels, most_needed, most_of_people, promised, room_above_laws
+from pageturn.context.laying_out import lay_out
 from pageturn.context.notes import NO_NOTES, NO_PLACED_NOTES, NoteRequests, PlacedNotes, base_of, fold_in, settle
-from pageturn.context.renditions import Renderers, folder_of, missing
+from pageturn.context.placed_lines import Folders, PlacedLines, Units
+from pageturn.context.renditions import Renderers
 from pageturn.context.sealed_runs import outside, still_sealed, units_within
-from pageturn.context.task import tasks_of
+from pageturn.context.unit_forms import Forms
 from pageturn.journal.journal import Journal
 from pageturn.journal.state import SessionState
-from pageturn.policies.checked import Guarded
+from pageturn.policies.checked import CheckedPolicy
 from pageturn.tokens.counters import TokenCounter
 from pageturn.values.entries import Fold, FoldReason, Placed
 from pageturn.values.errors import StoreError
-from pageturn.values.layout import NEVER, Candidate, Changes, Frame, IndexLine, Layout, Placement, Why, lay_out
+from pageturn.values.layout import NEVER, Candidate, FoldCost, Frame, Growth, IndexLine, Layout, Placement, Why
 from pageturn.values.messages import Message
-from pageturn.values.pages import Page, ResidencyLevel
+from pageturn.values.pages import ResidencyLevel
 from pageturn.values.reasoning import has_reasoning
-from pageturn.values.units import Unit, entangled
+from pageturn.values.units import Unit, entangled, unanswered
 
-_LOOKED_AT = 256  # messages of people that are searched for the task
-_SEALED_FROM = 8  # units that are in a line for the second time
+_AT_ONCE, _MOST_AT_ONCE = 2, 8  # units whose forms are made ahead of a fold after a message, at least and at most
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 
 
 class Terms(NamedTuple):
     """The policy and the token limits of a fold."""
 
-    policy: Guarded
+    policy: CheckedPolicy
     budget_tokens: int
     fixed_tokens: int
     can_point: bool
@@ -56,28 +56,11 @@ class Needed(NamedTuple):
     at_most: int
 
 
-class Standing(NamedTuple):
-    """The result of a fold: the frozen beginning of every context until the next fold."""
-
-    messages: tuple[Message, ...] = ()
-    tokens: int = 0
-    placements: tuple[Placement, ...] = ()
-    opening: int = 0  # how many of the messages are the base prompt
-    ends: tuple[int, ...] = ()  # where the messages of each placement end
-    notices: tuple[str, ...] = ()  # shown with every context
-    explained: tuple[Placement, ...] = ()  # where every page is, including those not shown
-
-    @property
-    def digest(self) -> str:
-        """A digest of the placements."""
-        parts = "".join(f"{each.first}-{each.last}:{each.level}{_details_key(each.line)};" for each in self.placements)
-        return blake2b(parts.encode(), digest_size=16).hexdigest()
-
-
 class Sent(NamedTuple):
     """What a model would be sent without a fold; shows what the fold changes."""
 
     messages: Sequence[Message] = ()
+    tokens: int = 0
     head_holds: bool = False  # whether tools and model are those of the last call
     loop: int | None = (
         None  # the first page of the open tool loop, where the model asks for its reasoning whatever changes
@@ -92,7 +75,7 @@ class Folded(NamedTuple):
 
     fold: Fold
     layout: Layout
-    standing: Standing
+    prefix: FrozenPrefix
     blobs: Mapping[str, bytes]
     placed_notes: PlacedNotes = NO_PLACED_NOTES
 
@@ -102,14 +85,17 @@ class FoldMaker:
 
     def __init__(self, journal: Journal, counter: TokenCounter, renderers: Renderers, *, shows_handles: bool) -> None:
         self._journal = journal
-        self._shows_handles = shows_handles
         self.forms = FormMaker(journal, counter, renderers, shows_handles=shows_handles)
         self._lines = IndexLines(journal, counter, shows_handles=shows_handles)
         self._summaries = AdmittedSummaries(journal.state)
-        self._changed: Callable[[int, int], Changes | None] | None = (
-            None  # what was changed in runs of the current fold
-        )
-        self._last_lines: dict[Hashable, IndexLine] = {}  # the lines of the last fold, by their content
+        self._units = KeptUnits(journal.state)
+        self._unprepared: dict[int, Unit] = {}  # units whose forms may still have to be made, by their first page
+        self._prefixes = FrozenPrefixMaker(journal, self.forms, self._lines, shows_handles=shows_handles)
+
+    @property
+    def is_damaged(self) -> bool:
+        """Whether any page could not be read."""
+        return bool(self._lines.damaged or self.forms.damaged)
 
     @property
     def damaged(self) -> dict[int, StoreError]:
@@ -120,35 +106,26 @@ class FoldMaker:
         """Drop all cached forms and lines, because the history has changed."""
         self.forms.forget()
         self._lines.forget()
+        self._unprepared.clear()
 
-    def standing(self) -> Standing:
+    def prefix(self) -> FrozenPrefix:
         """The result of the last acknowledged fold; raises `LevelGone` if it can no longer be shown."""
-        state = self._journal.state
-        self.forms.given.among = state.forms_folded
-        pages = (page for page in outside(state, state.lines) if page.seq <= state.folded)
-        placements = [_of_line(line) for line in state.lines]
-        forms: dict[int, Forms] = {}
-        for unit in sorted(units_within(state, pages), key=lambda unit: unit[-1].seq):
-            if (placed := state.placed.get(unit[0].seq)) is not None:  # else only a summary replaces it
-                placement = Placement(unit[0].seq, unit[-1].seq, placed.level, 0, placed.why, turn=placed.turn)
-                placements.append(placement)
-                forms[unit[0].seq] = self.forms.of(unit, placed.whole_from)
-        return self._explained(self._stand(placements, forms), forms)
+        return self._prefixes.last()
 
-    def tasks(self, upto: int = NEVER) -> frozenset[int]:
-        """The pages that hold what the agent was last asked to do, up to a page."""
-        state = self._journal.state
-        asked = (state.page(seq) for seq in islice(reversed(state.people), _LOOKED_AT) if seq <= upto)
-        said = ((page, self.forms.message(page)) for page in asked if page is not None and page.counts)
-        return tasks_of((page, message) for page, message in said if message is not None)
+    def tasks(self) -> frozenset[int]:
+        """The pages that hold what the agent was last asked to do."""
+        return self._prefixes.tasks()
 
     def forms_of(self, unit: Unit) -> Forms:
         """The forms that a unit offers to a fold made now."""
-        return self.forms.of(unit, _new_part(self._journal.state, unit))
+        return self.forms.of_each([unit])[unit[0].seq]
 
     def needed(self, terms: Terms, tasks: frozenset[int]) -> Needed:
         """The tokens that a context takes at least, including tools, with the task verbatim where that is allowed."""
-        frame = self._ground(terms, self._wanted(tasks), FoldReason.FULL).frame
+        state = self._journal.state
+        sealed = self._sealed(tasks)
+        units = units_within(state, outside(state, sealed))  # not those that are kept: there may be a rule on trial
+        frame = self._ground(terms, self._wanted(tasks), FoldReason.FULL, sealed, units).frame
         return Needed(frame.budget_tokens - room_above_laws(frame), most_needed(frame))
 
     def fold(
@@ -161,36 +138,54 @@ class FoldMaker:
     ) -> Folded:
         """A new layout of the whole session. Writes nothing."""
         wanted = self._wanted(tasks)
-        ground = self._ground(terms, wanted, reason)
+        sealed = self._sealed(tasks)
+        ground = self._ground(terms, wanted, reason, sealed, self._units_outside(sealed))
         hidden = self._behind_lines(self._people(terms.budget_tokens))
         if hidden and ground.frame.needed_tokens <= terms.budget_tokens:
-            opened = self._ground(terms, wanted, reason, opened=hidden)
+            sealed = self._sealed(tasks | hidden)
+            opened = self._ground(terms, wanted, reason, sealed, self._units_outside(sealed))
             if opened.frame.needed_tokens + sum(map(self._size, hidden)) <= terms.budget_tokens:
                 ground = opened
-        frame, forms, folders = ground.frame, ground.forms, ground.folders
+        frame, forms, lines = ground
         placed_notes = fold_in(notes, room_above_laws(frame)) if notes is not NO_NOTES else NO_PLACED_NOTES
         terms = terms._replace(fixed_tokens=terms.fixed_tokens + placed_notes.tokens)
         frame = frame._replace(fixed_tokens=terms.fixed_tokens, needed_tokens=frame.needed_tokens + placed_notes.tokens)
-        layout, standing = self._planned(terms, self._with_names_once(frame, forms), forms, folders)
+        layout, prefix = self._planned(terms, self._with_names_once(frame, forms), forms, lines)
         if layout.tokens > terms.budget_tokens:  # names that a lowered unit no longer shows move to others, which grow
-            layout, standing = self._planned(terms, frame, forms, folders)
+            layout, prefix = self._planned(terms, frame, forms, lines)
         placed = {
             each.first: self._placed(each.first, each.level, each.why, forms[each.first].whole_from)
             for each in layout.placements
             if not each.line
         }
-        dated = [each._replace(turn=placed[each.first].turn) if not each.line else each for each in layout.placements]
-        layout, standing = layout._replace(placements=tuple(dated)), standing._replace(placements=tuple(dated))
+        dated = [
+            Placement(each.first, each.last, each.level, each.tokens, each.why, None, placed[each.first].turn)
+            if each.line is None
+            else each
+            for each in layout.placements
+        ]
+        layout, prefix = layout._replace(placements=tuple(dated)), prefix._replace(placements=tuple(dated))
         fold = self._recorded(reason, layout, placed, [*frame.candidates])
         base = base_of(self._journal.state)
-        placed_notes = settle(
-            notes, placed_notes, sum(each.tokens for each in standing.placements if each.first > base)
-        )
+        placed_notes = settle(notes, placed_notes, sum(each.tokens for each in prefix.placements if each.first > base))
         left_out = {wanted.note.key: wanted.digest for wanted in placed_notes.left_out}
         fold = msgspec.structs.replace(fold, left_out=left_out, has_handles=terms.can_point)
-        folded = Folded(fold, layout, standing, self._blobs(layout), placed_notes)
+        folded = Folded(fold, layout, prefix, self._blobs(layout), placed_notes)
+        reasoned = folded.prefix.tokens
         folded = self._without_stale_reasoning(folded, forms, sent)
-        return folded._replace(standing=self._explained(folded.standing, forms))
+        cost = self._cost(folded, sent, reasoned - folded.prefix.tokens)
+        levels = {each.first: each.level for each in folded.prefix.placements if each.line is None}
+        cost = msgspec.structs.replace(cost, forecast=terms.policy.forecast(frame, levels))
+        folded = folded._replace(fold=msgspec.structs.replace(folded.fold, cost=cost))
+        return folded._replace(prefix=self._prefixes.explained(folded.prefix, forms))
+
+    def _cost(self, folded: Folded, sent: Sent, unreasoned: int) -> FoldCost:
+        """What a fold comes to: all that it shows behind its first change and that the provider has read before."""
+        prefix, seen = folded.prefix, self._journal.state.seen
+        same = _common(folded.prefix.messages, sent.messages) if sent.head_holds else 0
+        behind = (each for each, end in zip(prefix.placements, prefix.ends, strict=True) if end > same)
+        rewritten = sum(each.tokens for each in behind if each.first <= seen)
+        return FoldCost(rewritten, unreasoned, sent.tokens - folded.layout.tokens if sent.head_holds else 0)
 
     def _wanted(self, tasks: frozenset[int]) -> Wanted:
         """The pages considered regardless of age and resets: the task, and human messages that may be shown verbatim.
@@ -202,43 +197,55 @@ class FoldMaker:
     def _people(self, budget_tokens: int) -> frozenset[int]:
         return people_of(self._journal.state, self.forms.sizes, most_of_people(budget_tokens))
 
+    def _sealed(self, opened: frozenset[int]) -> list[IndexLine]:
+        """The sealed lines, split around these pages."""
+        return [self._lines.narrowed(line) for line in still_sealed(self._journal.state, opened)]
+
+    def _units_outside(self, sealed: Sequence[IndexLine]) -> list[Unit]:
+        """The units that these lines do not cover."""
+        units = self._units.now()
+        return (
+            units
+            if self._units.are_outside(sealed)
+            else units_within(state := self._journal.state, outside(state, sealed))
+        )
+
     def _ground(
-        self, terms: Terms, wanted: Wanted, reason: FoldReason, opened: frozenset[int] = frozenset()
+        self, terms: Terms, wanted: Wanted, reason: FoldReason, sealed: Sequence[IndexLine], units: Sequence[Unit]
     ) -> "_Ground":
-        """The units of the session in a frame for the policy, with the tokens they need; sealed lines are split around `opened`."""
+        """The units of the session in a frame for the policy, with the tokens they need."""
         state = self._journal.state
-        self.forms.given.among = len(state.renditions)
-        self._last_lines = {_line_key(line): line for line in state.lines}
-        sealed = [self._lines.narrowed(line) for line in still_sealed(state, wanted.tasks | opened)]
-        shown = (page for page in outside(state, sealed) if not self._journal.is_out_of_scope(page))
-        units = units_within(state, shown)
-        forms = {unit[0].seq: self.forms_of(unit) for unit in near(state, units, wanted)}
+        if state.preferences:
+            units = [unit for unit in units if not self._journal.is_out_of_scope(unit[0])]
+        forms = self.forms.of_each(near(state, units, wanted))
         candidates = list(candidates_of(state, units, forms, wanted, self.forms.sizes, can_point=terms.can_point))
-        folders = _Folders({first: folder_of(made.path) for first, made in forms.items()})
-        self._changed = changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None
+        folders = Folders({first: made.folder for first, made in forms.items()})
+        changed = changes(self._lines, self.forms, forms, sealed) if terms.policy.keeps_ledger else None
+        lines = PlacedLines(state, self._lines, folders, changed)
         frame = Frame(
             items=sorted([*candidates, *sealed], key=lambda item: item.first),
             budget_tokens=terms.budget_tokens,
             fixed_tokens=terms.fixed_tokens,
             needed_tokens=0,
-            line_tokens=cache(lambda line: self._lines.tokens(self._with_folders(line, folders))),
-            handle=lambda first: _page(state, first).handle,
+            line_tokens=cache(lines.tokens),
+            handle=lambda first: state.known_page(first).handle,
             can_point=terms.can_point,
             is_pressed=reason is not FoldReason.CHANGED or _whole(candidates) > terms.budget_tokens,
             groups=_groups(candidates),
             is_running=state.shown is not None,
             is_warm=state.shown is not None and reason is not FoldReason.COLD,
             summaries=self._summaries.by_first(),
-            ledger=self._changed,
-            merged=cache(lambda lines: self._lines.merged([*lines])),
-            spanned=cache(lambda lines: self._lines.spanning(self._with_folders(line, folders) for line in lines)),
+            ledger=changed,
+            merged=cache(lambda row: self._lines.merged([*row])),
+            spanned=cache(lambda row: self._lines.spanning(map(lines.shown, row))),
             relevance=lambda first: self.forms.relevance(forms[first]),
             counted_tokens=self._lines.counted_tokens,
+            turn=len(state.turns),
+            growth=growth_of(state),
         )
-        lowest = self._stand(
-            self._with_lines(lay_out(frame, lowest_levels(frame)), candidates, folders, seal=False), forms
-        )
-        return _Ground(frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens), forms, folders)
+        placements = lines.place(lay_out(frame, lowest_levels(frame)), candidates, seal=False)
+        lowest = self._prefixes.made_of(placements, forms)
+        return _Ground(frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens), forms, lines)
 
     def _behind_lines(self, people: frozenset[int]) -> frozenset[int]:
         """Those of these pages that are covered by sealed lines."""
@@ -246,27 +253,27 @@ class FoldMaker:
         return frozenset(seq for seq in people if any(line.first <= seq <= line.last for line in sealed))
 
     def _size(self, seq: int) -> int:
-        return self.forms.sizes.of(_page(self._journal.state, seq))
+        return self.forms.sizes.of(self._journal.state.known_page(seq))
 
     def _without_stale_reasoning(self, folded: Folded, forms: Mapping[int, Forms], sent: Sent) -> Folded:
         """The same fold without reasoning whose preceding messages have changed."""
-        standing = folded.standing
-        if not any(map(has_reasoning, standing.messages)):
+        prefix = folded.prefix
+        if not any(made.has_reasoning for made in forms.values()) or not any(map(has_reasoning, prefix.messages)):
             return folded
-        shown = folded.placed_notes.into(standing.messages, standing.opening)
+        shown = folded.placed_notes.into(prefix.messages, prefix.opening)
         same = _common(shown, sent.messages) - len(folded.placed_notes.front) if sent.head_holds else 0
         last = folded.fold.upto
-        changed = (each for each, end in zip(standing.placements, standing.ends, strict=True) if end > same)
+        changed = (each for each, end in zip(prefix.placements, prefix.ends, strict=True) if end > same)
         first = min((each.first for each in changed if each.first != self._journal.state.system), default=last + 1)
         span = (first - 1, sent.loop - 1 if sent.loop is not None else last)
-        stripped = self._stand(standing.placements, forms, span)
-        if stripped.messages == standing.messages:
+        stripped = self._prefixes.made_of(prefix.placements, forms, span)
+        if stripped.messages == prefix.messages:
             return folded
-        tokens = folded.layout.tokens - standing.tokens + stripped.tokens
+        tokens = folded.layout.tokens - prefix.tokens + stripped.tokens
         return folded._replace(
             fold=msgspec.structs.replace(folded.fold, unreasoned=span),
             layout=folded.layout._replace(placements=stripped.placements, tokens=tokens),
-            standing=stripped,
+            prefix=stripped,
         )
 
     def _recorded(
@@ -276,7 +283,7 @@ class FoldMaker:
         state = self._journal.state
         lines = tuple(placement.line for placement in layout.placements if placement.line is not None)
         placed = dict(alone)
-        units = _Units(candidates)
+        units = Units(candidates)
         for line in lines:
             inside = units.inside(line) if not line.sealed else ()
             placed |= {unit.first: self._placed(unit.first, _POINTER, Why.ROOM) for unit in inside}
@@ -295,24 +302,24 @@ class FoldMaker:
         return {digest: data for line in lines for digest, data in self._lines.blob(line).items()}
 
     def _planned(
-        self, terms: Terms, frame: Frame, forms: Mapping[int, Forms], folders: "_Folders"
-    ) -> tuple[Layout, Standing]:
+        self, terms: Terms, frame: Frame, forms: Mapping[int, Forms], lines: PlacedLines
+    ) -> tuple[Layout, FrozenPrefix]:
         """The layout that the policy wants and the laws allow, and its messages."""
         draft = promised(frame)
         wanted = terms.policy.plan(frame, dict(draft.levels), draft.tokens())
         layout = enforce(draft, wanted)
         for seal in (True, False):  # a line cut in two takes more tokens
-            lines = self._with_lines(layout.placements, [*frame.candidates], folders, seal=seal)
-            standing = self._stand(lines, forms)
-            if terms.fixed_tokens + standing.tokens <= terms.budget_tokens:
+            placements = lines.place(layout.placements, [*frame.candidates], seal=seal)
+            prefix = self._prefixes.made_of(placements, forms)
+            if terms.fixed_tokens + prefix.tokens <= terms.budget_tokens:
                 break
-        return layout._replace(placements=standing.placements, tokens=terms.fixed_tokens + standing.tokens), standing
+        return layout._replace(placements=prefix.placements, tokens=terms.fixed_tokens + prefix.tokens), prefix
 
     def _placed(self, first: int, level: ResidencyLevel, why: Why, whole_from: int = 0) -> Placed:
         """The level of a unit, with the turn since which it has it."""
         state = self._journal.state
         before = state.placed.get(first)
-        is_same = before is not None and (before.level, before.why) == (level, why)
+        is_same = before is not None and before.level is level and before.why is why
         turn = before.turn if before is not None and is_same else state.turn + 1
         return Placed(level, why, turn, whole_from if level is _COMPRESSED else 0)
 
@@ -324,199 +331,52 @@ class FoldMaker:
             shrunk = item
             if isinstance(item, Candidate) and _STRUCTURED in item.sizes:
                 tokens = self.forms.at(forms[item.first], _STRUCTURED, known).tokens
-                shrunk = item._replace(sizes=_shrunk(item.sizes, tokens))
+                if tokens != item.sizes[_STRUCTURED]:
+                    shrunk = item._replace(sizes=_shrunk(item.sizes, tokens))
             elif isinstance(item, Candidate) and item.why is Why.RULE:
                 self.forms.at(forms[item.first], _FULL, known)
             items.append(shrunk)
         return frame._replace(items=items)
 
+    def prepare(self, *, forms: bool) -> None:
+        """Take in the units of new pages, and make their `forms`, so that the next fold need not. A few at a time, oldest first."""
+        fresh = self._units.take_in()
+        for unit in fresh:
+            self._unprepared.pop(unit[0].seq, None)
+            self._unprepared[unit[0].seq] = unit
+        if forms:
+            due = [*islice(self._unprepared, min(max(len(fresh), _AT_ONCE), _MOST_AT_ONCE))]
+            units = [self._unprepared.pop(first) for first in due]
+            self.forms.of_each(unit for unit in units if not unanswered(unit))
+
     def adopt(self, folded: Folded) -> None:
         """Keep the cached forms and lines that the next fold needs after an acknowledged one."""
-        state = self._journal.state
-        sealed = [line for line in folded.fold.lines if line.sealed]
-        self.forms.release(units_within(state, outside(state, sealed)), folded.fold.upto)
+        whole = {each.first for each in folded.prefix.placements if each.level is _FULL}
+        self._unprepared.clear()
+        self.forms.release(self._units.now(), folded.fold.upto, whole)
         self._lines.keep(frozenset(folded.fold.lines))
-
-    # -- lines
-
-    def _with_folders(self, line: IndexLine, folders: "_Folders") -> IndexLine:
-        """A line as it will be shown: unchanged, if it is not new."""
-        state = self._journal.state
-        before = self._last_lines.get(_line_key(line))
-        if before is not None:
-            return msgspec.structs.replace(before, sealed=line.sealed)
-        if line.turn:
-            return line
-        line = msgspec.structs.replace(line, turn=state.turn + 1)
-        return self._lines.with_folders(line, folders.between(line.first, line.last))
-
-    def _with_lines(
-        self, placements: Sequence[Placement], candidates: Sequence[Candidate], folders: "_Folders", *, seal: bool
-    ) -> list[Placement]:
-        """The placements with their lines as they will be shown: with folders, sealed where they are settled, and merged."""
-        lines: list[IndexLine] = []  # last first: the line after one decides whether it can still grow
-        units = _Units(candidates)
-        for placement in reversed(placements):
-            if placement.line is not None:
-                is_open = seal and not placement.line.sealed
-                after = lines[-1] if lines else None
-                cut = self._cut_where_settled(placement.line, units, after) if is_open else [placement.line]
-                lines += [self._with_folders(line, folders) for line in reversed(cut)]
-        merged = self._lines.merged(lines[::-1])
-        others = [placement for placement in placements if placement.line is None]
-        return others + [_of_line(line) for line in merged]
-
-    def _cut_where_settled(self, line: IndexLine, units: "_Units", after: IndexLine | None) -> list[IndexLine]:
-        """A line, cut after the units that were pointers already: no fold needs to consider those again.
-
-        A few units do not get a sealed line yet, unless the next line is sealed and keeps theirs from growing.
-        """
-        waiting = units.waiting if units.waiting is not None else line.last + 1
-        inside = units.inside(line)
-        groups = entangled(inside, lambda unit: (unit.first, unit.last))
-        # What came after an open call is not sealed: its result may still join it across them.
-        before = takewhile(lambda group: group[0].first < waiting, groups)
-        settled = [unit for group in takewhile(self._is_settled, before) for unit in group]
-        if line.summary is not None:  # a summary is shown whole or not at all
-            return [msgspec.structs.replace(line, sealed=len(settled) == len(inside))]
-        is_enclosed = len(settled) == len(inside) and after is not None and self._is_closed_by(line, after)
-        if len(settled) < _SEALED_FROM and not is_enclosed:
-            return [line]
-        last = max(unit.last for unit in settled)
-        rest = [unit.first for unit in inside if unit.first > last]
-        parts = [msgspec.structs.replace(line, last=last, sealed=True)]
-        parts += [msgspec.structs.replace(line, first=rest[0])] if rest else []
-        return [self._lines.part_of(line, part, self._changed) for part in parts]
-
-    def _is_closed_by(self, line: IndexLine, after: IndexLine) -> bool:
-        return after.sealed and not self._journal.state.between(line.last + 1, after.first - 1)
-
-    def _is_settled(self, group: Sequence[Candidate]) -> bool:
-        placed = self._journal.state.placed
-        return all(not unit.sizes or (unit.first in placed and placed[unit.first].level is _POINTER) for unit in group)
-
-    def _stand(
-        self, placements: Iterable[Placement], forms: Mapping[int, Forms], unreasoned: tuple[int, int] = (0, 0)
-    ) -> Standing:
-        """The messages of these placements in order, each name shown once; without the reasoning of pages in a span."""
-        state = self._journal.state
-        messages: list[Message] = []
-        stood: list[Placement] = []
-        ends: list[int] = []
-        known: set[str] = set()
-        opening, is_opening = 0, True
-        # A system prompt that replaced the first one takes its place.
-        ordered = sorted(placements, key=lambda each: 0 if each.first == state.system else each.first)
-        steps = self._missing_steps(ordered)
-        for placement in ordered:
-            if steps and placement.is_missing:
-                form, steps = self.forms.formed([self._lines.missing(steps, placement.line)]), 0
-            elif placement.line is not None:
-                message = self._lines.message(placement.line)
-                form = Form((message,), self._lines.tokens(placement.line)) if message is not None else Form((), 0)
-            else:
-                form = self.forms.at(forms[placement.first], placement.level, known)
-                if unreasoned[0] < placement.first <= unreasoned[1]:
-                    form = self.forms.without_reasoning(form)
-            messages += form.messages
-            stood.append(placement._replace(tokens=form.tokens))
-            ends.append(len(messages))
-            is_opening = is_opening and not placement.line and _page(state, placement.first).kind.is_rule
-            opening = len(messages) if is_opening else opening
-        tokens = sum(placement.tokens for placement in stood)
-        return Standing(tuple(messages), tokens, tuple(stood), opening, tuple(ends), tuple(self._notices(stood, forms)))
-
-    def _explained(self, standing: Standing, forms: Mapping[int, Forms]) -> Standing:
-        """The same with the handles of all pages, the tokens of their other levels, and pages that are not shown."""
-        state = self._journal.state
-        explained = [*self._out_of_scope(standing.placements)]
-        for each in standing.placements:
-            made = forms.get(each.first) if each.line is None else None
-            if made is not None:
-                handles = tuple([page.handle for page in made.unit])
-                explained.append(each._replace(handles=handles, sizes=made.sizes))
-            else:
-                ends = (_page(state, each.first).handle, _page(state, each.last).handle)
-                explained.append(each._replace(handles=ends))
-        if state.last_reset:
-            summary = _page(state, state.last_reset)
-            covering = next((each for each in explained if each.first <= summary.seq <= each.last), None)
-            if covering is not None and summary.seq > 1:  # without pointers, only the summary replaces what it covers
-                explained.append(
-                    covering._replace(
-                        first=1,
-                        last=summary.seq - 1,
-                        level=_POINTER,
-                        why=Why.COVERED,
-                        line=None,
-                        handles=(summary.handle,),
-                        sizes={},
-                    )
-                )
-        return standing._replace(explained=tuple(explained))
-
-    def _out_of_scope(self, placements: Sequence[Placement]) -> Iterator[Placement]:
-        """Placements of preferences for another scope: not shown, or counted in an index line."""
-        state = self._journal.state
-        for seq in state.preferences:
-            page = state.page(seq)
-            if page is None or not page.counts or not self._journal.is_out_of_scope(page):
-                continue
-            within = (each for each in placements if each.line is not None and each.first <= seq <= each.last)
-            line = next(within, Placement(seq, seq, _POINTER, 0))
-            yield line._replace(first=seq, last=seq, why=Why.SCOPE, handles=(page.handle,))
-
-    def _notices(self, placements: Sequence[Placement], forms: Mapping[int, Forms]) -> Iterator[str]:
-        """Notices for the user: the task or human messages are not shown verbatim, or steps are missing for good."""
-        state = self._journal.state
-        last = max((each.last for each in placements), default=0)
-        tasks = self.tasks(upto=last)
-        shown = {each.first: each for each in placements if each.line is None}
-        for seq in sorted(tasks - {first for first, each in shown.items() if each.level is _FULL}):
-            whole = self._size(seq)
-            is_missing = seq not in shown or (shown[seq].is_missing and not self._shows_handles)
-            how = "not shown" if is_missing else f"shown {shown[seq].level}"
-            yield f"the task is {how}: whole it takes {whole:,} tokens"
-        whole_ones = tasks | {each.first for each in placements if _is_verbatim(each, forms)}
-        pages = (state.page(seq) for seq in state.people if seq <= last and seq not in whole_ones)
-        short = sum(1 for page in pages if page is not None and page.counts)
-        if short:
-            yield (
-                "1 human message is not shown verbatim"
-                if short == 1
-                else f"{short:,} human messages are not shown verbatim"
-            )
-        if steps := self._missing_steps(placements):
-            yield missing(steps)
-
-    def _missing_steps(self, placements: Sequence[Placement]) -> int:
-        """How many steps are shown only as a number, to a model without the recall tool."""
-        if self._shows_handles:
-            return 0
-        return sum(
-            self._lines.steps(each.line) if each.line is not None else 1 for each in placements if each.is_missing
-        )
-
-
-def _is_verbatim(placement: Placement, forms: Mapping[int, Forms]) -> bool:
-    """Whether a person's words are shown verbatim, even if the harness's text beside them is shortened."""
-    has_own = placement.line is None and forms[placement.first].own_tokens is not None
-    return placement.level is _FULL or (has_own and placement.level is _COMPRESSED)
-
-
-def _new_part(state: SessionState, unit: Unit) -> int:
-    """The first new page of a unit whose results were seen in part; 0 for any other unit."""
-    if unit[-1].seq <= state.seen or not any(page.results and page.seq <= state.seen for page in unit):
-        return 0
-    return state.seen + 1
 
 
 class _Ground(NamedTuple):
-    """The input of a fold: the frame, the forms of units, and their folders."""
+    """The input of a fold: the frame, the forms of units, and the index lines that were there before."""
 
     frame: Frame
     forms: Mapping[int, Forms]
-    folders: "_Folders"
+    lines: PlacedLines
+
+
+def growth_of(state: SessionState) -> Growth:
+    """How the context had grown by the last turn, as the journal knows it, so that whoever opens the session again plans the same."""
+    tokens = state.shown.tokens if state.shown is not None else 0
+    return Growth(
+        tokens,
+        standing_tokens=state.fold_tokens,
+        grown_tokens=max(0, tokens - state.fold_tokens),
+        turns=state.turn - (state.folds[-1] if state.folds else 0),
+        read_tokens=state.read_since_fold,
+        last_fold=state.fold_cost,
+        session_turns=len(state.turns),
+    )
 
 
 def _common(one: Sequence[Message], other: Sequence[Message]) -> int:
@@ -532,32 +392,6 @@ def _shrunk(sizes: Mapping[ResidencyLevel, int], structured: int) -> dict[Reside
     return shrunk
 
 
-class _Units:
-    """The units of a fold in order; finds those of a line."""
-
-    def __init__(self, candidates: Iterable[Candidate]) -> None:
-        self._units = sorted(candidates)
-        self._firsts = [unit.first for unit in self._units]
-        self.waiting = next((unit.first for unit in self._units if unit.why is Why.OPEN), None)
-
-    def inside(self, line: IndexLine) -> list[Candidate]:
-        """The units that begin in the run of a line."""
-        return self._units[bisect_left(self._firsts, line.first) : bisect_right(self._firsts, line.last)]
-
-
-class _Folders:
-    """The folders that units are about."""
-
-    def __init__(self, folders: Mapping[int, str | None]) -> None:
-        self._firsts = sorted(folders)
-        self._folders = folders
-
-    def between(self, first: int, last: int) -> Counter[str]:
-        """How many units are about each folder, from page to page."""
-        inside = self._firsts[bisect_left(self._firsts, first) : bisect_right(self._firsts, last)]
-        return Counter(folder for at in inside if (folder := self._folders[at]) is not None)
-
-
 def _whole(candidates: Sequence[Candidate]) -> int:
     """The tokens of all candidates if shown in full."""
     return sum(unit.sizes[_FULL] for unit in candidates if unit.sizes)
@@ -568,27 +402,3 @@ def _groups(candidates: Sequence[Candidate]) -> dict[int, tuple[int, ...]]:
     groups = entangled(sorted(candidates), lambda unit: (unit.first, unit.last))
     tangled = (tuple(unit.first for unit in group) for group in groups if len(group) > 1)
     return {first: group for group in tangled for first in group}
-
-
-def _page(state: SessionState, seq: int) -> Page:
-    page = state.page(seq)
-    assert page is not None, f"no page {seq}"
-    return page
-
-
-def _of_line(line: IndexLine) -> Placement:
-    why = Why.COVERED if line.summary is not None else Why.ROOM
-    return Placement(line.first, line.last, _POINTER, 0, why, line=line, turn=line.turn)
-
-
-def _details_key(line: IndexLine | None) -> str:
-    """A key for what a line shows besides its counts."""
-    if line is None:
-        return ""
-    changes = f"{line.ledger}:{line.changes_shown}" if line.tells_changes else None
-    return ",".join(filter(None, (line.summary, changes)))
-
-
-def _line_key(line: IndexLine) -> Hashable:
-    """A key for a run and what its line shows: equal for lines with the same text."""
-    return line.first, line.last, line.ledger, _details_key(line)

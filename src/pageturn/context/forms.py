@@ -1,38 +1,29 @@
-"""Makes the forms of each unit: its messages and their tokens at each level, made once.
+"""Makes the forms of units, and keeps them as long as a fold may still move the unit.
 
 A form depends on the unit and on the messages shortly before it, never on when it is made, so that a reopened session gives the
 same texts.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from typing import NamedTuple
 
 import msgspec
 
+from pageturn.context.names_before import NamesBefore
 from pageturn.context.pairing import Pairing
-from pageturn.context.renditions import (
-    BUILT_IN,
-    Effect,
-    Fields,
-    Renderers,
-    Voiced,
-    effects_of,
-    pointer,
-    render,
-    structured,
-)
+from pageturn.context.renditions import BUILT_IN, Effect, Renderers, Voiced, effects_of, pointer, render, structured
 from pageturn.context.renditions.content import file_of
 from pageturn.context.renditions.edits import files_edited
 from pageturn.context.sizes import PageSizes
+from pageturn.context.unit_forms import Form, Forms
 from pageturn.context.written_forms import Given, GivenForms
 from pageturn.journal.journal import Journal
 from pageturn.journal.paging import plan_in_short
 from pageturn.tokens.counters import TokenCounter
 from pageturn.values.errors import StoreError
 from pageturn.values.fencing import fenced
-from pageturn.values.identifiers import Heard, Vocabulary, names_in
+from pageturn.values.identifiers import names_in
 from pageturn.values.messages import Message, Role, ToolResult, user
 from pageturn.values.pages import Page, PageKind, ResidencyLevel
 from pageturn.values.reasoning import has_reasoning, without_reasoning
@@ -41,68 +32,8 @@ from pageturn.values.search_text import search_text
 from pageturn.values.units import Unit
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
+_MOST_READ = 8  # messages
 _COMPRESSED_FROM = 1_600  # bytes; outlines of smaller units save too little
-_BLOCK = 64  # pages; a form knows the names of the block before its own, and of its own up to itself
-
-
-class Form(NamedTuple):
-    """The messages that represent a unit, and their tokens."""
-
-    messages: tuple[Message, ...]
-    tokens: int
-
-
-class LevelGone(LookupError):
-    """A unit was shown at a level that cannot be made any more: its content was erased or cannot be read."""
-
-
-class Forms:
-    """The forms that a unit offers, and facts about it for a policy.
-
-    The texts do not depend on the token counter, so they are the same for every model; which of them are offered does.
-    """
-
-    def __init__(self, unit: Unit, full_tokens: int, whole_from: int = 0) -> None:
-        self.unit = unit
-        self.whole_from = whole_from  # when compressed, pages from this one on are shown in full
-        self.sizes: dict[ResidencyLevel, int] = {_FULL: full_tokens}  # of the levels that are offered
-        self._made: dict[ResidencyLevel, Form] = {}
-        self.fields: Fields | None = None  # of the structured form, if it was made here
-        self.names: frozenset[str] = frozenset()  # in the structured form
-        self.path: str | None = None  # the file that the unit is about
-        self.edited: frozenset[str] = frozenset()  # the names of the files that it changed
-        self.calls = frozenset([(call.name, call.arguments) for page in unit for call in page.calls])
-        self.own_tokens: int | None = None  # of a person's own words, if the message has other parts
-        self.is_error = any(result.is_error for page in unit for result in page.results)
-        self.effects: tuple[Effect, ...] | None = None  # what it changed, once asked for
-        self.relevance: RelevanceMeta | None = None  # what it is about, once asked for
-        self._shorter: tuple[frozenset[str], Form] | None = None
-
-    def offer(self, level: ResidencyLevel, form: Form) -> None:
-        """Keep the form of a level, and offer it if it is shorter than those above."""
-        self._made[level] = form
-        if form.tokens < min(self.sizes.values()):
-            self.sizes[level] = form.tokens
-
-    def has(self, level: ResidencyLevel) -> bool:
-        """Whether there is a form of a level below full, offered or not."""
-        return level in self._made
-
-    def below(self, level: ResidencyLevel) -> Form:
-        """The form of a level below full."""
-        if level not in self._made:
-            raise LevelGone(f"{self.unit[0].handle} has no {level} form")
-        return self._made[level]
-
-    def structured_without(self, known: AbstractSet[str], count: Callable[[Message], int]) -> Form:
-        """The structured form without names that are shown elsewhere."""
-        left_out = self.names & known
-        if self.fields is None or not left_out:
-            return self.below(_STRUCTURED)
-        if self._shorter is None or self._shorter[0] != left_out:
-            message = user(fenced(self.fields.text(left_out)), synthetic=True)
-            self._shorter = (left_out, Form((message,), count(message)))
-        return self._shorter[1]
 
 
 class FormMaker:
@@ -117,9 +48,13 @@ class FormMaker:
         self._shows_handles = shows_handles  # only a model with the recall tool can use them
         self.sizes = PageSizes(counter, self.message)
         self._made: dict[Hashable, Forms] = {}
-        self._all_names: dict[int, frozenset[str]] = {}  # by page
-        self._names = _Names(journal, self.message)
+        self._current: dict[int, Forms] = {}  # by the first page of the unit, as long as what they rest on is the same
+        self._basis: Hashable = None
+        self._names = NamesBefore(journal, self.message)
         self._held: dict[int, Message] = {}  # messages that the next fold will need
+        self._read: dict[
+            int, Message
+        ] = {}  # those read last: the forms of one unit and the names before the next need them
         self.given = GivenForms(journal)
         self.damaged: dict[int, StoreError] = {}  # pages that could not be read
 
@@ -135,42 +70,51 @@ class FormMaker:
         """The message of a page; None if it was erased or damaged. A tool result is replaced by a stub instead."""
         if page.erased:
             return _stub(page, "[this result was erased]")
-        held = self._held.get(page.seq)
+        held = self._held.get(page.seq) or self._read.get(page.seq)
         if held is not None:
             return held
         if page.seq not in self.damaged:
             try:
-                message = self._journal.message(page)
+                message = self._journal.message(page, asks_again=False)
             except StoreError as error:
                 self.damaged[page.seq] = error
             else:
-                return message if message is not None else _stub(page, "[this result was erased]")
+                if message is None:
+                    return _stub(page, "[this result was erased]")
+                if len(self._read) >= _MOST_READ:
+                    del self._read[next(iter(self._read))]
+                self._read[page.seq] = message
+                return message
         return _stub(page, "[this result cannot be read: the store is damaged]")
 
-    def release(self, units: Iterable[Unit], after: int) -> None:
-        """Drop all forms except those of these units, and the messages up to a page."""
-        pages = {page.seq for unit in units for page in unit}
+    def release(self, units: Iterable[Unit], after: int, whole: AbstractSet[int]) -> None:
+        """Drop all forms except those of these units, the messages up to a page, and of what is not shown `whole` the words."""
         kept = {unit[0].seq: unit for unit in units}
-        self._made = {key: forms for key, forms in self._made.items() if kept.get(forms.unit[0].seq) == forms.unit}
-        self._all_names = {page: names for page, names in self._all_names.items() if page in pages}
+        self._made = {key: forms for key, forms in self._made.items() if kept.get(forms.first) == forms.unit}
+        self._current = {first: forms for first, forms in self._current.items() if kept.get(first) == forms.unit}
         self._held = {seq: message for seq, message in self._held.items() if seq > after}
+        for forms in self._made.values():
+            if forms.last <= after and forms.first not in whole:
+                forms.full = forms.all_names = None
 
     def forget_after(self, seq: int) -> None:
         """Drop pages that were only assumed for a trial."""
-        self._made = {key: forms for key, forms in self._made.items() if forms.unit[-1].seq <= seq}
+        self._made = {key: forms for key, forms in self._made.items() if forms.last <= seq}
+        self._current.clear()
         self._held = {page: message for page, message in self._held.items() if page <= seq}
-        self._all_names = {page: names for page, names in self._all_names.items() if page <= seq}
+        self._read.clear()
         self.sizes.forget_after(seq)
         self._names.forget_after(seq)
 
     def forget(self) -> None:
         """Drop everything cached, because the history has changed."""
         self._made.clear()
-        self._all_names.clear()
+        self._current.clear()
         self._held.clear()
+        self._read.clear()
         self.sizes.forget()
         self.damaged.clear()
-        self._names = _Names(self._journal, self.message)
+        self._names = NamesBefore(self._journal, self.message)
 
     def of(self, unit: Unit, whole_from: int = 0) -> Forms:
         """The forms of a unit; quickest if asked for in the order of the units' last pages.
@@ -182,12 +126,35 @@ class FormMaker:
             self._made[key] = self._make(unit, whole_from)
         return self._made[key]
 
-    def full(self, unit: Unit) -> Form:
-        """The unit as its own messages; a repeated rule gives none."""
+    def of_each(self, units: Iterable[Unit]) -> dict[int, Forms]:
+        """The forms that units offer to a fold made now, by their first pages; quickest in the order of their last ones."""
+        state = self._journal.state
+        self.given.among = len(state.renditions)
+        basis = (state.promises, state.plan, (*state.unreasoned,), len(state.renditions), state.changes)
+        if basis != self._basis:
+            self._basis = basis
+            self._current.clear()
+        current, seen = self._current, state.seen
+        found: dict[int, Forms] = {}
+        for unit in units:
+            first = unit[0].seq
+            whole_from = _new_part(unit, seen) if unit[-1].seq > seen else 0
+            forms = current.get(first)
+            if forms is None or forms.whole_from != whole_from or (forms.unit is not unit and forms.unit != unit):
+                forms = current[first] = self.of(unit, whole_from)
+            found[first] = forms
+        return found
+
+    def full(self, forms: Forms) -> Form:
+        """A unit as its own messages; a repeated rule gives none."""
+        if forms.full is None:
+            forms.full = self._whole(forms.unit, self._messages(forms.unit))
+        return forms.full
+
+    def _whole(self, unit: Unit, messages: Sequence[tuple[Page, Message]]) -> Form:
         if self._journal.state.repeats_rule(unit[0]):
             return Form((), 0)
-        form = self._paired([(page, message, self.sizes.of(page)) for page, message in self._messages(unit)])
-        return self._reasoned(unit, form)
+        return self._reasoned(unit, self._paired([(page, message, self.sizes.of(page)) for page, message in messages]))
 
     def without_reasoning(self, form: Form) -> Form:
         """A form without its reasoning, for use when the messages before it have changed."""
@@ -198,8 +165,10 @@ class FormMaker:
     def at(self, forms: Forms, level: ResidencyLevel, known: set[str]) -> Form:
         """A unit at a level that it offers, without names in `known`; adds the names it shows to them."""
         if level is _FULL:
-            known.update(*map(self._names_of, forms.unit))
-            return self.full(forms.unit)
+            if forms.all_names is None:
+                forms.all_names = frozenset().union(*map(self._names_of, forms.unit))
+            known |= forms.all_names
+            return self.full(forms)
         if level is _POINTER and not self._shows_handles:
             return Form((), 0)  # it is only counted as a missing step
         if level is not _STRUCTURED:
@@ -229,14 +198,10 @@ class FormMaker:
         message = self.message(page)
         return extract(message) if message is not None else RelevanceMeta()
 
-    def _names_of(self, page: Page) -> frozenset[str]:
+    def _names_of(self, page: Page) -> Iterable[str]:
         """All names of a page."""
-        if page.seq not in self._all_names:
-            message = self.message(page)
-            self._all_names[page.seq] = (
-                frozenset(names_in(search_text(message))) if message is not None else frozenset()
-            )
-        return self._all_names[page.seq]
+        message = self.message(page)
+        return names_in(search_text(message)) if message is not None else ()
 
     def _key(self, unit: Unit, whole_from: int) -> Hashable:
         state = self._journal.state
@@ -261,7 +226,11 @@ class FormMaker:
 
     def _make(self, unit: Unit, whole_from: int) -> Forms:
         messages = self._messages(unit)
-        forms = Forms(unit, self.full(unit).tokens, whole_from)
+        page_tokens = sum([self.sizes.of(page) for page in unit])
+        whole = self._whole(unit, messages)
+        forms = Forms(unit, whole.tokens, page_tokens, whole_from)
+        if unit[-1].seq in self._held:  # its words are in memory anyway
+            forms.full = whole
         if unit[0].is_human and messages and messages[0][1].has_other_parts:
             forms.own_tokens = self._counter.message(user(messages[0][1].own_words))
         for level in self._journal.state.path(unit)[1:] if not self._journal.state.repeats_rule(unit[0]) else ():
@@ -272,8 +241,9 @@ class FormMaker:
                 forms.offer(level, given)
             elif messages and not self._has_rule(unit):
                 self._render(forms, messages, level)
+        forms.has_reasoning = any(has_reasoning(message) for _, message in messages)
         calls = [call for _, message in messages for call in message.tool_calls]
-        forms.path = next(filter(None, map(file_of, calls)), None)
+        forms.about(next(filter(None, map(file_of, calls)), None))
         forms.edited = frozenset(name_of(path) for call in calls for path in files_edited(call))
         return forms
 
@@ -349,49 +319,16 @@ class FormMaker:
 
 def offers(journal: Journal, unit: Unit, counter: TokenCounter) -> dict[ResidencyLevel, Form]:
     """The forms of a unit that a fold could show, highest level first; each is shorter than those above it."""
+    journal.erased()  # ask once what others erased
     maker = FormMaker(journal, counter)
     maker.given.among = len(journal.state.renditions)
     forms = maker.of(unit)
     return {level: maker.at(forms, level, set()) for level in forms.sizes}
 
 
-class _Names:
-    """The names used before a page, in its block of pages and in the block before."""
-
-    def __init__(self, journal: Journal, message: Callable[[Page], Message | None]) -> None:
-        self._journal = journal
-        self._message = message
-        self._vocabulary = Vocabulary()
-        self._start = self._next = 0  # the vocabulary covers the pages from start to next
-        self._heard: dict[int, Heard] = {}
-
-    def before(self, page: Page) -> Vocabulary:
-        """The vocabulary just before a page."""
-        pages = self._journal.state.pages
-        at = self._journal.state.after(page.seq) - 1
-        start = max(0, at // _BLOCK - 1) * _BLOCK
-        if start != self._start or at < self._next:
-            self._vocabulary = Vocabulary()
-            self._heard = {place: heard for place, heard in self._heard.items() if place >= start}
-            self._start = self._next = start
-        while self._next < at:
-            self._vocabulary.take(self._hear(self._next, pages[self._next]))
-            self._next += 1
-        return self._vocabulary
-
-    def forget_after(self, seq: int) -> None:
-        """Drop pages that were only assumed for a trial."""
-        place = self._journal.state.after(seq)
-        self._heard = {at: heard for at, heard in self._heard.items() if at < place}
-        if self._next > place:
-            self._vocabulary = Vocabulary()
-            self._next = self._start
-
-    def _hear(self, place: int, page: Page) -> Heard:
-        if place not in self._heard:
-            message = None if page.erased else self._message(page)
-            self._heard[place] = Heard.of(message) if message is not None else Heard(())
-        return self._heard[place]
+def _new_part(unit: Unit, seen: int) -> int:
+    """The first new page of a unit whose results were seen in part; 0 for any other unit."""
+    return seen + 1 if any(page.results and page.seq <= seen for page in unit) else 0
 
 
 def _stub(page: Page, text: str) -> Message | None:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 
-from pageturn.context.forms import FormMaker, Forms
+from pageturn.context.forms import FormMaker
 from pageturn.context.index_lines import IndexLines
 from pageturn.context.renditions import Effect
+from pageturn.context.unit_forms import Forms
 from pageturn.journal.state import SessionState
 from pageturn.values.entries import RenditionAdmitted
 from pageturn.values.layout import Changes, IndexLine

@@ -74,6 +74,12 @@ class IndexLines:
             self._tokens[line] = self._counter.message(message) if message is not None else 0
         return self._tokens[line]
 
+    def run_tokens(self, line: IndexLine, folders: Mapping[str, int]) -> int:
+        """The tokens of a line that has no details, and whose folders are not written yet. Most of those are only asked about."""
+        if not self._shows_handles:
+            return 0
+        return self._counter.message(user(fenced(index(self._count(line, _most(folders)))), synthetic=True))
+
     @property
     def counted_tokens(self) -> int:
         """An upper bound of the tokens of the message with the number of missing steps; 0 with the recall tool."""
@@ -88,7 +94,7 @@ class IndexLines:
 
     def with_folders(self, line: IndexLine, folders: Mapping[str, int]) -> IndexLine:
         """The line with the folders that its calls were about."""
-        most = dict(Counter(folders).most_common(_MOST_FOLDERS))
+        most = _most(folders)
         data = msgspec.json.encode(most)
         digest = digest_of(data)
         self._unwritten[digest] = data
@@ -210,19 +216,19 @@ class IndexLines:
 
     def _run(self, line: IndexLine) -> Run:
         if line not in self._runs:
-            self._runs[line] = self._count(line)
+            self._runs[line] = self._count(line, self._folders(line))
         return self._runs[line]
 
-    def _count(self, line: IndexLine) -> Run:
+    def _count(self, line: IndexLine, folders: Mapping[str, int]) -> Run:
         state = self._journal.state
         pages = state.between(line.first, line.last)
         return Run(
             first=pages[0].handle,
             last=pages[-1].handle,
             pages=len(pages),
-            size=sum(page.size for page in pages),
-            tools=Counter(call.name for page in pages for call in page.calls),
-            folders=self._folders(line),
+            size=sum([page.size for page in pages]),
+            tools=Counter([call.name for page in pages for call in page.calls]),
+            folders=folders,
             began=pages[0].at,
             ended=pages[-1].at,
         )
@@ -251,3 +257,8 @@ class IndexLines:
         except StoreError as error:
             self.damaged[line.first] = error
             return None
+
+
+def _most(folders: Mapping[str, int]) -> dict[str, int]:
+    """The folders that a line keeps."""
+    return dict(Counter(folders).most_common(_MOST_FOLDERS)) if folders else {}

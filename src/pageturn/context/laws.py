@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from pageturn.context.details_room import most_told
+from pageturn.context.index_detail_room import most_details
+from pageturn.context.laying_out import Layouts
 from pageturn.values.errors import BudgetTooSmall
-from pageturn.values.layout import Candidate, Frame, Layout, Levels, Placement, Told, Why, lay_out
+from pageturn.values.layout import Candidate, Details, Frame, Layout, Levels, Placement, Why
 from pageturn.values.pages import ResidencyLevel
 
 _FULL, _COMPRESSED = ResidencyLevel.FULL, ResidencyLevel.COMPRESSED
@@ -31,27 +32,23 @@ class Draft:
         self.levels = lowest_levels(frame)
         self.whys: dict[int, Why] = {}
         self.notices: list[str] = []
-        self.told = Told()
-        self._laid_out: tuple[tuple[Levels, Told], tuple[Placement, ...]] | None = (
-            None  # cached, since several laws need it
-        )
+        self.details = Details()
+        self.layouts = Layouts(frame)
+        self.units = self.layouts.units
 
     def placements(self) -> tuple[Placement, ...]:
         """The placements with the present levels."""
-        return tuple([self._explained(placement) for placement in self._placements()])
+        return tuple([self._explained(placement) for placement in self.layouts.placements(self.levels, self.details)])
 
     def tokens(self) -> int:
         """The tokens with the present levels."""
-        return self.frame.fixed_tokens + sum([placement.tokens for placement in self._placements()])
-
-    def _placements(self) -> tuple[Placement, ...]:
-        if self._laid_out is None or self._laid_out[0] != (self.levels, self.told):
-            self._laid_out = ((dict(self.levels), self.told), lay_out(self.frame, self.levels, self.told))
-        return self._laid_out[1]
+        return self.frame.fixed_tokens + self.layouts.tokens(self.levels, self.details)
 
     def _explained(self, placement: Placement) -> Placement:
         why = self.whys.get(placement.first)
-        return placement if why is None or placement.line is not None else placement._replace(why=why)
+        if why is None or why is placement.why or placement.line is not None:
+            return placement
+        return Placement(placement.first, placement.last, placement.level, placement.tokens, why)
 
     def raised(self, unit: Candidate, level: ResidencyLevel, why: Why) -> bool:
         """Raise a unit, if it fits."""
@@ -127,7 +124,7 @@ def _task(draft: Draft) -> None:
 
 def _unseen(draft: Draft) -> None:
     """Show new pages in full, including a task too large to be verbatim in every context."""
-    new = (unit for unit in draft.frame.candidates if unit.unseen_tokens and unit.sizes)
+    new = (unit for unit in draft.units if unit.unseen_tokens and unit.sizes)
     units = [unit for unit in new if unit.why is not Why.TASK or draft.levels.get(unit.first) is not _FULL]
     if not units:
         return
@@ -203,7 +200,7 @@ def _people(draft: Draft) -> None:
 
     Messages between a call and its result come last: to show them, that call needs a level of its own too.
     """
-    said = [unit for unit in draft.frame.candidates if unit.is_human and unit.why is not Why.TASK and unit.sizes]
+    said = [unit for unit in draft.units if unit.is_human and unit.why is not Why.TASK and unit.sizes]
     before, most = dict(draft.levels), most_of_people(draft.frame.budget_tokens)
     if not _fit_people(draft, before, said, most):
         draft.levels = before
@@ -261,7 +258,7 @@ def _words(unit: Candidate, level: ResidencyLevel) -> int:
 
 
 def _open(draft: Draft) -> None:
-    for unit in draft.frame.candidates:
+    for unit in draft.units:
         if unit.why is Why.OPEN:
             draft.raised(unit, _FULL, Why.OPEN)
 
@@ -271,7 +268,7 @@ def _without_recall(draft: Draft) -> None:
     if draft.frame.can_point:
         return
     least = dict(draft.levels)
-    newest_first = [unit for unit in draft.frame.candidates if unit.sizes and unit.first not in least][::-1]
+    newest_first = [unit for unit in draft.units if unit.sizes and unit.first not in least][::-1]
     free = max(
         0, draft.frame.budget_tokens - draft.tokens()
     )  # negative at times, since the number of missing steps is charged at its maximum
@@ -315,7 +312,7 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
     """The layout that a policy wants, with what the laws demand, within the budget; its first wishes come first."""
     frame = draft.frame
     least, whys = dict(draft.levels), dict(draft.whys)
-    units = {unit.first: unit for unit in frame.candidates}
+    units = {unit.first: unit for unit in draft.units}
     above: list[Candidate] = []
     for first, level in wanted.items():
         unit = units[first]
@@ -324,7 +321,7 @@ def enforce(draft: Draft, wanted: Levels) -> Layout:
             draft.whys[first] = Why.WORTH if draft.levels[first] > unit.cheapest else Why.ROOM
             above.append(unit)
     _fit(draft, above, least, whys)
-    draft.told = most_told(frame, draft.levels, draft.tokens())
+    draft.details = most_details(draft.layouts, draft.levels, draft.tokens())
     placements = draft.placements()
     return Layout(
         placements=placements,

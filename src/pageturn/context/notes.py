@@ -9,7 +9,7 @@ shown once is in its band if that was not sent yet, and the fold of the next con
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from pageturn.journal.note_state import NoteBoard, StandingNote
+from pageturn.journal.note_state import NoteState, StandingNote
 from pageturn.journal.state import SessionState
 from pageturn.values.context import NoteOutcome
 from pageturn.values.entries import NoteShown
@@ -112,6 +112,8 @@ class PlacedNotes(NamedTuple):
     @property
     def notices(self) -> tuple[str, ...]:
         """The notices about them."""
+        if self is NO_PLACED_NOTES:
+            return ()
         moved = [wanted.note for wanted in self.suffix if wanted.note.is_of_prefix]
         texts = (
             ("no room for the notes {}", [wanted.note for wanted in self.left_out]),
@@ -134,16 +136,12 @@ class PlacedNotes(NamedTuple):
         return put_into(messages, opening, [wanted.message for wanted in self.front]) + end
 
 
-_ELSEWHERE = "stand at the end of the prompt, and not in their band: "
-_ONCE = (
-    "the notes {}, which are shown once, "
-    + _ELSEWHERE
-    + "to take them out of it again would write the cached prompt anew"
-)
+_ELSEWHERE = "are at the end of the prompt and not in their band: "
+_ONCE = "the notes {}, which are shown once, " + _ELSEWHERE + "removing them again would rewrite the cached prompt"
 _COOLING = (
     "the notes {}, which have a cooldown, "
     + _ELSEWHERE
-    + "to come and go there would write the cached prompt anew each time"
+    + "coming and going there would rewrite the cached prompt each time"
 )
 NO_NOTES = NoteRequests()
 NO_PLACED_NOTES = PlacedNotes()
@@ -169,14 +167,14 @@ class NotePlacer:
 
     def requests(self, state: SessionState) -> NoteRequests:
         """The notes that should be in the next context."""
-        if state.noteboard.is_empty:
+        if state.note_state.is_empty:
             return NO_NOTES
         if self._last[0] != state.head:
             self._last = (state.head, self._requests_of(state))
         return self._last[1]
 
     def _requests_of(self, state: SessionState) -> NoteRequests:
-        board = state.noteboard
+        board = state.note_state
         if len(self._messages) > _MOST_KEPT + 2 * len(board.notes):
             self._messages.clear()
         notes = [note for note in board.notes.values() if note.is_prompt_injected]
@@ -210,7 +208,7 @@ class NotePlacer:
         digest = note.digest
         return Wanted(note, digest, *self.message(note, digest), order)
 
-    def _sent(self, board: NoteBoard, last: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
+    def _sent(self, board: NoteState, last: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
         for each in board.standing:
             key, now = each.note.key, self._made.get(each.note.key)
             if each.note.consume_after_emit:
@@ -223,7 +221,7 @@ class NotePlacer:
             yield NoteOutcome(key, each.band, decision, self.message(each.note, each.digest)[1])
 
 
-def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], board: NoteBoard) -> Wanted:
+def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], board: NoteState) -> Wanted:
     """A note, with whether it is in what was sent."""
     key = wanted.note.key
     last = sent.get(key)
@@ -237,7 +235,7 @@ def _compared(wanted: Wanted, sent: Mapping[str, StandingNote], board: NoteBoard
 
 
 def _throttled(
-    passing: Sequence[Wanted], sent: Mapping[str, StandingNote], board: NoteBoard
+    passing: Sequence[Wanted], sent: Mapping[str, StandingNote], board: NoteState
 ) -> tuple[list[Wanted], list[Wanted]]:
     """The notes that are due in this turn, and those that have turns to skip.
 
@@ -265,7 +263,7 @@ def _why(note: ContextMessage, last: Emission | None, now: Emission | None = Non
     return NoteDecision.COOLDOWN_ELAPSED if note.cooldown_turns else NoteDecision.ALWAYS
 
 
-def _lost(board: NoteBoard, sent: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
+def _lost(board: NoteState, sent: Mapping[str, StandingNote]) -> Iterator[NoteOutcome]:
     """The outcomes of notes that are no longer durable, except those that are still shown."""
     for each in board.lost:
         is_reported = each.decision is NoteDecision.RETRACTED and each.note.key in sent
@@ -319,6 +317,8 @@ def add(requests: NoteRequests, room: int, left_out: Mapping[str, str]) -> Place
     Notes that the last fold had no room for come last, and a lasting one only if its text has changed: otherwise it would appear
     and disappear with every fold.
     """
+    if requests is NO_NOTES:
+        return NO_PLACED_NOTES
     taken: set[str] = set()
     for wanted in sorted(requests.fresh, key=lambda wanted: wanted.had_no_room):
         is_refused = wanted.note.is_lasting and left_out.get(wanted.note.key) == wanted.digest

@@ -64,6 +64,11 @@ class Pairing:
             return self._tokens
         return self._tokens + sum(self._count(pending(call)) for call in self._waiting) + sum(n for _, n in self._held)
 
+    @property
+    def placed_tokens(self) -> int:
+        """The tokens of those that came, without results that are still to come."""
+        return self._tokens + sum(tokens for _, tokens in self._held) if self._held else self._tokens
+
     def _add_results(self, message: Message, tokens: int, handle: str) -> None:
         answers, left = self._answers_in(message)
         if not left:

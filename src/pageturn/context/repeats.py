@@ -4,7 +4,7 @@ The same call with the same result is a duplicate tool call; another call with t
 changed is neither.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pageturn.journal.state import SessionState
@@ -85,7 +85,6 @@ def first_to_bring(units: Iterable[Unit]) -> dict[str, int]:
     return brought
 
 
-def is_repetition(unit: Unit, brought: Mapping[str, int]) -> bool:
-    """Whether all results of a unit occurred in earlier units, byte for byte."""
-    results = [result for page in unit for result in page.results]
-    return bool(results) and all(brought.get(result.content, unit[0].seq) < unit[0].seq for result in results)
+def is_repetition(first: int, contents: Sequence[str], brought: Mapping[str, int]) -> bool:
+    """Whether all results of the unit that begins with a page occurred in earlier units, byte for byte."""
+    return bool(contents) and all(brought.get(content, first) < first for content in contents)

@@ -5,23 +5,33 @@ with the same result.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from pageturn.context.fold import Folded, FoldMaker, Needed, Sent, Standing, Terms
-from pageturn.context.forms import LevelGone
-from pageturn.context.least import LeastKept
-from pageturn.context.notes import NotePlacer, NoteRequests, add, base_of, put_into
+from pageturn.context.fold import Folded, FoldMaker, Needed, Sent, Terms
+from pageturn.context.frozen_prefix import FrozenPrefix
+from pageturn.context.minimum_bound import MinimumBound
+from pageturn.context.notes import (
+    NO_NOTES,
+    NO_PLACED_NOTES,
+    NotePlacer,
+    NoteRequests,
+    add,
+    base_of,
+    put_into,
+)
 from pageturn.context.pairing import Pairing
 from pageturn.context.renditions import Renderers
 from pageturn.context.sealed_runs import has_place
+from pageturn.context.unit_forms import LevelGone
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.tokens.counters import TokenCounter
 from pageturn.values.context import Context, Wish
-from pageturn.values.entries import FoldReason, Shown, TextReference
+from pageturn.values.entries import FoldReason, NoteShown, Shown, TextReference
 from pageturn.values.errors import BudgetTooSmall, RuleUnreadable
 from pageturn.values.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
-from pageturn.values.layout import Growth, IndexLine, Layout, Placement, Why
+from pageturn.values.layout import NEVER, FoldCost, Growth, IndexLine, Layout, Placement, Why
 from pageturn.values.messages import Message, Role
 from pageturn.values.notes import ContextMessageTarget
 from pageturn.values.pages import Page, PageKind, ResidencyLevel
@@ -33,6 +43,9 @@ from pageturn.values.vendors import ReasoningRule, profile_of
 _LARGE_RULE = 400  # tokens
 _LARGE_RUN = 4_000  # bytes
 _STARVED = 0.1  # of the room that a fold should leave free
+_FAR_OVER = 4  # times the budget; what is larger than that by thousands of pages was imported at once
+_IMPORTED = 2_000  # pages
+_PREPARED_FROM = 8_000  # tokens; a context that is smaller and was never folded may never be
 
 
 class ContextRequest(NamedTuple):
@@ -67,23 +80,29 @@ class WorkingSet:
         self._journal = journal
         self._count = counter.message
         self._folder = FoldMaker(journal, counter, renderers, shows_handles=shows_handles)
-        self._least = LeastKept(journal, self._folder.forms.sizes)
+        self._least = MinimumBound(journal, self._folder.forms.sizes)
         self._placer = NotePlacer(journal.spans[0].session, counter.message)
         self._made_of: tuple[int, int] | None = None  # the folds and the changes of the journal
+        self._head = 0  # the last entry that is taken in
         self._is_broken = False  # the last layout cannot be shown any more: content is gone
         self._planned: tuple[object, Folded] | None = None
-        self._begin_after(Standing())
+        self._budget_tokens = 0  # of the last context
+        self._loop: tuple[int, int, int | None] = (-1, 0, None)  # the changes, the pages looked at, the open loop
+        self._begin_after(FrozenPrefix())
 
-    def _begin_after(self, standing: Standing) -> None:
+    def _begin_after(self, prefix: FrozenPrefix) -> None:
         """Start from the result of a fold; later pages are added one by one."""
         state = self._journal.state
-        self._standing = standing
+        self._prefix = prefix
         self._tail = Pairing(self._count)
         self._recent: list[Placement] = []  # the placements of later pages
         self._closed = 0  # how many overtaken contexts are included
         self._taken = state.after(state.folded)  # how many pages of the journal are included
-        self._opening, self._is_opening = standing.opening, not state.folded  # how many messages are the base prompt
-        notes, is_settled = state.noteboard.standing, self._is_settled()
+        self._taken_in: list[tuple[Page, int]] = []  # the pages of the tail that are shown, with their tokens
+        self._promises = state.promises
+        self._rule_tokens = self._tokens_of_rules()
+        self._opening, self._is_opening = prefix.opening, not state.folded  # how many messages are the base prompt
+        notes, is_settled = state.note_state.standing, self._is_settled()
         behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
         made = [self._placer.message(each.note, each.digest) for each in behind]
         # An unsettled state is folded before it is sent, and the fold places the notes.
@@ -91,45 +110,57 @@ class WorkingSet:
             len(behind) if is_settled else len(notes)
         )  # how many of the notes that were sent are included
         self._front = len(behind)  # how many of them are after the base prompt
-        self._has_reasoning = any(map(has_reasoning, standing.messages))
-        self._frozen = put_into(standing.messages, standing.opening, [message for message, _ in made])
-        self._frozen_tokens = standing.tokens + sum(tokens for _, tokens in made)
-        self._digest = _named(bytes.fromhex(standing.digest), [each.digest for each in behind])
+        self._has_reasoning = any(map(has_reasoning, prefix.messages))
+        self._frozen = put_into(prefix.messages, prefix.opening, [message for message, _ in made])
+        self._frozen_tokens = prefix.tokens + sum(tokens for _, tokens in made)
+        self._digest = _named(bytes.fromhex(prefix.digest), [each.digest for each in behind])
 
     def add(self, page: Page, message: Message) -> None:
         """Cache a message that was just written."""
         self._folder.forms.hold(page, message)
 
+    def prepare(self) -> None:
+        """Take in what was just written, and make forms of it, so that the next derivation has little left to do.
+
+        Whoever wrote it has been answered by then, so an error is not his: the derivation meets it again, and raises it.
+        """
+        tokens = self._frozen_tokens + self._tail.tokens
+        if tokens > _FAR_OVER * self._budget_tokens:
+            return  # most of what is imported at once is never shown
+        with suppress(Exception):
+            self._take_in()
+            self._folder.prepare(forms=bool(self._journal.state.folded) or tokens >= _PREPARED_FROM)
+
     def derive(self, asked: ContextRequest) -> Derived:
         """The context for the next call. Writes nothing."""
-        self._take_in()
         terms, state = asked.terms, self._journal.state
+        self._budget_tokens = terms.budget_tokens
+        self._take_in()
         tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.tokens
+        if self._taken < len(state.pages):  # far over the budget, and the rest counts as it came
+            tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.placed_tokens
+            tokens += sum([page.tokens for page in state.pages[self._taken :] if page.counts])
         requests = self._placer.requests(state)
         reason = self._reason_to_fold(asked, tokens + requests.tokens)
         folded = self._fold(asked, reason, tokens, requests) if reason is not None else None
-        self._require_rules()
+        faults = self._known_faults()
         upto = state.pages[-1].seq if state.pages else 0
         if folded is not None:
-            standing, placed_notes, front = folded.standing, folded.placed_notes, 0
-            tokens, messages, digest = folded.layout.tokens, standing.messages, bytes.fromhex(standing.digest)
-            opening, frozen = standing.opening, len(standing.messages) + len(placed_notes.front)
+            prefix, placed_notes, front = folded.prefix, folded.placed_notes, 0
+            tokens, messages, digest = folded.layout.tokens, prefix.messages, bytes.fromhex(prefix.digest)
+            opening, frozen = prefix.opening, len(prefix.messages) + len(placed_notes.front)
         else:
-            standing, front = self._standing, self._front
-            placed_notes = add(requests, terms.budget_tokens - tokens, state.noteboard.left_out)
+            prefix, front = self._prefix, self._front
+            placed_notes = add(requests, terms.budget_tokens - tokens, state.note_state.left_out)
             tokens, messages, digest = tokens + placed_notes.tokens, self._frozen + self._tail.messages, self._digest
             opening, frozen = self._opening, len(self._frozen)
-        messages, digest = placed_notes.into(messages, opening), _named(digest, placed_notes.digests)
+        shown_notes: tuple[NoteShown, ...] = ()
+        if placed_notes is not NO_PLACED_NOTES:
+            messages, digest = placed_notes.into(messages, opening), _named(digest, placed_notes.digests)
+            shown_notes = placed_notes.shown(base_of(state), upto)
         fold = folded.fold if folded is not None else None
         shown = Shown(
-            upto,
-            asked.model,
-            tokens,
-            terms.budget_tokens,
-            asked.tools_digest,
-            digest.hex(),
-            fold,
-            placed_notes.shown(base_of(state), upto),
+            upto, asked.model, tokens, terms.budget_tokens, asked.tools_digest, digest.hex(), fold, shown_notes
         )
         context = Context(
             messages=messages,
@@ -139,19 +170,21 @@ class WorkingSet:
             budget_tokens=terms.budget_tokens,
             model=asked.model,
             fold=fold,
-            faults=tuple(fault for _, fault in self.faults()),
-            wanted=tuple(self._wishes(terms, standing.placements)) if folded is not None else (),
+            faults=faults,
+            wanted=tuple(self._wishes(terms, prefix.placements)) if folded is not None else (),
             notices=(
-                *standing.notices,
+                *prefix.notices,
                 *(_notices(folded.layout) if folded is not None else ()),
                 *placed_notes.notices,
+                *terms.policy.notices,
             ),
             frozen=frozen,
-            notes=requests.outcomes(placed_notes, is_folded=folded is not None),
+            notes=requests.outcomes(placed_notes, is_folded=folded is not None) if requests is not NO_NOTES else (),
             bands=Bands(opening, opening + front + len(placed_notes.front), len(messages) - len(placed_notes.suffix)),
-            folded=standing.explained,
+            folded=prefix.explained,
             recent=tuple(self._recent) if folded is None else (),
             needed_tokens=folded.layout.needed_tokens if folded is not None else 0,
+            token_price=_token_price(fold.cost if fold is not None else state.fold_cost),
         )
         return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
 
@@ -187,46 +220,59 @@ class WorkingSet:
         self._folder.adopt(derived.folded)
         self._made_of = (len(state.folds), state.changes)
         self._is_broken = False
-        self._begin_after(derived.folded.standing)
+        self._begin_after(derived.folded.prefix)
 
-    def _take_in(self) -> None:
-        """Include whatever was written since, by this session or by others."""
+    def _take_in(self, *, is_whole: bool = False) -> None:
+        """Include whatever was written since, by this session or by others.
+
+        Of what is far over the budget only the beginning, unless the `whole` is asked for: it is folded in any case, and the
+        fold reads what it needs. So an import of a hundred thousand messages is not read twice.
+        """
         state = self._journal.state
+        most = NEVER if is_whole else _FAR_OVER * self._budget_tokens
         now = (len(state.folds), state.changes)
+        if self._made_of == now and self._head == state.head:
+            return
         if self._made_of != now:
             if self._made_of is None or self._made_of[1] != now[1]:
                 self._folder.forget()
             self._made_of = now
-            self._begin_after(self._last_standing())
-        notes = state.noteboard.standing
-        if (
-            self._notes_taken < len(notes)
-            and self._taken
-            and notes[self._notes_taken].after < state.pages[self._taken - 1].seq
-        ):
-            self._begin_after(self._standing)  # they were sent before a page that is included already
+            self._begin_after(self._last_prefix())
+        if self._taken and self._is_late(state.pages[self._taken - 1]):
+            self._begin_after(self._prefix)
         for page in state.pages[self._taken :]:
+            if self._tail.placed_tokens > most and len(state.pages) - self._taken > _IMPORTED:
+                return
             self._take_notes(page)
             if self._closed < len(state.overtaken) and state.overtaken[self._closed] < page.seq:
                 self._tail.close()
                 self._closed += 1
             self._take(page)
-        self._taken = len(state.pages)
+            self._taken += 1
+        self._head = state.head
 
-    def _last_standing(self) -> Standing:
+    def _is_late(self, last: Page) -> bool:
+        """Whether a note or the end of a context was to come before a page that is included already."""
+        state = self._journal.state
+        notes = state.note_state.standing
+        if self._notes_taken < len(notes) and notes[self._notes_taken].after < last.seq:
+            return True
+        return self._closed < len(state.overtaken) and state.overtaken[self._closed] < last.seq
+
+    def _last_prefix(self) -> FrozenPrefix:
         """The result of the last fold; empty if it is no longer valid, and then the next context folds again."""
         self._is_broken = False
         if not self._journal.state.folded or not self._is_settled():
-            return Standing()
+            return FrozenPrefix()
         try:
-            return self._folder.standing()
+            return self._folder.prefix()
         except LevelGone:
             self._is_broken = True
-            return Standing()
+            return FrozenPrefix()
 
     def _take_notes(self, page: Page) -> None:
         """Include the notes that were sent before a page."""
-        notes = self._journal.state.noteboard.standing
+        notes = self._journal.state.note_state.standing
         while self._notes_taken < len(notes) and notes[self._notes_taken].after < page.seq:
             each = notes[self._notes_taken]
             self._tail.add_note(*self._placer.message(each.note, each.digest))
@@ -255,6 +301,9 @@ class WorkingSet:
         if self._is_opening:
             self._is_opening = page.kind.is_rule
             self._opening += self._is_opening
+        self._taken_in.append((page, tokens))
+        if state.kind(page).is_rule:
+            self._rule_tokens += tokens
         self._tail.add(message, tokens, forms.handle(page))
         self._digest = blake2b(self._digest + page.digest.encode(), digest_size=16).digest()
 
@@ -296,10 +345,11 @@ class WorkingSet:
         """Note that a page is no longer a rule."""
         self._least.unpinned()
 
-    def _require_rules(self) -> None:
-        """Raise if a rule cannot be read: a model that does not see it may break it."""
+    def _known_faults(self) -> tuple[AnyFault, ...]:
+        """The faults of the present context; raises if a rule cannot be read: a model that does not see it may break it."""
         state = self._journal.state
-        for seq, fault in self.faults():
+        found = tuple(self.faults()) if state.restored or self._folder.is_damaged else ()
+        for seq, fault in found:
             if isinstance(fault, PinnedInvariantMiss | PostCompactionBootstrap):
                 page = state.page(seq)
                 handle = page.handle if page is not None else f"page {seq}"
@@ -307,6 +357,7 @@ class WorkingSet:
                 raise RuleUnreadable(
                     f"{handle} is a rule, and its content cannot be read: {fault}", page=seq, fault=fault
                 )
+        return tuple([fault for _, fault in found])
 
     def _is_settled(self) -> bool:
         return self._journal.state.changes == self._journal.state.changes_folded
@@ -336,24 +387,46 @@ class WorkingSet:
         switched = not self._head_holds(asked)
         if switched and self._has_reasoning:
             return FoldReason.CHANGED  # reasoning is only sent to its own model, after the messages it was based on
-        turns = state.turn - (state.folds[-1] if state.folds else 0)
-        growth = Growth(tokens, self._frozen_tokens, self._tail.tokens, turns, is_cold=state.is_cold or switched)
+        growth = self._growth(asked, tokens)
         if terms.policy.is_full(growth, terms.budget_tokens):
             return FoldReason.FULL
         if not terms.policy.pays(growth, terms.budget_tokens):
             return None
         return FoldReason.COLD if growth.is_cold else FoldReason.PAYS
 
+    def _tokens_of_rules(self) -> int:
+        """The tokens of rules, which no fold can take away."""
+        folded = sum(each.tokens for each in self._prefix.placements if each.why is Why.RULE)
+        return folded + sum(tokens for page, tokens in self._taken_in if self._journal.state.kind(page).is_rule)
+
+    def _growth(self, asked: ContextRequest, tokens: int) -> Growth:
+        """How the context has grown since the last fold."""
+        state = self._journal.state
+        if self._promises != state.promises:  # a page of the tail became a rule, or is none any more
+            self._promises, self._rule_tokens = state.promises, self._tokens_of_rules()
+        return Growth(
+            tokens,
+            standing_tokens=self._frozen_tokens,
+            grown_tokens=self._tail.tokens,
+            turns=state.turn - (state.folds[-1] if state.folds else 0),
+            is_cold=state.is_cold or not self._head_holds(asked),
+            fixed_tokens=asked.terms.fixed_tokens + self._rule_tokens,
+            read_tokens=state.read_since_fold,
+            last_fold=state.fold_cost,
+            session_turns=len(state.turns),
+        )
+
     def _head_holds(self, asked: ContextRequest) -> bool:
         """Whether the call has the same model and tools as the one before."""
         before = self._journal.state.shown
         return before is None or (before.model, before.tools) == (asked.model, asked.tools_digest)
 
-    def _sent(self, asked: ContextRequest) -> Sent:
+    def _sent(self, asked: ContextRequest, tokens: int) -> Sent:
         """What would be sent without a fold."""
         keeps_loop = profile_of(asked.model).reasoning is ReasoningRule.OPEN_LOOP_STAYS
         return Sent(
             self._frozen + self._tail.messages,
+            tokens,
             head_holds=self._head_holds(asked) and self._is_settled(),
             loop=self._open_loop() if keeps_loop and self._same_model(asked) else None,
         )
@@ -364,11 +437,16 @@ class WorkingSet:
 
     def _open_loop(self) -> int | None:
         """The first page of the open tool loop: replies and tool results since the last user message."""
-        first: int | None = None
-        for page in reversed(self._journal.state.pages):
+        state = self._journal.state
+        changes, known, first = self._loop
+        if changes != state.changes:
+            known, first = 0, None
+        for page in state.pages[known:]:
             if page.counts and page.role is Role.USER and not page.results:
-                break
-            first = page.seq
+                first = None
+            elif first is None:
+                first = page.seq
+        self._loop = (state.changes, len(state.pages), first)
         return first
 
     def _fold(self, asked: ContextRequest, reason: FoldReason, tokens: int, notes: NoteRequests) -> Folded | None:
@@ -377,15 +455,21 @@ class WorkingSet:
         key = (self._journal.head, self._journal.state.changes, asked.model, asked.tools_digest, terms, reason)
         if self._planned is None or self._planned[0] != key:
             try:
-                made = self._folder.fold(terms, self._folder.tasks(), reason, notes, self._sent(asked))
+                made = self._folder.fold(terms, self._folder.tasks(), reason, notes, self._sent(asked, tokens))
                 self._planned = (key, made)
             except BudgetTooSmall as error:
                 if reason is FoldReason.CHANGED:
                     raise
                 if tokens > terms.budget_tokens:
+                    self._take_in(is_whole=True)
+                    tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.tokens
                     raise error.with_needed(min(tokens, error.needed_tokens)) from None
                 return None
         return self._planned[1]
+
+
+def _token_price(cost: FoldCost | None) -> float:
+    return cost.forecast.token_price if cost is not None and cost.forecast is not None else 0.0
 
 
 def _named(digest: bytes, notes: Iterable[str]) -> bytes:

@@ -1,7 +1,7 @@
-"""Formats: the JSON of each vendor as messages, and prompts as that JSON; `transcripts` are the files that other tools record.
+"""Formats: read each vendor's JSON as messages, and write prompts as that JSON; `transcripts` reads the files of other tools.
 
-Every module of a vendor has `load_reply`, `load_request`, `load_messages`, `dump` and `Stream`. What a vendor says beyond what a message
-has is kept in `extra` under the name of the format, so that it goes back to that vendor and to nobody else.
+Every vendor has `load_reply`, `load_request`, `load_messages`, `dump` and `Stream`. Fields that a message has no place for are kept in
+`extra` under the name of the format, and go back to that vendor only.
 
-Hosts use them without a session, and the rooms above do. They use values, and know no session, clock or file.
+The rooms above and hosts use them, also without a session. They use values, and know no session, clock or file.
 """

@@ -1,7 +1,7 @@
-"""Cache marks: where a request asks its vendor to cache the prompt up to.
+"""Reads and writes cache breakpoints: how far a request asks its vendor to cache the prompt.
 
-A mark is a field of a block, which is kept with the part as it came. `Prompt.marks` says which messages have marks, and counts: a
-mark of a message that is not among them is left out.
+A mark is a field of a block and is kept with its part. `Prompt.marks` says which messages have marks, and it decides: the mark of
+a message that is not listed there is left out.
 """
 
 from collections.abc import Collection, Mapping, Sequence

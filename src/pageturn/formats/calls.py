@@ -1,4 +1,4 @@
-"""Calls: their ids, names and arguments in the form that a vendor accepts."""
+"""Converts the ids, names and arguments of tool calls to a form that the vendor accepts."""
 
 import re
 from collections import defaultdict

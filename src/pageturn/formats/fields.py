@@ -1,4 +1,4 @@
-"""Fields: a vendor's JSON read field by field, so that what nobody asked for is kept and not dropped."""
+"""Reads a vendor's JSON field by field, and keeps the fields that nothing asked for."""
 
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -17,7 +17,7 @@ _MOST_TOKENS = 2**50  # of one field; some are added up
 
 
 class Fields:
-    """The fields of one JSON object. Each is taken once; `rest` is what nobody took. Null is as good as absent."""
+    """The fields of one JSON object. Each is taken once; `rest` has those that were not taken. Null counts as absent."""
 
     __slots__ = ("path", "rest")
 
@@ -100,7 +100,7 @@ def whole(kept: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def inside_result(parts: Iterable[Part]) -> tuple[Text | Image | File, ...]:
-    """Parts as a result may hold them: an item that only its vendor understands stands there as its words."""
+    """Parts as a result may hold them: an item that only its vendor understands becomes its text."""
     kept: list[Text | Image | File] = []
     for part in parts:
         match part:

@@ -1,33 +1,27 @@
-"""Google's Gemini: contents of parts, and the system instruction in the config.
+"""Reads and writes Google's Gemini API: contents made of parts, and the system instruction in the config.
 
-Field names are those of the official Python client, `function_call`; the names of the wire, `functionCall`, are read as well.
-Bytes are bytes, as the client wants them. Normalised further: developers speak as the system, the results of one batch are in
-one content, as is everything that one role says in a row, null is absence. A call without an id gets its name for one, numbered where a content has several.
+Field names are those of the official Python client (`function_call`); the wire's names (`functionCall`) are read as well, and
+bytes are `bytes`. Normalised on the way out: developer messages are sent as system text, the results of one batch are in one
+content, neighbours of one role are one content, nulls are left out. A call without an id gets its name as id, numbered where a content has several.
 """
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from pageturn.formats.calls import CallIds, as_object, fitting_name, from_object
+from pageturn.formats.blocks.gemini import NO_ID, VENDOR, Dump, content_of, sign_first_call, text_block
+from pageturn.formats.calls import CallIds, from_object
 from pageturn.formats.fields import (
     AS,
     Fields,
     as_json,
-    form_of,
-    inside,
-    only_text,
-    own,
     plain,
     refusing_depth,
     snake,
     snake_name,
 )
-from pageturn.formats.media import PDF, inline, is_inline, placeholder
+from pageturn.formats.media import is_inline
 from pageturn.formats.prompts import (
     expects_answer,
     listed,
@@ -39,7 +33,7 @@ from pageturn.formats.prompts import (
     tools_in,
 )
 from pageturn.formats.settings import settings_for
-from pageturn.formats.shape import Block, Turn, shaped
+from pageturn.formats.shape import shaped
 from pageturn.formats.streams.gemini import GeminiChunks
 from pageturn.formats.tools import tools_for
 from pageturn.formats.user_messages import split
@@ -47,27 +41,19 @@ from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.values.prompt import Prompt
 from pageturn.values.usage import Usage
-from pageturn.values.vendors import may_be_same, profile_of
 
-VENDOR = "gemini"
-
-_UNSIGNED = b"skip_thought_signature_validator"  # what the vendor wants with a call that another model made
 _OF_A_RESPONSE = ("candidates", "prompt_feedback", "usage_metadata", "model_version")
 _BESIDE_CONFIG = (  # of a request on the wire, where the client has one config
     *("system_instruction", "tools", "tool_config", "safety_settings", "cached_content", "labels"),
     *("model_armor_config", "service_tier", "store"),
 )
-_NO_ID = "no id"
 _IDS = r"[a-zA-Z0-9_.:#/-]{1,128}"
-_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
-_IN_RESULTS = ("image/png", "image/jpeg", "image/webp", PDF, "text/plain")
-_DOCUMENTS = (PDF, "text/", "audio/", "video/")
 
 
 @refusing_depth
 def load_reply(reply: object) -> Message:
     """A response as a message with its usage; the model's content alone is taken too."""
-    match reply_of(reply):
+    match reply_of(reply, VENDOR):
         case dict() as response if _is_response(response):
             return _response(response)
         case content:
@@ -114,12 +100,12 @@ def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
     Which signatures go out depends on the prompt's model.
     """
     given = prompt_of(prompt)
-    dumped = _Dump(CallIds(_IDS), given.model)
-    shape = shaped(given.messages, dumped.heard, dumped.answer, _text, is_request=expects_answer(prompt, VENDOR))
-    contents = [_content(turn) for turn in shape.turns]
+    dumped = Dump(CallIds(_IDS), given.model)
+    shape = shaped(given.messages, dumped.heard, dumped.answer, text_block, is_request=expects_answer(prompt, VENDOR))
+    contents = [content_of(turn) for turn in shape.turns]
     if dumped.checks_signatures:
         for content in contents:
-            _sign_first_call(content["parts"])
+            sign_first_call(content["parts"])
     tools = tools_for(given, VENDOR)
     request = settings_for(given, VENDOR, has_tools=bool(tools))
     told = request.pop("config", {})
@@ -132,7 +118,7 @@ def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
 
 
 class Stream(GeminiChunks):
-    """The message of a streamed answer: `feed` takes each chunk of `generate_content_stream`, `message` is what they come to."""
+    """The message of a streamed answer: `feed` takes each chunk of `generate_content_stream`, and `message` is the result so far."""
 
     def _load(self, response: dict[str, Any]) -> Message:
         return _response(response)
@@ -283,7 +269,7 @@ def _id_of(fields: Fields, name: str, seen: Counter[str]) -> tuple[str, dict[str
     if id_ is not None:
         return id_, {}
     seen[name] += 1
-    return name if seen[name] == 1 else f"{name}#{seen[name]}", {_NO_ID: True}
+    return name if seen[name] == 1 else f"{name}#{seen[name]}", {NO_ID: True}
 
 
 def _media(fields: Fields) -> Image | File | None:
@@ -317,164 +303,3 @@ def _as_text(data: Any) -> str | None:
     if isinstance(data, bytes):
         return base64.b64encode(data).decode()
     return data.replace("-", "+").replace("_", "/") if isinstance(data, str) else None
-
-
-# -- out
-
-
-def _text(text: str) -> Block:
-    return {"text": text}
-
-
-def _content(turn: Turn) -> dict[str, Any]:
-    role = "model" if turn.role is Role.ASSISTANT else "user"
-    kept = own(turn.first, VENDOR) if turn.first is not None else {}
-    return {"role": role, "parts": turn.blocks, **kept}
-
-
-def _sign_first_call(parts: list[Block]) -> None:
-    """The first call of a content needs a signature, in every turn so that nothing changes when the next begins; the others need none."""
-    call = next((part for part in parts if "function_call" in part), None)
-    if call is not None:
-        call.setdefault("thought_signature", _UNSIGNED)
-
-
-class _Dump:
-    """What the parts of one request come to."""
-
-    def __init__(self, ids: CallIds, model: str | None) -> None:
-        self._ids = ids
-        self._model = model
-        self._names: dict[str, str] = {}  # of the tools that were called, by the ids that are sent
-        self.checks_signatures = profile_of(model).checks_signatures
-
-    def answer(self, message: Message) -> list[Block]:
-        """The parts of the model. Thoughts that nothing follows are left out, and signatures that another model made."""
-        text = only_text(message)
-        if text is not None:
-            return [_text(text)] if text.strip() else []
-        is_signed = may_be_same(self._model, _made_by(message))
-        parts = [shown for part in message.content for shown in self._said(part, is_signed=is_signed)]
-        while parts and parts[-1].get("thought"):
-            parts.pop()
-        return parts
-
-    def heard(self, part: Part, _message: Message) -> Iterable[Block]:
-        """The parts of anybody else."""
-        return self._result(part) if isinstance(part, ToolResult) else _shown(part)
-
-    def _said(self, part: Part, *, is_signed: bool) -> list[Block]:
-        kept = own(part, VENDOR)
-        match part:
-            case Text() if not is_signed:
-                return [_text(part.text)] if part.text.strip() else []
-            case Thinking(text=text, signature=signature):
-                shown = {"text": text, "thought": True, "thought_signature": signature, **kept}
-                return [_signed(shown)] if _is_ours(part) and is_signed and text.strip() else []
-            case ToolCall():
-                return [self._call(part, kept, is_signed=is_signed)]
-            case ToolResult():
-                return []
-            case Image() | File() if not _is_ours(part):
-                return [_text(placeholder(part))]
-            case _:
-                return _shown(part)
-
-    def _call(self, call: ToolCall, kept: dict[str, Any], *, is_signed: bool) -> Block:
-        id_ = self._ids.of_call(call.id)
-        name = self._names[id_] = fitting_name(call.name, VENDOR)
-        shown: Block = {"name": name, "args": as_object(call)}
-        if not kept.pop(_NO_ID, False):
-            shown["id"] = id_
-        shown |= inside(kept, "function_call")
-        signature = call.thought_signature if is_signed and _is_ours(call) else None
-        return _signed({"function_call": shown, "thought_signature": signature, **kept})
-
-    def _result(self, result: ToolResult) -> list[Block]:
-        kept = own(result, VENDOR)
-        words: list[Block] = []
-        media: list[Block] = []
-        for part in result.parts:
-            for shown in _shown(part):
-                (words if shown.keys() == {"text"} else media).append(shown)
-        text = "\n".join(block["text"] for block in words)
-        response = _object(text) if form_of(kept) else None
-        if response is None:
-            response = {"error" if result.is_error else "output": text}
-        told = kept.pop("name", None)
-        id_ = self._ids.of_result(result.tool_call_id)
-        name = self._names.get(id_) or fitting_name(told if isinstance(told, str) else "unknown", VENDOR)
-        shown_result: Block = {"name": name, "response": response}
-        if not kept.pop(_NO_ID, False):
-            shown_result["id"] = id_
-        inner = [part for part in media if self.checks_signatures and _is_inside(part)]
-        if inner:
-            shown_result["parts"] = inner
-        behind = [part for part in media if part not in inner]
-        return [{"function_response": shown_result | inside(kept, "function_response"), **kept}, *behind]
-
-
-def _is_inside(part: Block) -> bool:
-    """Whether a picture or a document may stand in a result, where models take any there: since Gemini 3."""
-    data = part.get("inline_data") or part.get("file_data") or {}
-    return data.get("mime_type") in _IN_RESULTS
-
-
-def _made_by(message: Message) -> str | None:
-    """The model that wrote a message, where the response said so."""
-    if message.usage is not None and message.usage.model:
-        return message.usage.model
-    response = (message.metadata or {}).get("response")
-    made_by = response.get("model_version") if isinstance(response, Mapping) else None
-    return made_by if isinstance(made_by, str) else None
-
-
-def _is_ours(part: Part) -> bool:
-    """Whether this vendor's format read a part."""
-    return VENDOR in (part.extra or {})
-
-
-def _object(text: str) -> dict[str, Any] | None:
-    """The object that a tool answered with, unless only an excerpt of it is left."""
-    try:
-        value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-    return value if isinstance(value, dict) else None
-
-
-def _shown(part: Part) -> list[Block]:
-    """The parts that the user may send, or that stand in a result."""
-    kept = own(part, VENDOR)
-    match part:
-        case Text(text=text):
-            return [_signed({"text": text, **kept})] if text.strip() or kept.get("thought_signature") else []
-        case Image() | File():
-            return [_media_part(part, kept) or _text(placeholder(part))]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR and item:
-            return [dict(item)]
-        case _:
-            said = placeholder(part)
-            return [_text(said)] if said else []
-
-
-def _media_part(part: Image | File, kept: dict[str, Any]) -> Block | None:
-    url = part.url if isinstance(part, Image) else part.path
-    content = inline(url)
-    if content is not None:
-        is_taken = _is_ours(part) or content.mime_type in _PICTURES or content.mime_type.startswith(_DOCUMENTS)
-        data = {"mime_type": content.mime_type, "data": content.data, **inside(kept, "inline_data")}
-        return {"inline_data": data, **kept} if is_taken else None
-    if form_of(kept) != "file_data":
-        return None
-    known = {"mime_type": part.mime_type} if part.mime_type else {}
-    return {"file_data": {"file_uri": url, **known, **inside(kept, "file_data")}, **kept}
-
-
-def _signed(part: Block) -> Block:
-    """The part with its signature as bytes, or without where it has none."""
-    signature = part.pop("thought_signature", None)
-    if isinstance(signature, str) and signature:
-        with suppress(ValueError):  # which would not be a signature of this vendor
-            part["thought_signature"] = base64.b64decode(signature, validate=True)
-    return part

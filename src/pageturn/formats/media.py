@@ -1,4 +1,4 @@
-"""Media: pictures and documents that a vendor takes, and the words that stand for those that it does not."""
+"""Decides which images and documents a vendor accepts, and writes placeholder text for the others."""
 
 from collections.abc import Collection
 

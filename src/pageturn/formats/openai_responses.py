@@ -1,49 +1,46 @@
-"""OpenAI's responses: a list of items, of which those that the model wrote in one go are one message here.
+"""Reads and writes OpenAI's Responses API: a list of items. Items that the model wrote in one go are one message here.
 
-Normalised: contents are lists of parts but for those of the model, neighbours of one role are one message, a message always says its
-type, null is absence. Reasoning goes back only to where it came from, and only before what it led to. A result has no error mark.
+Normalised on the way out: content is a list of parts except for the model's own, neighbours of one role are one message, a message
+always has its type, nulls are left out. Reasoning is sent back only to the vendor that it came from, and only before the item it led to. A result has no error flag.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from pageturn.formats.blocks.openai_responses import CALLS, ITEM, VENDOR, Dump, items_of, text_block
 from pageturn.formats.cache_marks import CacheMarks
-from pageturn.formats.calls import CallIds, as_object, fitting_name
+from pageturn.formats.calls import CallIds
 from pageturn.formats.fields import (
     AS,
     Fields,
-    as_json,
     each_of,
-    form_of,
     inside_result,
-    only_text,
     own,
     plain,
     refusing_depth,
-    whole,
 )
-from pageturn.formats.media import PDF, PICTURES, inline, is_web, placeholder, words_in
 from pageturn.formats.openai_usage import usage_of
-from pageturn.formats.prompts import listed, model_in, prompt_of, request_fields, settings_in, several_in, tools_in
+from pageturn.formats.prompts import (
+    listed,
+    loaded_prompt,
+    own_reply,
+    prompt_of,
+    request_fields,
+    several_in,
+)
 from pageturn.formats.settings import settings_for
-from pageturn.formats.shape import Block, Shape, shaped
+from pageturn.formats.shape import shaped
 from pageturn.formats.streams.openai_responses import ResponsesEvents
 from pageturn.formats.tools import tools_for
 from pageturn.formats.user_messages import is_synthetic, marked
 from pageturn.values.errors import InvalidInput, show
-from pageturn.values.fillers import NO_OUTPUT
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.values.prompt import Prompt
 from pageturn.values.vendors import profile_of
 
-VENDOR = "openai_responses"
-
-_ITEM = "item"  # ... and the fields of the message item around a text
-_CALLS = {"function_call": "arguments", "custom_tool_call": "input"}  # where each kind has its arguments
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _BY_THE_HOST = ("_output", "_response", "additional_tools", "configuration_update", "compaction_trigger")
-_SAID = {"text": "output_text", "refusal": "refusal"}
 _TOLD = (  # of a response; the rest repeats the request
     *(
         "id",
@@ -57,7 +54,6 @@ _TOLD = (  # of a response; the rest repeats the request
         "conversation",
     ),
 )
-_FILES = ("file_id", "file_url", "file_data")
 _IDS = r"[a-zA-Z0-9_-]{1,64}"
 _MARKS = CacheMarks(VENDOR, "prompt_cache_breakpoint")
 
@@ -65,7 +61,7 @@ _MARKS = CacheMarks(VENDOR, "prompt_cache_breakpoint")
 @refusing_depth
 def load_reply(reply: object) -> Message:
     """A response as a message with its usage; its `output` alone, or one item of it, is taken too."""
-    match plain(reply):
+    match own_reply(reply, VENDOR):
         case {"output": list()} as response if "type" not in response:
             return _response(Fields(response, "$"))
         case list() as items:
@@ -83,14 +79,7 @@ def load_request(body: object) -> Prompt:
     else:
         given = _placed(several_in(fields, "input", "text or a list of items"), "$.input")
     messages = [*_instructions(fields), *_messages(given)]
-    return Prompt(
-        messages=tuple(messages),
-        host_tools=tools_in(fields),
-        model=model_in(fields),
-        marks=_MARKS.of(messages),
-        settings=settings_in(fields),
-        vendor=VENDOR,
-    )
+    return loaded_prompt(fields, messages, _MARKS.of(messages), VENDOR)
 
 
 @refusing_depth
@@ -108,12 +97,12 @@ def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
     given = prompt_of(prompt)
     kept = _MARKS.kept(given)
     told = [message.text for message in kept if _is_instructions(message) and message.text.strip()]
-    dumped = _Dump(CallIds(_IDS))
+    dumped = Dump(CallIds(_IDS))
     shape = shaped(
         [message for message in kept if not _is_instructions(message)],
         dumped.heard,
         dumped.answer,
-        _text,
+        text_block,
         keeps_instruction=lambda *_: given.model is None or profile_of(given.model).is_openai,
         user_ends=False,
     )
@@ -121,12 +110,12 @@ def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
     request = settings_for(given, VENDOR, has_tools=bool(tools))
     if told:
         request["instructions"] = told[-1]
-    request["input"] = [*_items(shape)]
+    request["input"] = [*items_of(shape)]
     return request | ({"tools": tools} if tools else {})
 
 
 class Stream(ResponsesEvents):
-    """The message of a streamed answer: `feed` takes each event, `message` is what they come to."""
+    """The message of a streamed answer: `feed` takes each event, and `message` is the result so far."""
 
     def _load(self, response: dict[str, Any]) -> Message:
         return _response(Fields(response, "$"))
@@ -201,7 +190,7 @@ def _answer_parts(raw: Any, path: str) -> Iterator[Part]:
         case "reasoning":
             yield _reasoning(fields)
         case "function_call" | "custom_tool_call":
-            id_, name, written = fields.text("call_id"), fields.text("name"), fields.text(_CALLS[kind])
+            id_, name, written = fields.text("call_id"), fields.text("name"), fields.text(CALLS[kind])
             form = {} if kind == "function_call" else {AS: kind}
             yield ToolCall(id=id_, name=name, arguments=written, extra=fields.kept(VENDOR, **form))
         case _ if kind.startswith("response."):
@@ -224,9 +213,9 @@ def _said(fields: Fields) -> Iterator[Part]:
         part = Fields(raw, f"{fields.path}.content[{index}]")
         match part.text("type"):
             case "refusal":
-                yield Text(text=part.text("refusal"), extra=part.kept(VENDOR, **{AS: "refusal", _ITEM: item}))
+                yield Text(text=part.text("refusal"), extra=part.kept(VENDOR, **{AS: "refusal", ITEM: item}))
             case _:
-                yield Text(text=part.text("text"), extra=part.kept(VENDOR, **{_ITEM: item}))
+                yield Text(text=part.text("text"), extra=part.kept(VENDOR, **{ITEM: item}))
         item = None
 
 
@@ -282,159 +271,3 @@ def _input(raw: Any, path: str) -> Part:
             return File(path=fields.text(form), extra=fields.kept(VENDOR, **{AS: form}))
         case _:
             return Native(vendor=VENDOR, item=raw)
-
-
-# -- out
-
-
-def _text(text: str) -> Block:
-    return {"type": "input_text", "text": text}
-
-
-def _items(shape: Shape) -> Iterator[dict[str, Any]]:
-    """The items of the turns: those of the model, and results, as they are; what else one role says is one message."""
-    instructing = str(shape.opening.first.role) if shape.opening.first is not None else "system"
-    for turn in (shape.opening, *shape.turns):
-        if turn.role is Role.ASSISTANT:
-            yield from turn.blocks
-            continue
-        role = "user" if turn.role is Role.USER else instructing
-        for is_content, run in groupby(turn.blocks, key=_is_content):
-            if is_content:
-                kept = own(turn.first, VENDOR) if turn.first is not None and turn.first.role is not Role.TOOL else {}
-                yield {"type": "message", "role": role, "content": [*run], **kept}
-            else:
-                yield from run
-
-
-def _is_content(block: Block) -> bool:
-    return str(block["type"]).startswith("input_")
-
-
-class _Dump:
-    """What the parts of one request come to: items, and the contents of messages that are not the model's."""
-
-    def __init__(self, ids: CallIds) -> None:
-        self._ids = ids
-        self._kinds: dict[str, str] = {}  # of the calls, by the ids that are sent
-        self._sent: set[str] = set()  # the ids of items, which stand in a request once
-
-    def answer(self, message: Message) -> list[Block]:
-        """The items of the model. Those that reasoning led to have their ids beside it and lose them without; reasoning that led to nothing is left out."""
-        text = only_text(message)
-        if text is not None:
-            return [{"type": "message", "role": "assistant", "content": text}] if text.strip() else []
-        items: list[Block] = []
-        for part in message.content:
-            items += self._said(part, items)
-        fresh = [_id_of(item) not in self._sent for item in items]
-        items = [item for item, is_new in zip(items, fresh, strict=True) if is_new or item["type"] != "reasoning"]
-        while items and items[-1]["type"] == "reasoning":
-            items.pop()
-        reasoned = next((at for at, item in enumerate(items) if item["type"] == "reasoning"), len(items))
-        for at, item in enumerate(items):
-            id_ = _id_of(item)
-            if at < reasoned or id_ is None or id_ in self._sent:
-                items[at] = _without_id(item)
-        self._sent |= {id_ for item in items if (id_ := _id_of(item)) is not None}
-        return items
-
-    def heard(self, part: Part, _message: Message) -> Iterable[Block]:
-        """The items and contents of anybody else."""
-        return [self._result(part)] if isinstance(part, ToolResult) else _shown(part)
-
-    def _said(self, part: Part, items: list[Block]) -> list[Block]:
-        """The items of a part, unless it goes into the last of those that there are."""
-        kept = own(part, VENDOR)
-        form = form_of(kept)
-        match part:
-            case Text(text=text) if _ITEM in kept:
-                item = kept.pop(_ITEM)
-                name = "refusal" if form == "refusal" else "text"
-                content = {"type": _SAID[name], name: text, **kept}
-                if not text.strip():
-                    return []
-                if not isinstance(item, dict) and items and isinstance(items[-1].get("content"), list):
-                    items[-1]["content"].append(content)
-                    return []
-                return [
-                    {
-                        "type": "message",
-                        "role": "assistant",
-                        "content": [content],
-                        **(item if isinstance(item, dict) else {}),
-                    }
-                ]
-            case Thinking(redacted=hidden) if VENDOR in (part.extra or {}):
-                return [{"type": "reasoning", **kept} | ({"encrypted_content": hidden} if hidden else {})]
-            case ToolCall():
-                kind = form if form in _CALLS else "function_call"
-                name = fitting_name(part.name, VENDOR)
-                id_ = self._ids.of_call(part.id)
-                self._kinds[id_] = kind
-                written = part.arguments
-                if kind == "function_call" and not isinstance(part.parsed, dict):
-                    written = as_json(as_object(part), "$.arguments")
-                return [{"type": kind, "call_id": id_, "name": name, _CALLS[kind]: written, **kept}]
-            case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
-                return [dict(item)]
-            case _:
-                said = part.text if isinstance(part, Text) else placeholder(part)
-                return [{"type": "message", "role": "assistant", "content": said, **kept}] if said.strip() else []
-
-    def _result(self, result: ToolResult) -> Block:
-        kept = own(result, VENDOR)
-        id_ = self._ids.of_result(result.tool_call_id)
-        form = form_of(kept)
-        kind = f"{self._kinds[id_]}_output" if id_ in self._kinds else form or "function_call_output"
-        content: Any = result.content
-        if not isinstance(content, str):
-            content = [shown for part in content for shown in _shown(part)]
-        if not content or (isinstance(content, str) and not content.strip()):
-            content = NO_OUTPUT
-        return {"type": kind, "call_id": id_, "output": content, **kept}
-
-
-def _id_of(item: Block) -> str | None:
-    id_ = item.get("id")
-    return id_ if isinstance(id_, str) else None
-
-
-def _without_id(item: Block) -> Block:
-    """An item that the vendor need not look up: under its id it would miss the reasoning that led to it."""
-    match item:
-        case {"type": "function_call" | "custom_tool_call"}:
-            return {name: value for name, value in item.items() if name not in ("id", "status")}
-        case {"type": "message", "content": list() as content}:
-            fields = {name: value for name, value in item.items() if name not in ("id", "status")}
-            return fields | {"content": "\n\n".join(piece.get("text") or piece["refusal"] for piece in content)}
-        case _:
-            return item
-
-
-def _shown(part: Part) -> list[Block]:
-    """The contents that the user may send, or that stand in a result; items of the vendor as they came."""
-    kept = own(part, VENDOR)
-    form = form_of(kept)
-    match part:
-        case Text() if (item := whole(kept)) is not None:
-            return [item]
-        case Text(text=text):
-            return [{"type": "input_text", "text": text, **kept}] if text.strip() else []
-        case Image(url=url) if form == "file_id" or is_web(url) or inline(url, PICTURES) is not None:
-            named = "file_id" if form == "file_id" else "image_url"
-            return [{"type": "input_image", named: url, "detail": "auto"} | kept]
-        case File(path=path) if form in _FILES or is_web(path) or inline(path, (PDF,)) is not None:
-            if form not in _FILES:
-                form = "file_url" if is_web(path) else "file_data"
-            named_file = {"filename": "document.pdf"} if form == "file_data" else {}
-            return [{"type": "input_file", form: path, **named_file, **kept}]
-        case File(path=path) if (words := words_in(path)) is not None:
-            return [_text(words)]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
-            return [dict(item)]
-        case ToolCall() | ToolResult() | Thinking():
-            return []
-        case _:
-            said = placeholder(part)
-            return [_text(said)] if said else []

@@ -1,4 +1,4 @@
-"""Usage in OpenAI's two formats, which name the same counts differently."""
+"""Reads token usage from OpenAI's two formats, which name the same counts differently."""
 
 from pageturn.formats.fields import Fields
 from pageturn.values.usage import Usage

@@ -1,6 +1,6 @@
-"""Prompts: what `dump` is given and `load_request` gives, as far as it is the same with every vendor."""
+"""Handles what `dump` and the loaders have in common for all vendors: checking their input, and reading tools, model and settings."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pageturn.formats.fields import Fields, as_json, plain
@@ -14,11 +14,29 @@ from pageturn.values.recall_tool import RecallTool
 # -- in
 
 
-def reply_of(reply: object) -> Any:
-    """The response, or the message alone, that `load_reply` is given."""
-    raw = plain(reply)
+_RESPONSES: dict[str, Callable[[dict[str, Any]], bool]] = {  # how the whole response of each vendor is known
+    "openai_chat": lambda raw: "choices" in raw,
+    "openai_responses": lambda raw: raw.get("object") == "response",
+    "anthropic": lambda raw: raw.get("type") == "message" and "stop_reason" in raw,
+    "gemini": lambda raw: "candidates" in raw,
+}
+
+
+def reply_of(reply: object, vendor: str) -> Any:
+    """The response, or the message alone, that `load_reply` of a vendor's format is given."""
+    raw = own_reply(reply, vendor)
     if isinstance(raw, list):
         raise InvalidInput("$", expected="one reply (the events of a stream are for Stream)", got=show(raw))
+    return raw
+
+
+def own_reply(reply: object, vendor: str) -> Any:
+    """A reply as plain JSON values; the whole response of another vendor is refused, with the format that reads it."""
+    raw = plain(reply)
+    known = [name for name, is_response in _RESPONSES.items() if isinstance(raw, dict) and is_response(raw)]
+    if known and vendor not in known:
+        got = f"one of {known[0]}, which pageturn.formats.{known[0]}.load_reply reads"
+        raise InvalidInput("$", expected=f"a reply of {vendor}", got=got)
     return raw
 
 
@@ -70,6 +88,18 @@ def _tool(tool: object, path: str) -> dict[str, Any]:
         raise InvalidInput(path, expected="an object", got=show(read))
     as_json(read, path)
     return read
+
+
+def loaded_prompt(fields: Fields, messages: Sequence[Message], marks: tuple[int, ...] | None, vendor: str) -> Prompt:
+    """The prompt of a request whose messages were read: with its tools and its model, and the rest of its fields as settings."""
+    return Prompt(
+        messages=tuple(messages),
+        host_tools=tools_in(fields),
+        model=model_in(fields),
+        marks=marks,
+        settings=settings_in(fields),
+        vendor=vendor,
+    )
 
 
 def settings_in(fields: Fields) -> dict[str, Any]:

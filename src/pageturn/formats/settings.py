@@ -1,7 +1,7 @@
-"""Settings: what a request says beyond messages and tools, from one vendor's form into another's.
+"""Translates request settings from one vendor's form to another's.
 
-Few of them mean the same with everybody: how long the answer may be, how it is sampled, where it stops, whether tools are called,
-and whether it is streamed. Everything else is its vendor's alone, and is left out of another vendor's request.
+Only a few mean the same everywhere: the maximum length of the answer, sampling, stop sequences, tool choice, and streaming. All others
+belong to one vendor and are left out of another vendor's request.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 class Common(NamedTuple):
-    """The settings that have the same meaning with everybody, each None where nobody said it."""
+    """The settings with the same meaning for every vendor, each None if it is not set."""
 
     output_tokens: int | None = None
     temperature: float | None = None

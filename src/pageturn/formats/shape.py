@@ -1,9 +1,9 @@
-"""Shape: a conversation as the strictest reader of any vendor's format takes it.
+"""Arranges the messages of a request so that the strictest reader of each vendor's format accepts it.
 
-A format says what each part comes to in its own blocks; here the blocks become turns. Neighbours of one role are one turn, which
-grows only at its end; results stand first, in the order of their calls; the user begins and, with most vendors, ends; instructions
-open the request, and where they may not stand later the user says them in tags. What says nothing is left out before turns are
-made, so what was sent stays as it is when more is said.
+A format converts each part to its own blocks; this module groups the blocks into turns. Neighbours of one role become one turn, which
+grows only at its end. Results come first, in the order of their calls. The user speaks first and, for most vendors, last. Instructions
+open the request; where a vendor does not accept them later, they are sent as user text in tags. Empty content is removed before turns
+are formed, so a turn that was sent does not change when more is added.
 """
 
 from collections import defaultdict

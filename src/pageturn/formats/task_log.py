@@ -1,7 +1,7 @@
-"""Task logs: goals and tasks that another program keeps as JSON lines, read as a plan and as rules.
+"""Reads task logs, JSON lines in which another program keeps goals and tasks, as a plan and prohibitions.
 
-Events are told apart by `kind`: goal_set (objective, success_criteria, forbidden), goal_cleared, task_added (id, content)
-and task_status (id, status). Others are passed over; lines that are damaged are counted.
+The field `kind` names the event: goal_set (objective, success_criteria, forbidden), goal_cleared, task_added (id, content)
+and task_status (id, status). Other events are skipped; damaged lines are counted.
 """
 
 import re
@@ -19,7 +19,7 @@ _NO = re.compile(r"\s*(?:never|no|not|do not|don't|must not|may not|avoid|forbid
 
 
 class TaskLog(Closed):
-    """What a task log comes to."""
+    """The result of reading a task log."""
 
     plan: Plan | None
     forbidden: tuple[str, ...]

@@ -1,7 +1,7 @@
-"""Tools: definitions of functions in each vendor's form, and from one form into another.
+"""Converts tool definitions from one vendor's form to another's.
 
-A function has a name, a description and a schema of its arguments with everybody. What else a vendor offers, a search of its own or a
-computer, nobody else has.
+A function has a name, a description and a schema of its arguments with every vendor. A vendor's own tools, such as its web search, have
+no counterpart elsewhere and are left out.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -40,7 +40,7 @@ def tools_for(prompt: Prompt, vendor: str) -> list[dict[str, Any]]:
         elif prompt.vendor in (None, vendor):
             shown.append(dict(tool))
     if prompt.recall_tool is not None:
-        shown.append(_recall(prompt.recall_tool, vendor))
+        shown.append(recall_definition(prompt.recall_tool, vendor))
     return shown
 
 
@@ -48,7 +48,8 @@ def _renamed(function: Function, vendor: str) -> Function:
     return function._replace(name=fitting_name(function.name, vendor))
 
 
-def _recall(tool: RecallTool, vendor: str) -> dict[str, Any]:
+def recall_definition(tool: RecallTool, vendor: str) -> dict[str, Any]:
+    """The recall tool in a vendor's form."""
     if vendor == GEMINI:  # whose own schemas say all that this one needs
         return {"function_declarations": [tool.definition]}
     return _WRITTEN[vendor](Function(tool.name, tool.description, tool.parameters))

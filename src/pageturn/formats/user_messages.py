@@ -1,8 +1,8 @@
-"""User messages: which of their texts a harness wrote, and the results that some vendors put into them.
+"""Finds which texts in user messages an agent harness wrote, and the tool results that some vendors put there.
 
-A harness's texts are known by how they begin. Only texts that are a harness's from beginning to end are listed: a person's own words
-with a file or a reminder around them, in one text, are theirs. The list comes from recorded sessions, and a person would have to
-paste one to be mistaken.
+A harness's texts are recognised by how they begin. Only texts that are entirely a harness's are listed: if a person's words are in one
+text with a file or a reminder, the text counts as the person's. The list comes from recorded sessions; a person would have to
+paste one of these texts to be misread.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,5 +1,5 @@
-"""Journal: facts, written down once and for ever, the state that they add up to, a reader of both, and the doctor.
+"""Journal: the append-only facts of a session, the state that they add up to, a read-only reader, and the doctor.
 
-The context room, writeback, recall and the session use it, and whoever only reads does so by `SessionReader`. It uses stores, tokens,
+The context room, writeback, recall and the session use it; code that only reads uses `SessionReader`. It uses stores, tokens,
 policies and values.
 """

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from pageturn.journal.blobs import digests
 from pageturn.journal.journal import Journal
 from pageturn.journal.salvage import salvaged
-from pageturn.stores import Broken, SessionRow, Store
+from pageturn.stores import Broken, Reindexed, SessionRow, Store
 from pageturn.values.digests import digest_of
 from pageturn.values.entries import (
     Entry,
@@ -87,29 +87,31 @@ def _examine_session(store: Store, row: SessionRow, progress: Callable[[int], No
 def _what_is_left(journal: Journal, broken: Broken) -> str:
     entry = salvaged(broken, journal.row.key, journal.verified)
     if isinstance(entry, MessageAdded):
-        return f"its page {entry.page.handle} can be made again from its words"
-    return "what it said is lost, and no context is made until that is accepted (--repair)"
+        return f"its page {entry.page.handle} can be rebuilt from its text"
+    return "its content is lost, and no context is derived until that is accepted (--repair)"
 
 
 def _examine_state(journal: Journal) -> Iterator[str]:
-    """Whether the entries alone come to what the snapshot and the last entries come to."""
+    """Whether replaying all entries gives the same state as the snapshot with the last entries."""
     past = journal.past()
     if past != journal.state and not past.lost and not past.restored:  # what is lost is known from the snapshot alone
-        yield "the snapshot says something else than the entries that it was made of"
+        yield "the snapshot differs from the entries that it was made from"
 
 
 def _examine_lists(journal: Journal, said: dict[int, Entry]) -> Iterator[str]:
     """Whether the index has the words of every message, and the store knows of every blob that is needed."""
+    store = journal.store
+    is_older = isinstance(store, Reindexed) and store.lacks_words(journal.row.id)  # the next recall gives them
     found = journal.store.documents(journal.row.id)
-    for seq, entry in said.items():
+    for seq, entry in said.items() if not is_older else ():
         if isinstance(entry, MessageAdded) and seq not in found:
-            yield f"{entry.page.handle}: the index does not have its words"
+            yield f"{entry.page.handle}: its text is missing from the index"
         elif not isinstance(entry, MessageAdded | EntryLost) and seq in found:
-            yield f"entry {seq}: the index has words of it, and it has none"
+            yield f"entry {seq}: the index has text for it, but it has none"
     known = journal.store.references(journal.row.id)
     for seq, entry in said.items():
         if any((seq, digest) not in known for digest in needed_by(journal, entry)):
-            yield f"entry {seq}: the store does not know that its words are needed, so a vacuum would drop them"
+            yield f"entry {seq}: the store does not know that its text is needed, so a vacuum would delete it"
 
 
 def texts_of(entry: Entry) -> Iterator[str]:
@@ -152,10 +154,10 @@ def _examine_blob(journal: Journal, digest: str, owner: str) -> Iterator[str]:
     try:
         data = journal.store.blob(digest)
     except StoreError as error:
-        yield f"{owner}: its words ({digest}) cannot be read: {error}"
+        yield f"{owner}: its text ({digest}) cannot be read: {error}"
         return
     if data is None:
         if not journal.store.is_erased(digest):
-            yield f"{owner}: its words ({digest}) are missing"
+            yield f"{owner}: its text ({digest}) is missing"
     elif digest_of(data) != digest:
-        yield f"{owner}: its words are not those that were written ({digest})"
+        yield f"{owner}: its text is not what was written ({digest})"

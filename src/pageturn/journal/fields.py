@@ -8,7 +8,7 @@ from pageturn.values.proposals import Op
 
 
 def field_value(field: Field, value: Callable[[str], Any]) -> Any:
-    """What the writes of a field come to; `value` reads one of them."""
+    """The value of a field after its writes; `value` reads one of them."""
     result: Any = None
     for write in field.writes:
         written = value(write.value)

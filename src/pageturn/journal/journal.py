@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pageturn.journal.apply import apply, forget_page
 from pageturn.journal.blobs import unpack
 from pageturn.journal.salvage import salvaged
-from pageturn.journal.state import SessionState, apply, forget_page
+from pageturn.journal.state import SessionState
 from pageturn.stores import LAST, Batch, Broken, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
 from pageturn.values.digests import digest_of, digest_of_text
 from pageturn.values.entries import Entry, EntryLost, MessageAdded, PageErased
@@ -41,7 +42,7 @@ class Fresh(NamedTuple):
 
 
 class Journal:
-    """One session's entries and what they come to."""
+    """The entries of one session, and the state that they add up to."""
 
     def __init__(self, store: Store, row: SessionRow, *, parent: "Journal | None" = None) -> None:
         self.store = store
@@ -131,7 +132,7 @@ class Journal:
         return self.head - before
 
     def past(self, head: int = LAST) -> SessionState:
-        """What the entries had come to when this was the last one, from the entries alone."""
+        """The state when this was the last entry, computed from the entries alone."""
         state = SessionState()
         self._apply_stored(state, upto=head, begin=SessionState)
         return state
@@ -160,9 +161,13 @@ class Journal:
             self._erasures = now
         return self._erased
 
-    def message(self, page: Page) -> Message | None:
-        """The message of a page, verified against its digest; None where its words were erased, by whatever session."""
-        body = self._verified(page.digest) if page.seq not in self.erased() else None
+    def message(self, page: Page, *, asks_again: bool = True) -> Message | None:
+        """The message of a page, verified against its digest; None where its words were erased, by whatever session.
+
+        Whoever reads many pages asks the store for erasures once (`notice_erased`), and not `again` for each.
+        """
+        erased = self.erased() if asks_again else self._erased
+        body = self._verified(page.digest) if page.seq not in erased else None
         if body is None:
             return None
         message = unpack(body, self.verified)
@@ -176,7 +181,7 @@ class Journal:
         return self.state.is_out_of_scope(page, self.row.scope)
 
     def relevance(self, page: Page) -> RelevanceMeta | None:
-        """What a page is about, as it was read off when it was appended; None where nobody did, or where it was erased."""
+        """What a page is about, as extracted when it was appended; None if nothing was extracted, or if it was erased."""
         if not page.relevance:
             return None if page.relevance is None else RelevanceMeta()
         data = self._verified(page.relevance)
@@ -194,7 +199,7 @@ class Journal:
 
     @property
     def _is_damaged(self) -> bool:
-        """Whether the state rests on entries that cannot be read: then it is made anew each time, and tells so."""
+        """Whether the state depends on unreadable entries; then it is rebuilt each time, and says so."""
         return self.state.damage is not None or bool(self.state.restored)
 
     def keep_snapshot(self) -> None:
@@ -239,9 +244,9 @@ class Journal:
         while (failed := self._applied(state, upto, unfounded)) is not None:
             seq, error = failed
             if not state.lost or seq in unfounded or len(unfounded) >= _MOST_UNFOUNDED:
-                what = f"session {self.row.id!r}, entry {seq}: it does not follow from the entries before it"
+                what = f"session {self.row.id!r}, entry {seq}: it contradicts the entries before it"
                 raise StoreError(what) from error
-            unfounded[seq] = f"entry {seq} rests on what is lost: {next(iter(state.lost.values())).what}"
+            unfounded[seq] = f"entry {seq} depends on lost entries: {next(iter(state.lost.values())).what}"
             again = begin() if begin is not None else _load_snapshot(self.store, self.spans)[0]
             for name in state.__struct_fields__:
                 setattr(state, name, getattr(again, name))
@@ -259,7 +264,7 @@ class Journal:
             except (AssertionError, LookupError, ValueError) as error:
                 return record.seq, error
             if isinstance(record, Broken) and isinstance(entry, MessageAdded):
-                state.restored[record.seq] = f"session {session!r}: {record}, and was made again from its words"
+                state.restored[record.seq] = f"session {session!r}: {record}, and was rebuilt from its text"
         return None
 
     def _entry(self, record: Record | Broken) -> Entry:
@@ -297,9 +302,9 @@ class Journal:
 
 
 def require_scope(row: SessionRow, scope: str | None) -> None:
-    """Refuse to go on with a session of a scope that was not named: whoever means a session of a scope says so."""
+    """Refuse to open a session of a scope without that scope being named."""
     if scope != row.scope:
-        named = "none: it was begun without" if row.scope is None else f"{row.scope!r}, which it was begun with"
+        named = "none (it was begun without one)" if row.scope is None else f"{row.scope!r}, which it was begun with"
         raise InvalidInput("scope", expected=f"the scope of session {row.id!r}, {named}", got=show(scope))
 
 
@@ -380,7 +385,7 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 13  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 15  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState, dec_hook=lambda type_, raw: type_.from_builtins(raw))
 
 

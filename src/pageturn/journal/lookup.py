@@ -1,13 +1,16 @@
-"""Looks up pages by their handles, and records faults for those that cannot be found or read."""
+"""Looks up pages by their handles, and the calls that have no result yet."""
 
 from hashlib import blake2b
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from pageturn.journal.journal import Journal
 from pageturn.journal.state import SessionState
-from pageturn.values.errors import show
+from pageturn.values.errors import InvalidInput, show
 from pageturn.values.faults import AnyFault, NoMatch
 from pageturn.values.handles import parse, parse_range
+from pageturn.values.messages import ToolCall
 from pageturn.values.pages import Page
 
 
@@ -40,8 +43,33 @@ def page_of(state: SessionState, handle: str) -> Page | None:
     return page if page is not None and parsed is not None and page.check == parsed[1] else None
 
 
+def page_named(state: SessionState, what: str | Page) -> Page | None:
+    """The page that a handle means; None for any other text. A handle that does not resolve is refused."""
+    handle = what.handle if isinstance(what, Page) else what
+    if parse(handle) is None:
+        return None
+    page = page_of(state, handle)
+    if page is None:
+        raise InvalidInput("handle", expected="the handle of a page of this session", got=show(handle))
+    return page
+
+
+def pending_calls(journal: Journal, *, besides: str | None) -> tuple[ToolCall, ...]:
+    """The calls that have no result yet, the oldest first, besides those of one tool."""
+    calls = []
+    for page, references in groupby(journal.state.open_calls(), key=itemgetter(0)):
+        message = journal.message(page)
+        made = {call.id: call for call in reversed(message.tool_calls)} if message is not None else {}
+        calls += [
+            made.get(reference.id) or ToolCall(id=reference.id, name=reference.name, arguments="")
+            for _, reference in references
+            if reference.name != besides
+        ]
+    return tuple(calls)
+
+
 def query_name(journal: Journal, query: str) -> str:
-    """What is written down of a query that failed: whoever looks whether something was erased asks for it by its own words."""
+    """What is stored of a failed query: a digest, since a query that verifies an erasure contains the erased text."""
     digest = blake2b(query.encode("utf-8", "replace"), key=journal.row.key, digest_size=8).hexdigest()
     return f"query {digest}"
 

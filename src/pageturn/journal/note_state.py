@@ -44,7 +44,7 @@ class SpentNote(Closed):
     page: int
 
 
-class NoteBoard(msgspec.Struct):
+class NoteState(msgspec.Struct):
     """What is known of the notes of one session."""
 
     notes: dict[str, ContextMessage] = {}  # the durable ones by key, in the order in which the keys came
@@ -60,7 +60,7 @@ class NoteBoard(msgspec.Struct):
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to weave and nothing to tell."""
+        """Whether there are no notes to place and none to report."""
         return not (self.notes or self.standing or self.lost)
 
     def add(self, note: ContextMessage) -> None:
@@ -79,7 +79,7 @@ class NoteBoard(msgspec.Struct):
         return now and self.stands(key)
 
     def stands(self, key: str) -> bool:
-        """Whether a text of this key stands in what was sent."""
+        """Whether a text with this key is in what was sent."""
         return any(each.note.key == key for each in self.standing)
 
     def last_emission(self, key: str, standing: StandingNote | None = None) -> Emission | None:
@@ -110,7 +110,7 @@ class NoteBoard(msgspec.Struct):
         return self.is_leaving or any((each.note.key, each.digest) in retracted for each in stood)
 
     def undo(self, first: int) -> None:
-        """The turns from this page on were undone: nobody was shown what they showed."""
+        """Undo the turns from this page on, and what they showed."""
         self.is_leaving = False
         self.emitted = {key: each for key, each in self.emitted.items() if each.page < first}
         released = {each.note.key: each.note for each in self.spent if each.page >= first}

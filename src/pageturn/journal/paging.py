@@ -129,8 +129,16 @@ def plan_on(message: Message) -> Plan:
     return from_json(Plan, to_json((message.metadata or {}).get("plan")))
 
 
+def plan_in_force(journal: Journal) -> Plan | None:
+    """The plan that a session follows now."""
+    now = journal.state.plan
+    page = journal.state.page(now.page) if now is not None else None
+    message = journal.message(page) if page is not None and not page.erased else None
+    return plan_on(message) if message is not None else None
+
+
 def plan_in_short(message: Message) -> Message:
-    """The structured form of a plan page, in the voice of whoever made the plan."""
+    """The structured form of a plan page, with the role of its author."""
     short = plan_on(message).structured
     if message.role is Role.SYSTEM:
         return system(short, synthetic=True)

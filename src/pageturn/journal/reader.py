@@ -6,7 +6,7 @@ session as it was then.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from typing import Any, Self
 from pageturn.journal.fields import field_value
 from pageturn.journal.journal import Journal, copy_of, require_scope
 from pageturn.journal.lookup import Damage, page_of, pages_between
-from pageturn.journal.paging import plan_on
+from pageturn.journal.paging import plan_in_force
 from pageturn.journal.state import FaultRecord, SessionState
 from pageturn.policies import DerivePolicy, restored
 from pageturn.stores import SessionRow, Store, open_store, path_of
@@ -40,7 +40,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SessionReader:
-    """What a session is and was. `session.reader`, or `SessionReader.open` where nobody is to write."""
+    """A read-only view of a session: `session.reader`, or `SessionReader.open` for a stored one."""
 
     def __init__(
         self, journal: Journal, unwritten: Callable[[], Sequence[e.Faulted]] = tuple, *, owned: Store | None = None
@@ -51,7 +51,7 @@ class SessionReader:
 
     @classmethod
     def open(cls, url: str | os.PathLike[str] | Store, id: str, scope: str | None = None) -> Self:  # noqa: A002
-        """A reader of a stored session; like `Session.open`, it has to name the scope of a session that has one."""
+        """A reader of a stored session. As with `Session.open`, the scope of a session that has one must be named."""
         require_session_id(id)
         if scope is not None:
             require_text("scope", scope)
@@ -88,7 +88,7 @@ class SessionReader:
 
     @property
     def grants(self) -> frozenset[str]:
-        """The other scopes that it may reach into."""
+        """The other scopes that it may access."""
         return frozenset(self._state.grants)
 
     @property
@@ -103,7 +103,7 @@ class SessionReader:
 
     @property
     def policy(self) -> DerivePolicy:
-        """How the session chooses what is in the context; `UnknownPolicy` where it is a user's own and not registered here."""
+        """The policy of the session; raises `UnknownPolicy` if it is a user's own and not registered here."""
         return restored(self._state.policy)
 
     @property
@@ -113,12 +113,12 @@ class SessionReader:
 
     # -- its words
 
-    def messages(self, *, internal: bool = False) -> Iterator[Message]:
+    def messages(self, *, internal: bool = False) -> tuple[Message, ...]:
         """The messages that count, for people or for another agent: without internal ones unless asked.
 
-        One that cannot be read is left out, and `damages` tells of it; it is an error only if there is no other.
+        Unreadable ones are left out and listed by `damages`; it is an error only if no other is left.
         """
-        given, damaged = 0, None
+        found, damaged = [], None
         for page in self.pages():
             if internal or page.visibility == Visibility.ALL:
                 try:
@@ -126,14 +126,13 @@ class SessionReader:
                 except Damaged as error:
                     damaged = error
                     continue
-                if message is not None:
-                    given += 1
-                    yield message
-        if damaged is not None and not given:
+                found += [message] if message is not None else []
+        if damaged is not None and not found:
             raise damaged
+        return tuple(found)
 
     def message(self, which: str | Page) -> Message | None:
-        """The message of a page; None where its words were erased. `Damaged` where they are not those that were written."""
+        """The message of a page; None if it was erased. Raises `Damaged` if the stored bytes are not what was written."""
         return self._journal.message(self._page(which))
 
     def damages(self) -> tuple[Damage, ...]:
@@ -147,15 +146,20 @@ class SessionReader:
         return tuple(found)
 
     def pages(self, *, uncounted: bool = False) -> tuple[Page, ...]:
-        """The pages that count, in order; with `uncounted` those too that were undone, erased or replaced."""
+        """The pages that count, in order; with `uncounted` also those that were undone, erased or replaced."""
         return tuple(self._state.pages if uncounted else self._state.live_pages())
+
+    @property
+    def page_count(self) -> int:
+        """How many pages there are, those that no longer count too."""
+        return len(self._state.pages)
 
     def page(self, which: str | int) -> Page | None:
         """The page of a handle or of a number; None where there is no such page."""
         return self._state.page(which) if isinstance(which, int) else page_of(self._state, which)
 
     def pages_between(self, handles: str, start: int = 0) -> tuple[Page, ...] | NoMatch:
-        """The pages of a range, `p3-abcd..p9-efgh`, that count, but for the first `start`."""
+        """The pages of a range, `p3-abcd..p9-efgh`, that count, without the first `start`."""
         return pages_between(self._state, handles, start)
 
     def kind(self, which: str | Page) -> PageKind:
@@ -175,20 +179,21 @@ class SessionReader:
         return self._state.tool_of(self._page(which))
 
     def relevance(self, which: str | Page) -> RelevanceMeta | None:
-        """What a page is about; None where nobody read that off, or where it was erased."""
+        """What a page is about; None if nothing was extracted from it, or if it was erased."""
         return self._journal.relevance(self._page(which))
 
     def text(self, digest: str) -> str | None:
-        """A text that the journal keeps by its digest, as of an admitted form; None where it was erased."""
+        """A stored text by its digest, such as an admitted form; None if it was erased."""
         return self._journal.text(digest)
 
     # -- what happened
 
-    def entries(self, after: int = 0) -> Iterator[JournalEntry]:
+    def entries(self, after: int = 0) -> tuple[JournalEntry, ...]:
         """Every fact in order, those of its parents too; raises `Damaged` at the first that cannot be read."""
         require_whole("after", after)
-        for record, entry in self._journal.entries(after):
-            yield JournalEntry(record.seq, _time(record.at), entry)
+        return tuple(
+            JournalEntry(record.seq, _time(record.at), entry) for record, entry in self._journal.entries(after)
+        )
 
     def turns(self) -> tuple[Turn, ...]:
         """The turns in order, each with the context that was answered."""
@@ -202,12 +207,12 @@ class SessionReader:
 
     @property
     def turn(self) -> int:
-        """How many turns there were, the undone ones too."""
+        """The number of turns, including undone ones."""
         return self._state.turn
 
     @property
     def answers(self) -> tuple[int, ...]:
-        """The number of the page that ended each turn, but for those that were undone."""
+        """The number of the page that ended each turn, without undone turns."""
         return tuple(self._state.turns)
 
     @property
@@ -233,7 +238,7 @@ class SessionReader:
     def explain(self, handle: str) -> LastShown:
         """How a page was shown in the last context that was answered, since when and why.
 
-        The journal keeps levels and not sizes: what it would cost to raise a page is for `Context.explain` to say.
+        The journal stores levels and no sizes; `Context.explain` also says what raising a page would cost.
         """
         page, shown = self._page(handle), self._state.shown
         if shown is None or page.seq > shown.upto:
@@ -260,7 +265,7 @@ class SessionReader:
         )
 
     def faults(self) -> tuple[FaultRecord, ...]:
-        """Every fault of the session, the oldest first; the number 0 is for those that are not written down yet."""
+        """Every fault of the session, oldest first; those that are not stored yet have the number 0."""
         return (*self._state.faults, *(FaultRecord(0, entry) for entry in self._unwritten()))
 
     def fault_counts(self) -> Counter[str]:
@@ -272,10 +277,7 @@ class SessionReader:
     @property
     def plan(self) -> Plan | None:
         """The plan in force."""
-        now = self._state.plan
-        page = self._state.page(now.page) if now else None
-        message = self._journal.message(page) if page is not None and not page.erased else None
-        return plan_on(message) if message is not None else None
+        return plan_in_force(self._journal)
 
     @property
     def pins(self) -> tuple[Page, ...]:
@@ -304,7 +306,7 @@ class SessionReader:
         return tuple(each.proposal for each in self._state.staged.values())
 
     def state(self, head: int | None = None) -> SessionState:
-        """A copy of all that the entries come to, now or when `head` was the last; `pageturn.journal.state` describes it."""
+        """A copy of the state, now or after entry `head`; see `pageturn.journal.state`."""
         if head is not None:
             require_whole("head", head)
             return self._journal.past(head)
@@ -313,7 +315,7 @@ class SessionReader:
     # -- being done
 
     def close(self) -> None:
-        """Let go of the store that was opened for the reader; a reader of an open session leaves that open."""
+        """Close the store that was opened for the reader; the reader of an open session leaves it open."""
         if self._owned is not None:
             self._owned.close()
 
@@ -336,7 +338,7 @@ class SessionReader:
         return page
 
     def _ends(self, line: IndexLine) -> str:
-        """The range that an index line stands for, as its ends name it."""
+        """The range of an index line, by the handles of its ends."""
         between = self._state.between(line.first, line.last)
         return "..".join(page.handle for page in (between[0], between[-1])) if between else ""
 

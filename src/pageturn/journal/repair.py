@@ -14,7 +14,7 @@ from pageturn.journal.doctor import needed_by, texts_of
 from pageturn.journal.erasing import records_about
 from pageturn.journal.journal import Journal
 from pageturn.journal.salvage import salvaged
-from pageturn.stores import Broken, Document, Mending, Record, SessionRow, Store
+from pageturn.stores import ERASURES_UNKNOWN, Broken, Document, Record, Repairs, SessionRow, Store
 from pageturn.values.digests import digest_of
 from pageturn.values.entries import Entry, EntryLost, Faulted, MessageAdded, PageErased
 from pageturn.values.errors import NotScrubbed, PageturnError, StoreError
@@ -37,8 +37,8 @@ def repair(store: Store) -> Repaired:
     """Put right what can be put right; raises `StoreError`, with the copy made, where the file itself is too damaged for that."""
     backup = store.backup()
     try:
-        store.mend(Mending())  # rows first, so that every session that can be read is
-        done = [*_mend_entries(store), *_mend_blobs(store), *_mend_blobs(store), *_mend_lists(store)]
+        store.repair(Repairs())  # rows first, so that every session that can be read is
+        done = [*_mend_entries(store), *_mend_blobs(store), *_mend_blobs(store), *_rebuild_lists(store)]
         with suppress(NotScrubbed):
             store.scrub()  # which writes the file anew, and so puts right what only SQLite knows of
     except StoreError as error:
@@ -56,7 +56,7 @@ def _journals(store: Store) -> Iterator[Journal]:
 
 
 def _mend_entries(store: Store) -> Iterator[str]:
-    """Put something in the place of entries that are altered or missing, and chain them and their forks anew."""
+    """Replace entries that are altered or missing, and rebuild the chain of the session and its forks."""
     records: dict[str, list[Record]] = {}
     misplaced: list[tuple[str, int]] = []
     for journal in _journals(store):
@@ -72,8 +72,8 @@ def _mend_entries(store: Store) -> Iterator[str]:
             broken = [each for each in broken if each.last < far]
         records[row.id] = list(_instead(journal, broken, max([row.parent_seq, *_heads(found, far)])))
         for each in broken:
-            yield f"session {row.id!r}: {each}, and an entry that says so stands in its place"
-    store.mend(Mending(records=records, misplaced=misplaced))
+            yield f"session {row.id!r}: {each}, and was replaced by an entry that says so"
+    store.repair(Repairs(records=records, misplaced=misplaced))
 
 
 def _heads(found: list[Record | Broken], far: int | None) -> Iterator[int]:
@@ -83,7 +83,7 @@ def _heads(found: list[Record | Broken], far: int | None) -> Iterator[int]:
 
 
 def _instead(journal: Journal, broken: list[Broken], head: int) -> Iterator[Record]:
-    """What stands in the place of these: pages that were made again, and what says that an entry is lost."""
+    """The replacements for these: rebuilt pages, and placeholders for lost entries."""
     faults: list[Faulted] = []
     for each in broken:
         where = f"session {journal.row.id!r}: {each}"
@@ -92,7 +92,7 @@ def _instead(journal: Journal, broken: list[Broken], head: int) -> Iterator[Reco
         for seq in range(each.seq, each.last + 1):
             lost = EntryLost(last=seq, what=f"{where}, and is lost")
             yield Record(seq, 0, to_json(entry if is_restored else lost))
-        what = BackendError(f"{where}, and {'was made again' if is_restored else 'is lost'}")
+        what = BackendError(f"{where}, and {'was rebuilt from its text' if is_restored else 'is lost'}")
         faults.append(Faulted(fault=what, turn=journal.state.turn, page=each.seq if is_restored else None))
     for seq, fault in enumerate(faults, start=head + 1):
         yield Record(seq, 0, to_json(fault))
@@ -135,10 +135,10 @@ def _mend_blobs(store: Store) -> Iterator[str]:
         if (digest := digest_of(data)) in wanted:
             again[digest] = data
     found = {digest: data for digest, data in again.items() if digest in wanted}
-    store.mend(Mending(blobs=found))
+    store.repair(Repairs(blobs=found))
     for digest in found:
         journal, owner = wanted[digest]
-        yield f"session {journal.row.id!r}, {owner}: its words ({digest}) were found elsewhere"
+        yield f"session {journal.row.id!r}, {owner}: its text ({digest}) was found elsewhere"
 
 
 def _relevance(journal: Journal, entry: MessageAdded) -> dict[str, bytes]:
@@ -158,13 +158,13 @@ def _is_whole(store: Store, digest: str) -> bool:
     return data is not None and digest_of(data) == digest
 
 
-def _mend_lists(store: Store) -> Iterator[str]:
-    """Work out anew, from the entries, what was erased, which blobs are needed, and the index."""
+def _rebuild_lists(store: Store) -> Iterator[str]:
+    """Rebuild from the entries: what was erased, which blobs are needed, and the index."""
     wrong = store.check()
-    losses = [*_losses(store)] if any("lost their words" in each for each in wrong) else None
+    losses = [*_losses(store)] if any(ERASURES_UNKNOWN in each for each in wrong) else None
     if losses is not None:
-        store.mend(Mending(losses=losses))
-        yield "what was erased was worked out anew"
+        store.repair(Repairs(losses=losses))
+        yield "the list of erasures was rebuilt"
     references: list[tuple[str, int, str]] = []
     documents: list[tuple[str, Document]] = []
     is_indexed = not any(each.startswith("the index") for each in wrong)
@@ -182,10 +182,10 @@ def _mend_lists(store: Store) -> Iterator[str]:
             else:
                 is_indexed = is_indexed and seq not in indexed
     if references:
-        yield f"{len(references)} blobs are known to be needed again"
+        yield f"{len(references)} blobs are marked as needed again"
     if not is_indexed:
-        yield f"the index was made anew, of {len(documents)} messages"
-    store.mend(Mending(references=references, documents=None if is_indexed else documents))
+        yield f"the index was rebuilt from {len(documents)} messages"
+    store.repair(Repairs(references=references, documents=None if is_indexed else documents))
 
 
 def _losses(store: Store) -> Iterator[tuple[str, int]]:

@@ -21,7 +21,7 @@ _NO_HOST = (Role.USER, Role.ASSISTANT, Role.TOOL)
 
 
 def salvaged(broken: Broken, key: bytes, blob: Callable[[str], bytes]) -> Entry:
-    """The entry of a message, made again from its words, or what stands for an entry that is lost."""
+    """The entry of a message, rebuilt from its text, or a placeholder for a lost entry."""
     page = _page(broken, key, blob) if broken.seq == broken.last else None
     if page is not None:
         return MessageAdded(page=page)

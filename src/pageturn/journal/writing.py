@@ -27,7 +27,7 @@ class Recorder:
         self.pager = pager
         self._clock = clock
         self.unwritten: list[Faulted] = []  # faults that the store has not taken yet
-        self._told: set[int] = set()  # pages whose fault is told once
+        self._reported: set[int] = set()  # pages whose fault is recorded once
         self.is_closed = False
 
     @property
@@ -50,7 +50,7 @@ class Recorder:
             raise StoreError(f"session {self.journal.row.id!r} is closed")
 
     def insist(self, write: Callable[[], object]) -> None:
-        """Write what does not depend on what others write: after a conflict, simply again."""
+        """Write something that does not depend on what others write; after a conflict, write it again."""
         while True:
             try:
                 write()
@@ -60,7 +60,7 @@ class Recorder:
                 return
 
     def catch_up(self, conflict: Conflict) -> None:
-        """Take in what others wrote, before trying again. Where nobody did, the store is damaged, and trying again would never end."""
+        """Read what others wrote before trying again. If nothing was written, the store is damaged, and retrying would never end."""
         if not self.journal.catch_up():
             raise conflict
 
@@ -89,9 +89,9 @@ class Recorder:
         return outcome
 
     def fault_once(self, fault: AnyFault, page: int) -> None:
-        """Record the fault of a page that whoever reads on and on meets each time."""
-        if page not in self._told:
-            self._told.add(page)
+        """Record the fault of a page once, however often it is met."""
+        if page not in self._reported:
+            self._reported.add(page)
             self.fault(fault, page=page)
 
     def keep(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> None:
@@ -100,7 +100,7 @@ class Recorder:
         self.unwritten.append(Faulted(fault=fault, turn=self.journal.state.turn, page=page, detail=words))
 
     def flush_faults_at_once(self) -> None:
-        """Write the faults that are not written yet; nobody waits for that, and what the store does not take waits for the next boundary."""
+        """Write pending faults without waiting; those that the store does not accept now are written at the next boundary."""
         with suppress(StoreError), self.journal.store.at_once():
             self.flush_faults()
 

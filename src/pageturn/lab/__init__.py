@@ -1,6 +1,6 @@
-"""Lab: what a policy would have shown, kept and cost on recorded sessions, beside baselines, other libraries and an oracle.
+"""Lab: replays recorded sessions under policies, baselines, other libraries and an oracle, and measures cost and coverage.
 
-Apps use it. It uses the session and below, and may look at what comes next, which nothing below may.
+Apps use it. It uses the session and below, and it alone may look ahead in a session.
 """
 
 from pageturn.policies import OracleReplay

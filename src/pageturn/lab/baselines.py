@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from pageturn.lab.replay import Shows
-from pageturn.lab.traces import Trace, study_tokens, text_of
+from pageturn.lab.traces import Trace, estimated_tokens, text_of
 from pageturn.values.identifiers import names_in
 from pageturn.values.messages import Message, Role, ToolResult, user
 
@@ -28,7 +28,7 @@ def everything(trace: Trace) -> Iterator[tuple[Message, ...]]:
     return (trace.messages[:turn] for turn in trace.turns)
 
 
-def keep_last(budget_tokens: int, tokens: Callable[[Message], int] = study_tokens) -> Shows:
+def keep_last(budget_tokens: int, tokens: Callable[[Message], int] = estimated_tokens) -> Shows:
     """The system prompt and the newest messages that fit, chosen anew at every turn."""
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
@@ -66,7 +66,7 @@ def masking(last: int = 10, *, at_once: int = 1) -> Shows:
     return shows
 
 
-def sketch(budget_tokens: int, low: float, *, cap_tokens: int = _CAP_TOKENS) -> Shows:
+def prototype(budget_tokens: int, low: float, *, cap_tokens: int = _CAP_TOKENS) -> Shows:
     """Everything until it passes the budget; then pages are shortened, the least useful most, to that share of it.
 
     What the system said, the latest message of the user and the last two messages stay whole. Every other page starts as a
@@ -88,16 +88,16 @@ def _folded(trace: Trace, budget_tokens: int, fold: Callable[[int], list[Message
     for turn in trace.turns:
         fresh = trace.messages[heard:turn]
         shown += fresh
-        tokens += sum(map(study_tokens, fresh))
+        tokens += sum(map(estimated_tokens, fresh))
         heard = turn
         if tokens > budget_tokens:
             shown = fold(turn)
-            tokens = sum(map(study_tokens, shown))
+            tokens = sum(map(estimated_tokens, shown))
         yield list(shown)
 
 
 def _sizes(trace: Trace) -> list[int]:
-    return [study_tokens(message) for message in trace.messages]
+    return [estimated_tokens(message) for message in trace.messages]
 
 
 def _newest(trace: Trace, turn: int, sizes: list[int], tokens: float) -> list[Message]:
@@ -118,7 +118,7 @@ def newest_within(messages: Sequence[Message], tokens: int) -> list[Message]:
     """As many of the newest messages as fit; none if the last one does not."""
     kept: list[Message] = []
     for message in reversed(messages):
-        tokens -= study_tokens(message)
+        tokens -= estimated_tokens(message)
         if tokens < 0:
             break
         kept.insert(0, message)
@@ -148,7 +148,7 @@ def _ladders(trace: Trace, cap_tokens: int) -> list[_Ladder]:
     known: set[str] = set()
     ladders = []
     for number, message in enumerate(trace.messages):
-        text, tokens = text_of(message), study_tokens(message)
+        text, tokens = text_of(message), estimated_tokens(message)
         introduced = [name for name in names_in(text) if name not in known]
         known.update(introduced)
         listed = _capped(introduced, cap_tokens)
@@ -157,8 +157,8 @@ def _ladders(trace: Trace, cap_tokens: int) -> list[_Ladder]:
         structured = user(f"{label}{text[:_HEAD_CHARS]}\n{' '.join(listed)}")
         ladder = [_Form(message, tokens)]
         for shorter in (
-            _Form(structured, study_tokens(structured), len(listed)),
-            _Form(pointer, study_tokens(pointer)),
+            _Form(structured, estimated_tokens(structured), len(listed)),
+            _Form(pointer, estimated_tokens(pointer)),
         ):
             if shorter.tokens < ladder[0].tokens:
                 ladder.insert(0, shorter)

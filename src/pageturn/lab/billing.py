@@ -11,7 +11,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from pageturn.values.messages import Message, Part, Role
-from pageturn.values.vendors import STUDY, Prices, Vendor
+from pageturn.values.vendors import IDEAL_CACHE, Prices, Vendor
 
 FETCHED_TOKENS = 8_000  # of one page that is fetched again, at most: more of it nobody reads at once
 _MOST_ADDED = 64  # blocks of a message; to count what each adds takes the square of their number
@@ -89,7 +89,7 @@ def refetches(pages: Iterable[int], request_tokens: int, prices: Prices = Prices
     return sum(prices.write * size + prices.read * request_tokens for size in pages)
 
 
-def fetching(pages: Iterable[int], request_tokens: int, vendor: Vendor = STUDY) -> float:
+def fetching(pages: Iterable[int], request_tokens: int, vendor: Vendor = IDEAL_CACHE) -> float:
     """What one more call costs that brings back, at one turn, pages of these sizes: they are written, the request is read, the call is output."""
     brought = sum(min(size, FETCHED_TOKENS) for size in pages)
     return vendor.prices.write * brought + vendor.prices.read * request_tokens + vendor.output * CALL_TOKENS

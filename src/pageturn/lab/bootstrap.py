@@ -42,7 +42,7 @@ def paired(
     seed: int = 1,
 ) -> Difference:
     """By how much the pooled measure of our sessions is greater than that of theirs; the sessions go in pairs."""
-    chance = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     everything = range(len(ours))
     if len(theirs) != len(everything) or not everything:
         raise InvalidInput("sessions", expected="two sets of the same sessions", got=f"{len(ours)} and {len(theirs)}")
@@ -50,14 +50,14 @@ def paired(
     def difference(sample: Sequence[int]) -> float:
         return pooled([ours[at] for at in sample]) - pooled([theirs[at] for at in sample])
 
-    drawn = sorted(difference(chance.choices(everything, k=len(everything))) for _ in range(rounds))
+    drawn = sorted(difference(rng.choices(everything, k=len(everything))) for _ in range(rounds))
     outside = rounds // 40
     return Difference(difference(everything), drawn[outside], drawn[-1 - outside])
 
 
 def pooled_share(parts: Sequence[float], wholes: Sequence[float], *, rounds: int = 1_000, seed: int = 1) -> Spread:
     """The share of all parts in all wholes, one of each a session; of nothing it is all."""
-    chance = random.Random(seed)  # noqa: S311
+    rng = random.Random(seed)  # noqa: S311
     sessions = list(zip(parts, wholes, strict=True))
     if not sessions:
         raise InvalidInput("sessions", expected="at least one", got="none")
@@ -68,6 +68,6 @@ def pooled_share(parts: Sequence[float], wholes: Sequence[float], *, rounds: int
 
     if len(sessions) == 1:  # which is all that can be drawn
         return Spread(*[share(sessions)] * 3)
-    drawn = sorted(share(chance.choices(sessions, k=len(sessions))) for _ in range(rounds))
+    drawn = sorted(share(rng.choices(sessions, k=len(sessions))) for _ in range(rounds))
     outside = rounds // 40
     return Spread(share(sessions), drawn[outside], drawn[-1 - outside])

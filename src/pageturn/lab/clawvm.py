@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from pageturn.lab.simulation import Chooser, Harness, Tally, simulate
-from pageturn.lab.synthetic_workloads import Demand, PageSketch, Pin, Turn, Workload
+from pageturn.lab.synthetic_workloads import Demand, PageSpec, Pin, Turn, Workload
 from pageturn.values.pages import PageKind, ResidencyLevel
 
 _PIN_RANK = {Pin.HARD: 2, Pin.SOFT: 1, Pin.NONE: 0}
@@ -52,7 +52,7 @@ class Selector(NamedTuple):
 
     def choose(
         self,
-        pages: Sequence[PageSketch],
+        pages: Sequence[PageSpec],
         *,
         required: Mapping[str, ResidencyLevel],
         demands: Sequence[Demand],  # noqa: ARG002  # they stand in `required`
@@ -82,7 +82,7 @@ class Selector(NamedTuple):
                     left -= step.tokens
         return chosen
 
-    def worth(self, page: PageSketch, *, recency: float, coming: int) -> float:
+    def worth(self, page: PageSpec, *, recency: float, coming: int) -> float:
         """What a step of a page is worth, whichever step it is."""
         match self.upgrade:
             case Upgrade.NOTHING:
@@ -98,7 +98,7 @@ class Selector(NamedTuple):
 
     def _steps(
         self,
-        pages: Sequence[PageSketch],
+        pages: Sequence[PageSpec],
         chosen: Mapping[str, ResidencyLevel],
         recency: Mapping[str, float],
         coming: Sequence[Turn],
@@ -127,7 +127,7 @@ class _Step(NamedTuple):
     tokens: int
 
 
-def _priority(page: PageSketch) -> tuple[int, int, int]:
+def _priority(page: PageSpec) -> tuple[int, int, int]:
     return (_PIN_RANK[page.pin], _KIND_RANK.get(page.kind, 0), int(page.base_utility * 1_000))
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pageturn.lab.baselines import newest_within
-from pageturn.lab.our_policies import StudyCounter, session_of
+from pageturn.lab.our_policies import CharacterCounter, session_of
 from pageturn.lab.traces import Trace, text_of
 from pageturn.policies import Paged
 from pageturn.values.errors import BudgetTooSmall
@@ -23,7 +23,7 @@ class Kept(NamedTuple):
     """What one compaction kept of what was asked for later, beside what as many tokens could have kept."""
 
     before_tokens: int
-    tokens: int  # of the summary, in the study's tokens
+    tokens: int  # of the summary, in tokens of four characters
     asked: int
     by_summary: int
     by_newest: int
@@ -63,10 +63,10 @@ def _asked(past: Sequence[Message], after: Sequence[Message]) -> set[str]:
 def _paged(past: Sequence[Message], tokens: int) -> Sequence[Message] | None:
     """What Paged shows of the past within so many tokens, the recall tool not counted: a summary has none either."""
     tool = RecallTool()
-    session = session_of(Paged(low=1.0, thrift=0), recall=tool)
+    session = session_of(Paged.faithful(), recall=tool)
     for message in past:
         session.append(message)
-    fixed = StudyCounter().tools([tool.definition])
+    fixed = CharacterCounter().tools([tool.definition])
     try:
         return session.derive(budget_tokens=tokens + fixed).messages
     except BudgetTooSmall:

@@ -8,21 +8,22 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from pageturn.context.fold import FoldMaker, Terms
-from pageturn.context.forms import Forms
+from pageturn.context.laying_out import Layouts
 from pageturn.context.renditions import BUILT_IN, folder_of
 from pageturn.context.task import tasks_of
+from pageturn.context.unit_forms import Forms
 from pageturn.lab.coverage_oracle import Choice, Taken, cover, most_covered
 from pageturn.lab.demand import demand
-from pageturn.lab.our_policies import StudyCounter, empty_journal, session_of
+from pageturn.lab.our_policies import CharacterCounter, empty_journal, session_of
 from pageturn.lab.replay import Shown
 from pageturn.lab.results import Form
 from pageturn.lab.traces import Trace, text_of
 from pageturn.policies import OracleReplay, Paged
-from pageturn.policies.checked import Guarded
+from pageturn.policies.checked import CheckedPolicy
 from pageturn.tokens.counters import TokenCounter
 from pageturn.values.entries import FoldReason
 from pageturn.values.errors import BudgetTooSmall
-from pageturn.values.layout import Candidate, Frame, Growth, IndexLine, Levels, lay_out
+from pageturn.values.layout import Candidate, Frame, Growth, IndexLine, Levels
 from pageturn.values.messages import Message
 from pageturn.values.pages import Page, ResidencyLevel
 from pageturn.values.recall_tool import RecallTool
@@ -55,7 +56,7 @@ class Oracle:
         self.bounds: list[int] = []
         self._policy = policy
         self._budget_tokens = budget_tokens
-        self._counter = counter or StudyCounter()
+        self._counter = counter or CharacterCounter()
         self._recall_tool = recall
 
     def __call__(self, trace: Trace) -> Iterator[Shown | None]:
@@ -131,16 +132,16 @@ class _Sight:
         if self._fits:
             return Shown(self._trace.messages[: self._taken], tools_tokens=self._fixed_tokens)
         policy = _Foreseen(lookahead, sight=self, wanted=tuple(wanted))
-        terms = Terms(Guarded(policy), self._budget_tokens, self._fixed_tokens, self._can_point)
+        terms = Terms(CheckedPolicy(policy), self._budget_tokens, self._fixed_tokens, self._can_point)
         try:
             folded = self._folds.fold(terms, tasks_of(reversed(self._said)), FoldReason.FULL)
         except BudgetTooSmall:
             return None
         forms: dict[Form, int] = {}
-        for placement in folded.standing.placements:
+        for placement in folded.prefix.placements:
             form = Form.LINE if placement.line is not None else Form(placement.level.value)
             forms[form] = forms.get(form, 0) + placement.tokens
-        return Shown(folded.standing.messages, forms, tools_tokens=self._fixed_tokens)
+        return Shown(folded.prefix.messages, forms, tools_tokens=self._fixed_tokens)
 
     def plan(
         self, frame: Frame, least: Levels, tokens: int, wanted: Sequence[frozenset[str]]
@@ -193,11 +194,11 @@ class _Sight:
             for first, offered in offers.items()
         }
         room = frame.budget_tokens - tokens
+        layouts = Layouts(frame)
         while room > 0:
             taken = cover(groups, missing, room).taken
             levels = {first: offers[first][at][1] for first, at in _first_wanted_first(groups, taken, missing)}
-            placed = lay_out(frame, {**least, **levels})
-            excess = frame.fixed_tokens + sum(placement.tokens for placement in placed) - frame.budget_tokens
+            excess = frame.fixed_tokens + layouts.tokens({**least, **levels}) - frame.budget_tokens
             if excess <= 0:
                 names = frozenset().union(*(groups[first][at].names for first, at in taken.items()))
                 return _Plan(levels, names)
@@ -284,7 +285,7 @@ class _Sight:
         if (key, level) not in self._texts:
             forms = self._folds.forms_of(unit)
             messages: Sequence[Message] = (
-                self._folds.forms.full(unit).messages if level is _FULL else forms.below(level).messages
+                self._folds.forms.full(forms).messages if level is _FULL else forms.below(level).messages
             )
             self._texts[key, level] = "\n".join(map(text_of, messages))
         return self._texts[key, level]
@@ -292,10 +293,11 @@ class _Sight:
 
 def _alone(frame: Frame, least: Levels, offers: _Offers) -> dict[int, int]:
     """By how much others change if only one unit leaves them."""
-    before = sum(placement.tokens for placement in lay_out(frame, least))
+    layouts = Layouts(frame)
+    before = layouts.tokens(least)
     changes = {}
     for first, ((choice, level), *_) in offers.items():
-        after = sum(placement.tokens for placement in lay_out(frame, {**least, first: level}))
+        after = layouts.tokens({**least, first: level})
         changes[first] = after - before - choice.tokens
     return changes
 

@@ -11,7 +11,7 @@ from pageturn.context.renditions.contract import Line, Material, Renderer
 from pageturn.journal.journal import Journal
 from pageturn.lab.replay import Seen, Shown
 from pageturn.lab.results import Form
-from pageturn.lab.traces import Trace, study_tokens, text_of
+from pageturn.lab.traces import Trace, estimated_tokens, text_of
 from pageturn.policies import AnyPolicy
 from pageturn.recall.search import Resolved
 from pageturn.session import Session
@@ -29,10 +29,10 @@ from pageturn.values.recall_tool import RecallTool
 _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class StudyCounter:
+class CharacterCounter:
     """Counts a quarter of the characters, as policies are compared."""
 
-    name = "study"
+    name = "chars/4"
     exact = False
     described = "estimate: a quarter of the characters"
 
@@ -40,14 +40,14 @@ class StudyCounter:
         return len(text) // 4
 
     def message(self, message: Message) -> int:
-        return study_tokens(message)
+        return estimated_tokens(message)
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
         return len(to_json(list(tools))) // 4 if tools else 0
 
 
 class Deriving:
-    """What the model sees under a policy; in the study's tokens, unless another counter is given.
+    """What the model sees under a policy; in tokens of four characters, unless another counter is given.
 
     With `summarise`, every summary that the policy wishes for is written from the pages that it is to stand for.
     """
@@ -64,7 +64,7 @@ class Deriving:
     ) -> None:
         self.summaries = 0  # that were admitted so far
         self._policy = policy
-        self._counter = counter or StudyCounter()
+        self._counter = counter or CharacterCounter()
         self._budget_tokens = budget_tokens
         self._recall_tool = recall
         self._summarise = summarise
@@ -84,7 +84,8 @@ class Deriving:
             context = self._derived(session)
             self._append(session, clock, trace, range(turn, end))
             for wish in context.wanted if context is not None else ():
-                self._answer(session, wish)
+                if self._summarise is not None:
+                    self.summaries += write_summary(session, wish, self._summarise)
             faults = session.reader.faults()
             yield self._shown(context, Counter(record.entry.fault.code for record in faults[told:]))
             told = len(faults)
@@ -110,19 +111,19 @@ class Deriving:
             clock.now = place
             session.append(trace.messages[place])
 
-    def _answer(self, session: Session, wish: Wish) -> None:
-        """Write the summary of a run, as somebody would who reads it."""
-        if self._summarise is None or ".." not in wish.handle:
-            return
-        pages = session.reader.pages_between(wish.handle)
-        found = [session.resolve(page) for page in pages] if isinstance(pages, tuple) else []
-        messages = [each.message for each in found if isinstance(each, Resolved)]
-        if not messages:
-            return
-        text = self._summarise(messages)
-        evidence = tuple(wish.handle.split(".."))
-        outcome = session.write_back(Proposal(field="summary", value=text, evidence=evidence))
-        self.summaries += isinstance(outcome, Committed)
+
+def write_summary(session: Session, wish: Wish, summarise: Callable[[Sequence[Message]], str]) -> bool:
+    """Write the summary of a run that a policy wishes for, as somebody would who reads it; whether it was admitted."""
+    if ".." not in wish.handle:
+        return False
+    pages = session.reader.pages_between(wish.handle)
+    found = [session.resolve(page) for page in pages] if isinstance(pages, tuple) else []
+    messages = [each.message for each in found if isinstance(each, Resolved)]
+    if not messages:
+        return False
+    evidence = tuple(wish.handle.split(".."))
+    outcome = session.write_back(Proposal(field="summary", value=summarise(messages), evidence=evidence))
+    return isinstance(outcome, Committed)
 
 
 def session_of(
@@ -138,7 +139,7 @@ def session_of(
     return Session(
         journal or empty_journal(),
         policy=policy,
-        counter=counter or StudyCounter(),
+        counter=counter or CharacterCounter(),
         recall=recall,
         clock=clock,
         entropy=bytes,

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from pageturn.lab.bootstrap import Difference, paired
 from pageturn.lab.results import OracleGap, Result, Score
+from pageturn.values.model_prices import ModelPrice
 
 LEGACY = "legacy"
 _ORACLE = "oracle_replay"
@@ -33,6 +34,9 @@ class Point(NamedTuple):
     is_oracle: bool
     score: Score
     gap: OracleGap | None = None  # to an oracle, where all sessions were compared with the same one
+    dollars: float | None = None  # the priced bill and the output; None where a price is not known
+    dollars_for_everything: float | None = None  # the same, if everything is sent
+    compacted: int = 0  # sessions that the recording tool compacted
 
     def dominates(self, other: "Point") -> bool:
         """As good in everything, and better in something."""
@@ -74,6 +78,8 @@ class _Scored(NamedTuple):
     faults: int
     fetched_again: int
     oracle: OracleGap | None
+    price: ModelPrice | None
+    is_compacted: bool
 
 
 class Points:
@@ -86,7 +92,10 @@ class Points:
 
     def add(self, result: Result) -> None:
         """Take in one result."""
-        scored = _Scored(result.score, result.policy_faults, result.fetched_again, result.oracle)
+        faults, again = result.policy_faults, result.fetched_again
+        scored = _Scored(
+            result.score, faults, again, result.oracle, result.known_price, is_compacted=result.compactions > 0
+        )
         self._scores[result.budget_tokens, result.policy][result.source, result.trace] = scored
         self._labels.setdefault(result.policy)
         self._kinds[result.policy] = str(result.settings.get("policy", ""))
@@ -95,6 +104,12 @@ class Points:
     def is_priced(self) -> bool:
         """Whether every result has a priced bill."""
         return all(each.score.is_priced for scores in self._scores.values() for each in scores.values())
+
+    @property
+    def prices(self) -> list[ModelPrice]:
+        """The prices by which the results were billed."""
+        known = (each.price for scores in self._scores.values() for each in scores.values())
+        return list(dict.fromkeys(price for price in known if price is not None))
 
     @property
     def budgets(self) -> list[int]:
@@ -125,6 +140,11 @@ class Points:
                         is_oracle=kind == _ORACLE,
                         score=score,
                         gap=_pooled_gap([each.oracle for each in pooled]),
+                        dollars=_dollars([(each.price, each.score.paid) for each in pooled]),
+                        dollars_for_everything=_dollars(
+                            [(each.price, each.score.paid_for_everything) for each in pooled]
+                        ),
+                        compacted=sum(each.is_compacted for each in pooled),
                     )
                 )
         return points
@@ -167,6 +187,12 @@ def _pooled_gap(gaps: Sequence[OracleGap | None]) -> OracleGap | None:
         return None
     sums = (sum(getattr(gap, name) for gap in known) for name in ("missed", "oracle_missed", "bound"))
     return OracleGap(known[0].lookahead, *sums)
+
+
+def _dollars(spent: Sequence[tuple[ModelPrice | None, float]]) -> float | None:
+    """The sum in dollars of what sessions took in tokens of fresh input."""
+    known = [price.of_input(tokens) for price, tokens in spent if price is not None]
+    return sum(known) if len(known) == len(spent) else None
 
 
 def _pooled_share(parts: Sequence[tuple[float, float]]) -> float:

@@ -12,14 +12,14 @@ from pageturn.context.renditions.content import file_of
 from pageturn.lab.baselines import masked
 from pageturn.lab.our_policies import first_lines
 from pageturn.lab.replay import Shows
-from pageturn.lab.traces import Trace, study_tokens
+from pageturn.lab.traces import Trace, estimated_tokens
 from pageturn.values.messages import Message, ToolCall, ToolResult, user
 
 # What a call says that edits a file or searches it, and so is no reading.
 _NO_READ = {"old_string", "old_str", "oldText", "new_string", "content", "edits", "patch", "pattern"}
 
 
-class SummingUp:
+class RollingSummary:
     """The newest turns whole; whenever there are a chunk more, those become one summary, together with the summary before.
 
     With `unmasked`, the results of all but so many of the newest turns are masked beside that: the paper's hybrid.
@@ -56,8 +56,8 @@ class SummingUp:
 
     def _summary(self, messages: Sequence[Message]) -> Message:
         summary = user(f"What happened so far:\n{self._summarise(messages)}")
-        self.read_tokens += sum(map(study_tokens, messages))
-        self.written_tokens += study_tokens(summary)
+        self.read_tokens += sum(map(estimated_tokens, messages))
+        self.written_tokens += estimated_tokens(summary)
         return summary
 
 

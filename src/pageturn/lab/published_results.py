@@ -12,14 +12,14 @@ from pageturn.lab.baselines import everything, keep_last, masking
 from pageturn.lab.clawvm import ABLATIONS, POLICIES, Policy
 from pageturn.lab.evictions import Evictions, evictions, total
 from pageturn.lab.our_policies import Deriving
-from pageturn.lab.published_baselines import SummingUp, stubs
+from pageturn.lab.published_baselines import RollingSummary, stubs
 from pageturn.lab.replay import Recording, Shows
 from pageturn.lab.results import Score
 from pageturn.lab.simulated_paged import PagedChooser
 from pageturn.lab.synthetic_workloads import BUDGETS, families
 from pageturn.lab.traces import Trace
 from pageturn.policies import Legacy, Paged, Reset
-from pageturn.values.vendors import STUDY, VENDORS
+from pageturn.values.vendors import IDEAL_CACHE, VENDORS
 
 ABLATION_BUDGET = 180
 
@@ -92,8 +92,8 @@ _WAYS: dict[str, Callable[[int], Shows]] = {
     "keep-last": keep_last,
     "masking": lambda _: masking(),
     "masking, 10 at once": lambda _: masking(at_once=10),
-    "summary": lambda _: SummingUp(),
-    "hybrid": lambda _: SummingUp(43, 10, unmasked=10),
+    "summary": lambda _: RollingSummary(),
+    "hybrid": lambda _: RollingSummary(43, 10, unmasked=10),
     "stubs": lambda _: stubs(),
     "legacy": lambda budget: Deriving(Legacy(), budget_tokens=budget),
     "reset": lambda budget: Deriving(Reset(budget)),
@@ -142,7 +142,7 @@ class Shortened(NamedTuple):
 
 
 def shortened(traces: Iterable[Trace], budget_tokens: int) -> list[Shortened]:
-    """What each way makes of the same sessions, billed as the study does; those that have a budget get this one."""
+    """The results of each method on the same sessions, billed with an ideal cache; those that have a budget get this one."""
     sums: dict[str, list[_Session]] = {name: [] for name in _WAYS}
     for trace in traces:
         bills = (Recording(trace), Recording(trace, vendor=_MARKED))
@@ -153,7 +153,7 @@ def shortened(traces: Iterable[Trace], budget_tokens: int) -> list[Shortened]:
     for name, sessions in sums.items():
         sent = sum(each.tokens for each in sessions)
         score = sum((each.score for each in sessions), Score())
-        read = (STUDY.prices.write * sent - score.billed) / (STUDY.prices.write - STUDY.prices.read)
+        read = (IDEAL_CACHE.prices.write * sent - score.billed) / (IDEAL_CACHE.prices.write - IDEAL_CACHE.prices.read)
         rows.append(
             Shortened(
                 name,
@@ -181,7 +181,9 @@ class _Session(NamedTuple):
 def _session(recording: Recording, marked: Recording, shows: Shows) -> _Session:
     requests = list(shows(recording.trace))
     replay = recording.replay(lambda _: requests)
-    writing = shows.read_tokens + STUDY.output * shows.written_tokens if isinstance(shows, SummingUp) else 0.0
+    writing = (
+        shows.read_tokens + IDEAL_CACHE.output * shows.written_tokens if isinstance(shows, RollingSummary) else 0.0
+    )
     sent = sum(turn.tokens for turn in replay.turns)
     score = marked.score(lambda _: requests)
     return _Session(sent, writing, replay.score, score, evictions(recording.trace, requests))

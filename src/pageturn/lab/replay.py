@@ -13,9 +13,9 @@ from pageturn.lab.demand import Wanted, demand
 from pageturn.lab.measured_messages import Read, Reader
 from pageturn.lab.rereads import repeated
 from pageturn.lab.results import FETCHED_AGAIN, Form, ReplayedTurn, Score, rounded
-from pageturn.lab.traces import Trace, study_tokens
+from pageturn.lab.traces import Trace, estimated_tokens
 from pageturn.values.messages import Message, Role
-from pageturn.values.vendors import STUDY, Prices, Vendor
+from pageturn.values.vendors import IDEAL_CACHE, Prices, Vendor
 
 __all__ = ["Recording", "Replay", "Score", "Seen", "Shown", "Shows"]
 
@@ -67,9 +67,9 @@ class Recording:
         self,
         trace: Trace,
         *,
-        tokens: Callable[[Message], int] = study_tokens,
+        tokens: Callable[[Message], int] = estimated_tokens,
         prices: Prices | None = None,
-        vendor: Vendor = STUDY,
+        vendor: Vendor = IDEAL_CACHE,
     ) -> None:
         self.trace = trace if vendor.ttl_seconds is not None else trace._replace(times=())
         self.vendor = vendor if prices is None else vendor._replace(prices=prices)
@@ -108,7 +108,7 @@ class Recording:
             refetched=rounded(sum(turn.refetched for turn in turns)),
             turns=len(turns),
             refused=sum(turn.refused for turn in turns),
-            rewritten=sum(turn.folded for turn in turns),
+            folds=sum(turn.folded for turn in turns),
             largest=largest,
             output=self._output,
             fetching=rounded(sum(turn.fetching for turn in turns)),

@@ -6,7 +6,7 @@ twice.
 
 from pageturn.context.repeats import Repeat, Repeats
 from pageturn.journal.references import calls_of, results_of
-from pageturn.lab.traces import Trace, study_tokens
+from pageturn.lab.traces import Trace, estimated_tokens
 
 
 def repeated(trace: Trace) -> dict[int, list[Repeat]]:
@@ -15,7 +15,7 @@ def repeated(trace: Trace) -> dict[int, list[Repeat]]:
     found: dict[int, list[Repeat]] = {}
     for place, message in enumerate(trace.messages):
         results = results_of(message)
-        for again in repeats.take(place, calls_of(message), results, study_tokens(message) if results else 0):
+        for again in repeats.take(place, calls_of(message), results, estimated_tokens(message) if results else 0):
             if again.before < again.asked:
                 found.setdefault(again.asked, []).append(again)
     return found

@@ -12,6 +12,7 @@ import msgspec
 
 from pageturn.values.errors import InvalidInput
 from pageturn.values.json import Closed, from_json, to_json
+from pageturn.values.model_prices import REFERENCE, ModelPrice
 
 FETCHED_AGAIN = ("duplicate_tool", "refetch")
 MISS_TOKENS = (
@@ -19,6 +20,7 @@ MISS_TOKENS = (
     2_000,
     20_000,
 )  # what a turn that misses is priced at, beside its bill; the first is the one that tables lead with
+_AS_THE_REFERENCE = ("study", "ideal-cache", "anthropic-5m", "anthropic-1h")  # vendors with its ratios
 _DIGITS = 4  # of a cost; prices have two, so that nothing but noise is cut off
 
 
@@ -46,7 +48,9 @@ class Score(Closed):
     refetched: float = 0.0  # the bill of reading again what was missed
     turns: int = 0
     refused: int = 0
-    rewritten: int = 0  # turns whose request did not begin with the one before: folds, by whatever name
+    folds: int = msgspec.field(
+        default=0, name="rewritten"
+    )  # turns whose request did not begin with the one before, by whatever name
     largest: int = 0  # tokens of the largest request
     output: float = 0.0  # the bill of what the model wrote, the same for every way
     fetching: float = 0.0  # the bill of one more call for each turn that misses something, which brings all of it back
@@ -60,13 +64,23 @@ class Score(Closed):
         return msgspec.structs.replace(sums, largest=max(self.largest, other.largest))
 
     @property
-    def cost(self) -> float:
+    def bill(self) -> float:
         """The bill, relative to sending everything."""
         return _share(self.billed, self.whole)
 
     def priced(self, miss_tokens: float = 0) -> float:
         """The bill, with fetching again what was missed and so many tokens for each turn that misses, relative to sending everything."""
         return _share(self.billed + self.fetching + miss_tokens * self.missing, self.whole)
+
+    @property
+    def paid(self) -> float:
+        """The priced bill and the output, in tokens of fresh input: what the session costs in all."""
+        return self.billed + self.fetching + self.output
+
+    @property
+    def paid_for_everything(self) -> float:
+        """The same, if everything is sent at every turn."""
+        return self.whole + self.output
 
     @property
     def is_priced(self) -> bool:
@@ -84,7 +98,7 @@ class Score(Closed):
         return self.missing / self.turns if self.turns else 0.0
 
     @property
-    def cost_with_refetches(self) -> float:
+    def bill_with_refetches(self) -> float:
         """The bill with reading again what was missed, relative to sending everything."""
         return _share(self.billed + self.refetched, self.whole)
 
@@ -110,7 +124,7 @@ class Score(Closed):
 
     @property
     def verbatim_coverage(self) -> float:
-        """The share of the lines that edits had to match which stood in the request."""
+        """The share of the lines that edits had to match and that were in the request."""
         return _share(self.lines_shown, self.lines_wanted)
 
 
@@ -146,7 +160,7 @@ class ReplayedTurn(Closed, omit_defaults=True):
 
 
 class OracleGap(Closed):
-    """How far a run is from what could have been: names missed by it, by the oracle, and the least that anybody misses."""
+    """How far a run is from what could have been: names missed by it, by the oracle, and the lower bound that no method goes below."""
 
     lookahead: int
     missed: int
@@ -173,6 +187,13 @@ class Result(Closed, omit_defaults=True):
     faults: Mapping[str, int] = {}  # by code
     turns: tuple[ReplayedTurn, ...] = ()
     oracle: OracleGap | None = None
+    price: ModelPrice | None = None  # of the model as which it was billed; see `known_price` where none was named
+    compactions: int = 0  # of the recording tool, which a replay leaves out
+
+    @property
+    def known_price(self) -> ModelPrice | None:
+        """The price by which it was billed: where no model was named, that of one with the same ratios; None where nobody knows one."""
+        return self.price or (REFERENCE if self.vendor in _AS_THE_REFERENCE else None)
 
     @property
     def fetched_again(self) -> int:

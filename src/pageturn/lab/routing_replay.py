@@ -87,28 +87,28 @@ class Problem(NamedTuple):
         return max(range(len(self.agents)), key=lambda at: sum(row[at] for row in self.outcomes))
 
 
-def comparable_pool(table: Table, chance: random.Random) -> tuple[str, ...]:
+def comparable_pool(table: Table, rng: random.Random) -> tuple[str, ...]:
     """Three to five agents next to each other in what they solve overall, in any order."""
     rates = {agent: sum(outcomes) / len(outcomes) for agent, outcomes in table.done().items()}
-    size = min(chance.randint(3, 5), len(rates))
-    first = chance.randint(0, len(rates) - size)
+    size = min(rng.randint(3, 5), len(rates))
+    first = rng.randint(0, len(rates) - size)
     pool = sorted(rates, key=lambda agent: (rates[agent], agent))[first : first + size]
-    chance.shuffle(pool)
+    rng.shuffle(pool)
     return tuple(pool)
 
 
-def mixed_pool(table: Table, chance: random.Random, size: int = 8) -> tuple[str, ...]:
+def mixed_pool(table: Table, rng: random.Random, size: int = 8) -> tuple[str, ...]:
     """Any agents."""
-    return tuple(chance.sample(sorted(table.done()), size))
+    return tuple(rng.sample(sorted(table.done()), size))
 
 
-def problem(table: Table, pool: tuple[str, ...], chance: random.Random | None, most: int | None = None) -> Problem:
+def problem(table: Table, pool: tuple[str, ...], rng: random.Random | None, most: int | None = None) -> Problem:
     """The tasks that all of a pool did, in an order by chance, or else by time."""
     tasks = [task for task in table.tasks if all(agent in task.outcomes for agent in pool)]
-    if chance is None:
+    if rng is None:
         tasks.sort(key=lambda task: task.at)
     else:
-        chance.shuffle(tasks)
+        rng.shuffle(tasks)
     tasks = tasks[:most]
     rows = [tuple(task.outcomes[agent] for agent in pool) for task in tasks]
     return Problem(pool, [task.bucket for task in tasks], rows)
@@ -155,9 +155,9 @@ def judged(given: Problem, chosen: Sequence[int]) -> Result:
 class Cells:
     """Successes and trials by bucket and agent, which every chooser here keeps; `memory` below 1 forgets."""
 
-    def __init__(self, agents: Sequence[str], chance: random.Random, memory: float = 1.0) -> None:
+    def __init__(self, agents: Sequence[str], rng: random.Random, memory: float = 1.0) -> None:
         self.agents = agents
-        self.chance = chance
+        self.rng = rng
         self.memory = memory
         self.seen: dict[tuple[str, int], tuple[float, float]] = {}
 
@@ -177,7 +177,7 @@ class AtRandom(Cells):
 
     def choose(self, bucket: str) -> int:  # noqa: ARG002
         """Anybody."""
-        return self.chance.randrange(len(self.agents))
+        return self.rng.randrange(len(self.agents))
 
 
 class Static(Cells):
@@ -217,14 +217,14 @@ class PlainThompson(Cells):
     def choose(self, bucket: str) -> int:
         """By a draw for each."""
         counts = (self.counts(bucket, agent) for agent in range(len(self.agents)))
-        return _first_best([self.chance.betavariate(won + 1.0, lost + 1.0) for won, lost in counts])
+        return _first_best([self.rng.betavariate(won + 1.0, lost + 1.0) for won, lost in counts])
 
 
 class Ours(Cells):
     """A mode of ours on pooled estimates, as the router has it, without its store and its log."""
 
-    def __init__(self, agents: Sequence[str], chance: random.Random, mode: Mode, memory: float = 1.0) -> None:
-        super().__init__(agents, chance, memory)
+    def __init__(self, agents: Sequence[str], rng: random.Random, mode: Mode, memory: float = 1.0) -> None:
+        super().__init__(agents, rng, memory)
         self.mode = mode
         self.pool: Pool | None = None
         self.bucket = ""
@@ -232,10 +232,10 @@ class Ours(Cells):
     def choose(self, bucket: str) -> int:
         """By the mode."""
         aims = self.aims(bucket)
-        draw = self.chance.gauss(0.0, 1.0) if any(aim.spread for aim in aims) else 0.0
+        draw = self.rng.gauss(0.0, 1.0) if any(aim.spread for aim in aims) else 0.0
         scores = [aim.at(draw) for aim in aims]
         best = [at for at, score in enumerate(scores) if score == max(scores)]
-        return self.chance.choice(best) if len(best) > 1 and aims[best[0]].spread else best[0]
+        return self.rng.choice(best) if len(best) > 1 and aims[best[0]].spread else best[0]
 
     def aims(self, bucket: str) -> list[Aim]:
         """Where the scores lie."""
@@ -275,7 +275,7 @@ class Ours(Cells):
 
 def ours(mode: str | Mode, memory: float = 1.0) -> Maker:
     """A mode, from its beginning."""
-    return lambda agents, chance: Ours(agents, chance, mode_of(mode), memory)
+    return lambda agents, rng: Ours(agents, rng, mode_of(mode), memory)
 
 
 BASELINES: Mapping[str, Maker] = {

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from pageturn.lab.coverage_oracle import Choice, cover
 from pageturn.lab.simulation import Chooser
-from pageturn.lab.synthetic_workloads import Demand, PageSketch, Pin, Turn
+from pageturn.lab.synthetic_workloads import Demand, PageSpec, Pin, Turn
 from pageturn.values.pages import ResidencyLevel
 
 
@@ -16,7 +16,7 @@ class OracleChooser(Chooser):
 
     def choose(
         self,
-        pages: Sequence[PageSketch],
+        pages: Sequence[PageSpec],
         *,
         required: Mapping[str, ResidencyLevel],
         demands: Sequence[Demand],  # noqa: ARG002
@@ -43,7 +43,7 @@ class OracleChooser(Chooser):
         return levels | {others[at].id: offers[at][choice][1] for at, choice in taken.items()}
 
 
-def _offered(page: PageSketch, future: Sequence[Turn]) -> list[tuple[Choice, ResidencyLevel]]:
+def _offered(page: PageSpec, future: Sequence[Turn]) -> list[tuple[Choice, ResidencyLevel]]:
     """The levels of a page, with the demands that each of them serves."""
     asked = [
         (f"{at} {page.id} {demand.level}", demand.level)

@@ -3,18 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from pageturn.lab.simulation import Chooser
-from pageturn.lab.synthetic_workloads import Demand, PageSketch, Pin, Turn
+from pageturn.lab.synthetic_workloads import Demand, PageSpec, Pin, Turn
 from pageturn.policies.packing import Values, climb
 from pageturn.values.layout import Candidate
 from pageturn.values.pages import ResidencyLevel
 
 
 class PagedChooser(Chooser):
-    """Chooses as `Paged` does, with what a made-up page says of itself in place of names and words."""
+    """Chooses as `Paged` does, from what a synthetic page says of itself instead of names and text."""
 
     def choose(
         self,
-        pages: Sequence[PageSketch],
+        pages: Sequence[PageSpec],
         *,
         required: Mapping[str, ResidencyLevel],
         demands: Sequence[Demand],  # noqa: ARG002
@@ -49,10 +49,10 @@ class PagedChooser(Chooser):
 
 
 def _cheapest_first(
-    wanted: Mapping[str, ResidencyLevel], pages: Mapping[str, PageSketch]
+    wanted: Mapping[str, ResidencyLevel], pages: Mapping[str, PageSpec]
 ) -> Iterable[tuple[str, ResidencyLevel]]:
     return sorted(wanted.items(), key=lambda item: pages[item[0]].tokens[item[1]])
 
 
-def _from_full_down(page: PageSketch) -> dict[ResidencyLevel, int]:
+def _from_full_down(page: PageSpec) -> dict[ResidencyLevel, int]:
     return dict(sorted(page.tokens.items(), key=lambda item: item[0].fidelity, reverse=True))

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from pageturn.lab.synthetic_workloads import Boundary, Demand, PageSketch, Pin, Turn, Workload
+from pageturn.lab.synthetic_workloads import Boundary, Demand, PageSpec, Pin, Turn, Workload
 from pageturn.values.errors import InvalidInput
 from pageturn.values.faults import (
     DuplicateTool,
@@ -35,7 +35,7 @@ class Chooser(Protocol):
 
     def choose(
         self,
-        pages: Sequence[PageSketch],
+        pages: Sequence[PageSpec],
         *,
         required: Mapping[str, ResidencyLevel],
         demands: Sequence[Demand],
@@ -197,10 +197,10 @@ class _Run:
         for demand in turn.demands:
             self.recency[demand.page] = self.recency.get(demand.page, 0.0) + 1.0
 
-    def _rules(self, session: str) -> list[PageSketch]:
+    def _rules(self, session: str) -> list[PageSpec]:
         return [page for page in self.pages[session] if page.pin is Pin.HARD]
 
-    def _stands(self, rule: PageSketch) -> bool:
+    def _stands(self, rule: PageSpec) -> bool:
         return rule.id in self.held and self.held[rule.id] >= rule.floor
 
     def _miss(self, fault: Fault, session: str) -> None:

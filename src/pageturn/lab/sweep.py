@@ -14,39 +14,44 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pageturn.context.renditions import BUILT_IN, Renderers
-from pageturn.lab.baselines import cut, everything, keep_last, masking, sketch
+from pageturn.lab.baselines import cut, everything, keep_last, masking, prototype
 from pageturn.lab.oracle import Oracle
-from pageturn.lab.our_policies import Deriving, StudyCounter, remembering
+from pageturn.lab.our_policies import CharacterCounter, Deriving, remembering
 from pageturn.lab.peers import Peer, read_commands
 from pageturn.lab.replay import Recording, Replay, Shows
 from pageturn.lab.results import OracleGap, Result, ResultKey, to_line
+from pageturn.lab.server_compaction import clear_tool_uses, compact
 from pageturn.lab.traces import Trace
 from pageturn.policies import AnyPolicy, Incremental, Legacy, OracleReplay, Paged, Reset
 from pageturn.tokens.counters import TokenCounter, counter_for
 from pageturn.values.errors import InvalidInput, show
-from pageturn.values.vendors import VENDORS
+from pageturn.values.model_prices import ModelPrice
+from pageturn.values.vendors import IDEAL_CACHE, VENDORS, Vendor
 
-STUDY_COUNTER = StudyCounter.name
+CHARACTER_COUNTER = CharacterCounter.name
 _POLICIES: dict[str, tuple[type[Any], str | None]] = {  # and the field that holds the budget
     "paged": (Paged, "budget_tokens"),
     "legacy": (Legacy, None),
     "reset": (Reset, "threshold_tokens"),
     "incremental": (Incremental, "budget_tokens"),
 }
-_SKETCHES: dict[str, Callable[[int, TokenCounter], Shows]] = {
+_BASELINES: dict[str, Callable[[int, TokenCounter], Shows]] = {
     "everything": lambda _, __: everything,
     "keep-last": lambda budget, counter: keep_last(budget, counter.message),
     "masking": lambda _, __: masking(),
     "cut": lambda budget, _: cut(budget, 0.4),
-    "sketch": lambda budget, _: sketch(budget, 0.7),
+    "prototype": lambda budget, _: prototype(budget, 0.7),
+    "anthropic-compact": lambda budget, _: compact(budget),
+    "anthropic-clear-tool-uses": lambda budget, _: clear_tool_uses(budget),
+    "openai-compact": lambda budget, _: compact(budget, keeps_people=True),
 }
 _PEER = "peer"
-_STUDY_ONLY = ("cut", "sketch", _PEER)
-WAYS = (*_POLICIES, *_SKETCHES)
+_CHARACTERS_ONLY = ("cut", "prototype", "anthropic-compact", "anthropic-clear-tool-uses", "openai-compact", _PEER)
+METHODS = (*_POLICIES, *_BASELINES)
 
 
-class Way(NamedTuple):
-    """A row of a table: a policy with its settings, `paged:thrift=0.05,low=0.3`; a sketch of what others do; or another library."""
+class Method(NamedTuple):
+    """A row of a table: a policy with its settings, `paged:miss_tokens=0`; a baseline; or another library."""
 
     label: str
     name: str
@@ -54,29 +59,29 @@ class Way(NamedTuple):
     command: Sequence[str] = ()  # that runs the other library
 
     @classmethod
-    def parse(cls, text: str) -> "Way":
-        """The way that a text names."""
+    def parse(cls, text: str) -> "Method":
+        """The method that a text names."""
         name, _, given = text.partition(":")
-        if name not in WAYS:
-            raise InvalidInput("policy", expected=f"one of {', '.join(WAYS)}", got=show(name))
+        if name not in METHODS:
+            raise InvalidInput("policy", expected=f"one of {', '.join(METHODS)}", got=show(name))
         pairs = [pair.partition("=") for pair in given.split(",") if pair]
         settings = {field.strip(): _value(text, value) for field, _, value in pairs}
-        way = cls(text, name, settings)
-        if way.policy(1) is None and settings:
+        method = cls(text, name, settings)
+        if method.policy(1) is None and settings:
             raise InvalidInput("policy", expected=f"{name} without settings", got=show(text))
-        return way
+        return method
 
     @classmethod
-    def peers(cls, path: Path) -> tuple["Way", ...]:
+    def peers(cls, path: Path) -> tuple["Method", ...]:
         """The other libraries whose runners a file names."""
         commands = read_commands(path)
-        taken = next((name for name in commands if name.partition(":")[0] in WAYS), None)
+        taken = next((name for name in commands if name.partition(":")[0] in METHODS), None)
         if taken is not None:
-            raise InvalidInput(str(path), expected="names that no way of ours has", got=show(taken))
+            raise InvalidInput(str(path), expected="names that no method of ours has", got=show(taken))
         return tuple(cls(name, _PEER, command=command) for name, command in commands.items())
 
     def policy(self, budget_tokens: int) -> AnyPolicy | None:
-        """The policy for a budget; None where it is only a sketch."""
+        """The policy for a budget; None for a baseline or another library."""
         if self.name not in _POLICIES:
             return None
         kind, field = _POLICIES[self.name]
@@ -94,47 +99,54 @@ class Way(NamedTuple):
         policy = self.policy(budget_tokens)
         if policy is not None:
             return Deriving(policy, counter, budget_tokens=budget_tokens, renderers=renderers)
-        if self.name in _STUDY_ONLY and counter.name != STUDY_COUNTER:
+        if self.name in _CHARACTERS_ONLY and counter.name != CHARACTER_COUNTER:
             raise InvalidInput(
                 "policy", expected="one that counts as you do", got=f"{self.label}, which counts characters"
             )
         if self.command:
             return Peer(self.label, self.command, budget_tokens)
-        return _SKETCHES[self.name](budget_tokens, counter)
+        return _BASELINES[self.name](budget_tokens, counter)
 
 
 class Setup(NamedTuple):
     """What a sweep does with every session."""
 
-    ways: tuple[Way, ...]
+    methods: tuple[Method, ...]
     budgets: tuple[int, ...]
-    counter: str = STUDY_COUNTER  # or the name of a model
-    vendor: str = "study"
+    counter: str = CHARACTER_COUNTER  # or the name of a model
+    vendor: str | None = None  # whose cache rules hold
     lookahead: int | None = None  # how far the oracle looks, if it is asked
+    price: ModelPrice | None = None  # of a model, by whose vendor's rules is billed then, unless a vendor is named
+
+    @property
+    def billing(self) -> Vendor:
+        """How requests are billed; results say so by its name."""
+        rules = VENDORS[self.vendor] if self.vendor is not None else None
+        return self.price.vendor(rules) if self.price is not None else rules or IDEAL_CACHE
 
     def counting(self) -> TokenCounter:
         """The counter."""
-        return StudyCounter() if self.counter == STUDY_COUNTER else counter_for(self.counter)
+        return CharacterCounter() if self.counter == CHARACTER_COUNTER else counter_for(self.counter)
 
     def keys(self, trace: Trace) -> list[ResultKey]:
         """The results that a session has."""
         counter = self.counting().name
         return [
-            ResultKey(trace.source, trace.id, label, budget, counter, self.vendor)
+            ResultKey(trace.source, trace.id, label, budget, counter, self.billing.name)
             for budget in self.budgets
             for label in self.labels
         ]
 
     def has(self, key: ResultKey) -> bool:
         """Whether a result is one of those that the sweep gives."""
-        counted = (key.counter, key.vendor) == (self.counting().name, self.vendor)
+        counted = (key.counter, key.vendor) == (self.counting().name, self.billing.name)
         return counted and key.policy in self.labels and key.budget_tokens in self.budgets
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The rows."""
         oracle = (oracle_label(self.lookahead),) if self.lookahead is not None else ()
-        return (*(way.label for way in self.ways), *oracle)
+        return (*(method.label for method in self.methods), *oracle)
 
 
 def oracle_label(lookahead: int) -> str:
@@ -170,8 +182,8 @@ def results(trace: Trace, setup: Setup, known: AbstractSet[ResultKey] = frozense
     if not keys:
         return []
     counter = setup.counting()
-    recording = Recording(trace, tokens=counter.message, vendor=VENDORS[setup.vendor])
-    ways = {way.label: way for way in setup.ways}
+    recording = Recording(trace, tokens=counter.message, vendor=setup.billing)
+    methods = {method.label: method for method in setup.methods}
     renderers = remembering(BUILT_IN)
     oracles: dict[int, tuple[Replay, list[int]]] = {}
     lines = []
@@ -181,16 +193,16 @@ def results(trace: Trace, setup: Setup, known: AbstractSet[ResultKey] = frozense
             oracle = Oracle(OracleReplay(setup.lookahead), budget, counter)
             oracles[budget] = (recording.replay(oracle), oracle.bounds)
         foreseen = oracles.get(budget)
-        way = ways.get(key.policy)
+        method = methods.get(key.policy)
         replay = (
-            recording.replay(way.shows(budget, counter, renderers))
-            if way is not None
+            recording.replay(method.shows(budget, counter, renderers))
+            if method is not None
             else foreseen[0]
             if foreseen
             else None
         )
-        assert replay is not None, "a row without a way is the oracle's"
-        policy = way.policy(budget) if way is not None else OracleReplay(setup.lookahead or 0)
+        assert replay is not None, "a row without a method is the oracle's"
+        policy = method.policy(budget) if method is not None else OracleReplay(setup.lookahead or 0)
         result = Result(
             *key[1::-1],
             policy=key.policy,
@@ -202,6 +214,8 @@ def results(trace: Trace, setup: Setup, known: AbstractSet[ResultKey] = frozense
             faults=replay.faults,
             turns=replay.turns,
             oracle=_gap(replay, *foreseen, setup.lookahead or 0) if foreseen is not None else None,
+            price=setup.price,
+            compactions=len(trace.compactions),
         )
         lines.append(to_line(result))
     return lines

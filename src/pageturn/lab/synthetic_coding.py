@@ -39,7 +39,7 @@ Keep changes small, keep the style of the file, and name the issue in the messag
 
 
 class _File:
-    """A file of the made-up repository: its path, and the functions in it."""
+    """A file of the synthetic repository: its path, and the functions in it."""
 
     def __init__(self, path: str, functions: dict[str, list[str]]) -> None:
         self.path = path
@@ -72,47 +72,47 @@ def coding_session(seed: int, turns: int = 200) -> Trace:
 class _Work:
     """The session so far."""
 
-    def __init__(self, chance: Random) -> None:
-        self.chance = chance
+    def __init__(self, rng: Random) -> None:
+        self.rng = rng
         self.messages: list[Message] = []
         self.times: list[float] = []
         self.turns = 0
         self._now = 0.0
         self._calls = 0
         self._touched: list[_File] = []
-        self.files = [self._file(part, noun) for part in _PARTS for noun in chance.sample(_NOUNS, 5)]
-        self._say(system(_RULES.format(repository=f"acme/{chance.choice(_NOUNS)}-service")), 0, 0)
+        self.files = [self._file(part, noun) for part in _PARTS for noun in rng.sample(_NOUNS, 5)]
+        self._say(system(_RULES.format(repository=f"acme/{rng.choice(_NOUNS)}-service")), 0, 0)
 
     # -- what is asked for
 
     def task(self) -> _Task:
         """The next thing that the person wants; often about a file that was worked on before."""
-        is_old = bool(self._touched) and self.chance.random() < 0.35
-        file = self.chance.choice(self._touched if is_old else self.files)
-        function = self.chance.choice(list(file.functions))
-        task = _Task(file, function, f"{self.chance.choice(('SHOP', 'OPS', 'API'))}-{self.chance.randint(100, 9_999)}")
-        text = self.chance.choice(_COMPLAINTS).format(
+        is_old = bool(self._touched) and self.rng.random() < 0.35
+        file = self.rng.choice(self._touched if is_old else self.files)
+        function = self.rng.choice(list(file.functions))
+        task = _Task(file, function, f"{self.rng.choice(('SHOP', 'OPS', 'API'))}-{self.rng.randint(100, 9_999)}")
+        text = self.rng.choice(_COMPLAINTS).format(
             name=function,
             path=file.path,
             issue=task.issue,
-            noun=self.chance.choice(_NOUNS),
-            commit=f"{self.chance.getrandbits(40):010x}",
+            noun=self.rng.choice(_NOUNS),
+            commit=f"{self.rng.getrandbits(40):010x}",
         )
-        self._say(user(f"{text} {self._prose(10, 160)}."), *(_AWAY if self.chance.random() < _IS_AWAY else _AT_HAND))
+        self._say(user(f"{text} {self._prose(10, 160)}."), *(_AWAY if self.rng.random() < _IS_AWAY else _AT_HAND))
         return task
 
     def do(self, task: _Task) -> None:
         """Work until the tests pass."""
         self._grep(task.function)
-        self._read([task.file, *self.chance.sample(self.files, self.chance.choice((0, 1, 1, 2, 3)))])
-        for attempt in range(self.chance.choice((1, 1, 2, 2, 3))):
+        self._read([task.file, *self.rng.sample(self.files, self.rng.choice((0, 1, 1, 2, 3)))])
+        for attempt in range(self.rng.choice((1, 1, 2, 2, 3))):
             if attempt:
                 self._look_again(task)
             self._edit(task)
             self._test(task, fails=True)
         self._edit(task)
         self._test(task, fails=False)
-        if self.chance.random() < 0.5:
+        if self.rng.random() < 0.5:
             self._commit(task)
         self._speak(f"{task.function} in {task.file.path} does as {task.issue} asks now; the tests pass.")
         self._touched.append(task.file)
@@ -121,14 +121,14 @@ class _Work:
 
     def _look_again(self, task: _Task) -> None:
         """Before another attempt: the file once more, changed or not, or something it was done with long ago."""
-        again = self.chance.choice([task.file, task.file, *self._touched[-3:]])
+        again = self.rng.choice([task.file, task.file, *self._touched[-3:]])
         self._read([again])
-        if self.chance.random() < 0.3:
-            self._grep(self.chance.choice(list(again.functions)))
+        if self.rng.random() < 0.3:
+            self._grep(self.rng.choice(list(again.functions)))
 
     def _prose(self, least: int, most: int) -> str:
         """So many words that name nothing."""
-        return " ".join(self.chance.choices(_WORDS, k=self.chance.randint(least, most)))
+        return " ".join(self.rng.choices(_WORDS, k=self.rng.randint(least, most)))
 
     def _grep(self, name: str) -> None:
         found = [
@@ -141,18 +141,18 @@ class _Work:
 
     def _read(self, files: list[_File]) -> None:
         distinct = {file.path: file for file in files}.values()
-        read = [file for file in distinct if not file.is_known or self.chance.random() < _READS_IN_VAIN]
+        read = [file for file in distinct if not file.is_known or self.rng.random() < _READS_IN_VAIN]
         if read:
-            text = self._prose(10, 80) if self.chance.random() < 0.5 else ""
+            text = self._prose(10, 80) if self.rng.random() < 0.5 else ""
             self._call(text, [("read_file", {"path": file.path}, file.numbered) for file in read])
         for file in read:
             file.is_known = True
 
     def _edit(self, task: _Task) -> None:
         body = task.file.functions[task.function]
-        at = self.chance.randrange(1, max(2, len(body) - 3))
-        old = body[at : at + self.chance.randint(2, 8)]
-        new = [f"    {self.chance.choice(_NOUNS)}_limit = {self.chance.randint(10, 9_999)}  # {task.issue}", *old]
+        at = self.rng.randrange(1, max(2, len(body) - 3))
+        old = body[at : at + self.rng.randint(2, 8)]
+        new = [f"    {self.rng.choice(_NOUNS)}_limit = {self.rng.randint(10, 9_999)}  # {task.issue}", *old]
         body[at : at + len(old)] = new
         task.file.is_known = False
         arguments = {"path": task.file.path, "old_string": "\n".join(old), "new_string": "\n".join(new)}
@@ -163,23 +163,23 @@ class _Work:
 
     def _test(self, task: _Task, *, fails: bool) -> None:
         suite = f"tests/{task.file.path.removeprefix('src/').replace('/', '/test_', 1)}"
-        passed = [f"case {n}: {self._prose(5, 14)} ... ok" for n in range(self.chance.randint(2, 50))]
-        tail = [f"{len(passed)} passed in {self.chance.uniform(0.2, 9):.2f}s"]
+        passed = [f"case {n}: {self._prose(5, 14)} ... ok" for n in range(self.rng.randint(2, 50))]
+        tail = [f"{len(passed)} passed in {self.rng.uniform(0.2, 9):.2f}s"]
         if fails:
-            line = self.chance.choice(task.file.functions[task.function]).strip()
-            number = self.chance.randint(10, 400)
+            line = self.rng.choice(task.file.functions[task.function]).strip()
+            number = self.rng.randint(10, 400)
             tail = [
                 f"{suite}::test_{task.function} FAILED",
                 f"    {line}",
                 f"{task.file.path}:{number}: in {task.function}",
-                f"E   AssertionError: expected {self.chance.choice(_NOUNS)}_{self.chance.randint(1_000, 9_999)}, got None",
+                f"E   AssertionError: expected {self.rng.choice(_NOUNS)}_{self.rng.randint(1_000, 9_999)}, got None",
                 f"FAILED {suite}::test_{task.function} - 1 failed, {len(passed)} passed",
             ]
         command = f"python -m pytest {suite} -q"
         self._call("", [("bash", {"command": command}, "\n".join([*passed, *tail]))], seconds=(3, 60))
 
     def _commit(self, task: _Task) -> None:
-        made = f"{self.chance.getrandbits(40):010x}"
+        made = f"{self.rng.getrandbits(40):010x}"
         command = f"git commit -am '{task.issue}: {task.function}'"
         self._call(
             "", [("bash", {"command": command}, f"[work {made}] {task.issue}: {task.function}\n 1 file changed")]
@@ -204,27 +204,27 @@ class _Work:
         self.turns += 1
 
     def _say(self, message: Message, least: float, most: float) -> None:
-        self._now = round(self._now + self.chance.uniform(least, most), 1)
+        self._now = round(self._now + self.rng.uniform(least, most), 1)
         self.messages.append(message)
         self.times.append(self._now)
 
     # -- the repository
 
     def _file(self, part: str, noun: str) -> _File:
-        verbs = self.chance.sample(_VERBS, self.chance.randint(4, 11))
+        verbs = self.rng.sample(_VERBS, self.rng.randint(4, 11))
         return _File(
             f"src/{part}/{noun}s.py",
             {f"{verb}_{noun}_{part}": list(self._body(f"{verb}_{noun}_{part}")) for verb in verbs},
         )
 
     def _body(self, name: str) -> Iterator[str]:
-        first, second = self.chance.sample(_NOUNS, 2)
+        first, second = self.rng.sample(_NOUNS, 2)
         yield f"def {name}({first}: str, {second}: dict) -> dict | None:"
         yield f'    """{self._prose(6, 16)}."""'
-        for _ in range(self.chance.randint(4, 18)):
-            verb, noun, part = (self.chance.choice(words) for words in (_VERBS, _NOUNS, _PARTS))
-            number = self.chance.randint(1, 999)
-            yield self.chance.choice(
+        for _ in range(self.rng.randint(4, 18)):
+            verb, noun, part = (self.rng.choice(words) for words in (_VERBS, _NOUNS, _PARTS))
+            number = self.rng.randint(1, 999)
+            yield self.rng.choice(
                 (
                     f"    # {self._prose(6, 16)}",
                     f"    # {self._prose(6, 16)}",

@@ -36,7 +36,7 @@ class Boundary(StrEnum):
     SWITCH = "switch"
 
 
-class PageSketch(NamedTuple):
+class PageSpec(NamedTuple):
     """A page without its words: what it takes at each level that it may visit, and what it is worth."""
 
     id: str
@@ -71,10 +71,10 @@ class Turn(NamedTuple):
 
 
 class Workload(NamedTuple):
-    """A made-up session, or several that take turns."""
+    """A synthetic session, or several that take turns."""
 
     name: str
-    pages: tuple[PageSketch, ...]
+    pages: tuple[PageSpec, ...]
     turns: tuple[Turn, ...]
 
     @property
@@ -87,7 +87,7 @@ class Workload(NamedTuple):
         """Whether more than one session takes turns."""
         return len(self.sessions) > 1
 
-    def pages_in(self, session: str) -> tuple[PageSketch, ...]:
+    def pages_in(self, session: str) -> tuple[PageSpec, ...]:
         """The pages that a session may show: its own, and the shared ones."""
         return tuple(page for page in self.pages if page.session in ("", session))
 
@@ -178,9 +178,7 @@ def many_sessions(seed: int) -> Workload:
 def starvation() -> Workload:
     """Three rules that need 60 tokens together, wanted at each of ten turns; meant for a budget of 40."""
     tokens = {_STRUCTURED: 20, _FULL: 60}
-    rules = tuple(
-        PageSketch(f"rule-{n}", PageKind.CONSTRAINT, Pin.HARD, _STRUCTURED, tokens, 7.0, 1.0) for n in range(3)
-    )
+    rules = tuple(PageSpec(f"rule-{n}", PageKind.CONSTRAINT, Pin.HARD, _STRUCTURED, tokens, 7.0, 1.0) for n in range(3))
     return Workload("starvation", rules, (Turn(tuple(Demand(rule.id, rule.floor) for rule in rules)),) * 10)
 
 
@@ -218,16 +216,16 @@ def _about_every(rng: Random, turns: int, *, until: int) -> tuple[int, ...]:
     return tuple(at + rng.randint(-1, 1) for at in range(turns, until, turns))
 
 
-def _wanted(rng: Random, pages: list[PageSketch]) -> tuple[Demand, ...]:
+def _wanted(rng: Random, pages: list[PageSpec]) -> tuple[Demand, ...]:
     return tuple(Demand(page.id, rng.choice(_WANTED_LEVELS)) for page in pages)
 
 
-def _rules(rng: Random) -> tuple[PageSketch, ...]:
+def _rules(rng: Random) -> tuple[PageSpec, ...]:
     constraint = _page(rng, "constraint", PageKind.CONSTRAINT, Pin.HARD)
     return (_page(rng, "bootstrap", PageKind.BOOTSTRAP, Pin.HARD), constraint)
 
 
-def _evidence(rng: Random, id: str, *, session: str = "") -> PageSketch:  # noqa: A002  # as the field
+def _evidence(rng: Random, id: str, *, session: str = "") -> PageSpec:  # noqa: A002  # as the field
     return _page(rng, id, PageKind.EVIDENCE, Pin.SOFT, session=session)
 
 
@@ -249,9 +247,9 @@ _MAKES = {
 }
 
 
-def _page(rng: Random, id: str, kind: PageKind, pin: Pin, *, session: str = "") -> PageSketch:  # noqa: A002
+def _page(rng: Random, id: str, kind: PageKind, pin: Pin, *, session: str = "") -> PageSpec:  # noqa: A002
     made = _MAKES[kind]
     full = rng.randint(*made.full)
     sizes = {_FULL: full, _COMPRESSED: full // 2, _STRUCTURED: full // 4, _POINTER: rng.randint(3, 4)}
     tokens = {level: sizes[level] for level in kind.degradation_path}
-    return PageSketch(id, kind, pin, made.floor, tokens, made.base_utility, rng.choice(made.recompute_costs), session)
+    return PageSpec(id, kind, pin, made.floor, tokens, made.base_utility, rng.choice(made.recompute_costs), session)

@@ -17,7 +17,7 @@ from pageturn.values.errors import InvalidInput
 from pageturn.values.messages import Message
 from pageturn.values.search_text import search_text as text_of
 
-__all__ = ["Compaction", "Trace", "read_traces", "study_tokens", "text_of"]
+__all__ = ["Compaction", "Trace", "estimated_tokens", "read_traces", "text_of"]
 
 LONG_TOKENS = 60_000
 _CHARS_PER_TOKEN = 4
@@ -46,8 +46,8 @@ class Trace(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """The size of the whole session, in the study's tokens."""
-        return sum(study_tokens(message) for message in self.messages)
+        """The size of the whole session, in tokens of four characters."""
+        return sum(estimated_tokens(message) for message in self.messages)
 
     @property
     def is_long(self) -> bool:
@@ -60,7 +60,7 @@ class Trace(NamedTuple):
         return int(blake2b(self.id.encode()).hexdigest(), 16) % 2 == 0
 
 
-def study_tokens(message: Message) -> int:
+def estimated_tokens(message: Message) -> int:
     """A quarter of the characters: the unit in which policies are compared with each other."""
     return len(text_of(message)) // _CHARS_PER_TOKEN
 

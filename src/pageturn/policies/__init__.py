@@ -1,7 +1,7 @@
-"""Policies: how a session chooses what a context shows. `contract` is the base, one file for each member.
+"""Policies: choose what a context shows. `contract` is the base; each policy has a file.
 
 Hosts choose one or register their own; the journal and the rooms above use them. They use tokens and values, keep no state, and
-read no clock, chance or file.
+read no clock, random source or file.
 """
 
 from pageturn.policies.contract import DerivePolicy

@@ -1,21 +1,22 @@
-"""Guarding: a policy is asked, and its answer is checked, before a context is made of it. It may be anybody's."""
+"""Asks a policy for its answer and checks that answer before a context is made from it; the policy may be a user's."""
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from pageturn.policies.contract import DerivePolicy
 from pageturn.tokens.windows import input_capacity
 from pageturn.values.chosen_policy import ChosenPolicy
 from pageturn.values.errors import NotADegradation, PolicyError, show
-from pageturn.values.layout import Candidate, Frame, Growth, Levels
-from pageturn.values.pages import ResidencyLevel, degrade
+from pageturn.values.layout import Candidate, Forecast, Frame, Growth, Levels
+from pageturn.values.pages import PageKind, ResidencyLevel, degrade
 
 T = TypeVar("T")
 
 _FULL = ResidencyLevel.FULL
 
 
-class Guarded(NamedTuple):
+class CheckedPolicy(NamedTuple):
     """A policy whose answers can be relied on; what is wrong with one is an error that names the policy."""
 
     policy: DerivePolicy
@@ -29,6 +30,14 @@ class Guarded(NamedTuple):
     def wishes_summaries(self) -> bool:
         """Whether it would rather have summaries in their place."""
         return bool(self.policy.wishes_summaries)
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a user should know of its settings."""
+        notices = self._asked("notices", lambda: self.policy.notices)
+        if not isinstance(notices, tuple) or not all(isinstance(notice, str) for notice in notices):
+            raise self._error("notices", f"is {show(notices)}, expected a tuple of texts")
+        return notices
 
     def limit_tokens(self, window_tokens: int) -> int:
         """The most tokens that a context may have; never more than the model takes."""
@@ -48,7 +57,7 @@ class Guarded(NamedTuple):
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
         """The levels that it wants, in its order: of units that are there, at levels that each of them offers.
 
-        A unit that lies too far back to be read offers none, and stands in an index line whatever is wanted of it.
+        A unit that lies too far back to be read offers none, and is in an index line whatever is wanted of it.
         """
         shown = frame if self.policy.kind in ChosenPolicy.built_in else _copied(frame)
         wanted = self._asked("plan", lambda: self.policy.plan(shown, {**least}, tokens))
@@ -68,7 +77,16 @@ class Guarded(NamedTuple):
                 levels[first] = level
         return levels
 
+    def forecast(self, frame: Frame, levels: Levels) -> Forecast | None:
+        """What it expects of a fold that shows the units at these levels."""
+        forecast = self._asked("forecast", lambda: self.policy.forecast(frame, {**levels}))
+        if not isinstance(forecast, Forecast | None):
+            raise self._error("forecast", f"returned {show(forecast)}, expected a Forecast or None")
+        return forecast
+
     def _require_offered(self, unit: Candidate, level: ResidencyLevel, frame: Frame) -> None:
+        if level in unit.sizes and _may_have(unit.kind, unit.floor, level):
+            return
         try:
             degrade(unit.kind, _FULL, level, floor=unit.floor)
         except NotADegradation as refused:
@@ -93,6 +111,16 @@ class Guarded(NamedTuple):
 
     def _error(self, method: str, what: str) -> PolicyError:
         return PolicyError(self.policy.kind, f"{method}() {what}")
+
+
+@cache
+def _may_have(kind: PageKind, floor: ResidencyLevel, level: ResidencyLevel) -> bool:
+    """Whether a unit of a kind may have a level."""
+    try:
+        degrade(kind, _FULL, level, floor=floor)
+    except NotADegradation:
+        return False
+    return True
 
 
 def _copied(frame: Frame) -> Frame:

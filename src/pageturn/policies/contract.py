@@ -1,4 +1,4 @@
-"""What every derivation policy has: a wire form, a name, a limit for the model at hand, and a plan for a fold."""
+"""Defines what every policy has: a stored form, a name, a token limit for a given model, and a plan for a fold."""
 
 from typing import Annotated, ClassVar
 
@@ -8,17 +8,17 @@ from pageturn.tokens.windows import input_capacity
 from pageturn.values.checks import require_whole
 from pageturn.values.chosen_policy import ChosenPolicy
 from pageturn.values.json import Closed
-from pageturn.values.layout import Frame, Growth, Levels
+from pageturn.values.layout import Forecast, Frame, Growth, Levels
 from pageturn.values.usage import MOST_TOKENS
 
 Whole = Annotated[int, msgspec.Meta(ge=0, lt=MOST_TOKENS)]
 
 
 class DerivePolicy(Closed, ChosenPolicy, tag_field="policy"):
-    """How a session chooses what is in the context. Members are values; they keep no state, and the same question gets the same answer.
+    """Chooses what is in the context. A policy is a value without state: the same question gets the same answer.
 
-    One of your own is a subclass with a `plan`, registered by `register_policy`. Rules, pairs, the budget and all other promises hold
-    whatever it says: it only chooses what deserves more than those demand.
+    Your own policy is a subclass with a `plan` method, registered by `register_policy`. Rules, pairs, the budget and all other guarantees
+    hold whatever it returns: it only chooses what deserves more than the minimum.
     """
 
     keeps_ledger: ClassVar[bool] = False  # whether its index lines say what was changed
@@ -33,6 +33,11 @@ class DerivePolicy(Closed, ChosenPolicy, tag_field="policy"):
                 require_whole(f"$.{field.name}", getattr(self, field.name))
 
     @property
+    def notices(self) -> tuple[str, ...]:
+        """What a user should know of its settings; shown with every context."""
+        return ()
+
+    @property
     def kind(self) -> str:
         """The short name: the policy's tag on the wire."""
         return str(self.__struct_config__.tag)
@@ -42,17 +47,21 @@ class DerivePolicy(Closed, ChosenPolicy, tag_field="policy"):
         return input_capacity(window_tokens)
 
     def is_full(self, growth: Growth, budget_tokens: int) -> bool:
-        """Whether a context has grown so much that it must be folded."""
+        """Whether the context has grown so much that it must be folded."""
         return growth.tokens > budget_tokens
 
     def pays(self, growth: Growth, budget_tokens: int) -> bool:  # noqa: ARG002
-        """Whether a fold would pay though none is needed yet."""
+        """Whether a fold would save money although none is needed yet."""
         return False
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
-        """The level that each unit deserves beyond the least that the laws demand, by its first page; what it wants most comes first.
+        """The level that each unit should have above the minimum, keyed by its first page; the most important first.
 
-        `frame.candidates` are the units, with the tokens of each level that they offer in `sizes`; `tokens` is what the least
-        takes. Units that are left out stand in index lines. What the budget does not hold is taken back, the last first.
+        `frame.candidates` are the units, with the tokens of each level that they offer in `sizes`; `tokens` is the size of the
+        minimum. Units that are left out go into index lines. What exceeds the budget is taken back, the last first.
         """
         raise NotImplementedError
+
+    def forecast(self, frame: Frame, levels: Levels) -> Forecast | None:  # noqa: ARG002
+        """What it expects of a fold that shows the units at these levels; None where it has no opinion."""
+        return None

@@ -1,4 +1,4 @@
-"""Incremental: score everything against the task, then pack greedily (Liu et al., arXiv:2512.22087)."""
+"""Incremental: scores every unit against the task, then packs greedily (Liu et al., arXiv:2512.22087)."""
 
 from typing import ClassVar
 
@@ -41,8 +41,8 @@ class Incremental(DerivePolicy, tag="incremental"):
 
 def _signature(frame: Frame, kept: set[int]) -> RelevanceMeta:
     """What the task is about: what a person asked, and what was last done about it. A person calls no tools and rarely names files."""
-    standing = (unit for unit in frame.candidates if unit.sizes and unit.first in kept)
-    return merge(frame.relevance(unit.first) for unit in standing if unit.why is not Why.RULE)
+    shown = (unit for unit in frame.candidates if unit.sizes and unit.first in kept)
+    return merge(frame.relevance(unit.first) for unit in shown if unit.why is not Why.RULE)
 
 
 def score(unit: RelevanceMeta, task: RelevanceMeta, turn: int = 0) -> float:

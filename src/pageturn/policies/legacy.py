@@ -1,19 +1,19 @@
-"""Legacy: hygiene, then keep the newest that fit."""
+"""Legacy: shortens old tool results, then keeps the newest units that fit."""
 
 from pageturn.policies.contract import DerivePolicy
 from pageturn.policies.packing import Kept
 from pageturn.values.layout import Frame, Levels
 
 _CASCADE = (16, 12, 8, 6, 3, 1)  # the newest units that are kept whole: the first number of them that fits
-_TERMINAL = 4  # the newest units, that stand as high as there is room for, whatever the cascade keeps
+_TERMINAL = 4  # the newest units, shown as high as there is room for, whatever the cascade keeps
 _RECENT = 8  # units that are never taken for repetitions
 _LOW = 0.75  # of the room above the floors, that the units of the cascade may take
 
 
 class Legacy(DerivePolicy, tag="legacy"):
-    """The oldest pipeline: no budget of its own, the model's capacity decides.
+    """The oldest pipeline. It has no budget of its own: the model's capacity decides.
 
-    Repetitions go first. Where that is not enough, all but the newest units go; the very newest are shortened where they do not fit.
+    Repetitions are removed first; if that is not enough, all but the newest units; the very newest are shortened if they do not fit.
     """
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:

@@ -1,4 +1,4 @@
-"""OracleReplay: the wire form of the policy that reads ahead. Its planner lives in the lab."""
+"""OracleReplay: the stored form of the policy that looks ahead. Its planner is in the lab."""
 
 from typing import ClassVar
 
@@ -15,7 +15,7 @@ class OracleReplay(DerivePolicy, tag="oracle_replay"):
 
 
 def require_online(policy: DerivePolicy) -> None:
-    """Raise unless a session can follow the policy: nobody knows what comes next but a lab that has seen it."""
+    """Raise unless a live session can use the policy: only the lab knows the turns to come."""
     if policy.looks_ahead:
         raise InvalidInput(
             "policy",

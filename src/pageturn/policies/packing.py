@@ -1,7 +1,7 @@
-"""Packing: how a policy spends its room above the levels that must be.
+"""Spends the room above the required levels, in one of two ways.
 
-By value: from those levels upward, the best value per token first, until the room is used. Or whole: one unit after the other, in an
-order of the policy's own, as long as there is room.
+By value: raise units from the required levels, the best value per token first, until the room is used. Or whole: add units one after
+another, in the policy's order, while there is room.
 """
 
 import heapq
@@ -38,26 +38,27 @@ def climb(
     value: Callable[[Candidate], Values],
     room: int,
     *,
-    least_rate: float = 0.0,
+    price: Callable[[int], float] = lambda _: 0.0,
 ) -> dict[int, ResidencyLevel]:
     """The levels that so much room is best spent on, in the order in which they were chosen.
 
-    A unit climbs along the upper convex hull of its levels, so that a dear step never hides a better one behind it. What then is
-    left of the room goes to any step that still fits, so that nothing affordable is left.
+    A unit climbs along the upper convex hull of its levels, so that an expensive step never hides a better one behind it. What then is
+    left of the room goes to any step that still fits, so that nothing affordable is left. `price` says what a token must be worth
+    at least, where so much room is left.
     """
     chosen = dict(levels)
     climbed: dict[int, ResidencyLevel] = {}
     worth = {unit.first: value(unit) for unit in units}
     heap = [_queued(way) for unit in units if (way := hull(unit, levels.get(unit.first), worth[unit.first]))]
     heapq.heapify(heap)
-    too_dear: list[Step] = []
+    too_large: list[Step] = []
     while heap:
         *_, way = heapq.heappop(heap)
         step, rest = way[0], way[1:]
-        if step.rate <= least_rate:
+        if step.rate <= price(room):
             break
         if step.tokens > room:
-            too_dear.append(step)
+            too_large.append(step)
             continue
         room -= step.tokens
         chosen[step.unit.first] = step.level
@@ -65,12 +66,12 @@ def climb(
         climbed[step.unit.first] = step.level
         if rest:
             heapq.heappush(heap, _queued(rest))
-    for dear in too_dear:
-        unit, now = dear.unit, chosen.get(dear.unit.first)
+    for large in too_large:
+        unit, now = large.unit, chosen.get(large.unit.first)
         most = room + (unit.sizes[now] if now is not None else -_CUT)
         fitting = {level: size for level, size in unit.sizes.items() if level == now or size <= most}
         for step in hull(unit._replace(sizes=fitting), now, worth[unit.first]):
-            if step.rate > least_rate:
+            if step.rate > price(room):
                 room -= step.tokens
                 climbed[unit.first] = step.level
     return climbed
@@ -82,36 +83,39 @@ def _queued(way: list[Step]) -> tuple[float, int, list[Step]]:
 
 
 def hull(unit: Candidate, start: ResidencyLevel | None, values: Values) -> list[Step]:
-    """The steps up from a level, or from an index line, each dearer per unit of value than the one before it."""
+    """The steps up from a level, or from an index line, each worth less per token than the one before it."""
     tokens, worth = (unit.sizes[start], values[start]) if start in unit.sizes else (-_CUT, 0.0)
     ends = [(tokens, worth)]
     steps: list[Step] = []
-    for level in reversed(unit.sizes):
+    for level, size in reversed(unit.sizes.items()):
         if start is not None and level <= start:
             continue
-        size, value = unit.sizes[level], values[level]
-        rate = _rate(*ends[-1], size, value)
+        value = values[level]
+        rate = _rate(tokens, worth, size, value)
         while steps and rate >= steps[-1].rate:  # a step on the way that is no better than the whole way is left out
             steps.pop()
             ends.pop()
-            rate = _rate(*ends[-1], size, value)
-        steps.append(Step(rate, unit, level, size - ends[-1][0]))
+            tokens, worth = ends[-1]
+            rate = _rate(tokens, worth, size, value)
+        steps.append(Step(rate, unit, level, size - tokens))
+        tokens, worth = size, value
         ends.append((size, value))
     return steps
 
 
 def _rate(tokens: int, worth: float, more_tokens: int, more_worth: float) -> float:
     """What each token more is worth."""
-    return (more_worth - worth) / max(more_tokens - tokens, 1)
+    more = more_tokens - tokens
+    return (more_worth - worth) / (max(1, more))
 
 
 def beyond(unit: Candidate, level: ResidencyLevel, now: ResidencyLevel | None) -> int:
-    """The tokens that a unit takes at a level beyond those that it takes now; None where it stands in an index line."""
+    """The tokens that a unit takes at a level beyond those that it takes now; None if it is in an index line."""
     return unit.sizes[level] - (unit.sizes[unit.at_least(now)] if now is not None else 0)
 
 
 class Kept:
-    """Units that are to stand whole, beside the least that the laws demand, within some room."""
+    """Units that are to be shown whole, above the minimum that the laws demand, within some room."""
 
     def __init__(self, frame: Frame, least: Levels, tokens: int, share: float) -> None:
         """The room is a share of what there is above the floors; all of it where nothing presses."""

@@ -1,147 +1,154 @@
-"""Paged: floors first, then the budget where it matters, and rarely move anything."""
+"""Paged: shows what is expected to cost least, misses included, within the budget, and seldom moves anything."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from math import sqrt
 from typing import Annotated
 
 import msgspec
 
 from pageturn.policies.contract import DerivePolicy, Whole
-from pageturn.policies.packing import Values, beyond, climb, room_in
+from pageturn.policies.packing import beyond, climb
 from pageturn.policies.stable_prefix import held
+from pageturn.policies.worth import READ, WRITE, Valuation
 from pageturn.tokens.windows import budget_within
 from pageturn.values.checks import require_finite
-from pageturn.values.layout import About, Candidate, Frame, Growth, Levels, Why
+from pageturn.values.layout import Candidate, Forecast, Frame, Growth, Levels
 from pageturn.values.pages import ResidencyLevel
-from pageturn.values.vendors import STUDY
 
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
-_FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
-_ALONE = 0.35  # of the room, for the least that each unit may have of its own
-_WORTHWHILE = 0.1  # of the budget, that a fold should free at least where nothing presses
-_PRICES = STUDY.prices  # whatever the model, so that a session is folded alike wherever it is sent
-_FIRST = 0.5  # of the budget; smaller contexts are not worth a first fold
-_NAMES_HALVE = 3_000  # tokens of session; at that age a name is half as likely to be named again as at first
-_WORDS_HALVE = 16_000  # and at that age a line to be quoted
-_QUOTES = 0.03  # how often a token of a file that is worked on is quoted, where a fresh token of names is named once
-_KEPT = {
-    _POINTER: (0.2, 0.0),
-    _STRUCTURED: (0.97, 0.0),
-    _COMPRESSED: (0.98, 0.25),
-    _FULL: (1.0, 1.0),
-}  # of names, of words
-_TOLD = 4  # tokens that say what a unit was, beside its names
-_LISTED = 0.25  # of a unit that is too short to be listed, what are names
-_FETCHED, _ERROR, _RULE, _STALE = 2, 1.5, 100, 0.4  # rough, and within .003 of coverage it does not matter
-_QUOTED = {
-    About.PERSON: 1.0,
-    About.EDIT: 1.0,
-    About.EDITED: 1.0,
-    About.FILE: 0.2,
-    About.SUMMARY: 1.0,
-    About.OTHER: 0.02,
-}
+_FULL = ResidencyLevel.FULL
+_THRIFTY, _BALANCED, _FAITHFUL = 0, 20_000, 80_000  # tokens that a turn that misses costs, beside fetching again
+_MUCH_THRIFT = 0.04  # from which on an earlier version's `thrift` means what `thrifty` does
+_FIRST_TOKENS = 12_000  # beside what no fold can take away; smaller contexts are not worth a first fold
+_COLD_TOKENS = 4_000  # the same where the provider has forgotten the prompt, so that a fold has nothing to write twice
+_MISSES = 0.3  # turns that miss something because of a fold, about
+_FIRST_SHARE = 0.75  # of the room, where the budget is so small that this is less
+_LEAST_REWRITTEN = 1_000  # tokens that a fold is expected to write anew, however little the last one did
+_TURNS = 10  # until the next fold, where there was none yet
+_LEAST_TURNS = 4
 
 
 class Paged(DerivePolicy, tag="paged", omit_defaults=True):
     """The default of a new session: old pages hold still between folds, so the cached prefix stays valid.
 
-    A budget of 0 is all that the model takes. When the context grows beyond `high` of the budget, a fold shrinks it to what must
-    be and at most `low` of the room above that; where the bill is likely to profit, or the provider has forgotten the prompt
-    anyway, the fold comes earlier. `thrift` is the least that a token must be worth to stay, where a fresh name is worth 1; with 0
-    all room is spent, and no fold comes early to save money.
+    It keeps the bill small: what is sent, and what is fetched again because it was not, with `miss_tokens` more for each turn that has to.
+    A budget of 0 is all that the model takes; it is a ceiling, not a target.
     """
 
     budget_tokens: Whole = 0
-    low: Share = 0.6
-    high: Share = 1.0
-    thrift: Share = 0.01
+    miss_tokens: Whole = _BALANCED
+    low: Share | None = (
+        None  # this and the next two: of earlier versions, so that what was stored with them still opens
+    )
+    high: Share | None = None
+    thrift: Share | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_finite("$.low", self.low, at_least=0, at_most=1)
-        require_finite("$.high", self.high, at_least=0, at_most=1)
-        require_finite("$.thrift", self.thrift, at_least=0, at_most=1)
+        for name, value in self._retired.items():
+            require_finite(f"$.{name}", value, at_least=0, at_most=1)
+        if self.thrift is not None and self.miss_tokens == _BALANCED:
+            msgspec.structs.force_setattr(self, "miss_tokens", _miss_tokens_for(self.thrift))
+
+    @property
+    def _retired(self) -> dict[str, float]:
+        settings = {"low": self.low, "high": self.high, "thrift": self.thrift}
+        return {name: value for name, value in settings.items() if value is not None}
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        if not self._retired:
+            return ()
+        told = ", ".join(f"{name}={value:g}" for name, value in self._retired.items())
+        return (
+            f"paged no longer has {told}: when it folds and what stays follow from miss_tokens={self.miss_tokens:,}",
+        )
+
+    @classmethod
+    def thrifty(cls, budget_tokens: int = 0) -> "Paged":
+        """The cheapest: a miss costs what fetching costs."""
+        return cls(budget_tokens, miss_tokens=_THRIFTY)
+
+    @classmethod
+    def faithful(cls, budget_tokens: int = 0) -> "Paged":
+        """Holds what may be quoted as long as the budget allows."""
+        return cls(budget_tokens, miss_tokens=_FAITHFUL)
 
     def limit_tokens(self, window_tokens: int) -> int:
         return budget_within(self.budget_tokens, window_tokens)
 
-    def is_full(self, growth: Growth, budget_tokens: int) -> bool:
-        return growth.tokens > self.high * budget_tokens
-
     def pays(self, growth: Growth, budget_tokens: int) -> bool:
-        if growth.is_cold:
-            return growth.tokens > (self.low + _WORTHWHILE) * budget_tokens
-        return self.thrift > 0 and _pays(growth, budget_tokens)
+        movable = growth.tokens - growth.fixed_tokens
+        last = growth.last_fold
+        if last is None or growth.is_cold:
+            least = _COLD_TOKENS if growth.is_cold else _FIRST_TOKENS
+            return movable > min(least, _FIRST_SHARE * (budget_tokens - growth.fixed_tokens))
+        return READ * growth.read_tokens > self._fold_price(growth)
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
-        share = self.low if frame.is_pressed else self.high
-        room = max(0, room_in(frame, tokens, share))
-        near = [unit for unit in frame.candidates if unit.sizes]
-        least_rate = self.thrift if frame.is_running else 0
-        still: Mapping[int, ResidencyLevel | None]
+        units = [unit for unit in frame.candidates if unit.sizes]
+        valuation = self._valuation(frame)
+        room = max(0, frame.budget_tokens - tokens)
+        price = _price(frame, valuation, self._fold_price(frame.growth))
+        reading, writing = price(room // 2) - (WRITE - READ), WRITE - READ
         # A mere change in a small context moves nothing else: the provider has it in its cache.
-        if not frame.is_pressed and (standing := _standing(near, _FIRST * frame.budget_tokens)):
-            still = standing
-        else:
-            wanted = _spent(near, least, room, least_rate)
-            still = held(near, {**least, **wanted}, least, room) if frame.is_warm else {}
-            if not still:
-                return wanted
+        still: Mapping[int, ResidencyLevel | None] = {} if frame.is_pressed else _as_shown(units)
+        if frame.is_warm and not still:
+            still = held(units, least, valuation.worth, room, reading=reading, writing=writing)
         kept = {first: level for first, level in still.items() if level is not None}
-        taken = sum(beyond(unit, kept[unit.first], least.get(unit.first)) for unit in near if unit.first in kept)
-        rest = [unit for unit in near if unit.first not in still]
-        return {**kept, **_spent(rest, least, max(0, room - taken), least_rate)}
+        taken = sum(beyond(unit, kept[unit.first], least.get(unit.first)) for unit in units if unit.first in kept)
+        rest = [unit for unit in units if unit.first not in still][::-1]
+        return {**kept, **climb(rest, least, valuation.worth, max(0, room - taken), price=price)}
+
+    def forecast(self, frame: Frame, levels: Levels) -> Forecast | None:
+        valuation = self._valuation(frame)
+        risk = 0.0
+        for unit in frame.candidates:
+            if unit.sizes:
+                worth = valuation.billed.worth(unit)
+                before, after = unit.stands, levels.get(unit.first)
+                stood = worth[before] if before is not None else 0.0
+                risk += max(0.0, stood - (worth[after] if after is not None else 0.0))
+        return Forecast(round(valuation.turns), round(risk), round(READ * valuation.turns + WRITE - READ, 3))
+
+    def _fold_price(self, growth: Growth) -> float:
+        """What the next fold is expected to cost: what the last one did, and the misses that a fold brings."""
+        last = growth.last_fold
+        rewritten = last.rewritten_tokens + last.unreasoned_tokens if last is not None else 0
+        return (WRITE - READ) * max(_LEAST_REWRITTEN, rewritten) + _MISSES * self.miss_tokens
+
+    def _valuation(self, frame: Frame) -> Valuation:
+        turns = frame.growth.turns if frame.growth.last_fold is not None else _TURNS
+        return Valuation.of(frame, max(_LEAST_TURNS, turns), self.miss_tokens)
 
 
-def _pays(growth: Growth, budget_tokens: int) -> bool:
-    """Whether a fold earns more than it costs: to write anew what stands, against reading at every turn what has grown since.
-
-    The interval at which both are least is the square root of 2 x rebuild cost x growth per turn / price of reading a token.
-    """
-    if not growth.standing_tokens:
-        return growth.tokens > _FIRST * budget_tokens
-    rebuild = (_PRICES.write - _PRICES.read) * growth.standing_tokens
-    return growth.grown_tokens * growth.turns > 2 * rebuild / _PRICES.read
-
-
-def _standing(units: Sequence[Candidate], most: float) -> dict[int, ResidencyLevel]:
-    """The units as they stand, where that is not in an index line; none if they take more tokens than that."""
+def _as_shown(units: Sequence[Candidate]) -> dict[int, ResidencyLevel]:
+    """The units at the levels at which they were shown, without those in index lines; none if a fold would pay for so many tokens."""
     levels = {unit.first: unit.at_least(unit.stands) for unit in units if unit.stands is not None}
     tokens = sum(unit.sizes[levels[unit.first]] for unit in units if unit.first in levels)
-    return levels if tokens <= most else {}
+    return levels if tokens <= _FIRST_TOKENS else {}
 
 
-def _spent(units: Sequence[Candidate], least: Levels, room: int, least_rate: float) -> dict[int, ResidencyLevel]:
-    """The levels that the room is best spent on."""
-    newest_first = units[::-1]
-    alone = _newest_alone(newest_first, least, int(room * _ALONE))
-    room -= sum(unit.sizes[unit.cheapest] for unit in units if unit.first in alone)
-    return {**alone, **climb(newest_first, {**alone, **least}, value, room, least_rate=least_rate)}
+def _miss_tokens_for(thrift: float) -> int:
+    """The price of a miss that comes closest to what `thrift` meant in earlier versions."""
+    return _FAITHFUL if thrift == 0 else _THRIFTY if thrift >= _MUCH_THRIFT else _BALANCED
 
 
-def _newest_alone(newest_first: Sequence[Candidate], least: Levels, room: int) -> dict[int, ResidencyLevel]:
-    """The newest units at the cheapest level of their own, as far as the room goes; older ones share index lines."""
-    alone: dict[int, ResidencyLevel] = {}
-    for unit in newest_first:
-        if unit.first not in least:
-            room -= unit.sizes[unit.cheapest]
-            if room < 0:
-                break
-            alone[unit.first] = unit.cheapest
-    return alone
+def _price(frame: Frame, valuation: Valuation, fold_price: float) -> Callable[[int], float]:
+    """What a token must save until the next fold in order to stay, by the room that is then left.
 
-
-def value(unit: Candidate) -> Values:
-    """What a unit is worth at each level: how much of it later calls are likely to name, and how much to quote.
-
-    A pointer keeps what was asked, the structured form keeps the names, and only the whole keeps the words.
+    Where the budget will be full before a fold would pay, each token also bears its share of what brings that fold nearer.
     """
-    weight = (1 + _FETCHED * unit.fetched) * (_ERROR if unit.is_error else 1)
-    weight *= _RULE if unit.why is Why.RULE or unit.about is About.SUMMARY else 1
-    full, age = unit.sizes[_FULL], unit.tokens_after
-    listed = _TOLD + unit.sizes.get(_STRUCTURED, full * _LISTED)
-    names = weight * _NAMES_HALVE / (_NAMES_HALVE + age) * listed
-    words = weight * _WORDS_HALVE / (_WORDS_HALVE + age) * _QUOTES * _QUOTED[unit.about] * full
-    words *= _STALE if unit.is_superseded else 1
-    return {level: kept * names + whole * words for level, (kept, whole) in _KEPT.items()}
+    growth = frame.growth
+    pace = max(1.0, growth.grown_tokens / max(1, growth.turns))
+    until_it_pays = sqrt(2 * fold_price * pace / READ)  # tokens of growth
+    plain = READ * valuation.turns + WRITE - READ
+
+    def price(room: int) -> float:
+        if room >= until_it_pays:
+            return plain
+        filled = max(0, frame.budget_tokens - frame.needed_tokens - room)
+        return plain + (WRITE - READ) * filled / max(1, room)
+
+    return price

@@ -1,4 +1,4 @@
-"""The registry: a user's own policies, by the names under which journals know them."""
+"""Registers a user's own policies under the names that journals store."""
 
 from collections.abc import Callable
 from typing import TypeVar, overload
@@ -24,7 +24,7 @@ def register_policy(name: str | P) -> P | Callable[[P], P]:
     """Register a policy of your own under a name, so that sessions can use it and journals can name it; a class decorator.
 
     `@register_policy("keep_errors")` names it so; `@register_policy` takes the `tag=` of the class, or its name. A journal keeps
-    the name and the fields of the policy, and whoever opens it has to register the same name first. Defining the same class
+    the name and the fields of the policy, and a program that opens it has to register the same name first. Defining the same class
     of a module again replaces it; any other use of a name that is taken is refused.
     """
     if isinstance(name, type):
@@ -66,7 +66,7 @@ def _tagged(policy: P, name: str) -> P:
 
 
 def require_registered(policy: DerivePolicy) -> None:
-    """Raise unless a journal can name the policy, and whoever reads that gets the same class."""
+    """Raise unless a journal can name the policy so that reading it back gives the same class."""
     if _class_of(policy.kind) is not type(policy):
         made = f"{type(policy).__qualname__}, which is not registered"
         raise InvalidInput(
@@ -87,7 +87,7 @@ def as_chosen(policy: DerivePolicy) -> ChosenPolicy:
 
 
 def restored(chosen: ChosenPolicy) -> DerivePolicy:
-    """The policy that a journal means; `UnknownPolicy` where nobody registered its name, or another form of it."""
+    """The policy that a journal names; raises `UnknownPolicy` if the name is not registered, or with other fields."""
     if isinstance(chosen, DerivePolicy):
         return chosen
     assert isinstance(chosen, StoredPolicy), "a journal knows of no others"

@@ -1,4 +1,4 @@
-"""Reset: past a threshold, everything before the active task becomes one summary (Lu et al., arXiv:2510.06727)."""
+"""Reset: past a threshold, replaces everything before the current task by one summary (Lu et al., arXiv:2510.06727)."""
 
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ _TAIL = 1 / 3  # of the room above the floors, for the newest units: two thirds 
 class Reset(DerivePolicy, tag="reset"):
     """Once per crossing of the threshold: prompt, one summary, the task turn, then the newest whole units.
 
-    A threshold of 0 is half of the model's window. What the steps that went did to files and by commands stays, as a ledger.
+    A threshold of 0 is half of the model's window. A ledger keeps what the removed steps changed.
     """
 
     keeps_ledger: ClassVar[bool] = True

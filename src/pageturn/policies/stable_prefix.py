@@ -1,42 +1,52 @@
-"""Holding still: the beginning of a context that a fold had better leave as it is.
+"""Finds the beginning of a context that a fold should leave unchanged, because rewriting it costs more than it saves.
 
-Whatever stands behind the first change is billed as written anew. So a unit near the beginning may keep a level that is no longer the
-best for it, if enough stands behind it that would not change either.
+Everything after the first change is billed as a cache write. So a unit near the beginning may keep a level that is no longer the best
+one for it, if enough unchanged text follows it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 
+from pageturn.policies.packing import Values
 from pageturn.values.layout import Candidate, Levels
 from pageturn.values.pages import ResidencyLevel
-from pageturn.values.vendors import STUDY
 
-_SAVED = STUDY.prices.write - STUDY.prices.read  # by a token that is read from the cache, relative to a fresh one
-_MOST = 0.2  # of the room that may be wasted
-_WASTED = 3.0  # and of one that does not stand at its best until the next fold, in reading and in room
+_MOST = 0.2  # of the room may be wasted
 
 
 def held(
-    units: Sequence[Candidate], wanted: Mapping[int, ResidencyLevel], least: Levels, room: int
+    units: Sequence[Candidate],
+    least: Levels,
+    worth: Callable[[Candidate], Values],
+    room: int,
+    *,
+    reading: float,
+    writing: float,
 ) -> dict[int, ResidencyLevel | None]:
-    """The units that stay as they stand, from the oldest on: with a level, or None where that is in an index line.
+    """The units that stay as they were shown, from the oldest on: with a level, or None for those in an index line.
 
-    So many that what is saved exceeds what is wasted by most; never one that must rise.
+    As many as make the difference greatest between what is saved by not writing them again and what their levels lose; never one that must
+    rise. `reading` and `writing` are the prices of a token until the next fold.
     """
     levels: dict[int, ResidencyLevel | None] = {}
-    saved = wasted = most = 0.0
-    until = 0
+    gain = most = 0.0
+    until = wasted = 0
     for unit in units:
-        if not _may_stay(unit, least.get(unit.first)):
+        lowest = least.get(unit.first)
+        if not _may_stay(unit, lowest):
             break
+        values = worth(unit)
         levels[unit.first] = unit.stands
-        tokens = _tokens(unit, unit.stands)
-        wasted += abs(tokens - _tokens(unit, wanted.get(unit.first)))
+        stays = _net(unit, unit.stands, values, reading)
+        best, free = max(
+            ((_net(unit, level, values, reading + writing), level) for level in _open_to(unit, lowest)),
+            key=lambda choice: choice[0],
+        )
+        wasted += max(0, _tokens(unit, unit.stands) - _tokens(unit, free))
         if wasted > _MOST * room:
             break
-        if wasted:  # before the first change everything is saved anyway
-            saved += tokens
-        if _SAVED * saved - _WASTED * wasted > most:
-            most, until = _SAVED * saved - _WASTED * wasted, len(levels)
+        gain += stays - best
+        if gain > most:
+            most, until = gain, len(levels)
     return dict(list(levels.items())[:until])
 
 
@@ -45,5 +55,17 @@ def _may_stay(unit: Candidate, least: ResidencyLevel | None) -> bool:
     return is_offered and (least is None or (unit.stands is not None and unit.stands >= least))
 
 
+def _open_to(unit: Candidate, least: ResidencyLevel | None) -> list[ResidencyLevel | None]:
+    """The levels that a unit may have, from an index line up."""
+    if least is None:
+        return [None, *unit.sizes]
+    return [level for level in unit.sizes if level >= least]
+
+
+def _net(unit: Candidate, level: ResidencyLevel | None, values: Values, price: float) -> float:
+    """What a unit saves at a level, less what it costs there."""
+    return values[level] - price * unit.sizes[level] if level is not None else 0.0
+
+
 def _tokens(unit: Candidate, level: ResidencyLevel | None) -> int:
-    return unit.sizes[unit.at_least(level)] if level is not None else 0
+    return unit.sizes[level] if level is not None else 0

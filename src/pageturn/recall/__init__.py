@@ -1,4 +1,4 @@
-"""Recall: getting pages back, by what they say or by their handle, and the tool by which a model does so.
+"""Recall: finds pages by their text or their handle, for the host and, through the recall tool, for the model.
 
-The session uses it, and a host that brings a reranker. It uses the context room and below, and never writeback.
+The session uses it, and a host may bring a reranker. It uses the context room and below, and never writeback.
 """

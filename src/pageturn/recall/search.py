@@ -1,30 +1,37 @@
-"""Recall: getting pages back, by what they say or by their handle. Never an empty answer: hits, or a fault.
+"""Finds pages by their text or by their handle. The answer is never empty: it is hits or a fault.
 
-A page that cannot be read hides no other: the rest is given, and its own fault stands beside.
+An unreadable page does not hide others: the rest is returned, and its own fault is recorded.
 """
 
-import re
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import Damage, page_of
+from pageturn.journal.reindexing import give_words
+from pageturn.recall.embedders import EmbedderFailed
+from pageturn.recall.excerpts import excerpt
+from pageturn.recall.ranking import Candidate, Ranked, rank
 from pageturn.stores import Found, Span
 from pageturn.stores.words import terms
 from pageturn.values.errors import InvalidInput, StoreError, show
 from pageturn.values.faults import AnyFault, BackendError, Denied, NoMatch
-from pageturn.values.ids import require_session_id
+from pageturn.values.ids import micros, require_session_id
 from pageturn.values.json import Closed, from_json, to_json
 from pageturn.values.messages import Message, Role, Visibility
 from pageturn.values.pages import Page, PageKind, ResidencyLevel
 from pageturn.values.search_text import search_text
 
+if TYPE_CHECKING:  # which needs NumPy
+    from pageturn.recall.vectors import Meaning, Near
+
 _PIECE = 1_000_000  # characters whose bytes are counted at a time
-_EXCERPT_CHARS = 300
 _RERANKED = 20  # how many matches a reranker is shown
+_LEAST_CANDIDATES = 128  # that are put in order, however few are asked for
 
 
 class Hit(Closed):
@@ -41,15 +48,18 @@ class Hit(Closed):
     size: int
     digest: str
     shown: ResidencyLevel | None = None  # at which level the model last saw it
+    start: int = 0  # at which byte of the page its excerpt begins: `resolve(handle, start=...)` goes on from there
 
 
 class Where(Closed):
-    """What a search is narrowed to; what is None may be any."""
+    """The filter of a search; None matches anything."""
 
     role: Role | None = None
     kind: PageKind | None = None
     tool: str | None = None  # that a page calls, or whose result it holds
     turns: tuple[int | None, int | None] | None = None  # the first and the last; None is as far as there are any
+    path: str | None = None  # that a call names, or a part of it: the call and its result are found
+    times: tuple[datetime | None, datetime | None] | None = None  # from when to when; without a zone they are UTC
 
 
 class Recalled(Closed):
@@ -58,10 +68,11 @@ class Recalled(Closed):
     hits: tuple[Hit, ...]
     damaged: tuple[str, ...] = ()  # handles of pages that match as well as these, and whose words cannot be read
     left_out: int = 0  # hits that there was no room for
+    notices: tuple[str, ...] = ()  # why the search was less than it could be
 
 
 class Resolved(Closed):
-    """What a handle stands for: the message, and the bytes of its text from `start` to `end`."""
+    """The page behind a handle: its message, and the text from byte `start` to `end`."""
 
     handle: str
     message: Message
@@ -77,14 +88,14 @@ class Resolved(Closed):
 
 
 class Search(NamedTuple):
-    """What came of a search, and what could not be read on the way."""
+    """The outcome of a search, and what could not be read."""
 
     outcome: Recalled | AnyFault
     damages: tuple[Damage, ...] = ()
 
 
 class Reranker(Protocol):
-    """Puts texts in order of what they mean; see `pageturn.recall.embedders`."""
+    """Scores texts by meaning; see `pageturn.recall.embedders`."""
 
     def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
         """How well each text answers the query; a greater score is a better answer."""
@@ -98,19 +109,20 @@ def recall(
     *,
     see_internal: Callable[[Journal], bool],
     where: Where = Where(),  # noqa: B008
+    meaning: "Meaning | None" = None,
     reranker: Reranker | None = None,
     unread: Sequence[Damage] = (),
 ) -> Search:
-    """The best matches in these sessions: by their words, and then, with a reranker, by their meaning.
+    """The best matches in these sessions: by their words, with an embedder also by their meaning, and in the order of a reranker.
 
     `unread` are the sessions that should have been searched, and cannot be read.
     """
-    if not terms(query):
+    if not query.strip() or not (terms(query) or meaning):
         return Search(NoMatch())
     wanted = limit if reranker is None else max(limit, _RERANKED)
     try:
-        look = _Look(query, see_internal, where)
-        hits, damages = _search(journals, look, wanted)
+        look = _Look(query, see_internal, where, meaning)
+        hits, damages, notices = _search(journals, look, wanted)
     except StoreError as error:
         return Search(BackendError.of(error))
     damages = (*damages, *unread)
@@ -121,15 +133,16 @@ def recall(
         ranked = sorted(zip(hits, scores, strict=True), key=lambda pair: -pair[1])
         hits = [msgspec.structs.replace(hit, score=round(score, 3)) for hit, score in ranked]
     damaged = tuple(each.page.handle for each in damages if each.page is not None)
-    return Search(Recalled(tuple(hits[:limit]), damaged), damages)
+    return Search(Recalled(tuple(hits[:limit]), damaged, notices=notices), damages)
 
 
 class _Look(NamedTuple):
-    """What is looked for, and who may see what."""
+    """The query, its filter, and which sessions may show internal pages."""
 
     query: str
     see_internal: Callable[[Journal], bool]
     where: Where
+    meaning: "Meaning | None" = None
 
     def may_find(self, journal: Journal, page: Page) -> bool:
         """Whether a page that has the words is one that is wanted, and that may be told."""
@@ -143,7 +156,29 @@ class _Look(NamedTuple):
             return False
         first, last = turns if turns is not None else (None, None)
         turn = state.turn_of(page)
-        return (first is None or first <= turn) and (last is None or turn <= last)
+        is_in_turns = (first is None or first <= turn) and (last is None or turn <= last)
+        return is_in_turns and self._is_in_time(page) and self._is_about_path(journal, page)
+
+    def _is_in_time(self, page: Page) -> bool:
+        first, last = (None if each is None else micros(_zoned(each)) for each in self.where.times or (None, None))
+        return (first is None or first <= page.at) and (last is None or page.at <= last)
+
+    def _is_about_path(self, journal: Journal, page: Page) -> bool:
+        """Whether a call of the page, or the call whose result it is, names the path."""
+        if self.where.path is None:
+            return True
+        caller = journal.state.caller(page) if page.results else page if page.calls else None
+        wanted = {result.call for result in page.results}
+        try:
+            message = journal.message(caller) if caller is not None else None
+        except StoreError:
+            return False
+        calls = message.tool_calls if message is not None else ()
+        return any(self.where.path in call.texts for call in calls if not wanted or call.id in wanted)
+
+
+def _zoned(time: datetime) -> datetime:
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)
 
 
 def where_of(given: Where | Mapping[str, object] | None) -> Where:
@@ -179,7 +214,7 @@ def within(found: Recalled, budget_tokens: int, count: Callable[[str], int]) -> 
         left -= count(excerpt) if excerpt else 0
         if excerpt != hit.excerpt:
             break
-    return Recalled(tuple(hits), found.damaged, len(found.hits) - len(hits))
+    return Recalled(tuple(hits), found.damaged, len(found.hits) - len(hits), found.notices)
 
 
 def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:
@@ -191,35 +226,82 @@ def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:
     return " ".join([*words[:few], "..."]) if few else ""
 
 
-def _search(journals: Sequence[Journal], look: _Look, limit: int) -> tuple[list[Hit], tuple[Damage, ...]]:
+def _search(
+    journals: Sequence[Journal], look: _Look, limit: int
+) -> tuple[list[Hit], tuple[Damage, ...], tuple[str, ...]]:
     seers: dict[str, list[tuple[int, Journal]]] = {}  # session -> who sees it up to where: itself, and its forks
     for journal in journals:
         for span in journal.spans:
             seers.setdefault(span.session, []).append((span.upto, journal))
     spans = [Span(session, max(upto for upto, _ in those)) for session, those in seers.items()]
-    wanted = limit
+    for journal in journals:
+        give_words(journal)
+    wanted = max(limit, _LEAST_CANDIDATES)
+    near: dict[tuple[str, int], Near] = {}
+    notices: tuple[str, ...] = ()
+    is_embedded = look.meaning is None
     while True:
         found = journals[0].store.search(spans, look.query, wanted)
-        hits: list[Hit] = []
-        damages: list[Damage] = []
-        for each in found:
-            hit = _first_hit(seers[each.session], each, look)
-            if isinstance(hit, Damage):
-                damages.append(hit)
-            elif hit is not None:
-                hits.append(hit)
-            if len(hits) == limit:
-                break
+        if not is_embedded:
+            near, notices = _near(look, spans, found)
+            is_embedded = True
+        ranked = rank(_candidates(seers, found, near, look), look.query, look.may_find, by_meaning=bool(near))
+        hits, damages = _hits(ranked, look.query, limit)
         if len(hits) == limit or len(found) < wanted:
-            return hits, tuple(damages)
+            return hits, tuple(damages), notices
         wanted *= 4  # some of what was found is undone, erased, hidden, damaged or not wanted
 
 
-def _first_hit(seers: Sequence[tuple[int, Journal]], found: Found, look: _Look) -> Hit | Damage | None:
-    """The hit as the first of these journals has it: a page may be undone in one and not in its fork."""
+def _near(
+    look: _Look, spans: Sequence[Span], found: Sequence[Found]
+) -> "tuple[dict[tuple[str, int], Near], tuple[str, ...]]":
+    """What is near in meaning, and how near that is which was found by words; or why nobody can say."""
+    if look.meaning is None:
+        return {}, ()
+    try:
+        return look.meaning.near(spans, look.query, [(each.session, each.seq) for each in found]), ()
+    except EmbedderFailed as error:
+        return {}, (f"searched by words alone, the embedder has no answer: {error}",)
+
+
+def _hits(ranked: Iterable[Ranked], query: str, limit: int) -> tuple[list[Hit], list[Damage]]:
+    hits: list[Hit] = []
+    damages: list[Damage] = []
+    for each in ranked:
+        hit = _hit(each, query)
+        if isinstance(hit, Damage):
+            damages.append(hit)
+        elif hit is not None:
+            hits.append(hit)
+        if len(hits) == limit:
+            break
+    return hits, damages
+
+
+def _candidates(
+    seers: Mapping[str, Sequence[tuple[int, Journal]]],
+    found: Sequence[Found],
+    near: "Mapping[tuple[str, int], Near]",
+    look: _Look,
+) -> Iterator[Candidate]:
+    """The pages that were found, by words, by meaning, or by both."""
+    most = max((each.score for each in found), default=0.0) or 1.0
+    by_words = {(each.session, each.seq): each for each in found}
+    for key in dict.fromkeys((*by_words, *near)):
+        candidate = _candidate(seers[key[0]], key[1], look)
+        if candidate is not None:
+            said, meant = by_words.get(key), near.get(key)
+            words = max(said.score, 0.0) / most if said is not None else 0.0
+            passage = said.passage if said is not None else meant.passage if meant is not None else None
+            yield candidate._replace(words=words, meaning=max(meant.cosine, 0.0) if meant else 0.0, passage=passage)
+
+
+def _candidate(seers: Sequence[tuple[int, Journal]], seq: int, look: _Look) -> Candidate | None:
+    """The page as the first of these journals has it: it may be undone in one and not in its fork."""
     for upto, journal in seers:
-        if found.seq <= upto and (hit := _hit(journal, found, look)) is not None:
-            return hit
+        page = journal.state.page(seq) if seq <= upto else None
+        if page is not None and look.may_find(journal, page):
+            return Candidate(journal, page)
     return None
 
 
@@ -289,21 +371,20 @@ def _is_inside(data: bytes, at: int) -> bool:
     return at < len(data) and data[at] & 0xC0 == 0x80
 
 
-def _hit(journal: Journal, found: Found, look: _Look) -> Hit | Damage | None:
-    page = journal.state.page(found.seq)
-    if page is None or not look.may_find(journal, page):
-        return None
+def _hit(ranked: Ranked, query: str) -> Hit | Damage | None:
+    journal, page = ranked.candidate.journal, ranked.candidate.page
     try:
         message = journal.message(page)
     except StoreError as error:
         return Damage(journal.row.id, page, BackendError.of(error))
     if message is None:
         return None
+    shown = excerpt(search_text(message), query, ranked.candidate.passage)
     return Hit(
         handle=page.handle,
         session=journal.row.id,
-        excerpt=_excerpt(search_text(message), look.query),
-        score=round(found.score, 3),
+        excerpt=shown.text,
+        score=round(ranked.score, 3),
         turn=journal.state.turn_of(page),
         role=page.role,
         kind=journal.state.kind(page),
@@ -311,13 +392,5 @@ def _hit(journal: Journal, found: Found, look: _Look) -> Hit | Damage | None:
         size=page.size,
         digest=page.digest,
         shown=journal.state.level_of(page) if journal.state.shown is not None else None,
+        start=shown.start,
     )
-
-
-def _excerpt(text: str, query: str) -> str:
-    """The surroundings of the first place at which a term of the query occurs."""
-    pattern = "|".join(re.escape(term) for term in sorted(terms(query), key=len, reverse=True))
-    place = re.search(pattern, text, re.IGNORECASE)
-    start = max(0, (place.start() if place else 0) - _EXCERPT_CHARS // 3)
-    excerpt = " ".join(text[start : start + _EXCERPT_CHARS].split())
-    return f"{'... ' if start else ''}{excerpt}{' ...' if start + _EXCERPT_CHARS < len(text) else ''}"

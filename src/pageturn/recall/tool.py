@@ -1,13 +1,14 @@
-"""The recall tool: how a model gets back what its context only names. A pointer is shown only where the model has this tool.
+"""Answers calls of the recall tool, with which a model gets back content that its context only names.
 
-Every page that an answer quotes stands in a fence of its own, under a heading of ours: nothing in a page can end its fence, begin
-another, or pass for a heading, since look-alikes of handles and tags have a backslash (see `renditions.fencing`).
+Every quoted page is in its own fence, under a heading that we write. Nothing in a page can end its fence, open another or pass for a
+heading, because text that looks like a handle or a tag gets a backslash (`pageturn.values.fencing`).
 """
 
 import re
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+from pageturn.journal.journal import Journal
 from pageturn.recall.search import Hit, Recalled, Resolved
 from pageturn.values.faults import AnyFault, Fault, NoMatch
 from pageturn.values.fencing import fenced, quoted
@@ -16,6 +17,7 @@ from pageturn.values.json import Closed
 from pageturn.values.messages import ToolCall
 from pageturn.values.pages import Page
 from pageturn.values.recall_tool import LEAST_BYTES, RecallTool
+from pageturn.values.units import unanswered
 
 _LISTED = 120  # bytes of each page in a list of pages
 _DIGITS = re.compile(r"[0-9]{1,15}")
@@ -58,7 +60,7 @@ class Answer(Closed):
 
 
 class Source(Protocol):
-    """What the tool asks: a session, or whatever stands for one."""
+    """What the tool reads from: a session, or a substitute in tests."""
 
     def resolve(self, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault: ...
 
@@ -80,6 +82,26 @@ def answer(tool: RecallTool, asked: RecallRequest, source: Source, most_bytes: i
     if parse_range(asked.handle) is not None:
         return _range(tool, asked.handle, asked.start, source)
     return _page(asked.handle, source.resolve(asked.handle, start=asked.start, length=tool.most_bytes))
+
+
+class LastCalls(NamedTuple):
+    """The calls of the last answer that have no result yet: those of the recall tool, and how many others."""
+
+    ours: tuple[ToolCall, ...] = ()
+    others: int = 0
+
+
+def last_calls(journal: Journal, tool: RecallTool) -> LastCalls:
+    """The unanswered calls of the model's last message."""
+    state = journal.state
+    page = state.page(state.turns[-1]) if state.turns else None
+    if page is None or page.undone:
+        return LastCalls()
+    left = unanswered(tuple(each for each in state.pages[state.after(page.seq - 1) :] if not each.undone))
+    message = journal.message(page)
+    calls = [call for call in (message.tool_calls if message else ()) if call.id in left]
+    ours = tuple(call for call in calls if call.name == tool.name)
+    return LastCalls(ours, len(calls) - len(ours))
 
 
 def _page(handle: str, outcome: Resolved | AnyFault) -> Answer:
@@ -137,7 +159,8 @@ def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:
 
 
 def _excerpt(hit: Hit) -> str:
-    return _quotation(f"{hit.handle} {hit.role}, {hit.size:,} bytes, an excerpt", hit.excerpt)
+    there = f"; start {hit.start} opens it there" if hit.start else ""
+    return _quotation(f"{hit.handle} {hit.role}, {hit.size:,} bytes, an excerpt{there}", hit.excerpt)
 
 
 def _failed(handle: str, fault: AnyFault, unknown: str) -> Answer:

@@ -1,4 +1,4 @@
-"""Routing: who is good at what, how sure we are, and how that becomes a choice. Beside a session, never in its context.
+"""Routing: chooses an agent or a model by past outcomes. Its state is stored beside sessions and never shown in a context.
 
 Hosts use it with or without a session; the session keeps its beliefs. It uses policies and below, and never the journal.
 """

@@ -116,7 +116,7 @@ class Decision(Closed, omit_defaults=True):
 
 
 class Logged(Closed, omit_defaults=True):
-    """A decision as the log keeps it: with the probability of its choice, and what came of it."""
+    """A decision as the log keeps it: with the probability of its choice, and its outcome."""
 
     decision: Decision
     probability: float
@@ -131,7 +131,7 @@ class Logged(Closed, omit_defaults=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known what came of it."""
+        """Whether its outcome is known."""
         return self.verdict is not None or self.excused is not None
 
     @property
@@ -140,5 +140,5 @@ class Logged(Closed, omit_defaults=True):
         return [0.0] * self.retries + ([] if self.verdict is None else [self.verdict])
 
     def settled(self, verdict: float | None, retries: int, excused: str | None) -> "Logged":
-        """The same, with what came of it."""
+        """The same, with its outcome."""
         return msgspec.structs.replace(self, verdict=verdict, retries=retries, excused=excused)

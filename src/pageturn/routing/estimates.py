@@ -9,8 +9,8 @@ from pageturn.routing.state import DelegationState
 from pageturn.routing.stored_state import Beliefs, context_of
 
 
-class Outlook:
-    """What is believed of candidates in one setting; where nobody says what they cost, they cost the same."""
+class Estimates:
+    """The estimates of candidates in one setting; without prices, all cost the same."""
 
     def __init__(
         self, beliefs: Beliefs, where: Setting, *, now: datetime, cost: Callable[[str], float] = lambda _: 1.0

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from pageturn.routing.decisions import DISABLED, Decision, Logged, Scored
-from pageturn.routing.estimates import Outlook
+from pageturn.routing.estimates import Estimates
 from pageturn.routing.modes import Mode
 from pageturn.routing.pruning import Entry, Pruned
 from pageturn.routing.skills import Setting
@@ -54,7 +54,7 @@ def drifts(log: Iterable[Entry], recent: int = RECENT) -> list[Drift]:
 
 
 class Comparison(NamedTuple):
-    """What a mode would have come to, judged by the logged decisions that it would have made too."""
+    """The estimated outcome of a mode, from the logged decisions that it would have made as well."""
 
     mode: str
     decisions: int
@@ -109,7 +109,7 @@ def compare(replayed: Iterable[Replayed], mode: str) -> Comparison:
 
 
 def _again(decision: Decision, beliefs: Beliefs, mode: Mode) -> Decision:
-    view = Outlook(beliefs, decision.setting, now=_EPOCH)
+    view = Estimates(beliefs, decision.setting, now=_EPOCH)
     scored = []
     for each in decision.candidates:
         aim = mode.aim(each.agent, view)

@@ -16,7 +16,7 @@ _LONGEST_REST = 86_400.0  # a day: whoever asks for more is tried again tomorrow
 _INTERRUPTIONS = ("KeyboardInterrupt", "CancelledError", "SystemExit", "GeneratorExit")
 
 
-class Trouble(NamedTuple):
+class Failure(NamedTuple):
     """What is to be made of an error."""
 
     why: str
@@ -33,25 +33,25 @@ class Verdict(NamedTuple):
     excused: str | None = None
 
 
-def read_trouble(error: object, *, now: datetime) -> Trouble:
+def read_failure(error: object, *, now: datetime) -> Failure:
     """Whose fault an error is, by its status, its headers and its words; `now` says how far off a date of theirs is."""
     if error is None or isinstance(error, bool):
         raise InvalidInput("error", expected="an exception, or what a provider answered", got=show(error))
     if type(error).__name__ in _INTERRUPTIONS:
-        return Trouble("it was interrupted", blames_agent=False, helps_elsewhere=False)
+        return Failure("it was interrupted", blames_agent=False, helps_elsewhere=False)
     if read_overflow(error) is not None:
-        return Trouble("the prompt was too long", blames_agent=False, helps_elsewhere=False)
+        return Failure("the prompt was too long", blames_agent=False, helps_elsewhere=False)
     status = _status(error)
     rest = _rest_seconds(error, now)
     if rest > 0.0 or status == 429:
-        return Trouble("it asked for rest", blames_agent=False, is_providers=True, rest_seconds=rest)
+        return Failure("it asked to retry later", blames_agent=False, is_providers=True, rest_seconds=rest)
     if status in _REFUSED:
-        return Trouble(f"the provider refused ({status})", blames_agent=False, is_providers=True)
+        return Failure(f"the provider refused ({status})", blames_agent=False, is_providers=True)
     if status in _UNKNOWN:
-        return Trouble(f"there is no such agent ({status})", blames_agent=False)
+        return Failure(f"there is no such agent ({status})", blames_agent=False)
     if status is not None and 400 <= status < 500 and status not in _BUSY:
-        return Trouble(f"the request was not valid ({status})", blames_agent=False, helps_elsewhere=False)
-    return Trouble(f"it failed ({status or type(error).__name__})", blames_agent=True)
+        return Failure(f"the request was not valid ({status})", blames_agent=False, helps_elsewhere=False)
+    return Failure(f"it failed ({status or type(error).__name__})", blames_agent=True)
 
 
 def read_verdict(outcome: object, *, now: datetime) -> Verdict:
@@ -64,8 +64,8 @@ def read_verdict(outcome: object, *, now: datetime) -> Verdict:
             require_finite("outcome", value, at_least=0.0, at_most=1.0)
             return Verdict(value)
         case BaseException():
-            trouble = read_trouble(outcome, now=now)
-            return Verdict(0.0) if trouble.blames_agent else Verdict(None, trouble.why)
+            failure = read_failure(outcome, now=now)
+            return Verdict(0.0) if failure.blames_agent else Verdict(None, failure.why)
         case ToolResult() | Message():
             return _share_of_successes([outcome])
         case list() | tuple() if outcome and all(isinstance(each, ToolResult | Message) for each in outcome):
@@ -97,11 +97,11 @@ def left_after(failed: Sequence[str], candidates: Iterable[str]) -> list[str]:
     return list(left.values())
 
 
-def nearest(left: Sequence[str], failed: str, trouble: Trouble) -> list[str]:
-    """Whom to ask first: siblings of the same provider, or everybody else where the trouble is the provider's."""
+def nearest(left: Sequence[str], failed: str, failure: Failure) -> list[str]:
+    """Whom to ask first: siblings of the same provider, or everybody else where the failure is the provider's."""
     siblings = [name for name in left if provider_of(name) == provider_of(failed)]
     others = [name for name in left if name not in siblings]
-    first, then = (others, siblings) if trouble.is_providers else (siblings, others)
+    first, then = (others, siblings) if failure.is_providers else (siblings, others)
     return first or then
 
 

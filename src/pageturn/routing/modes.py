@@ -24,7 +24,7 @@ _CHANCE = 0.25  # of a deviation, so that what was not chosen is learned about, 
 _ROOT_2 = math.sqrt(2.0)
 
 
-class Chance(Protocol):
+class RandomSource(Protocol):
     """Where randomness comes from: `random.Random(seed)` is one."""
 
     def gauss(self, mu: float, sigma: float) -> float:

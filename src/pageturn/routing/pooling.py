@@ -16,7 +16,7 @@ from typing import NamedTuple
 from pageturn.routing.posteriors import Evidence
 
 # The widths expected before anything is known, and how many agents or cells that expectation counts for. Tuned on mcpmark,
-# bfcl and livecodebench (docs/delegation.md); half or twice as much changes little.
+# bfcl and livecodebench (docs/routing.md); half or twice as much changes little.
 _AGENTS_APART = 0.2
 _CELLS_APART = 0.15
 _AGENTS_EXPECTED = 6.0

@@ -46,7 +46,7 @@ class Costs(NamedTuple):
         return cls({} if prices is None else prices, running, money_a_second)
 
     def asking(self, agent: str) -> float:
-        """Money and time; whoever does not run already must read the whole prompt afresh."""
+        """Money and time; a candidate that is not already in use has to read the whole prompt again."""
         price = self.prices.get(agent)
         if not isinstance(price, Price):
             raise InvalidInput(

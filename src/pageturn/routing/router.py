@@ -18,9 +18,9 @@ from typing import NamedTuple, Self
 
 from pageturn.routing import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Scored, Setting
 from pageturn.routing.decisions import DISABLED
-from pageturn.routing.estimates import Outlook
-from pageturn.routing.failover import left_after, nearest, read_trouble, read_verdict
-from pageturn.routing.modes import MODES, Aim, Chance, mode_of
+from pageturn.routing.estimates import Estimates
+from pageturn.routing.failover import left_after, nearest, read_failure, read_verdict
+from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of
 from pageturn.routing.prices import MONEY_A_SECOND, Costs, Price
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
@@ -59,7 +59,7 @@ class _Ready(NamedTuple):
 
 
 class Router:
-    """Chooses by beliefs, and adds to them."""
+    """Chooses an agent by past outcomes, and learns from new ones."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Router:
         *,
         mode: str | Mode | None = None,  # lcb with a local agent, cost with prices, otherwise thompson
         skills: Iterable[str] = (),  # beyond those of the catalogue
-        chance: Chance | int | None = None,  # a seed, or what draws
+        rng: RandomSource | int | None = None,  # a seed, or what draws
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -85,7 +85,7 @@ class Router:
         self.beliefs = Beliefs(MemorySidecars(), clock=clock) if beliefs is None else beliefs
         self.skills = CATALOGUE.union(names)
         self._mode = mode
-        self._chance = _chance_of(chance)
+        self._rng = _rng_of(rng)
         self._clock = clock
         self._entropy = entropy
         self._own_store: Store | None = None
@@ -105,16 +105,16 @@ class Router:
         config: DelegationConfig | None = None,
         mode: str | Mode | None = None,
         skills: Iterable[str] = (),
-        chance: Chance | int | None = None,
+        rng: RandomSource | int | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """A router on what is believed in a store, by the sessions of one scope or by those without."""
+        """A router on the routing state of a store, of one scope or of the sessions without a scope."""
         if scope is not None:
             require_text("scope", scope)
         store = url if isinstance(url, Store) else open_store(path_of(url))
         beliefs = Beliefs(store, scope_of_beliefs(scope), clock=clock, config=config)
-        router = cls(beliefs, mode=mode, skills=skills, chance=chance, clock=clock, entropy=entropy)
+        router = cls(beliefs, mode=mode, skills=skills, rng=rng, clock=clock, entropy=entropy)
         router._own_store = None if store is url else store
         return router
 
@@ -150,7 +150,7 @@ class Router:
         prices: Mapping[str, Price] | None = None,
         retries: int = 0,
     ) -> Decision | None:
-        """Count an error for what it is, and pick whom to ask instead: never one that failed; None if nobody would help.
+        """Record an error with its attribution, and pick another candidate: never one that failed; None if no other would help.
 
         It goes on as the decision was made: in its mode, and with its local agent. Where cost decides, it needs the prices
         again; without them, success alone does.
@@ -161,7 +161,7 @@ class Router:
             named = _names(candidates)
             known = self._checked(named, None) if named else ()
         now = self._clock()
-        trouble = read_trouble(error, now=now)
+        failure = read_failure(error, now=now)
         failed = (*decision.failed, decision.choice)
         left = left_after(failed, known)
         costs = Costs.of(prices)
@@ -170,21 +170,21 @@ class Router:
             mode = mode if costs.prices else MODES["thompson"]
             for name in left if costs.prices else ():
                 costs.asking(name)  # refused before anything is counted
-        verdict, excused = (0.0, None) if trouble.blames_agent else (None, trouble.why)
+        verdict, excused = (0.0, None) if failure.blames_agent else (None, failure.why)
         self._count(decision, verdict, excused, retries)
-        if trouble.rest_seconds:
-            self._resting[decision.choice] = _Rest(now, now + timedelta(seconds=trouble.rest_seconds))
-        if not left or not trouble.helps_elsewhere:
+        if failure.rest_seconds:
+            self._resting[decision.choice] = _Rest(now, now + timedelta(seconds=failure.rest_seconds))
+        if not left or not failure.helps_elsewhere:
             return None
         awake = [name for name in left if not self._rest_left(name, now)] or left
-        agents = nearest(awake, decision.choice, trouble)
+        agents = nearest(awake, decision.choice, failure)
         local = decision.local if decision.local in awake else None
         if local is not None and local not in agents:
             agents.append(local)
         return self._decide(tuple(agents), decision.setting, mode, costs, local, failed, left)
 
     def _mode_of(self, decision: Decision) -> Mode:
-        """The mode of a decision, or the router's own where nobody knows it any more."""
+        """The mode of a decision, or the router's own if it is no longer known."""
         own = mode_of(self._mode or "thompson")
         return own if own.name == decision.mode else MODES.get(decision.mode, own)
 
@@ -207,7 +207,7 @@ class Router:
         scored = list(ready.scored)
         if config.enabled:
             if ready.drawn:
-                draw = self._chance.gauss(0.0, 1.0)
+                draw = self._rng.gauss(0.0, 1.0)
                 for at, aim, fields in ready.drawn:
                     scored[at] = Scored(*fields, aim.at(draw))
             choice = self._best(scored, local, config.delta)
@@ -238,14 +238,14 @@ class Router:
         return decision
 
     def _readied(self, agents: tuple[str, ...], where: Setting, mode: Mode, costs: Costs, now: datetime) -> _Ready:
-        """Estimates and aims; made anew only when something was learned."""
+        """Estimates and aims; recomputed only after something was learned."""
         if self._ready_at != self.beliefs.version:
             self._ready.clear()
             self._ready_at = self.beliefs.version
         key = (agents, where, id(mode), *((tuple(costs.prices.items()), *costs[1:]) if costs.prices else ()))
         ready = self._ready.get(key)
         if ready is None:
-            view = Outlook(self.beliefs, where, now=now, cost=costs.asking)
+            view = Estimates(self.beliefs, where, now=now, cost=costs.asking)
             aims = [_checked_aim(mode.aim(agent, view), agent) for agent in agents]
             scored = tuple(
                 Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
@@ -264,7 +264,7 @@ class Router:
             return local
         equals = [each for each in peers if each.score == top]
         # Where chance has a part, it has one between equals too: tasks that start together are not all given to the first.
-        best = self._chance.choice(equals) if len(equals) > 1 and equals[0].spread > 0.0 else equals[0]
+        best = self._rng.choice(equals) if len(equals) > 1 and equals[0].spread > 0.0 else equals[0]
         return best.agent
 
     def _awake(self, agents: tuple[str, ...], now: datetime) -> tuple[str, ...]:
@@ -318,7 +318,7 @@ class Router:
     # -- learning
 
     def observe(self, decision: Decision | str, outcome: object, *, retries: int = 0) -> bool:
-        """Count what came of a decision: true or false, a grade, an exception, or the results of tool calls; each retry failed.
+        """Record the outcome of a decision: true or false, a grade, an exception, or the results of tool calls; each retry counts as a failure.
 
         A decision may be named by its id, later and elsewhere, once it was written. The same outcome twice counts once, and
         the answer says whether it was new.
@@ -333,12 +333,12 @@ class Router:
         return counted
 
     def flush(self) -> None:
-        """Write down the decisions whose outcome is still to come, so that others can observe them."""
+        """Store the decisions that have no outcome yet, so that other processes can observe them."""
         self.beliefs.keep(list(self._pending.values()))
         self._pending.clear()
 
     def close(self) -> None:
-        """Write down what is left, and let go of a store that was opened here."""
+        """Store what is left, and close a store that was opened here."""
         self.flush()
         if self._own_store is not None:
             self._own_store.close()
@@ -360,13 +360,13 @@ class Router:
         return known
 
 
-def _chance_of(chance: Chance | int | None) -> Chance:
+def _rng_of(rng: RandomSource | int | None) -> RandomSource:
     """What draws: as given, or made from a seed, or from the system's randomness."""
-    if chance is None or type(chance) is int:
-        return random.Random(chance)  # noqa: S311
-    if not (callable(getattr(chance, "gauss", None)) and callable(getattr(chance, "choice", None))):
-        raise InvalidInput("chance", expected="a seed, or what draws as random.Random does", got=show(chance))
-    return chance  # type: ignore[return-value]
+    if rng is None or type(rng) is int:
+        return random.Random(rng)  # noqa: S311
+    if not (callable(getattr(rng, "gauss", None)) and callable(getattr(rng, "choice", None))):
+        raise InvalidInput("rng", expected="a seed, or an object with the methods of random.Random", got=show(rng))
+    return rng  # type: ignore[return-value]
 
 
 def _names(candidates: Iterable[str]) -> tuple[str, ...]:

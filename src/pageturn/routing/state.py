@@ -28,7 +28,7 @@ def neighbours(bucket: Bucket) -> tuple[Bucket, ...]:
 
 
 class DelegationConfig(Closed):
-    """The knobs: uncertainty penalty, margin, prior strength, forgetting, and whether anybody acts on the scores."""
+    """The settings: uncertainty penalty, margin, prior strength, forgetting, and whether scores are used at all."""
 
     gamma: float = 0.5
     delta: float = 0.05
@@ -61,7 +61,7 @@ def _lent(own: BetaPosterior, means: Sequence[float], weight: float) -> BetaPost
 
 
 class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
-    """All posteriors, by the flat key `agent|skill|difficulty|dependency|tool_use`, and the knobs."""
+    """All posteriors, by the flat key `agent|skill|difficulty|dependency|tool_use`, and the settings."""
 
     beliefs: dict[str, BetaPosterior] = msgspec.field(default_factory=dict)
     config: DelegationConfig = msgspec.field(default_factory=DelegationConfig)
@@ -158,7 +158,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         return own or pool
 
     def merge(self, other: "DelegationState") -> "DelegationState":
-        """What both know, under the knobs of this one."""
+        """The evidence of both, with the settings of this one."""
         require_instance("other", other, DelegationState)
         lambda_ = clamp_lambda(self.config.lambda_)
         merged = dict(self.beliefs)

@@ -132,7 +132,7 @@ class Beliefs:
         self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], [float(outcome)])})
 
     def take(self, state: DelegationState) -> None:
-        """Add what another state knows; its knobs come along where this scope has none of its own."""
+        """Add the evidence of another state, and its settings if this scope has none."""
         require_instance("state", state, DelegationState)
         slots = {Slot(self._name, key): posterior for key, posterior in state.beliefs.items()}
         config = Slot(self._name, _CONFIG)
@@ -175,7 +175,7 @@ class Beliefs:
         excused: str | None = None,
         is_first: bool = False,
     ) -> bool:
-        """Count what came of a decision, once. Says whether it was new; another verdict than before is refused.
+        """Record the outcome of a decision once. Returns whether it was new; a different verdict is refused.
 
         So is one about a decision that may have been pruned, unless the caller knows that it was never written.
         """

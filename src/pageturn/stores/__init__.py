@@ -1,20 +1,23 @@
-"""Stores: where journals live. `ports` is the contract, the other modules are its members: memory, SQLite.
+"""Stores: keep journals. `ports` is the contract; memory and SQLite implement it.
 
-The journal, routing and the rooms above use them, and a host that brings its own. They use values, and do the I/O.
+The journal, routing and the rooms above use them, and a host may bring its own. They use values, and do the I/O.
 """
 
 from pageturn.stores.memory import MemorySidecars, MemoryStore
 from pageturn.stores.ports import (
+    ERASURES_UNKNOWN,
     LAST,
     Batch,
     Broken,
     Change,
     Document,
+    Embedded,
     Found,
     Freed,
     Loss,
-    Mending,
     Record,
+    Reindexed,
+    Repairs,
     SessionRow,
     Sidecar,
     SidecarDocument,
@@ -23,23 +26,27 @@ from pageturn.stores.ports import (
     Snapshot,
     Span,
     Store,
+    VectorStore,
 )
 from pageturn.stores.sqlite import SqliteStore
 from pageturn.stores.urls import open_store, path_of
 
 __all__ = [
+    "ERASURES_UNKNOWN",
     "LAST",
     "Batch",
     "Broken",
     "Change",
     "Document",
+    "Embedded",
     "Found",
     "Freed",
     "Loss",
     "MemorySidecars",
     "MemoryStore",
-    "Mending",
     "Record",
+    "Reindexed",
+    "Repairs",
     "SessionRow",
     "Sidecar",
     "SidecarDocument",
@@ -49,6 +56,7 @@ __all__ = [
     "Span",
     "SqliteStore",
     "Store",
+    "VectorStore",
     "open_store",
     "path_of",
 ]

@@ -1,8 +1,8 @@
-"""The chain of a session: every record carries a digest of its session, its number, its content and the record before it.
+"""Chains the records of a session: each carries a digest of its session, its number, its content and the record before it.
 
-So a record that was altered, swapped, removed or taken from elsewhere is noticed when it is read. The chain begins with the
-origin of its session, a digest of the session's own row, which for a fork covers the digest of its parent's last shared record.
-A record keeps the digest before it beside its own, so that one lost record does not take the next one with it.
+So a record that was altered, swapped, removed or copied from elsewhere is noticed when it is read. The chain begins with the
+origin of its session, a digest of the session's row; for a fork that covers the digest of the last record shared with its parent.
+A record stores the digest before it beside its own, so that one lost record does not make the next one unreadable.
 """
 
 from collections.abc import Callable, Iterable, Iterator

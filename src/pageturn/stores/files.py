@@ -1,4 +1,4 @@
-"""The file of a store, as the file system sees it: who may read it, whether it is still the same, and whether it takes writes."""
+"""Checks a store's file in the file system: who may read it, whether it was replaced, and whether it can be written."""
 
 import os
 from contextlib import suppress

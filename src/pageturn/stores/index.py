@@ -1,31 +1,44 @@
-"""The full-text index of a SQLite store: what is in it, what waits for it, and how both are searched.
+"""Maintains and searches the full-text index of a SQLite store, including documents that are not indexed yet.
 
-Documents come into the index many at a time, for a third of what each costs alone; until then they wait in a table. Bringing
-them in is a write. A search that would have to wait for another writer takes an index of them in memory instead.
+Documents are indexed by passage (`values.cuts`), so that a long one is found by what one place of it says, and where; it scores as its
+best passage does. They are indexed in batches, for a third of the cost of indexing one at a time; until then they wait in a table. Indexing
+is a write. A search that would have to wait for another writer builds a temporary index of them in memory instead.
 """
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from heapq import nlargest
 from math import log
 from typing import NamedTuple
 
 from pageturn.stores.ports import LAST, Document, Found
-from pageturn.stores.words import hidden_parts, terms
+from pageturn.stores.words import hidden_parts, parts_of, terms, weight_of
+from pageturn.values.cuts import MOST_CUTS, cuts
+from pageturn.values.errors import StoreError
 
 WORDS = """CREATE VIRTUAL TABLE words USING fts5(
     text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
 )"""
 WAITING = "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL)"
+# The sessions of an older file, whose words were indexed otherwise: they have to be given once more.
+STALE = """CREATE TABLE stale (session INTEGER PRIMARY KEY);
+INSERT INTO stale SELECT number FROM sessions;
+"""
 EVERY = 64  # records of a session between two times that its documents are brought in
 
 AT_ONCE = 256_000  # characters that an append brings in at the most
 _LONG = 64_000  # characters of a document that no append brings in
+_PIECE = 1_000_000  # bytes of a text that are copied at a time
 
-_COMMON = 500  # a term that occurs in more documents than this is dropped from a query that has rarer ones
-_LEAST_WEIGHT = 1e-6  # of a term that most documents contain, as FTS5 has it
+_COMMON = 2_000  # a term that occurs in more passages than this is dropped from a query that has rarer ones
+_LEAST_WEIGHT = 1e-6  # of a term that most passages contain, as FTS5 has it
+_PASSAGES_A_RECORD = 3  # that match, on the average, where any does; when there are more, it is asked again
+_CUT_BITS = (MOST_CUTS - 1).bit_length()
+_SEQ_BITS = 26
+_LAST_SEQ = (1 << _SEQ_BITS) - 1
+_LAST_NUMBER = (1 << (63 - _SEQ_BITS - _CUT_BITS)) - 1
 _SCORE = "-bm25(words, 1, .5)"
 _OF_SESSION = "WHERE row BETWEEN ? AND ?"
 
@@ -38,8 +51,13 @@ class Searched(NamedTuple):
     upto: int
 
     @property
-    def rows(self) -> tuple[int, int]:
-        """The first and the last row that its words may have in the index."""
+    def passages(self) -> tuple[int, int]:
+        """The first and the last row that its passages may have in the index."""
+        return _passage(self.number, 0, 0), _passage(self.number, min(self.upto, _LAST_SEQ), MOST_CUTS - 1)
+
+    @property
+    def waiting(self) -> tuple[int, int]:
+        """The first and the last row that its documents may have where they wait."""
         return _row(self.number, 0), _row(self.number, self.upto)
 
 
@@ -50,12 +68,25 @@ def add(db: sqlite3.Connection, number: int, documents: Iterable[Document], insi
     """Let documents wait for the index. The text of one that is inside a blob is taken from there, and not copied once more."""
     plain = []
     for seq, text in documents:
+        if seq > _LAST_SEQ or number > _LAST_NUMBER:
+            raise StoreError(
+                f"no more than {_LAST_SEQ:,} entries of a session, and {_LAST_NUMBER:,} sessions, have words in one file"
+            )
         if seq in inside:
-            taken = "INSERT INTO unindexed SELECT ?, CAST(data AS TEXT) FROM blobs WHERE digest = ?"
-            db.execute(taken, (_row(number, seq), inside[seq]))
+            _copy_blob(db, inside[seq], _row(number, seq))
         else:
             plain.append((_row(number, seq), text))
     db.executemany("INSERT INTO unindexed VALUES (?,?)", plain)
+
+
+def _copy_blob(db: sqlite3.Connection, digest: str, row: int) -> None:
+    """Let the text that a blob holds wait for the index: piece by piece, as the bytes that it is made of."""
+    (source,) = db.execute("SELECT rowid FROM blobs WHERE digest = ?", (digest,)).fetchone()
+    with db.blobopen("blobs", "data", source, readonly=True) as blob:
+        db.execute("INSERT INTO unindexed VALUES (?, zeroblob(?))", (row, len(blob)))
+        with db.blobopen("unindexed", "text", row) as place:
+            while piece := blob.read(_PIECE):
+                place.write(piece)
 
 
 def is_waiting(db: sqlite3.Connection, numbers: Iterable[int]) -> bool:
@@ -69,15 +100,11 @@ def take_in(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
     for number in numbers:
         rows = db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number)).fetchall()
         for (row,) in rows:
-            # As bytes and then as text, and from table to table: a long document would stand in memory several times at once.
+            # As bytes and then as text: a long document would stand in memory several times at once.
             (data,) = db.execute("SELECT CAST(text AS BLOB) FROM unindexed WHERE row = ?", (row,)).fetchone()
             text = str(data, "utf-8", "replace")
             del data
-            parts = hidden_parts(text)
-            del text
-            # Not `INSERT ... SELECT`, before which FTS5 writes down what it has: every document would be a segment of its own.
-            waiting = "(SELECT CAST(text AS TEXT) FROM unindexed WHERE row = ?1)"
-            db.execute(f"INSERT INTO words(rowid, text, parts) VALUES (?1, {waiting}, ?2)", (row, parts))
+            _fill(db, [(row, text)])
         db.execute(f"DELETE FROM unindexed {_OF_SESSION}", _rows(number))
 
 
@@ -87,6 +114,7 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
     `large` keeps the rows that were found to be too long, so that they are not read each time.
     """
     left = AT_ONCE
+    taken: list[tuple[int, str]] = []
     for number in numbers:
         rows = [row for (row,) in db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number))]
         for row in rows:
@@ -98,17 +126,43 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
                 continue
             left -= len(text)
             if left < 0:
-                return
-            _fill(db, [(row, text)])
-            db.execute("DELETE FROM unindexed WHERE row = ?", (row,))
+                break
+            taken.append((row, text))
+    _fill(db, taken)
+    db.executemany("DELETE FROM unindexed WHERE row = ?", [(row,) for row, _ in taken])
 
 
 def forget(db: sqlite3.Connection, number: int, seq: int, text: str | None) -> None:
     """Take the words of a record out: `text` is what is in the index, None where it is not there any more."""
     waited = db.execute("DELETE FROM unindexed WHERE row = ?", (_row(number, seq),)).rowcount
-    if text is not None and not waited:
-        words = (_row(number, seq), text, hidden_parts(text))
-        db.execute("INSERT INTO words(words, rowid, text, parts) VALUES ('delete', ?, ?, ?)", words)
+    if text is not None and not waited and not is_stale(db, number):
+        taken_out = "INSERT INTO words(words, rowid, text, parts) VALUES ('delete', ?, ?, ?)"
+        db.executemany(taken_out, _passages(_row(number, seq), text))
+
+
+def is_stale(db: sqlite3.Connection, number: int) -> bool:
+    """Whether the words of a session have to be given once more."""
+    return db.execute("SELECT 1 FROM stale WHERE session = ?", (number,)).fetchone() is not None
+
+
+def renew(db: sqlite3.Connection, number: int, given: Iterable[Document]) -> None:
+    """Let the words of a session wait for the index that it does not have yet."""
+    known = {*documents(db, number)}
+    for document in given:  # one by one: all of them need not be in memory at once
+        if document.seq not in known:
+            add(db, number, [document], {})
+    db.execute("DELETE FROM stale WHERE session = ?", (number,))
+
+
+def drop(db: sqlite3.Connection) -> None:
+    """Begin the index anew, with nothing in it."""
+    # An index that is damaged may not let itself be dropped, so its tables go as if they were anybody's.
+    db.execute("PRAGMA writable_schema = ON")
+    db.execute("DELETE FROM sqlite_master WHERE name = 'words'")
+    db.execute("PRAGMA writable_schema = RESET")
+    for part in ("data", "idx", "docsize", "config"):
+        db.execute(f"DROP TABLE IF EXISTS words_{part}")
+    db.execute(WORDS)
 
 
 def wipe(db: sqlite3.Connection) -> None:
@@ -130,22 +184,20 @@ def check(db: sqlite3.Connection) -> list[str]:
 
 def documents(db: sqlite3.Connection, number: int) -> Iterator[int]:
     """The records of a session that have words in the index, or that wait for it."""
-    having = (("words_docsize", "id"), ("unindexed", "row"))
-    for table, row in having:
-        found = db.execute(f"SELECT {row} FROM {table} WHERE {row} BETWEEN ? AND ?", _rows(number))
-        yield from (each & LAST for (each,) in found if isinstance(each, int))
+    first, last = Searched("", number, LAST).passages
+    indexed = db.execute(
+        "SELECT DISTINCT id >> ? FROM words_docsize WHERE id BETWEEN ? AND ?", (_CUT_BITS, first, last)
+    )
+    yield from (each & _LAST_SEQ for (each,) in indexed if isinstance(each, int))
+    waiting = db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number))
+    yield from (each & LAST for (each,) in waiting if isinstance(each, int))
 
 
 def rebuild(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -> None:
-    """Begin the index anew: these documents, each with the number of its session, wait for it."""
+    """Rebuild the index: these documents, each with the number of its session, wait for it."""
     db.execute("DELETE FROM unindexed")
-    # An index that is damaged may not let itself be dropped, so its tables go as if they were anybody's.
-    db.execute("PRAGMA writable_schema = ON")
-    db.execute("DELETE FROM sqlite_master WHERE name = 'words'")
-    db.execute("PRAGMA writable_schema = RESET")
-    for part in ("data", "idx", "docsize", "config"):
-        db.execute(f"DROP TABLE IF EXISTS words_{part}")
-    db.execute(WORDS)
+    db.execute("DELETE FROM stale")
+    drop(db)
     for number, document in documents:
         add(db, number, [document], {})
 
@@ -154,19 +206,33 @@ def rebuild(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -
 
 
 def search(db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int) -> list[Found]:
-    """The best matches of what is in the index."""
-    phrases = _phrases(query)
-    counts = {phrase: _count(db, phrase, _COMMON + 1) for phrase in phrases}
-    asked = " OR ".join(_rare(phrases, counts))
+    """The best matches of what is in the index: of each record, its best passage."""
+    asked = " OR ".join(_repeated(_phrases(query, lambda phrase: _count(db, phrase, _COMMON + 1))))
     found: list[Found] = []
     for each in searched if asked else ():
-        rows = db.execute(
-            f"SELECT rowid, {_SCORE} AS score FROM words WHERE words MATCH ?"
-            " AND rowid BETWEEN ? AND ? ORDER BY score DESC, rowid DESC LIMIT ?",
-            (asked, *each.rows, limit),
-        )
-        found += [Found(each.session, row & LAST, score) for row, score in rows]
+        most = limit * _PASSAGES_A_RECORD
+        while True:
+            rows = db.execute(
+                f"SELECT rowid, {_SCORE} AS score FROM words WHERE words MATCH ?"
+                " AND rowid BETWEEN ? AND ? ORDER BY score DESC, rowid DESC LIMIT ?",
+                (asked, *each.passages, most),
+            ).fetchall()
+            best = _best(each, rows)
+            if len(best) >= limit or len(rows) < most:
+                break
+            most *= 4
+        found += best[:limit]
     return nlargest(limit, found, key=lambda each: each.score)
+
+
+def _best(searched: Searched, scored: Iterable[tuple[int, float]]) -> list[Found]:
+    """The records of passages, which are given the best first; each with its best passage."""
+    best: dict[int, Found] = {}
+    for row, score in scored:
+        seq = row >> _CUT_BITS & _LAST_SEQ
+        if seq not in best:
+            best[seq] = Found(searched.session, seq, score, row & MOST_CUTS - 1)
+    return [*best.values()]
 
 
 def search_with_waiting(db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int) -> list[Found]:
@@ -178,34 +244,56 @@ def search_with_waiting(db: sqlite3.Connection, searched: Sequence[Searched], qu
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as beside:
         beside.execute(WORDS)
         for each in searched:
-            _fill(beside, _waiting(db, each.rows))
+            _fill(beside, _waiting(db, each.waiting))
         parts = (db, beside)
         documents = [part.execute("SELECT count(*) FROM words").fetchone()[0] for part in parts]
-        phrases = _phrases(query)
-        counts = {phrase: tuple(_count(part, phrase) for part in parts) for phrase in phrases}
-        totals = {phrase: sum(counted) for phrase, counted in counts.items()}
+        counts: dict[str, tuple[int, ...]] = {}
+
+        def count(phrase: str) -> int:
+            counts[phrase] = tuple(_count(part, phrase) for part in parts)
+            return sum(counts[phrase])
+
+        phrases = _phrases(query, count)
         found: list[Found] = []
         for each in searched:
             scores: dict[int, float] = defaultdict(float)
-            for phrase in _rare(phrases, totals):
-                weight = _weight(sum(documents), totals[phrase])
+            for phrase, times in phrases.items():
+                weight = _weight(sum(documents), sum(counts[phrase])) * times
                 for part, of, having in zip(parts, documents, counts[phrase], strict=True):
                     factor = weight / _weight(of, having)
                     for row, score in _scores(part, phrase, each):
                         scores[row] += score * factor
-            best = nlargest(limit, scores.items(), key=lambda scored: (scored[1], scored[0]))
-            found += [Found(each.session, row & LAST, score) for row, score in best]
+            ranked = sorted(scores.items(), key=lambda scored: (-scored[1], -scored[0]))
+            found += _best(each, ranked)[:limit]
     return nlargest(limit, found, key=lambda each: each.score)
 
 
-def _phrases(query: str) -> list[str]:
-    """The terms of a query as FTS5 reads them: quoted, so that nothing in them is an operator."""
-    return ['"' + term.replace('"', '""') + '"' for term in terms(query)]
+def _phrases(query: str, count: Callable[[str], int]) -> dict[str, int]:
+    """What is looked for, as FTS5 reads it, and how often each counts: what very many passages contain is left out if there is more.
+
+    A name that nobody has said whole is looked for by its parts.
+    """
+    asked: dict[str, int] = {}
+    counts: dict[str, int] = {}
+    for term in terms(query):
+        for word in (term, *parts_of(term)):
+            phrase = _quoted(word)
+            if phrase in counts:
+                continue
+            counts[phrase] = count(phrase)
+            asked[phrase] = weight_of(word)
+            if word == term and counts[phrase]:
+                break
+    return {phrase: times for phrase, times in asked.items() if 0 < counts[phrase] <= _COMMON} or asked
 
 
-def _rare(phrases: list[str], counts: dict[str, int]) -> list[str]:
-    """The phrases without those that very many documents contain, unless there are no others."""
-    return [phrase for phrase in phrases if counts[phrase] <= _COMMON] or phrases
+def _repeated(phrases: Mapping[str, int]) -> Iterator[str]:
+    return (phrase for phrase, times in phrases.items() for _ in range(times))
+
+
+def _quoted(term: str) -> str:
+    """A term in quotes, so that nothing in it is an operator."""
+    return '"' + term.replace('"', '""') + '"'
 
 
 def _count(db: sqlite3.Connection, phrase: str, most: int = -1) -> int:
@@ -218,7 +306,7 @@ def _count(db: sqlite3.Connection, phrase: str, most: int = -1) -> int:
 def _scores(db: sqlite3.Connection, phrase: str, searched: Searched) -> Iterator[tuple[int, float]]:
     """The rows of a session that contain a phrase, each with its score for this phrase alone."""
     return db.execute(
-        f"SELECT rowid, {_SCORE} FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?", (phrase, *searched.rows)
+        f"SELECT rowid, {_SCORE} FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?", (phrase, *searched.passages)
     )
 
 
@@ -229,18 +317,35 @@ def _weight(documents: int, having: int) -> float:
 
 def _fill(db: sqlite3.Connection, documents: Iterable[tuple[int, str]]) -> None:
     for row, text in documents:
-        db.execute("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", (row, text, hidden_parts(text)))
+        # Not `INSERT ... SELECT`, before which FTS5 writes down what it has: every passage would be a segment of its own.
+        db.executemany("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", _passages(row, text))
+
+
+def _passages(row: int, text: str) -> Iterator[tuple[int, str, str]]:
+    """The passages of a document as they stand in the index. One without words is one passage, so that it is known."""
+    number, seq = row >> 40, row & LAST
+    at = 0
+    for at, (start, end) in enumerate(cuts(text), start=1):
+        passage = text[start:end]
+        yield _passage(number, seq, at - 1), passage, hidden_parts(passage)
+    if not at:
+        yield _passage(number, seq, 0), "", ""
 
 
 def _waiting(db: sqlite3.Connection, rows: tuple[int, int]) -> Iterator[tuple[int, str]]:
     return db.execute(f"SELECT row, CAST(text AS TEXT) FROM unindexed {_OF_SESSION}", rows)
 
 
+def _passage(number: int, seq: int, cut: int) -> int:
+    """Where a passage is in the index: those of one session lie together, in order."""
+    return (number << _SEQ_BITS | seq) << _CUT_BITS | cut
+
+
 def _row(number: int, seq: int) -> int:
-    """Where the words of a record are in the index: those of one session lie together, in order."""
+    """Where a document waits for the index."""
     return number << 40 | seq
 
 
 def _rows(number: int) -> tuple[int, int]:
-    """The first and the last row that the words of a session may have."""
+    """The first and the last row that the documents of a session may have where they wait."""
     return _row(number, 0), _row(number, LAST)

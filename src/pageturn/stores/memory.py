@@ -1,4 +1,4 @@
-"""What nobody needs tomorrow: a store that is SQLite without a file, and sidecars that are dicts."""
+"""Keeps a store in memory: SQLite without a file, and sidecars in dicts."""
 
 import sqlite3
 import threading
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import takewhile
 
-from pageturn.stores.ports import LAST, Broken, Change, Record, Sidecar, SidecarDocument, Slot, Span
+from pageturn.stores.ports import LAST, Broken, Change, Embedded, Record, Sidecar, SidecarDocument, Slot, Span
 from pageturn.stores.sqlite import SqliteStore
 from pageturn.values.errors import StoreError
 
@@ -64,6 +64,10 @@ class MemoryStore(SqliteStore):
         with self._lock:
             return iter(list(super().records(session, after, upto)))
 
+    def vectors(self, session: str, embedder: str, after: int = 0) -> list[Embedded]:
+        with self._lock:
+            return super().vectors(session, embedder, after)
+
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
         return self._alone()
 
@@ -74,7 +78,7 @@ class MemoryStore(SqliteStore):
 
 
 class MemorySidecars:
-    """Sidecars without a store, for whoever learns in one process and keeps nothing."""
+    """Sidecars without a store, for use in one process without persistence."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -1,16 +1,19 @@
-"""What a store does: keep records in order, blobs by digest, words to search by, and sidecars. It knows no domain.
+"""Defines what a store does: keep records in order, blobs by digest, text to search, and sidecars. It knows no domain.
 
-A session is a row and a run of records numbered from 1, each of which carries a digest of itself and of what it follows. Appending is compare-and-swap on the number of the last record:
-a batch goes in whole, directly behind the record that its writer saw last, or not at all. A fork is a session whose
-records begin behind those of its parent. A sidecar is what sessions share: documents by name, changed in place, one change
-at a time.
+A session is a row and a run of records numbered from 1, each with a digest of itself and of the record before it. Appending is
+compare-and-swap on the number of the last record: a batch is written as a whole, directly after the record that its writer saw last, or
+not at all. A fork is a session whose records continue those of its parent. A sidecar is shared by sessions: documents by name, changed in
+place, one change at a time.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
 LAST = 2**40 - 1  # the greatest number that a record may have
+ERASURES_UNKNOWN = (
+    "which entries were erased cannot be determined"  # how `Store.check` begins to say that `Repairs.losses` would help
+)
 
 
 class Record(NamedTuple):
@@ -22,7 +25,7 @@ class Record(NamedTuple):
 
 
 class Broken(NamedTuple):
-    """What stands in the place of records that are damaged or missing: their numbers, what is wrong, and the blobs of a single one."""
+    """A placeholder for damaged or missing records: their numbers, what is wrong, and the blobs of a single one."""
 
     seq: int
     last: int
@@ -67,7 +70,7 @@ class SessionRow(NamedTuple):
 
 
 class Snapshot(NamedTuple):
-    """What a session's records up to a number come to."""
+    """The state of a session after a given record."""
 
     seq: int
     body: bytes
@@ -79,6 +82,9 @@ class Found(NamedTuple):
     session: str
     seq: int
     score: float
+    passage: int | None = (
+        None  # which of its passages matched, as `values.cuts` has them; None where the store does not say
+    )
 
 
 class Span(NamedTuple):
@@ -97,7 +103,7 @@ class Loss(NamedTuple):
     text: str | None = None
 
 
-class Mending(NamedTuple):
+class Repairs(NamedTuple):
     """What is put in the place of what is damaged, all at once. None is left as it is."""
 
     records: Mapping[
@@ -243,7 +249,7 @@ class Store(Sidecars, Protocol):
         ...
 
     def at_once(self) -> AbstractContextManager[None]:
-        """Within it, this thread waits for nobody: a write that would have to raises `Busy` and has not happened."""
+        """Within it, this thread never waits: a write that would have to raises `Busy` and writes nothing."""
         ...
 
     def vacuum(self, *, dry_run: bool) -> Freed:
@@ -267,11 +273,11 @@ class Store(Sidecars, Protocol):
         ...
 
     def backup(self) -> str:
-        """Copy everything as it is, damage and all, to a place of its own; the name of that."""
+        """Copy everything as it is, damage included, to a separate place; returns its name."""
         ...
 
-    def mend(self, found: Mending) -> None:
-        """Put something in the place of what is damaged, and chain everything anew; all of it or nothing.
+    def repair(self, found: Repairs) -> None:
+        """Replace what is damaged and rebuild the chains; all of it or nothing.
 
         Rows that the store can restore by themselves are restored. Snapshots that no longer fit go.
         """
@@ -279,4 +285,37 @@ class Store(Sidecars, Protocol):
 
     def close(self) -> None:
         """Let go of files and connections."""
+        ...
+
+
+@runtime_checkable
+class Reindexed(Protocol):
+    """A store that may have been written by a version that indexed words otherwise, and takes them once more."""
+
+    def lacks_words(self, session: str) -> bool:
+        """Whether the words of a session's own records have to be given once more before they are found."""
+        ...
+
+    def give_words(self, session: str, documents: Iterable[Document]) -> None:
+        """The words of all of a session's own records that have any."""
+        ...
+
+
+class Embedded(NamedTuple):
+    """What the passages of a record mean to an embedder, as bytes that it can read."""
+
+    seq: int
+    data: bytes
+
+
+@runtime_checkable
+class VectorStore(Protocol):
+    """A store that keeps vectors. They are derived data: whoever has none is searched by words alone."""
+
+    def keep_vectors(self, session: str, embedder: str, given: Sequence[Embedded]) -> None:
+        """Keep the vectors of the session's own records, in the place of those that they have; not of records that lost their words."""
+        ...
+
+    def vectors(self, session: str, embedder: str, after: int = 0) -> list[Embedded]:
+        """The vectors of the session's own records behind a number that were made by that embedder, in order."""
         ...

@@ -1,4 +1,4 @@
-"""Sidecars in SQLite: documents by name and key, each with the number of the change that left it so."""
+"""Keeps sidecars in SQLite: documents by name and key, each with the number of its last change."""
 
 import sqlite3
 from collections.abc import Sequence

@@ -1,49 +1,40 @@
 """The embedded store: one SQLite file with journal, blobs, full-text index and sidecars. Safe with threads and processes.
 
 Durability: with `full`, the default, an append that returned survives kill -9 and loss of power (write-ahead log, fsync
-at every commit). With `normal` it survives kill -9 of the process; loss of power may take the last appends, but never
-half of one.
+at every commit). With `normal` it survives kill -9 of the process; loss of power may remove the last appends, each as a whole.
 
-Waiting: whoever reads waits for nobody. Whoever writes waits until the writer before has finished, for `wait_seconds` at
-the most, and then raises `Busy`.
+Waiting: readers never wait. A writer waits until the writer before it has finished, for at most `wait_seconds`, and then raises `Busy`.
 """
 
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
-from time import monotonic, sleep
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
-from weakref import WeakSet
 
-from pageturn.stores import chain, files, index, mending, sidecars, tables
+from pageturn.stores import chain, index, repair, sidecars, tables, vectors
 from pageturn.stores.chain import SIZE
 from pageturn.stores.ports import (
     LAST,
     Batch,
     Broken,
     Change,
+    Document,
+    Embedded,
     Found,
     Freed,
     Loss,
-    Mending,
     Record,
+    Repairs,
     SessionRow,
     Sidecar,
     Slot,
     Snapshot,
     Span,
 )
-from pageturn.values.checks import require_finite
-from pageturn.values.errors import Busy, Conflict, Damaged, NotScrubbed, StoreError
+from pageturn.stores.sqlite_file import FAILURES, WAIT_SECONDS, SqliteFile
+from pageturn.values.errors import Conflict, Damaged, NotScrubbed, StoreError
 
-WAIT_SECONDS = 5.0
-_LONGEST_WAIT_MS = 2**31 - 1
-_BETWEEN_TRIES = 0.01  # seconds
-_LOOK_EVERY = 0.2  # seconds after which it is looked again whether the file still has its name
 _LONGEST = 2**31 - 1  # SQLite counts bytes in 32 bits
-_FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)  # what SQLite's module raises over a damaged file
 
 _HEAD = f"coalesce((SELECT max(seq) FROM records WHERE session = number AND seq <= {LAST}), parent_seq)"
 _LAST_TWO = (  # the digest of the last record, and that record
@@ -60,47 +51,6 @@ _PART_OF_BLOB = (
 _SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD}, parent_digest, origin FROM sessions"
 
 
-class _Connection(sqlite3.Connection):
-    """A connection that is closed when nobody has it any more."""
-
-    def __del__(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # it never came to be open
-            self.close()
-
-
-class _Transaction:
-    """What is written to a connection all at once, or not at all. A class, since every append passes here."""
-
-    __slots__ = ("_db", "_failure")
-
-    def __init__(self, db: sqlite3.Connection, failure: Callable[[Exception], StoreError]) -> None:
-        self._db = db
-        self._failure = failure
-
-    def __enter__(self) -> sqlite3.Connection:
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-        except _FAILURES as error:
-            raise self._failure(error) from error
-        return self._db
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is None:
-            try:
-                self._db.execute("COMMIT")
-            except BaseException as failed:
-                self._undo(failed)
-                raise
-        else:
-            self._undo(error)
-
-    def _undo(self, error: BaseException) -> None:
-        if self._db.in_transaction:
-            self._db.execute("ROLLBACK")
-        if isinstance(error, _FAILURES):
-            raise self._failure(error) from error
-
-
 class _End(NamedTuple):
     """Where a session ends: its number in the file, its origin, and the number and the digest of its last record."""
 
@@ -110,25 +60,15 @@ class _End(NamedTuple):
     digest: bytes
 
 
-class SqliteStore:
+class SqliteStore(SqliteFile):
     """A store in one file; one connection for each thread."""
 
     def __init__(
         self, path: str | os.PathLike[str], *, durability: str = "full", wait_seconds: float = WAIT_SECONDS
     ) -> None:
-        require_finite("wait_seconds", wait_seconds, at_least=0)
-        self.path = os.fspath(path)
-        self.wait_seconds = wait_seconds
-        self._durability = durability
-        self._local = threading.local()
-        self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
-        self._closed = False
         self._large: set[int] = set()  # rows of documents that are too long to be indexed with an append
         self._ends: dict[str, _End] = {}  # of sessions that were written here; others may have gone on with them
-        self._looked = 0.0  # when it was last looked whether the file is still there
-        self._file: tuple[int, int] | None = None  # which file it is, whatever happens to its name
-        with self._translated():
-            self._prepare(self._connection)
+        super().__init__(path, durability=durability, wait_seconds=wait_seconds)
 
     # -- sessions
 
@@ -246,7 +186,7 @@ class SqliteStore:
                 return index.search_with_waiting(db, searched, query, limit)
 
     def _index_at_once(self, numbers: Sequence[int]) -> bool:
-        """See to it that the index has all documents of these sessions. False where that cannot be written now: nobody waits for it."""
+        """Index all documents of these sessions. False if that cannot be written now: it does not wait."""
         if not index.is_waiting(self._connection, numbers):
             return True
         try:
@@ -257,6 +197,30 @@ class SqliteStore:
         ):  # another writes, the file takes no writes, or the disk is full: what waits can be searched all the same
             return False
         return True
+
+    def lacks_words(self, session: str) -> bool:
+        with self._translated():
+            return any(index.is_stale(self._connection, number) for number in self._numbers(self._connection, session))
+
+    def give_words(self, session: str, documents: Iterable[Document]) -> None:
+        with self._writing() as db:
+            for number in self._numbers(db, session):
+                index.renew(db, number, documents)
+
+    # -- vectors
+
+    def keep_vectors(self, session: str, embedder: str, given: Sequence[Embedded]) -> None:
+        with self._writing() as db:
+            for number in self._numbers(db, session):
+                gone = {seq for each, seq in tables.losses_after(db, 0) if each == number}
+                vectors.keep(db, number, embedder, [each for each in given if each.seq not in gone])
+
+    def vectors(self, session: str, embedder: str, after: int = 0) -> list[Embedded]:
+        with self._translated():
+            db = self._connection
+            return [
+                each for number in self._numbers(db, session) for each in vectors.after(db, number, embedder, after)
+            ]
 
     # -- sidecars
 
@@ -308,7 +272,7 @@ class SqliteStore:
     def erasures(self) -> int:
         try:  # asked before every context, so without the ceremony of a context manager
             return tables.losses_end(self._connection)[0]
-        except _FAILURES as error:
+        except FAILURES as error:
             raise self._failure(error) from error
 
     def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
@@ -335,7 +299,7 @@ class SqliteStore:
         with self._translated():
             db = self._connection
             broken = [f"the file: {row[0]}" for row in db.execute("PRAGMA integrity_check") if row[0] != "ok"]
-            return broken + index.check(db) + mending.check(db)
+            return broken + index.check(db) + repair.check(db)
 
     def documents(self, session: str) -> set[int]:
         with self._translated():
@@ -355,27 +319,11 @@ class SqliteStore:
 
     def backup(self) -> str:
         with self._translated():
-            return mending.back_up(self._connection, self.path)
+            return repair.back_up(self._connection, self.path)
 
-    def mend(self, found: Mending) -> None:
+    def repair(self, found: Repairs) -> None:
         with self._writing() as db:
-            mending.mend(db, found)
-
-    def close(self) -> None:
-        self._closed = True
-        for connection in list(self._connections):
-            connection.close()
-
-    @contextmanager
-    def at_once(self) -> Iterator[None]:
-        db = self._connection
-        before = db.execute("PRAGMA busy_timeout").fetchone()[0]
-        db.execute("PRAGMA busy_timeout = 0")
-        try:
-            yield
-        finally:
-            with suppress(sqlite3.ProgrammingError):  # the store was closed meanwhile
-                db.execute(f"PRAGMA busy_timeout = {before}")
+            repair.repair(db, found)
 
     # -- inside
 
@@ -395,7 +343,7 @@ class SqliteStore:
             "INSERT INTO records VALUES (?,?,?,?,?)",
             [(number, *record, each) for record, each in zip(batch.records, linked, strict=True)],
         )
-        db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", batch.blobs.items())
+        tables.add_blobs(db, batch.blobs)
         db.executemany("DELETE FROM erased WHERE digest = ?", [(digest,) for digest in batch.blobs])
         db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", [(d, number, seq) for seq, d in batch.references])
         index.add(db, number, batch.documents, batch.inside)
@@ -441,6 +389,7 @@ class SqliteStore:
         index.forget(
             db, number, loss.seq, loss.text if gone else None
         )  # a fork or its parent may have erased it before
+        vectors.forget(db, number, loss.seq)
         tables.add_loss(db, number, loss.seq)
 
     def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
@@ -456,105 +405,6 @@ class SqliteStore:
                 db.execute("INSERT OR IGNORE INTO erased VALUES (?)", (digest,))
                 blobs, size = blobs + 1, size + found[0]
         return Freed(blobs, size)
-
-    @property
-    def _connection(self) -> sqlite3.Connection:
-        if self._closed:
-            raise StoreError(f"{self.path}: the store is closed")
-        connection: _Connection | None = getattr(self._local, "connection", None)
-        if connection is None:
-            connection = self._local.connection = self._connect()
-        return connection
-
-    def _connect(self) -> "_Connection":
-        files.make_private(self.path)
-        try:
-            connection = self._connected(self.path)
-        except sqlite3.OperationalError:
-            url = files.url_of_a_closed_file(self.path)
-            if url is None:
-                raise
-            connection = self._connected(url)
-        self._file = self._file or files.identity(self.path)
-        self._connections.add(connection)
-        return connection
-
-    def _connected(self, path: str) -> "_Connection":
-        connection: _Connection = sqlite3.connect(
-            path,
-            isolation_level=None,
-            timeout=0,
-            check_same_thread=False,
-            factory=_Connection,
-            uri=path.startswith(files.SCHEME),
-        )
-        connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
-        connection.text_factory = _text
-        _refuse_foreign(self.path, connection)
-        _use_log(connection, self.wait_seconds)
-        connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
-        return connection
-
-    def _require_file(self) -> None:
-        """Refuse to write into a file that has no name any more: nobody would find it again. Looked at now and then, since it costs."""
-        if (now := monotonic()) < self._looked + _LOOK_EVERY:
-            return
-        self._looked = now
-        if self._file is not None and files.identity(self.path) != self._file:
-            raise StoreError(f"{self.path}: the file was removed or replaced while it was open, so nothing was written")
-
-    def _prepare(self, db: sqlite3.Connection) -> None:
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version > tables.FORMAT:
-            raise StoreError(
-                f"{self.path}: written by a newer pageturn (format {version}, this one reads {tables.FORMAT})"
-            )
-        if version == tables.FORMAT:
-            return
-        try:
-            with self._writing() as writing:
-                version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
-                if version < tables.FORMAT:
-                    tables.bring_up_to_date(writing, version)
-        except StoreError as error:
-            cause = error.__cause__
-            if version and getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
-                first = f"has to be brought to {tables.FORMAT} first, and it takes no writes"
-                raise StoreError(f"{self.path}: a file of format {version}, which {first}") from error
-            raise
-
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction that is committed as a whole, or undone."""
-        db = self._connection
-        self._require_file()
-        return _Transaction(db, self._failure)
-
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        """Everything that is read within it is as it was at one moment."""
-        db = self._connection
-        db.execute("BEGIN")
-        try:
-            yield
-        finally:
-            db.execute("ROLLBACK")
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """SQLite's errors as ours, with the file that they concern."""
-        try:
-            yield
-        except _FAILURES as error:
-            raise self._failure(error) from error
-
-    def _failure(self, error: Exception) -> StoreError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the module's own errors have none
-        if code == sqlite3.SQLITE_BUSY:
-            return Busy(
-                f"{self.path}: waited {self.wait_seconds:g} s (wait_seconds) for another process or thread to finish writing"
-            )
-        kind = Damaged if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
-        return kind(f"{self.path}: {error}")
 
 
 def _linked_behind(db: sqlite3.Connection, end: _End, records: Sequence[Record]) -> list[bytes]:
@@ -593,11 +443,6 @@ class _Rows:
         self.end = b""
 
 
-def _text(data: bytes) -> str:
-    """A text of the file. One that was damaged is another text, and not an error that hides all others."""
-    return str(data, "utf-8", "replace")
-
-
 def _read_row(found: tuple[object, ...]) -> SessionRow:
     """The row of a session, with what is wrong with it."""
     *told, shared, origin = found
@@ -614,27 +459,3 @@ def _read_row(found: tuple[object, ...]) -> SessionRow:
         return row
     whole = row if is_typed else SessionRow(str(row.id), b"", 0)
     return whole._replace(flaw="its row was altered")
-
-
-def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
-    """Leave a file alone that is not ours: reading is all that was done to it."""
-    # The tables first: they come together with our id, so whoever sees them sees the id as well.
-    has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
-    if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != tables.APPLICATION_ID:
-        connection.close()
-        raise StoreError(f"{path}: a SQLite file of another program")
-
-
-def _use_log(connection: sqlite3.Connection, wait_seconds: float) -> None:
-    """Switch to the write-ahead log. Where another is at it, SQLite says that it is busy instead of waiting: we wait."""
-    until = monotonic() + wait_seconds
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            break
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= until:
-                raise
-        connection.execute("BEGIN IMMEDIATE")  # waits for the other, and gives up after the timeout
-        connection.execute("ROLLBACK")
-        sleep(_BETWEEN_TRIES)  # it may have been a reader, which the line above does not wait for

@@ -1,14 +1,14 @@
-"""The tables of a store's file, the number of their format, and how a file of an older format is brought up to date."""
+"""Defines the tables of a store's file and their format number, and upgrades files of older formats."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 import msgspec
 
-from pageturn.stores import index, sidecars
+from pageturn.stores import index, sidecars, vectors
 from pageturn.stores.chain import NOTHING, SIZE, digest, links, origin_of
-from pageturn.stores.ports import LAST, Record, SessionRow
+from pageturn.stores.ports import ERASURES_UNKNOWN, LAST, Record, SessionRow
 from pageturn.values.errors import StoreError
 
 APPLICATION_ID = 0x50414745  # "PAGE"
@@ -46,6 +46,7 @@ CREATE TABLE names (name BLOB PRIMARY KEY, number INTEGER NOT NULL, row BLOB NOT
 CREATE TABLE losses_end (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, digest BLOB NOT NULL);
 """
 _AT_ONCE = 2_000  # records that are chained at a time
+_VERY_LONG = 1_000_000  # bytes of a blob that is written in place
 
 
 def _chain_all(db: sqlite3.Connection) -> None:
@@ -63,6 +64,8 @@ FORMATS: tuple[tuple[str, Callable[[sqlite3.Connection], None] | None], ...] = (
     (sidecars.SCHEMA, None),
     (_LOSSES, None),
     (_CHAINED, _chain_all),
+    # Words by passage. The old index cannot tell what it holds, so each session gives its words once more.
+    (f"{index.STALE}{vectors.SCHEMA}", index.drop),
 )
 FORMAT = len(FORMATS)
 
@@ -84,7 +87,7 @@ def name_of(session: str) -> bytes:
 
 
 def keep_names(db: sqlite3.Connection) -> None:
-    """Make the list of sessions anew, with a copy of each row."""
+    """Rebuild the list of sessions, with a copy of each row."""
     db.execute("DELETE FROM names")
     rows = db.execute(f"SELECT number, {ROW} FROM sessions").fetchall()
     db.executemany(
@@ -95,6 +98,21 @@ def keep_names(db: sqlite3.Connection) -> None:
 def copied(row: Sequence[object]) -> bytes:
     """The copy of a row: of everything that never changes."""
     return msgspec.msgpack.encode(row)
+
+
+# -- blobs
+
+
+def add_blobs(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> None:
+    """Keep blobs under their names, those that are not kept already."""
+    if max(map(len, blobs.values()), default=0) <= _VERY_LONG:
+        db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", blobs.items())
+        return
+    for name, data in blobs.items():
+        added = db.execute("INSERT OR IGNORE INTO blobs VALUES (?, zeroblob(?))", (name, len(data)))
+        if added.rowcount and added.lastrowid is not None:
+            with db.blobopen("blobs", "data", added.lastrowid) as place:
+                place.write(data)  # as a value of a statement it would be copied twice
 
 
 # -- chains
@@ -181,25 +199,23 @@ def losses_after(db: sqlite3.Connection, after: int) -> Iterator[tuple[int, int]
         "SELECT number, session, seq, digest FROM losses WHERE number > ? ORDER BY number", (after,)
     ):
         if number != after + 1 or type(before) is not bytes or _loss_digest(before, number, session, seq) != carried:
-            raise StoreError(
-                f"which entries lost their words by an erasure cannot be told: loss {after + 1} is damaged"
-            )
+            raise StoreError(f"{ERASURES_UNKNOWN}: loss {after + 1} is damaged")
         yield session, seq
         after, before = number, carried
     if (after, before) != (last, end):
-        raise StoreError(f"which entries lost their words by an erasure cannot be told: loss {after + 1} is missing")
+        raise StoreError(f"{ERASURES_UNKNOWN}: loss {after + 1} is missing")
 
 
 def losses_end(db: sqlite3.Connection) -> tuple[int, bytes]:
     """The number and the digest of the last loss."""
     found = db.execute("SELECT number, digest FROM losses_end").fetchone()
     if found is None or type(found[0]) is not int or type(found[1]) is not bytes:
-        raise StoreError("which entries lost their words by an erasure cannot be told: the last number is damaged")
+        raise StoreError(f"{ERASURES_UNKNOWN}: the last number is damaged")
     return found[0], found[1]
 
 
 def relink_losses(db: sqlite3.Connection, losses: Iterable[tuple[int, int]]) -> None:
-    """Write the losses anew."""
+    """Rebuild the losses."""
     db.execute("DELETE FROM losses")
     db.execute("INSERT OR REPLACE INTO losses_end VALUES (1, 0, ?)", (NOTHING,))
     for session, seq in losses:

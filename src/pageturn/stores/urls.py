@@ -1,4 +1,4 @@
-"""Which store a URL means: `:memory:`, `agent.db`, `sqlite:agent.db?durability=normal&wait_seconds=2`."""
+"""Opens the store that a URL names: `:memory:`, `agent.db`, `sqlite:agent.db?durability=normal&wait_seconds=2`."""
 
 import math
 import os
@@ -6,7 +6,8 @@ from urllib.parse import parse_qsl
 
 from pageturn.stores.memory import MemoryStore
 from pageturn.stores.ports import Store
-from pageturn.stores.sqlite import WAIT_SECONDS, SqliteStore
+from pageturn.stores.sqlite import SqliteStore
+from pageturn.stores.sqlite_file import WAIT_SECONDS
 from pageturn.values.checks import require_finite
 from pageturn.values.errors import InvalidInput, show
 

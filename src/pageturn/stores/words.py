@@ -1,7 +1,8 @@
-"""The words of a text, for searching: whole identifiers and their parts.
+"""Splits text into search terms: whole identifiers and their parts.
 
-The index cuts at everything that is not a letter or a digit, so `src/auth/login.py` and `snake_case` are found by part
-anyway, and whole as the phrase of their parts. Only CamelCase hides its parts; they are added.
+The index splits at everything that is not a letter or a digit, so `src/auth/login.py` and `snake_case` are found by their parts,
+and as a whole by the phrase of their parts. Only the parts of CamelCase would be hidden; they are added. A query searches a name as a
+whole, and by its parts only where the whole name is nowhere.
 """
 
 import re
@@ -38,13 +39,49 @@ _STOPWORDS = frozenset(
     "a an and are as at be but by did do does for from had has have how i if in into is it its of on or that the their"
     " then there these they this to was we were what when where which who why will with you your".split()
 )
+# Words by which a question asks, and that hardly say what for. They count where a question has no others.
+_ASKING = frozenset(
+    "about across again all also am any aspect aspects been before being bring brought can chat chats comprehensive conversation"
+    " conversations could different discuss discussed discussion each earlier ever few give he help her here him his item items"
+    " just list many may me mention mentioned might mine more most much must my no not only order ordered other our ours overview own"
+    " please previously recall recommend recommended remember remind said same say session sessions shall she should show so some"
+    " such suggest summarise summarize summary talk talked tell than them through throughout too us various very walk would".split()
+)
+_BETWEEN = re.compile(r"[\W_]")
+_WHOLE_NAME = 3  # how often a name counts that is said whole: a path says more than the words that it is made of
 
 
 def terms(query: str) -> list[str]:
     """The terms of a query, each to be matched as a phrase of its parts; words that say nothing are left out.
 
-    A query may be a whole file: of its terms the first so many count, and of a long one its beginning.
+    A path is looked for whole and by its last part. A query may be a whole file: of its terms the first so many count, and of a
+    long one its beginning.
     """
-    words = (found[0][:_LONGEST_TERM].lower() for found in _WORD.finditer(query))
-    telling = dict.fromkeys(word for word in words if word not in _STOPWORDS)
-    return list(islice(telling, _MOST_TERMS))
+    words = (found[0][:_LONGEST_TERM] for found in _WORD.finditer(query))
+    names = (name if _is_mixed(name) else name.lower() for word in words for name in _names(word))
+    said = dict.fromkeys(name for name in names if name.lower() not in _STOPWORDS)
+    telling = [word for word in said if word.lower() not in _ASKING]
+    return list(islice(telling or said, _MOST_TERMS))
+
+
+def _names(word: str) -> tuple[str, ...]:
+    last = word.rpartition("/")[2]
+    return (word, last) if last not in ("", word) else (word,)
+
+
+def weight_of(term: str) -> int:
+    """How often a term counts, a mere word once."""
+    return _WHOLE_NAME if _is_name(term) else 1
+
+
+def parts_of(term: str) -> list[str]:
+    """The words that a name is made of; none of a mere word."""
+    if not _is_name(term):
+        return []
+    runs = (run for run in _BETWEEN.split(term) if run)
+    parts = (part for run in runs for part in (_PART.findall(run) if _is_mixed(run) else [run]))
+    return [part for part in dict.fromkeys(part.lower() for part in parts) if part not in _STOPWORDS]
+
+
+def _is_name(term: str) -> bool:
+    return _BETWEEN.search(term) is not None or _is_mixed(term)

@@ -1,4 +1,4 @@
-"""Testing: suites for those who write a policy, a store, a renderer, a counter, a reranker or a summarizer, and fakes for tests.
+"""Testing: conformance suites for your own policy, store, renderer, counter, reranker or summarizer, and fakes for tests.
 
     from pageturn.testing import check_policy
 

@@ -1,4 +1,4 @@
-"""Cases: a suite is a row of claims about a member of a family, each a function that raises where the claim does not hold.
+"""Runs suites: a suite is a list of claims about a member of a family, each a function that raises if the claim does not hold.
 
 A failure says what was expected, what came and how to see it again. Nothing here needs pytest; `Case` goes into its `parametrize`.
 """

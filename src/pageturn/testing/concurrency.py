@@ -1,4 +1,4 @@
-"""Threads for suites: several at once, and what goes wrong in one of them is not lost."""
+"""Runs several threads at once for a suite, and reports what fails in any of them."""
 
 import threading
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What holds for every context, whoever chose it: judged from outside, by what the context holds and not by how it was made."""
+"""Checks the guarantees of a context from outside: by what the context contains, not by how it was made."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,6 +8,7 @@ from pageturn.testing.cases import Mismatch
 from pageturn.tokens.counters import TokenCounter, counter_for
 from pageturn.values.context import Context
 from pageturn.values.faults import Fault
+from pageturn.values.handles import CHECK, NUMBER
 from pageturn.values.json import to_json
 from pageturn.values.layout import Placement, Why
 from pageturn.values.messages import Message, Thinking
@@ -16,7 +17,7 @@ from pageturn.values.recall_tool import RecallTool
 
 _OPENING = 20  # tokens of the words before a conversation that the model began
 _LINE = re.compile(r"<page>\np(\d+)-\w{4}\.\.p(\d+)-\w{4} [\d,]+ pages")
-_NAMED = re.compile(r"^p(\d+)-[a-z2-7]{4}\b", re.MULTILINE)
+_NAMED = re.compile(rf"^p({NUMBER})-{CHECK}\b", re.MULTILINE)
 
 
 def check_context(
@@ -81,7 +82,7 @@ def _overdrawn(context: Context, budget: int, counter: TokenCounter) -> Iterator
 
 
 def _misplaced(session: Session, context: Context) -> Iterator[Mismatch]:
-    """Every page that counts stands in exactly one place, in the journal's order."""
+    """Every page that counts is in exactly one place, in the journal's order."""
     placements = context.layout.placements
     firsts = [placement.first for placement in placements]
     if firsts != sorted(firsts):
@@ -96,7 +97,7 @@ def _misplaced(session: Session, context: Context) -> Iterator[Mismatch]:
 
 
 def _missing_rules(session: Session, context: Context) -> Iterator[Mismatch]:
-    """A rule that stands at full has its words in the prompt. Calls and results are told by their pairs."""
+    """A rule shown at full has its text in the prompt. Calls and results are checked as pairs."""
     standing = {said(message) for message in context.messages}
     for page in _pages(session, context):
         placement = context.placement(page.handle)

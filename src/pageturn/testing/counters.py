@@ -1,4 +1,4 @@
-"""What every counter must do: give whole numbers, the same each time, and charge for everything that goes out."""
+"""Checks a token counter: whole numbers, the same each time, and a charge for everything that is sent."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fakes: a clock that repeats, a counter of words, chance that repeats, and a store that fails when it is told to."""
+"""Provides fakes for tests: a fixed clock, seeded randomness, a word counter, and a store that fails on request."""
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence

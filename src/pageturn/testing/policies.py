@@ -1,4 +1,4 @@
-"""What every policy must do. It chooses; the promises of a context hold whatever it says, as long as it answers at all.
+"""Checks a policy: whatever it answers, every guarantee of a context must hold, as long as it answers at all.
 
 So the suite asks for little: that a journal can name it, that its answers are such that a context can be made of them, that the
 same question gets the same answer, and that it does not move what a provider's cache holds more often than it has to.

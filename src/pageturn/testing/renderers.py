@@ -1,4 +1,4 @@
-"""What every renderer must do: say of any text which lines matter, the same each time, and never make it longer."""
+"""Checks a renderer: for any text it weights the lines, deterministically, and never makes the text longer."""
 
 import math
 import re
@@ -13,7 +13,7 @@ from pageturn.testing.sessions import Script, open_session
 from pageturn.values.json import to_json
 
 SUITE = Suite[[Renderer]]("check_renderer")
-_BUDGET = 10_000
+_BUDGET = 7_000
 _WORD = re.compile(r"\w{3}")
 _TEXTS = {
     "code": "import os\n\n\nclass Invoice:\n    def total(self):\n        return sum(self.lines)  # in cents\n" * 12,

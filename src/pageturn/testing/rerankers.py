@@ -1,4 +1,4 @@
-"""What every reranker must do, which is how an embedder meets recall: one finite score for each text, by that text alone."""
+"""Checks a reranker (an embedder, as recall uses it): one finite score for each text, independent of the other texts."""
 
 import math
 

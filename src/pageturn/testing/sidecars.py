@@ -1,4 +1,4 @@
-"""What everything that keeps sidecars must do: documents by name, changed in place, one change at a time."""
+"""Checks a sidecar store: documents by name, changed in place, one change at a time."""
 
 from collections.abc import Callable, Mapping
 

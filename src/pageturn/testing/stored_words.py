@@ -1,4 +1,4 @@
-"""What every store must find: words whole and by part, the best first, and nothing outside of the spans that are searched."""
+"""Checks a store's search: words as a whole and in part, best matches first, nothing outside the spans that are searched."""
 
 from collections.abc import Callable, Sequence
 

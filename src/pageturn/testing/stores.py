@@ -1,4 +1,4 @@
-"""What every store must do: keep records in order, blobs by digest, words to search by, erasures and sidecars.
+"""Checks a store: records in order, blobs by digest, search, erasure and sidecars.
 
 Damage cannot be done through the port, so that it is noticed is left to the tests of each store.
 """

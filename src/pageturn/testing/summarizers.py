@@ -1,4 +1,4 @@
-"""What every summarizer must do: have a name, and write texts that writeback admits, for pages of any kind."""
+"""Checks a summarizer: it has a name, and its texts pass writeback's checks for pages of any kind."""
 
 from collections.abc import Callable
 

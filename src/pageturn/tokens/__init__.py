@@ -1,4 +1,4 @@
-"""Tokens: how much of a model's window a text, a message, a picture or a tool takes, and how large that window is.
+"""Tokens: counts the tokens of texts, messages, images and tools for each model, and knows the context windows.
 
-Policies and the rooms above use it, and a host that brings a counter of its own. It uses values.
+Policies and the rooms above use it, and a host may bring its own counter. It uses values.
 """

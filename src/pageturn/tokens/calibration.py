@@ -1,4 +1,4 @@
-"""Calibration: what a session learns from the usage that its provider reports."""
+"""Calibrates a session's token counts by the usage that its provider reports."""
 
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.json import Closed

@@ -1,10 +1,10 @@
-"""Tokens: how much of a window a text, a message or a tool takes.
+"""Counts the tokens of texts, messages and tools for a given model.
 
-OpenAI's models are counted exactly. For the others no exact tokenizer exists offline, so they are estimated from the
-o200k count with a slope and an offset that were fitted on prompt sizes that providers reported (docs/tokens.md).
+OpenAI's models are counted exactly. The others have no exact offline tokenizer, so their counts are estimated from the o200k
+count with a slope and an offset that were fitted to prompt sizes reported by providers (docs/tokens.md).
 
-Everything that a `dump` of the formats carries is charged: texts, names, ids, unknown fields, signatures and whole items of a
-vendor. What a vendor adds to a message and to a call was measured with their ids inside, so ids cost more only where they are longer.
+Everything that a `dump` of the formats sends is charged: texts, names, ids, unknown fields, signatures and whole vendor items. The
+overhead of a message and of a call was measured with typical ids, so ids are charged only if they are longer.
 """
 
 import re

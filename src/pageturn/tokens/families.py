@@ -1,4 +1,4 @@
-"""Profiles: how each family of models counts, and which model belongs to which."""
+"""Defines how each family of models counts tokens, and which model belongs to which family."""
 
 import re
 from typing import Literal

@@ -1,7 +1,6 @@
-"""Images in tokens: the size of a picture, and what each vendor charges for it.
+"""Estimates the tokens of an image from its size, by each vendor's published rules.
 
-The rules are the vendors' published ones. A picture whose size nobody knows is charged as a large one, because a budget
-that is exceeded is worse than one that is not used up.
+An image of unknown size is charged as a large one, because exceeding a budget is worse than not using all of it.
 """
 
 from collections.abc import Callable
@@ -27,7 +26,7 @@ class ImageRule(NamedTuple):
     tokens: Callable[[Size | None], int]
 
     def __call__(self, size: Size | None) -> int:
-        """The tokens of a picture of this size; None where nobody knows it."""
+        """The tokens of an image of this size; None is an unknown size."""
         return self.tokens(size)
 
 

@@ -1,7 +1,7 @@
-"""Opaque payloads: what a vendor's item carries that is not read as text.
+"""Charges vendor payloads that are not text.
 
-A picture is charged as a picture, a document or a sound by its bytes, and what is encrypted by the text that it can hold. Only what
-is known to be one of these is opaque: base64 of anything else is charged as the text that it is.
+An image is charged as an image, a document or audio by its bytes, and encrypted content by the text that it can hold. Only content
+that is known to be one of these is opaque: any other base64 is charged as text.
 """
 
 import base64
@@ -35,7 +35,7 @@ def file_tokens(size: int) -> int:
 
 
 class Opened:
-    """An item taken apart: the words, and what stands beside them."""
+    """An item taken apart: its text, and everything else."""
 
     def __init__(self, item: Any) -> None:
         self.pictures: list[Image] = []
@@ -84,7 +84,7 @@ class Opened:
 
 
 def _kind(start: str) -> str | None:
-    """What base64 that begins so holds; None for anything that nobody here knows."""
+    """What base64 with this beginning contains; None if it is unknown."""
     try:
         head = base64.b64decode(start.replace("-", "+").replace("_", "/"), validate=True)
     except (binascii.Error, ValueError):

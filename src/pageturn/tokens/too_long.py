@@ -1,4 +1,4 @@
-"""Overflows: what providers say when a prompt is too long, and how much less to send next time."""
+"""Reads the errors with which providers reject a prompt that is too long, and says how much less to send."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Model windows: how many tokens a model takes, and how many of them a prompt may fill."""
+"""Knows the context window of each model, and how much of it a prompt may fill."""
 
 from pageturn.values.checks import require_instance
 
@@ -50,7 +50,7 @@ def window_of(model: str) -> int:
 
 
 def input_capacity(window_tokens: int, *, completion_tokens: int = 8_192) -> int:
-    """What a prompt may fill: the window less the completion and a reserve, and a tenth for what nobody counts."""
+    """What a prompt may fill: the window less the completion, a reserve, and a tenth for what is not counted."""
     completion = min(completion_tokens, window_tokens // 4)
     return max(0, window_tokens - (completion + 2_048)) * 90 // 100
 

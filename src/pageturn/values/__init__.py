@@ -1,4 +1,4 @@
-"""Values: what passes between rooms, frozen: messages, pages, prompts, contexts, entries, faults, errors.
+"""Values: the frozen data that passes between rooms: messages, pages, prompts, contexts, entries, faults, errors.
 
-Everybody may use them, hosts too. They use nothing else of ours, and read no clock, chance, environment or file.
+Every room and every host may use them. They use nothing else of ours, and read no clock, random source, environment or file.
 """

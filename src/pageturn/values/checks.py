@@ -1,4 +1,4 @@
-"""Checks of what a caller hands to a constructor, where no decoder has looked at it."""
+"""Checks arguments that callers pass to constructors and methods, where no decoder has checked them."""
 
 import math
 from collections.abc import Callable, Iterable
@@ -69,7 +69,7 @@ def require_several(path: str, value: object, what: str) -> None:
 
 
 def require_member(path: str, value: object, enum: type[StrEnum]) -> None:
-    """Refuse what is not one of the names of an enum; the name as mere text is as good as the member."""
+    """Refuse a value that is no member of an enum; its name as text is accepted."""
     if value not in list(enum):
         choices = ", ".join(repr(member.value) for member in enum)
         raise InvalidInput(path, expected=f"one of {choices}", got=show(value))

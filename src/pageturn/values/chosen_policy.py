@@ -1,6 +1,6 @@
-"""What a journal says of a policy: the value itself where it is built in, its name and fields where it is a user's own.
+"""Defines how a journal stores a policy: a built-in one as its value, a user's own by its name and fields.
 
-So the state of a session follows from its entries alone, and a journal can be read where a user's policy is not registered.
+So the state of a session follows from its entries alone, and a journal can be read where the user's policy is not registered.
 """
 
 from typing import Any, ClassVar

@@ -40,15 +40,19 @@ class Explanation(Closed):
     since_turn: int | None  # of the fold that put it there; None if it is there since it came
     line: str | None  # the range of the index line that it is in
     raising: Mapping[ResidencyLevel, int]  # the tokens that each higher level would take more
+    needed: Mapping[ResidencyLevel, int] = {}  # what it would have to save until the next fold to be worth that
 
     def __str__(self) -> str:
         if self.why in _NOWHERE and self.line is None:
             return f"{self.handle} is not shown by itself: {REASONS[self.why]}"
         place = f"in the index line {self.line}" if self.line else f"at {self.level}, {self.tokens:,} tokens"
         since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
-        higher = ", ".join(f"{level} +{tokens:,}" for level, tokens in self.raising.items())
+        higher = ", ".join(f"{level} +{tokens:,}{self._if_it_saved(level)}" for level, tokens in self.raising.items())
         more = f"; raising it: {higher}" if higher else ""
         return f"{self.handle} is shown {place}{since}: {REASONS[self.why]}{more}"
+
+    def _if_it_saved(self, level: ResidencyLevel) -> str:
+        return f" if it saved {self.needed[level]:,} until the next fold" if level in self.needed else ""
 
 
 REASONS = {
@@ -68,9 +72,9 @@ _NOWHERE = (Why.COVERED, Why.SCOPE)
 
 
 class Context(Prompt, kw_only=True):
-    """What the next call gets: a prompt, and what a host or a person may want to know of it.
+    """The prompt of the next call, with its layout, tokens, notices and faults.
 
-    It holds nothing that changes: `explain` says what was true when it was derived, on a copy too.
+    It is frozen and holds no session: `explain` says what was true when it was derived, also on a copy.
     """
 
     model: str
@@ -84,6 +88,9 @@ class Context(Prompt, kw_only=True):
     folded: tuple[Placement, ...] = ()  # what the last fold placed
     recent: tuple[Placement, ...] = ()  # what came since, each page by itself
     needed_tokens: int = 0  # with every unit as low as it may go; known where there is a fold
+    token_price: float = (
+        0.0  # what a token has to save until the next fold in order to stay; 0 where the policy does not say
+    )
 
     @property
     def layout(self) -> Layout:
@@ -95,7 +102,7 @@ class Context(Prompt, kw_only=True):
 
     @property
     def upto(self) -> int:
-        """The number of the last page that it is made of."""
+        """The number of the last page in it."""
         return max((each.last for each in (*self.folded, *self.recent)), default=0)
 
     def placement(self, handle: str) -> Placement:
@@ -126,6 +133,7 @@ class Context(Prompt, kw_only=True):
             since_turn=placement.turn or None,
             line="..".join(placement.handles) if line is not None else None,
             raising=raising,
+            needed={level: round(tokens * self.token_price) for level, tokens in raising.items() if self.token_price},
         )
 
 

@@ -1,4 +1,4 @@
-"""data: URLs: pictures and documents that are given whole."""
+"""Reads data: URLs, which contain an image or a document."""
 
 import base64
 import binascii

@@ -1,7 +1,7 @@
-"""Decoding errors: the first place at which a value does not fit its type, as an `InvalidInput` with path, expectation and what came.
+"""Explains decoding errors: the first place where a value does not match its type, as an `InvalidInput`.
 
-msgspec says that a value does not fit. Where it does not is found by walking the value beside the description of its type, so that
-nothing depends on the words in which another library complains.
+msgspec reports that a value does not match. This module finds the place by walking the value along its type, so nothing depends on
+the wording of msgspec's messages.
 """
 
 import operator

@@ -1,4 +1,4 @@
-"""Digests: names of bytes by their content."""
+"""Computes digests, which name bytes by their content."""
 
 from hashlib import blake2b
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pageturn.values.chosen_policy import ChosenPolicy
 from pageturn.values.faults import AnyFault
 from pageturn.values.json import Closed, Open
-from pageturn.values.layout import IndexLine, Why
+from pageturn.values.layout import FoldCost, IndexLine, Why
 from pageturn.values.notes import ContextMessage, ContextMessageTarget
 from pageturn.values.pages import Page, ResidencyLevel
 from pageturn.values.proposals import AnyRejection, Proposal
@@ -77,10 +77,34 @@ class Fold(Closed, omit_defaults=True):
     has_handles: bool = True  # whether its texts name pages, which a model without the recall tool could not ask for
     unreasoned: tuple[int, int] | None = None  # behind the first page, up to the second, it took out all reasoning
     changes: int | None = None  # how many changes of what was shown it knew of; None in old journals: of all
+    cost: FoldCost | None = None  # what it came to; None in old journals
+
+    def __str__(self) -> str:
+        told = f"folded because {_WHY_NOW[self.reason]}"
+        if self.cost is None:
+            return told
+        cost = self.cost
+        taken = f", {cost.unreasoned_tokens:,} of reasoning taken out" if cost.unreasoned_tokens else ""
+        told += f"; {cost.rewritten_tokens:,} tokens are written anew{taken}, which costs {cost.price_tokens:,}"
+        if cost.forecast is None or not cost.freed_tokens:
+            return told
+        return (
+            f"{told}; the context is {cost.freed_tokens:,} tokens smaller, which is expected to save {cost.saved_tokens:,} "
+            f"in the {cost.forecast.turns} turns until the next fold, {cost.forecast.risk_tokens:,} for fetching again "
+            "taken off (tokens relative to fresh input)"
+        )
+
+
+_WHY_NOW = {
+    FoldReason.FULL: "the context had outgrown its budget",
+    FoldReason.PAYS: "reading on would cost more than folding",
+    FoldReason.COLD: "the provider's cache was gone, so that everything had to be written anyway",
+    FoldReason.CHANGED: "something that was shown no longer holds",
+}
 
 
 class NoteShown(Closed, omit_defaults=True):
-    """A note that came into the prompt: what it said by its digest, the band that it stands in, and behind which page."""
+    """A note that was shown in the prompt: the digest of its text, its band, and the page that it follows."""
 
     key: str
     digest: str
@@ -158,6 +182,11 @@ class PlanSet(Entry, tag="plan"):
     source: str | None = None  # None: the host itself, or a model
 
 
+def sets_plan(entry: Entry) -> bool:
+    """Whether a plan is in force from this entry on."""
+    return isinstance(entry, PlanSet) and entry.page > 0
+
+
 class Preferred(Entry, tag="preference"):
     """Somebody stated a wish; its text is on this page."""
 
@@ -179,7 +208,7 @@ class NoteRetracted(Entry, tag="retraction"):
 
 
 class RenditionAdmitted(Entry, tag="rendition"):
-    """A text stands for the pages from first to last at this level."""
+    """A text replaces the pages from first to last at this level."""
 
     first: int
     last: int

@@ -3,6 +3,7 @@
 PageturnError
 ├── InvalidInput     a value from outside that does not have the form it should have
 │   └── UnknownPolicy ... the name of a policy that nobody registered
+├── UnknownPrice     a model that is in no table of prices
 ├── NotADegradation  a residency change that the page's kind does not allow
 │   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
 ├── MissingTokenizer an encoding that cannot be counted on this machine
@@ -30,7 +31,7 @@ class PageturnError(Exception):
 
 
 class InvalidInput(PageturnError, ValueError):
-    """Bad input: says where it is, what was expected there, and what came."""
+    """Invalid input: says where, what was expected, and what was given."""
 
     def __init__(self, path: str, *, expected: str, got: str) -> None:
         super().__init__(f"{path}: expected {expected}, got {got}")
@@ -48,8 +49,19 @@ def show(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
+class UnknownPrice(PageturnError, LookupError):
+    """Nobody knows what a model costs, so that there is no figure in dollars."""
+
+    def __init__(self, model: str, *, as_of: str) -> None:
+        super().__init__(
+            f"price unknown: {show(model)} is not in the table of {as_of}; "
+            "give --price INPUT,OUTPUT[,READ[,WRITE]] in dollars per million tokens"
+        )
+        self.model = model
+
+
 class UnknownPolicy(InvalidInput):
-    """A session's policy is a user's own, and nobody has registered that name here, or with other fields.
+    """A session's policy is a user's own, and its name is not registered here, or has other fields.
 
     The session can be read, searched, appended to and exported all the same. It is not derived by a policy that nobody chose.
     """
@@ -90,7 +102,7 @@ class PolicyError(PageturnError, RuntimeError):
 
 
 class BudgetTooSmall(PageturnError, ValueError):
-    """The pages that may not shrink need more tokens than the budget has."""
+    """The pages that may not be shortened further need more tokens than the budget has."""
 
     def __init__(self, *, needed_tokens: int, budget_tokens: int, handles: tuple[str, ...]) -> None:
         named = ", ".join(handles[:8]) + (" and others" if len(handles) > 8 else "")
@@ -125,11 +137,11 @@ class NotScrubbed(PageturnError, OSError):
 
 
 class StoreError(PageturnError, OSError):
-    """The store could not do it; nothing of what was asked has happened."""
+    """The store failed, and nothing was changed."""
 
 
 class RuleUnreadable(StoreError):
-    """A rule cannot be read from the store, so no context is made without it; `fault` is what is wrong."""
+    """A rule cannot be read from the store, and no context is derived without it; `fault` says why."""
 
     def __init__(self, message: str, *, page: int, fault: Any) -> None:
         super().__init__(message)
@@ -138,7 +150,7 @@ class RuleUnreadable(StoreError):
 
 
 class Conflict(StoreError):
-    """Somebody else appended first; nothing of ours was written, and `missed` is what they wrote: a session's entries."""
+    """Another writer appended first. Nothing of ours was written; `missed` has the entries that the other wrote."""
 
     def __init__(self, message: str, *, missed: Iterable[Any] = ()) -> None:
         super().__init__(message)
@@ -150,4 +162,4 @@ class Busy(StoreError):
 
 
 class Damaged(StoreError):
-    """Bytes are missing, or are not those that were written. What does not need them can still be had."""
+    """Bytes are missing or differ from what was written. Everything that does not need them still works."""

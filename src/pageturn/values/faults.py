@@ -1,4 +1,4 @@
-"""Faults: the eight named outcomes that stand where others return nothing. Exceptions live in errors.py."""
+"""Faults: the eight named outcomes that are returned where other libraries return nothing. Exceptions are in errors.py."""
 
 from pageturn.values.json import Closed
 
@@ -54,7 +54,7 @@ class BackendError(Fault, tag="backend_error"):
 
     @classmethod
     def of(cls, error: Exception) -> "BackendError":
-        """The fault that an error comes to; the name of a file in it may be no valid text."""
+        """The fault for an error; a file name in it may be invalid text."""
         return cls(str(error).encode("utf-8", "replace").decode())
 
     def __str__(self) -> str:

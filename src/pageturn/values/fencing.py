@@ -1,4 +1,4 @@
-"""Fencing: words from a page inside words of ours. Nothing in a page can pass for a handle or for one of our tags."""
+"""Quotes page text inside text that we write, so that nothing in a page can pass for a handle or for one of our tags."""
 
 import re
 from collections.abc import Set as AbstractSet
@@ -12,7 +12,7 @@ _TAG = re.compile(r"<(\\*)(?=[\s/\u200b-\u200d\u2060\ufeff]{0,4}(?:pages?|system
 
 
 def escaped(text: str, genuine: AbstractSet[str] = frozenset()) -> str:
-    """A text from a page as it may stand in a text of ours: look-alikes of handles and tags are marked by a backslash."""
+    """Page text for use inside our text: anything that looks like a handle or a tag gets a backslash."""
 
     def marked(found: re.Match[str]) -> str:
         is_genuine = f"{found[1]}-{found[3]}" in genuine
@@ -42,10 +42,10 @@ def labelled(handle: str, text: str) -> str:
 
 
 def noted(what: str, text: str) -> str:
-    """What a model wished to have written down, as it stands in a context: fenced, escaped, and named as its own."""
+    """What a model asked to store, as a context shows it: fenced, escaped, and attributed to the model."""
     return fenced(f"The model noted a {what}: {escaped(text)}")
 
 
 def fenced(text: str) -> str:
-    """A text of ours, so that nobody takes it for something that a person said; its quotations are escaped already."""
+    """Our own text in a fence, so that it is not taken for a person's; its quotations are already escaped."""
     return f"<page>\n{text}\n</page>"

@@ -1,4 +1,4 @@
-"""Fillers: the fixed words that a request gets where a vendor takes no silence. They are charged like everything else."""
+"""Fillers: the fixed texts that a request gets where a vendor refuses an empty or missing message. They are charged."""
 
 CONTINUED = (
     "(Continue.)"  # by the user, where the model would begin or speak twice, and at the end of what it said last

@@ -1,7 +1,7 @@
-"""Handles: the names by which pages are asked for, `p42-7kqe`.
+"""Makes and parses handles, the names of pages: `p42-7kqe`.
 
-The number is the page's place in the journal; the check is keyed by the session and by the page's content. So a text that
-merely looks like a handle resolves to nothing, and a handle of one fork never means a page of another.
+The number is the page's place in the journal; the check is keyed by the session and the page's content. So a text that only
+looks like a handle resolves to nothing, and a handle of one fork never means a page of another.
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Identifiers: the names in a text that a later call may name again, and what a session knows about them.
+"""Finds identifiers in text: names that a later call may use again, with what a session knows about each.
 
-A name is a path, an id, a number that means something, or a word in snake_case or camelCase. Texts are cut into runs of
-letters first, so that the time is linear in the text whatever it holds, and runs repeat, so each is read once.
+A name is a path, an id, a significant number, or a word in snake_case or camelCase. Texts are split into runs of letters first, so
+that the time is linear in any text; each distinct run is examined once.
 """
 
 import re
@@ -53,7 +53,7 @@ _SHORTEST, _SHORTEST_OF_LETTERS, _LONGEST = 5, 7, 160
 
 @lru_cache(maxsize=8)  # the levels of one page ask one after the other
 def names_in(text: str) -> Mapping[str, int]:
-    """The names of a text with how often each stands there, in the order in which they first do."""
+    """The names in a text with their counts, in the order of first occurrence."""
     every: Counter[str] = Counter()
     is_ascii = text.replace("→", " ").isascii()
     for passage in passages(text):

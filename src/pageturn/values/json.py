@@ -1,8 +1,7 @@
-"""Values and their JSON: the two kinds of value, `to_json` and `from_json`.
+"""Converts values to and from JSON, and defines the two kinds of value, open and closed.
 
-A closed value refuses fields that it does not know; an open value keeps them in `extra`, which is flattened beside its
-own fields on the wire. None is ever dropped. Both directions have a fast path that never looks at single fields; only a
-value that really has unknown fields takes the slow one.
+A closed value refuses unknown fields; an open value keeps them in `extra`, which is written beside its own fields. Unknown
+fields are never dropped. Both directions have a fast path that does not look at single fields; only a value with unknown fields takes the slow one.
 """
 
 import math

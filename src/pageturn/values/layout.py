@@ -10,12 +10,13 @@ import msgspec
 from pageturn.values.json import Closed
 from pageturn.values.pages import PageKind, ResidencyLevel
 from pageturn.values.relevance import RelevanceMeta
+from pageturn.values.vendors import IDEAL_CACHE
 
-Levels = Mapping[int, ResidencyLevel]  # by the number of a unit's first page; what is not there stands in an index line
+Levels = Mapping[int, ResidencyLevel]  # by the number of a unit's first page; what is left out is in an index line
 
 
 class Why(StrEnum):
-    """Why a unit stands at its level."""
+    """Why a unit is shown at its level."""
 
     RULE = "rule"
     PLAN = "plan"
@@ -41,7 +42,8 @@ class About(StrEnum):
     OTHER = "other"
 
 
-_CHANGES_SHOWN = 12  # by a line that was written when all showed as many
+_PRICES = IDEAL_CACHE.prices
+CHANGES_SHOWN = 12  # by a line that was written when all showed as many
 
 
 class IndexLine(Closed):
@@ -56,10 +58,10 @@ class IndexLine(Closed):
     turn: int = 0  # of the fold that made it
     sealed: bool = False
     folders: str | None = None  # the blob that says which folders its calls were about
-    summary: str | None = None  # the blob of the summary that stands for the run
+    summary: str | None = None  # the blob of the summary that replaces the run
     ledger: str | None = None  # the blob that says what its calls changed
     tells_changes: bool = False  # whether there is room to show that
-    changes_shown: int = _CHANGES_SHOWN  # how many of the newest then stand one by one; the others are counted
+    changes_shown: int = CHANGES_SHOWN  # how many of the newest are then listed one by one; the others are counted
 
     @property
     def plain(self) -> "IndexLine":
@@ -67,7 +69,7 @@ class IndexLine(Closed):
         is_plain = self.summary is None and not self.tells_changes
         if is_plain:
             return self
-        return msgspec.structs.replace(self, summary=None, tells_changes=False, changes_shown=_CHANGES_SHOWN)
+        return msgspec.structs.replace(self, summary=None, tells_changes=False, changes_shown=CHANGES_SHOWN)
 
 
 class Candidate(NamedTuple):
@@ -82,7 +84,7 @@ class Candidate(NamedTuple):
     why: Why = Why.ROOM  # the promise that holds for it, beside its floor
     is_bound: bool = False  # it never joins an index line
     may_be_absent: bool = False  # it may be missing altogether, since the model could not ask for it anyway
-    unseen_tokens: int = 0  # of its pages that the model has not seen yet, which stand whole in the compressed form too
+    unseen_tokens: int = 0  # of its pages that the model has not seen yet, which are whole in the compressed form too
     is_seen_in_part: bool = False  # the model has seen some of its pages, and others not
     is_human: bool = False  # a person said it
     own_tokens: int | None = (
@@ -94,9 +96,10 @@ class Candidate(NamedTuple):
     is_repetition: bool = False  # an older unit brought the same, byte for byte
     tokens_after: int = 0  # of the session, since it was said
     fetched: int = 0  # how often somebody had to get it back
-    stands: ResidencyLevel | None = None  # as it was shown last; None in an index line
+    stands: ResidencyLevel | None = None  # the level at which it was shown last; None if it was in an index line
     kind: PageKind = PageKind.CONVERSATION  # of its page; a call with its results is evidence
     turn: int = 0  # that it belongs to
+    since_edit: int | None = None  # the turns since the file that it is about was changed last; None if it never was
 
     def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
         """The lowest level that is offered at `level` or above."""
@@ -111,7 +114,7 @@ class Candidate(NamedTuple):
 
 
 class Placement(NamedTuple):
-    """Where a unit, or a run of them, stands."""
+    """At which level, or in which line, a unit or a run of them is shown."""
 
     first: int
     last: int
@@ -151,6 +154,35 @@ class Layout(NamedTuple):
         return self.budget_tokens - self.needed_tokens
 
 
+class FoldCost(Closed, omit_defaults=True):
+    """What a fold came to, in tokens: those that it made the provider write anew, and what its policy expected of it."""
+
+    rewritten_tokens: int = 0  # behind the first change, beside what was new anyway
+    unreasoned_tokens: int = 0  # of reasoning, which it had to take out
+    freed_tokens: int = 0  # that the context became smaller by
+    forecast: "Forecast | None" = None
+
+    @property
+    def price_tokens(self) -> int:
+        """What it costs, in tokens of fresh input: writing anew what could have been read, and the reasoning as if it were."""
+        return round((_PRICES.write - _PRICES.read) * (self.rewritten_tokens + self.unreasoned_tokens))
+
+    @property
+    def saved_tokens(self) -> int:
+        """What it is expected to save until the next one, in tokens of fresh input: reading what is gone, less fetching it again."""
+        if self.forecast is None:
+            return 0
+        return round(_PRICES.read * max(0, self.freed_tokens) * self.forecast.turns) - self.forecast.risk_tokens
+
+
+class Forecast(Closed, omit_defaults=True):
+    """What a policy expects of a fold that it made."""
+
+    turns: int  # until the next one
+    risk_tokens: int = 0  # what it costs to fetch again until then, for what was put away
+    token_price: float = 0.0  # what a token must save until then in order to stay, relative to fresh input
+
+
 class Growth(NamedTuple):
     """How a context has grown: what it takes with its tools, what the last fold left standing, and what came since in how many turns."""
 
@@ -159,6 +191,13 @@ class Growth(NamedTuple):
     grown_tokens: int
     turns: int
     is_cold: bool = False  # whether the provider has forgotten the prompt anyway
+    fixed_tokens: int = 0  # of `tokens`, what no fold can take away: tools, and the rules
+    read_tokens: int = 0  # what was read of the grown part since the last fold, summed up over its turns
+    last_fold: FoldCost | None = None  # what the last fold came to, where it was measured
+    session_turns: int = 0  # all turns so far
+
+
+NO_GROWTH = Growth(0, 0, 0, 0)
 
 
 class Changes(NamedTuple):
@@ -199,6 +238,8 @@ class Frame(NamedTuple):
     spanned: Callable[[tuple[IndexLine, ...]], IndexLine] | None = None  # all of a row of runs as one
     relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page
     counted_tokens: int = 0  # what it takes to tell how much is missing, where nothing can be pointed at
+    turn: int = 0  # how many there were so far
+    growth: Growth = NO_GROWTH  # since the last fold
 
     @property
     def candidates(self) -> Iterator[Candidate]:
@@ -209,137 +250,9 @@ class Frame(NamedTuple):
 NEVER = 2**62
 
 
-class Told(NamedTuple):
+class Details(NamedTuple):
     """From which page on index lines tell more than their counts: their summaries, what was changed by kind, and each change."""
 
     summaries_from: int = NEVER
     ledgers_from: int = NEVER
     changes_from: int = NEVER
-
-
-def lay_out(frame: Frame, levels: Levels, told: Told = Told()) -> tuple[Placement, ...]:  # noqa: B008
-    """Where everything stands at these levels. Units without one that follow each other share an index line, if it is shorter."""
-    placements: list[Placement] = []
-    gap: list[Candidate | IndexLine] = []
-    tangled = {first for group in frame.groups.values() if not levels.keys().isdisjoint(group) for first in group}
-    for item in frame.items:
-        first = item.first
-        if isinstance(item, IndexLine) or (first not in levels and first not in tangled):
-            gap.append(item)
-            continue
-        if gap:
-            placements += _gap(frame, gap, told)
-            gap = []
-        if (
-            first not in levels and item.may_be_absent
-        ):  # its pages lie between those of others, so no line can stand for it
-            placements.append(Placement(first, item.last, ResidencyLevel.POINTER, 0, item.why))
-            continue
-        level = item.at_least(levels.get(first, item.floor))
-        placements.append(Placement(first, item.last, level, item.sizes[level], item.why))
-    placements += _gap(frame, gap, told)
-    if not frame.can_point:
-        _count_in(placements, frame.counted_tokens)
-    return tuple(placements)
-
-
-def _count_in(placements: list[Placement], tokens: int) -> None:
-    """Let the first place at which something is missing tell how much that is in all."""
-    for at, placement in enumerate(placements):
-        if placement.is_missing:
-            placements[at] = placement._replace(tokens=placement.tokens + tokens)
-            return
-
-
-def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], told: Told) -> Iterator[Placement]:
-    """What stands between units that have a level of their own: summaries, the earliest and then the longest, and lines."""
-    gap = _closed(frame, gap)
-    run: list[Candidate] = []
-    resting: list[IndexLine] = []
-    at = reach = 0
-    while at < len(gap):
-        item = gap[at]
-        may_begin = item.first >= told.summaries_from and item.first > reach  # not between a call and its late result
-        summary, after = _summary(frame, gap, at) if may_begin else (None, at + 1)
-        reach = max(reach, item.last)
-        if summary is not None or isinstance(item, Candidate):
-            yield from _side_by_side(frame, resting, told)
-            resting = []
-        if summary is not None or isinstance(item, IndexLine):
-            yield from _run(frame, run, told)
-            run = []
-        if summary is not None:
-            yield _line(frame, summary, told)
-        elif isinstance(item, Candidate):
-            run.append(item)
-        else:
-            resting.append(item.plain)
-        at = after
-    yield from _side_by_side(frame, resting, told)
-    yield from _run(frame, run, told)
-
-
-def _closed(frame: Frame, gap: Sequence[Candidate | IndexLine]) -> Sequence[Candidate | IndexLine]:
-    """The gap with sealed lines made one that only units divide which no longer stand by themselves: else every one would cost a line."""
-    places = [at for at, item in enumerate(gap) if isinstance(item, IndexLine)]
-    if frame.spanned is None or not places or places[-1] - places[0] == len(places) - 1:
-        return gap
-    closed: list[Candidate | IndexLine] = list(gap[: places[0]])
-    row: list[IndexLine] = []
-    for at, after in zip(places, [*places[1:], None], strict=True):
-        line = gap[at]
-        assert isinstance(line, IndexLine)
-        row.append(line.plain)
-        between = gap[at + 1 : after] if after is not None else ()
-        if between:
-            row.append(IndexLine(between[0].first, max(item.last for item in between), sealed=True))
-        else:
-            closed.append(frame.spanned(tuple(row)) if len(row) > 1 else line)
-            row = []
-    return [*closed, *gap[places[-1] + 1 :]]
-
-
-def _side_by_side(frame: Frame, lines: Sequence[IndexLine], told: Told) -> Iterator[Placement]:
-    """Sealed lines without their summaries: in fewer lines, where that was all that kept them apart."""
-    return (_line(frame, line, told) for line in frame.merged(tuple(lines)))
-
-
-def _summary(frame: Frame, gap: Sequence[Candidate | IndexLine], at: int) -> tuple[IndexLine | None, int]:
-    """The longest summary of whole units that begins here, and where the items after it begin."""
-    for summary in frame.summaries.get(gap[at].first, ()):
-        after, reach = at, 0
-        while after < len(gap) and gap[after].first <= summary.last:
-            reach = max(reach, gap[after].last)
-            after += 1
-        if reach == summary.last:
-            return summary, after
-    return None, at + 1
-
-
-def _line(frame: Frame, line: IndexLine, told: Told) -> Placement:
-    """A line, with the ledger of its run, told or not."""
-    if frame.ledger is not None:
-        changes = frame.ledger(line.first, line.last)
-        is_told = changes is not None and line.first >= told.ledgers_from
-        line = msgspec.structs.replace(
-            line,
-            ledger=changes.digest if changes is not None else None,
-            tells_changes=is_told,
-            changes_shown=changes.since(told.changes_from) if changes is not None and is_told else _CHANGES_SHOWN,
-        )
-    return Placement(line.first, line.last, ResidencyLevel.POINTER, frame.line_tokens(line), line=line)
-
-
-def _run(frame: Frame, run: Sequence[Candidate], told: Told) -> Iterator[Placement]:
-    """A run of units without a level of their own: one index line, or the cheapest form of each if that is shorter."""
-    if not run:
-        return
-    are_near = all(unit.sizes for unit in run)
-    line = IndexLine(run[0].first, max(unit.last for unit in run))  # the fold says since when
-    is_line = len(run) > 1 or not are_near or not frame.can_point  # a pointer is as short, where there are pointers
-    tokens = frame.line_tokens(line) if is_line else None
-    if are_near and (tokens is None or sum(unit.sizes[unit.cheapest] for unit in run) <= tokens):
-        for unit in run:
-            yield Placement(unit.first, unit.last, unit.cheapest, unit.sizes[unit.cheapest])
-    else:
-        yield _line(frame, line, told)

@@ -1,6 +1,6 @@
 """Messages: what people, models, tools and harnesses said, in no vendor's form.
 
-A message is a role and a tuple of parts. Its id and its time come from the session that it is appended to, never from a
+A message is a role and a tuple of parts. Its id and time come from the session that it is appended to, never from a
 constructor, so the same text is the same value wherever it is made.
 """
 
@@ -45,7 +45,7 @@ class Text(_Part, tag="text"):
 
 
 class Image(_Part, tag="image"):
-    """A picture: an https: or data: URL. The size in pixels is read from a data: URL where it is not given."""
+    """An image: an https: or data: URL. If the size in pixels is not given, it is read from a data: URL."""
 
     url: str
     mime_type: str | None = None
@@ -107,7 +107,7 @@ class ToolResult(_Part, tag="tool_result"):
 
 
 class Thinking(_Part, tag="thinking"):
-    """A model's reasoning: its text, or the opaque payload that stands for it, and the vendor's signature."""
+    """A model's reasoning: its text or an opaque payload, and the vendor's signature."""
 
     text: str
     signature: str | None = None
@@ -159,7 +159,7 @@ class Message(Open, kw_only=True):
 
     @property
     def own_parts(self) -> tuple[Text, ...]:
-        """The texts that the speaker wrote: without what a harness put in."""
+        """The texts that the speaker wrote, without what a harness added."""
         texts = (part for part in self.content if isinstance(part, Text))
         return () if self.synthetic else tuple(part for part in texts if not part.synthetic)
 
@@ -170,7 +170,7 @@ class Message(Open, kw_only=True):
 
     @property
     def has_other_parts(self) -> bool:
-        """Whether a person's own words stand beside something else: a picture, a file, words of a harness."""
+        """Whether a person's own text shares the message with something else: an image, a file, text of a harness."""
         own = self.own_parts if self.role is Role.USER else ()
         return 0 < len(own) < len(self.content) and any(part.text.strip() for part in own)
 
@@ -300,11 +300,14 @@ _TEXTS_OR_NONE: Mapping[type, tuple[str, ...]] = {
 def require_sound(message: Message, path: str = "$") -> None:
     """Refuse a message with fields of other types than it says it has: constructors look at nothing."""
     require_instance(path, message, Message)
-    for name in ("extra", "metadata"):
-        value = getattr(message, name)
-        if value is not None and not isinstance(value, Mapping):
-            raise InvalidInput(f"{path}.{name}", expected="an object", got=show(value))
+    if message.extra is not None or message.metadata is not None:
+        for name in ("extra", "metadata"):
+            value = getattr(message, name)
+            if value is not None and not isinstance(value, Mapping):
+                raise InvalidInput(f"{path}.{name}", expected="an object", got=show(value))
     for index, part in enumerate(message.content):
+        if type(part) is Text and type(part.text) is str and part.extra is None:
+            continue  # which most are
         if (flaw := _flaw_of(part)) is not None:
             raise InvalidInput(f"{path}.content[{index}].{flaw.path}", expected=flaw.expected, got=show(flaw.value))
 
@@ -318,8 +321,6 @@ class _Flaw(NamedTuple):
 def _flaw_of(part: Part) -> _Flaw | None:
     """The first field of a part that is not of its type."""
     kind = type(part)
-    if isinstance(part, Text) and type(part.text) is str and part.extra is None:
-        return None  # which most are
     for name in _TEXTS[kind]:
         if not isinstance(value := getattr(part, name), str):
             return _Flaw(name, "text", value)

@@ -1,8 +1,8 @@
-"""Injection: keyed notes that a program weaves into the prompt, and the rules of key and cooldown.
+"""Notes: keyed texts that a program places in the prompt, with the rules for keys and cooldowns.
 
-A note stands in one of four bands: after the base prompt, before the history, among the conversation, or at the very
-end. Notes of the conversation are ordinary messages: they are never deduplicated and never throttled. How notes get into a
-context, and what becomes of a key that comes twice, is told in `pageturn.context.notes` and `pageturn.journal.note_state`.
+A note is in one of four bands: after the base prompt, before the history, in the conversation, or at the very end. Notes of the
+conversation are ordinary messages: they are never deduplicated and never throttled. How notes get into a context, and what happens
+when a key is used again, is in `pageturn.context.notes` and `pageturn.journal.note_state`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from pageturn.values.reminders import tagged
 
 
 class ContextMessageTarget(StrEnum):
-    """The band that a note stands in."""
+    """The band that a note is placed in."""
 
     SYSTEM = "system"
     SESSION = "session"
@@ -97,7 +97,7 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
 
     @classmethod
     def conversation(cls, key: str, role: Role, visibility: Visibility, content: str) -> Self:
-        """A message among the conversation, which stands where it comes, like any other; its key only informs."""
+        """A message in the conversation, in its place like any other; its key is informative only."""
         return cls(key=key, role=role, visibility=visibility, content=content, target=ContextMessageTarget.CONVERSATION)
 
     @classmethod

@@ -1,7 +1,7 @@
-"""Pages: what a message is for, and how far it may shrink.
+"""Pages: what a message is for, and how far it may be shortened.
 
-One table says for every kind which residency levels a page may visit, from full down to its floor. Constraint, plan and
-preference are promises that somebody made, so no classifier guesses them: only `pin`, `plan` and `prefer` produce them.
+One table gives each kind its residency levels, from full down to its floor. Constraint, plan and preference are explicit, so no
+classifier guesses them: only `pin`, `plan` and `prefer` produce them.
 """
 
 from collections.abc import Iterable
@@ -15,9 +15,9 @@ from pageturn.values.messages import Message, Role, ToolResult, Visibility
 
 
 class ResidencyLevel(Enum):
-    """How much of a page stands in the context; levels compare by fidelity, so full is the greatest.
+    """How much of a page is in the context. Levels compare by fidelity, so full is the greatest.
 
-    Not a StrEnum, because strings would compare by the alphabet.
+    It is not a StrEnum, because strings would compare alphabetically.
     """
 
     FULL = "full"
@@ -63,7 +63,7 @@ class PageKind(StrEnum):
 
     @property
     def min_fidelity(self) -> ResidencyLevel:
-        """The floor: the level that a page of this kind never sinks below."""
+        """The floor: the lowest level of a page of this kind."""
         return _PATHS[self][-1]
 
     @property
@@ -139,7 +139,7 @@ class ResultReference(Closed):
 
 
 class Page(Open, kw_only=True):
-    """A message with a promise, as the journal knows it: everything but its words."""
+    """A stored message as the journal knows it: everything but its text."""
 
     seq: int
     check: str
@@ -172,5 +172,5 @@ class Page(Open, kw_only=True):
 
     @property
     def handle(self) -> str:
-        """The name by which the page is asked for."""
+        """The name of the page."""
         return handles.handle(self.seq, self.check)

@@ -1,4 +1,4 @@
-"""Passages: a very long text in pieces, so that what is made of each piece need not be there for all of them at once."""
+"""Splits a very long text into pieces, so that memory is needed for one piece at a time."""
 
 import re
 from collections.abc import Iterator
@@ -12,11 +12,12 @@ def is_one(text: str) -> bool:
     return len(text) <= _MOST
 
 
-def passages(text: str, ends: re.Pattern[str] = AT_BLANKS) -> Iterator[str]:
+def passages(text: str, ends: re.Pattern[str] = AT_BLANKS, *, most: int | None = None) -> Iterator[str]:
     """The text in pieces that end where the expression says that one may; where it never may, the rest is one piece."""
+    most = most or _MOST
     start = 0
-    while len(text) - start > _MOST:
-        found = ends.search(text, start + _MOST)
+    while len(text) - start > most:
+        found = ends.search(text, start + most)
         if found is None or found.end() == len(text):
             break
         yield text[start : found.end()]

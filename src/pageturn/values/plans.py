@@ -1,4 +1,4 @@
-"""Plans: what the agent is after, in steps."""
+"""Plans: the goal of an agent, in steps."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Prompt: what a request to a model says, in no vendor's form. What a format writes, and what it reads a request as."""
+"""Prompt: a request to a model in no vendor's form; formats write it, and read requests as it."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Proposals: what a model would like to have written down, and the reasons for refusing it."""
+"""Proposals: text that a model asks to have stored, and the reasons for rejecting it."""
 
 from enum import StrEnum
 from typing import Any

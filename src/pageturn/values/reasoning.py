@@ -1,7 +1,7 @@
-"""Reasoning: what must become of a model's thinking when the prompt before it changes.
+"""Removes a model's reasoning after a change to the prompt before it.
 
-Vendors check reasoning that comes back against the prompt that it was made on, or sign it for that model only. So it stays exactly as
-long as everything before it does: a change takes out all reasoning behind it, never one block alone.
+Vendors check returned reasoning against the prompt that it was made on, or sign it for one model. So it stays exactly as long as
+everything before it does: a change removes all reasoning after it, never a single block.
 """
 
 import msgspec

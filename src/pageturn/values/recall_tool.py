@@ -1,4 +1,4 @@
-"""The recall tool as the model sees it. How a call of it is answered is in `recall.tool`."""
+"""Defines the recall tool as the model sees it. Its calls are answered in `recall.tool`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -46,11 +46,11 @@ class RecallTool(Closed):
 
     @property
     def definition(self) -> dict[str, Any]:
-        """The whole, in the form in which tokens are counted."""
+        """The whole definition, in the form that tokens are counted in."""
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
     def require_own_name(self, tools: Sequence[Mapping[str, Any]]) -> None:
-        """Refuse a tool of the host by the same name: nobody could say whom the model calls."""
+        """Refuse a tool of the host with the same name: calls would be ambiguous."""
         for index, tool in enumerate(tools):
             if self.name in _names(tool):
                 others = f"no {self.name!r}, which is the recall tool (RecallTool(name=...) calls it something else)"

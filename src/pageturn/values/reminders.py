@@ -1,7 +1,7 @@
-"""Reminders: a program's notes to the model, in tags that say whose words they are.
+"""Puts a program's notes to the model into tags that say whose words they are.
 
-Some vendors take no instructions in the middle of a conversation. There a note is the user's, so it says in tags whose words it is.
-Whether a vendor does so or not, the tags are charged: a context must fit whoever gets it.
+Some vendors accept no instructions in the middle of a conversation. There a note has the role user, so its tags say who wrote it.
+The tags are charged whether a vendor needs them or not: a context must fit whichever vendor it is sent to.
 """
 
 import re

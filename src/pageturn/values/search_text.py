@@ -1,4 +1,4 @@
-"""The words of a message that a search can find."""
+"""Extracts the text of a message that a search can find."""
 
 from pageturn.values.messages import File, Image, Message, Native, Text, Thinking, ToolCall, ToolResult
 

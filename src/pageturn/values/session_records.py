@@ -1,4 +1,4 @@
-"""What a reader tells of a session: a row of a store, an entry, a turn, and how a page was last shown. Frozen values."""
+"""Defines what a reader returns about a session: its row, entries, turns, and how a page was last shown."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Units: a call with all of its results, or a lone message. What stands as messages of a unit, stands whole."""
+"""Groups pages into units: a call with all of its results, or a single message. A unit is shown as messages as a whole or not at all."""
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -23,7 +23,7 @@ def units_of(pages: Iterable[Page], turns: Sequence[int]) -> list[Unit]:
     waiting: dict[str, list[Page]] = {}  # the id of a call -> the unit that it is in
     for page in pages:
         unit = next((waiting[result.call] for result in page.results if result.call in waiting), None)
-        if unit is None or _turns_between(unit[0], page, turns) >= ABANDONED:
+        if unit is None or turns_between(unit[0], page, turns) >= ABANDONED:
             unit = []
             units.append(unit)
         unit.append(page)
@@ -32,7 +32,7 @@ def units_of(pages: Iterable[Page], turns: Sequence[int]) -> list[Unit]:
     return [tuple(unit) for unit in units]
 
 
-def _turns_between(call: Page, result: Page, turns: Sequence[int]) -> int:
+def turns_between(call: Page, result: Page, turns: Sequence[int]) -> int:
     return bisect_left(turns, result.seq) - bisect_right(turns, call.seq)
 
 

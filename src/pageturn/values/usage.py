@@ -1,5 +1,6 @@
-"""Usage: what a provider says that a call took."""
+"""Usage: the token counts that a provider reported for a call."""
 
+from collections.abc import Iterable
 from typing import Annotated
 
 import msgspec
@@ -18,3 +19,14 @@ class Usage(Open, kw_only=True):
     cache_read_tokens: Count = 0
     cache_write_tokens: Count = 0
     model: str | None = None
+
+
+def total_usage(usages: Iterable[Usage]) -> Usage:
+    """The sum of several calls, of whatever models."""
+    each = tuple(usages)
+    return Usage(
+        input_tokens=sum(usage.input_tokens for usage in each),
+        output_tokens=sum(usage.output_tokens for usage in each),
+        cache_read_tokens=sum(usage.cache_read_tokens for usage in each),
+        cache_write_tokens=sum(usage.cache_write_tokens for usage in each),
+    )

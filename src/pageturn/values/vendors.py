@@ -1,8 +1,7 @@
-"""Vendors: whose rules a model goes by, told by its name, and what those rules are.
+"""Knows the vendor of a model by its name, and that vendor's rules.
 
-Whoever wants to know something about a model or a vendor's prompt cache asks here: what cached input costs and how long it is remembered,
-what becomes of reasoning, and what a request may hold. How a vendor counts tokens is in `pageturn.tokens`. A name that nobody knows gets
-the strictest rules.
+Everything about a vendor's prompt cache and requests is here: what cached input costs and how long it is kept, what happens to
+reasoning, and what a request may contain. How a vendor counts tokens is in `pageturn.tokens`. An unknown name gets the strictest rules.
 """
 
 import re
@@ -37,13 +36,13 @@ class Vendor(NamedTuple):
         return tokens // self.step_tokens * self.step_tokens if tokens >= self.least_tokens else 0
 
 
-STUDY = Vendor("study")  # as policies are compared: any prefix, for ever
+IDEAL_CACHE = Vendor("ideal-cache")  # as policies are compared: any prefix, for ever
 # The least is 512 to 4,096 for some models.
 _ANTHROPIC = Vendor("", output=5.0, breakpoints=MOST_BREAKPOINTS, lookback_blocks=20, least_tokens=1_024)
 VENDORS = {
     vendor.name: vendor
     for vendor in (
-        STUDY,
+        IDEAL_CACHE,
         _ANTHROPIC._replace(name="anthropic-5m", prices=Prices(0.1, 1.25), ttl_seconds=300),
         _ANTHROPIC._replace(name="anthropic-1h", prices=Prices(0.1, 2.0), ttl_seconds=3_600),
         Vendor("openai", Prices(0.1, 1.0), output=8.0, ttl_seconds=300, least_tokens=1_024, step_tokens=128),
@@ -96,7 +95,7 @@ _GEMINI = re.compile(r"gemini-\d[\w.-]*")
 
 @lru_cache(maxsize=256)
 def profile_of(model: str | None) -> ModelProfile:
-    """The profile of a model; None is one that nobody knows."""
+    """The profile of a model; None is an unknown model."""
     name = (model or "").lower()
     vendor = next((vendor for vendor, pattern in _MADE_BY.items() if pattern.search(name)), None)
     keeps_loop = _ASKS_FOR_ITS_LOOP.search(name) and not _CHECKS_PREFIX.search(name)

@@ -1,4 +1,4 @@
 """Writeback: the only way in for text that a model wrote: proposals, the checks on them, and summaries.
 
-The session uses it, and a host that brings a summarizer. It uses the context room and below, and never recall.
+The session uses it, and a host may bring a summarizer. It uses the context room and below, and never recall.
 """

@@ -51,12 +51,12 @@ _GOES_ON = re.compile(r" ?\n ?(?![-*+•#>\d\n ])")  # into a line that is not a
 
 
 def objection_to(text: str, messages: Sequence[Message]) -> str | None:
-    """What is wrong with a text that is to stand for these messages; None where nothing is."""
+    """What is wrong with a text that is to replace these messages; None if nothing is."""
     return flaw_of(text, evidence_of(messages)) or omission_of(text, messages)
 
 
 def flaw_of(text: str, evidence: str) -> str | None:
-    """What is wrong with a text that is to stand for what the evidence says; None where nothing is."""
+    """What is wrong with a text that is to replace its evidence; None if nothing is."""
     return misbehaviour_of(text, evidence) or _invention_of(text, evidence)
 
 
@@ -84,7 +84,7 @@ def _invention_of(text: str, evidence: str) -> str | None:
 
 
 def omission_of(text: str, messages: Iterable[Message]) -> str | None:
-    """Whether a text names nothing of messages that name much. What summarizers are not shown, nobody has to name."""
+    """Whether a text has none of the names in messages with many. Names that summarizers are not shown do not count."""
     if _names(text):
         return None
     shown = [_without_thinking(each) for each in messages if each.visibility is Visibility.ALL]
@@ -151,7 +151,7 @@ def _names(text: str) -> Mapping[str, int]:
 
 
 def _loops(text: str, evidence: str) -> bool:
-    """Whether a text repeats itself more than what it stands for does. Numbers that count on do not make it new."""
+    """Whether a text repeats itself more than what it replaces. Counting numbers do not make a repetition new."""
     spans = Counter(_spans(shape_of(text)))
     most = _MOST_REPEATED * spans.total()
     repeated = {span: times for span, times in spans.items() if times > 1}

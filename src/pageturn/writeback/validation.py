@@ -216,7 +216,7 @@ def _covered(pages: Sequence[Page], ground: Ground) -> list[Page]:
 
 
 def _quality(proposal: Proposal, ground: Ground) -> p.ProvenanceFail | p.InvariantViolation | None:
-    """Whether the words of a model may be kept, whatever the field; a text that nobody can check may not."""
+    """Whether a model's text may be stored, in any field; a text that cannot be checked may not."""
     pages = [page for page in map(ground.page, proposal.evidence) if page is not None]
     stands_for_pages = level_of(proposal) is not None
     messages = ground.messages(_covered(pages, ground) if stands_for_pages else pages)

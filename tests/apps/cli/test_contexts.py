@@ -17,14 +17,14 @@ from pageturn.values.messages import developer
 from tests.apps.cli.command import run
 from tests.sessions import Clock, call, open_session, resolve_range, take_turn
 
-TURNS = 23
+TURNS = 28
 
 
 @pytest.fixture(scope="module")
 def folded(tmp_path_factory):
     """The file of a session that was folded several times."""
     file = tmp_path_factory.mktemp("folded") / "agent.db"
-    session = open_session(file, id="login-bug", policy=pt.Paged(budget_tokens=1_500, thrift=0.02))
+    session = open_session(file, id="login-bug", policy=pt.Paged.thrifty(1_500))
     session.append(pt.system("You are a coding agent."))
     session.pin("Never push to main.")
     session.append(pt.user("Login returns 500 since yesterday."))
@@ -167,8 +167,8 @@ def test_a_context_that_must_fold_says_so_and_why(path):
 
 
 def test_notices_are_counted_and_shown(path):
-    _, below = rows(run("context", path, "--budget", "420"))
-    context = reader(path).derive(budget_tokens=420)
+    _, below = rows(run("context", path, "--budget", "450"))
+    context = reader(path).derive(budget_tokens=450)
     assert context.notices
     assert f"; {len(context.notices)} notice" in below[0]
     assert below[1:] == [*context.notices]

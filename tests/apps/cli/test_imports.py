@@ -72,7 +72,7 @@ def test_an_unknown_file_that_was_named_is_an_error(run, logs):
     done = run("import", "logs/letter.json", SAMPLES / "pi.jsonl")
     assert done.returncode == 1
     assert "logs/letter.json: not a recorded session of a known tool" in done.stdout.splitlines()
-    assert "1 sessions, 8 messages" in done.stdout  # the other one was taken
+    assert "1 session, 8 messages" in done.stdout  # the other one was taken
 
 
 def test_a_file_that_is_not_there_is_an_error(run):

@@ -77,7 +77,7 @@ def test_the_doctor_says_what_is_wrong(path):
     ill = run("doctor", path)
     assert ill.returncode == 1
     assert "login-bug: p2-" in ill.stdout
-    assert "its words are not those that were written" in ill.stdout.replace("\n", " ")
+    assert "its text is not what was written" in ill.stdout.replace("\n", " ")
 
 
 def test_the_doctor_settles_what_a_crash_left_staged(tmp_path):
@@ -178,29 +178,34 @@ def damaged(path, *statements):
 # What is done to a store, what the doctor says of it, what a repair says, and whether no problems are left after it.
 REPAIRS = [
     ("UPDATE snapshots SET body = zeroblob(length(body))", "the snapshot at entry 10 is damaged", "", True),
-    ("DELETE FROM words_data", "the index", "the index was made anew", True),
+    ("DELETE FROM words_data", "the index", "the index was rebuilt", True),
     (
         "DELETE FROM words_docsize WHERE id IN (SELECT min(id) FROM words_docsize)",
-        "does not have its words",
-        "made anew",
+        "is missing from the index",
+        "rebuilt from",
         True,
     ),
-    ("DELETE FROM refs", "so a vacuum would drop them", "known to be needed again", True),
+    ("DELETE FROM refs", "so a vacuum would delete it", "marked as needed again", True),
     ("UPDATE sessions SET key = x'00' WHERE id = 'branch'", "session 'branch': its row was altered", "", True),
     ("DELETE FROM sessions WHERE id = 'branch'", "its row is missing, or was renamed", "", True),
     ("UPDATE sessions SET parent = id", "its row was altered", "", True),
     ("UPDATE records SET chain = zeroblob(32) WHERE seq = 4", "was altered, the entry is whole", "", True),
-    ("DELETE FROM losses", "which entries lost their words by an erasure cannot be told", "worked out anew", True),
-    ("DELETE FROM losses_end", "which entries lost their words by an erasure cannot be told", "worked out anew", True),
-    ("UPDATE blobs SET digest = digest || 'x'", "are missing", "were found elsewhere", True),
-    ("DELETE FROM blobs WHERE CAST(data AS TEXT) LIKE '%question 1%'", "are missing", "", False),
+    ("DELETE FROM losses", "which entries were erased cannot be determined", "the list of erasures was rebuilt", True),
+    (
+        "DELETE FROM losses_end",
+        "which entries were erased cannot be determined",
+        "the list of erasures was rebuilt",
+        True,
+    ),
+    ("UPDATE blobs SET digest = digest || 'x'", "is missing", "was found elsewhere", True),
+    ("DELETE FROM blobs WHERE CAST(data AS TEXT) LIKE '%question 1%'", "is missing", "", False),
     (
         "UPDATE records SET body = CAST('{}' AS BLOB) WHERE seq = 3",
-        "can be made again from its words",
+        "can be rebuilt from its text",
         "entry 3 was altered",
         True,
     ),
-    ("DELETE FROM records WHERE seq = 2", "what it said is lost", "entry 2 is missing", True),
+    ("DELETE FROM records WHERE seq = 2", "its content is lost", "entry 2 is missing", True),
     ("DELETE FROM records WHERE seq > 7", "entry 8 and whatever came after it is missing", "entry 8", True),
 ]
 
@@ -239,3 +244,15 @@ def test_a_repair_of_a_sound_store_does_nothing(path, tmp_path):
     told = run("doctor", path, "--repair")
     assert (told.returncode, "no problems found" in told.stdout) == (0, True)
     assert list(tmp_path.glob("*before-repair*")) == []
+
+
+def test_recall_all_searches_the_other_sessions_of_the_scope_and_names_them(tmp_path):
+    path = str(tmp_path / "agent.db")
+    for id, scope in (("old", "team"), ("new", "team"), ("foreign", "others")):
+        with pt.Session.open(path, id=id, scope=scope) as session:
+            session.append(pt.user(f"the walrus of {id}"))
+    one = run("recall", path, "walrus", "--session", "new", "--scope", "team")
+    assert ("walrus of new" in one.stdout, "walrus of old" in one.stdout) == (True, False)
+    found = run("recall", path, "walrus", "--session", "new", "--scope", "team", "--all").stdout
+    assert [name in found for name in ("walrus of new", "walrus of old", "walrus of foreign")] == [True, True, False]
+    assert "old p" in found

@@ -13,7 +13,7 @@ from tests.apps.cli.command import run
 def path(tmp_path_factory):
     """The file of a store in which forty decisions were made, thirty-nine of them with an outcome."""
     file = str(tmp_path_factory.mktemp("routes") / "agent.db")
-    made = pt.Router.open(file, chance=random.Random(2))
+    made = pt.Router.open(file, rng=random.Random(2))
     for at in range(40):
         decision = made.choose(["openai/[b]gpt", "anthropic/claude"], "model_call", {"domain": "sql"})
         if at:
@@ -63,7 +63,7 @@ def test_replay_reports_decisions_that_the_log_does_not_support(tmp_path):
 
 def test_prune_drops_old_decisions_and_the_rest_is_sound(tmp_path):
     file = str(tmp_path / "agent.db")
-    with pt.Router.open(file, chance=random.Random(2)) as made:
+    with pt.Router.open(file, rng=random.Random(2)) as made:
         waiting = made.choose(["a", "b"])
         made.flush()
         for at in range(20):

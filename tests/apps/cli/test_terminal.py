@@ -12,6 +12,7 @@ import pytest
 import pageturn as pt
 from pageturn.apps.cli.main import cli
 from pageturn.apps.cli.terminal import inert, inert_json
+from pageturn.values.usage import Usage
 from tests.apps.cli.test_main import PAGETURN, run
 from tests.sessions import open_session
 
@@ -27,18 +28,22 @@ def files(tmp_path_factory):
     """A store, a log and results with such text wherever there may be some."""
     folder = tmp_path_factory.mktemp("hostile")
     path = str(folder / "agent.db")
-    session = open_session(path, id="s", policy=pt.Paged(3_000), scope=HOSTILE)
+    session = open_session(path, id="s", policy=pt.Paged.thrifty(3_000), scope=HOSTILE)
     page = session.append(pt.user(HOSTILE))
     session.inject(pt.ContextMessage.session(HOSTILE, HOSTILE))
     for number in range(12):
         session.derive()
         call = pt.ToolCall(id=f"c{number}{ACTS}", name=f"read{ACTS}", arguments=json.dumps({"path": f"src/{ACTS}.py"}))
         session.extend([pt.assistant(HOSTILE, call), pt.tool_result(call, f"{HOSTILE}\n" * 30)])
+    with open_session(path, id="billed", model=f"model{ACTS}") as billed:
+        billed.append(pt.user(HOSTILE))
+        billed.derive()
+        billed.append(pt.assistant(HOSTILE), usage=Usage(input_tokens=10, output_tokens=1))
     router = pt.Router.open(path, HOSTILE)
     router.observe(router.choose(["agent", "other"]), True)
     router.close()
     session.close()
-    default = pt.Router.open(path, chance=1)
+    default = pt.Router.open(path, rng=1)
     default.observe(default.choose(["agent", "other"]), True)
     default.close()
     log = folder / f"log{ACTS.replace('/', '')}.json"
@@ -85,7 +90,9 @@ COMMANDS = {
     "flip": ("flip", "{broken}"),
     "compactions": ("compactions", "{store}"),
     "report": ("report", "{broken}"),
+    "trial": ("trial", "--model", f"x{ACTS}", "--price", "1,2", "--url", f"http://{ACTS}"),
     "serve": ("serve", "--port", f"x{ACTS}"),
+    "savings": ("savings", "{store}"),
     "run": ("run", "--mode", f"x{ACTS}", "--", "nobody"),
     "wrong session": ("show", "{store}", "-s", f"x{ACTS}"),
     "wrong scope": ("show", "{store}", "-s", "s", "--scope", f"x{ACTS}"),

@@ -7,9 +7,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from pageturn.apps.gateway.config import load_config
-from pageturn.apps.gateway.journaling import Journaling
+from pageturn.apps.gateway.running import mode_for
 from pageturn.apps.gateway.server import Gateway
-from pageturn.apps.gateway.watch import Watch
 from tests.apps.gateway.upstream import WAIT, upstream
 
 
@@ -42,11 +41,11 @@ def started(upstream, store):
     """A gateway in front of the upstream, as a context: what it saw is in the store when it is left."""
 
     @contextmanager
-    def start(mode=None, **flags):
+    def start(own=None, /, **flags):
         bases = {"anthropic": upstream.url, "openai": f"{upstream.url}/v1"}
         environ = {"PAGETURN_GEMINI_URL": upstream.url, "PAGETURN_CHATGPT_URL": f"{upstream.url}/account"}
         config = load_config({"port": 0, "store": str(store), **bases, **flags}, None, environ)
-        mode = mode or Watch(Journaling(config.store))
+        mode = own or mode_for(config)
         with Gateway(config, mode) as gateway:
             gateway.mode = mode
             yield gateway

@@ -189,6 +189,18 @@ def test_errors_and_redirects_are_passed_on_with_their_headers(gateway, upstream
     assert len(upstream.asked) == 1
 
 
+@pytest.mark.parametrize(
+    ("status", "headers", "waits"),
+    [(429, [], "5"), (429, [("Retry-After", "17")], "17"), (429, [("retry-after-ms", "90")], None), (529, [], None)],
+)
+def test_whoever_asked_too_often_is_told_how_long_to_wait(gateway, upstream, ask, status, headers, waits):
+    """Codex gives up at once where nobody says so."""
+    upstream.answer = lambda _: Reply([b"{}"], status, headers, is_chunked=False)
+    answer = ask(gateway, "POST", "/v1/responses", b"{}")
+    answer.read()
+    assert answer.getheader("retry-after") == waits
+
+
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("GET", 204), ("GET", 304)])
 def test_an_answer_without_a_body_has_none(gateway, upstream, ask, method, status):
     upstream.answer = lambda _: Reply([], status, [("ETag", "x")])

@@ -41,11 +41,12 @@ def test_the_file_is_looked_for_where_settings_are(tmp_path):
         ("[gateway]\n\nport = 70000\n", ":3 (port)", "a port"),
         ('[gateway]\nport = "x"\n', ":2 (port)", "a port"),
         ("[gateway]\nport = true\n", ":2 (port)", "a port"),
-        ('[gateway]\nmode = "manage"\n', ":2 (mode)", "the only mode so far"),
+        ('[gateway]\nmode = "shrink"\n', ":2 (mode)", "one of watch, manage, recall"),
+        ("[gateway]\nroom = 3\n", ":2 (room)", "4,000 at least"),
         ('# text\n[upstream]\nopenai = "ftp://x"\n', ":3 (openai)", "a base URL"),
         ('[upstream]\nopenai = "https://user:pw@x/v1"\n', ":2 (openai)", "a base URL"),
         ('[upstream]\nother = "nobody"\n', ":2 (other)", "one of anthropic"),
-        ("[gateway]\nprot = 1\n", ":2 (prot)", "one of mode, host, port"),
+        ("[gateway]\nprot = 1\n", ":2 (prot)", "one of mode, room, host, port"),
         ("[gate]\nport = 1\n", ":1", "[gateway] or [upstream]"),
         ("gateway.port = 'x'\n", ":1 (port)", "a port"),
         ("port = 1\n", ":1 (port)", "[gateway] or [upstream]"),
@@ -66,8 +67,8 @@ def test_a_bad_flag_and_a_bad_variable_are_named():
         load({"port": "x"})
     with pytest.raises(InvalidInput, match=r"^PAGETURN_OPENAI_URL: expected a base URL"):
         load(PAGETURN_OPENAI_URL="nothing")
-    with pytest.raises(InvalidInput, match="recall do not exist yet"):
-        load({"mode": "recall"})
+    with pytest.raises(InvalidInput, match="one of watch, manage, recall"):
+        load({"mode": "everything"})
 
 
 def test_a_file_that_is_named_must_be_there(tmp_path):

@@ -1,6 +1,7 @@
 """Bodies are unpacked and streams are read however they are cut into chunks."""
 
 import gzip
+import tracemalloc
 import zlib
 
 import brotli
@@ -65,6 +66,22 @@ def test_a_body_that_would_be_endless_is_refused(encoding, pack, monkeypatch):
         [*unpacked([pack(bytes(1_000_001))], encoding)]
 
 
+@pytest.mark.parametrize("encoding", ["br", "br, br"])
+def test_a_body_that_would_be_endless_is_refused_before_it_is_in_memory(encoding, monkeypatch):
+    monkeypatch.setattr("pageturn.apps.gateway.decoding.MOST_UNPACKED", 1_000_000)
+    packed = brotli.compress(bytes(100_000_000), quality=5)
+    packed = brotli.compress(packed) if "," in encoding else packed
+    assert len(packed) < 1_000
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidInput, match="at most"):
+            [*unpacked([packed], encoding)]
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 10_000_000
+
+
 LINES = st.lists(
     st.sampled_from(
         [b"data: one", b"data:two", b"data", b": comment", b"event: x", b"id: 1", b"data: \xc3\xa9", b"", b""]
@@ -97,3 +114,8 @@ def test_events_are_the_same_however_they_are_cut(lines, breaks, places):
 
 def lines_of(data):
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")[:-1]
+
+
+def test_a_line_break_of_which_each_byte_comes_alone_ends_one_line():
+    reader = EventReader()
+    assert [event for piece in (b"data: a\r", b"", b"\n", b"\n") for event in reader.feed(piece)] == [b"a"]

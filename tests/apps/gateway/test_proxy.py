@@ -108,8 +108,14 @@ class Changing:
     async def before(self, exchange):
         return self.plan
 
+    async def refused(self, exchange, body):
+        return None
+
     def on_chunk(self, exchange, chunk):
         return chunk.replace(b"hidden", b"")
+
+    async def proceed(self, exchange):
+        return None
 
     async def after(self, exchange):
         self.ended.append((exchange.ending, exchange.status, b"".join(exchange.chunks)))

@@ -25,6 +25,7 @@ body = {json.dumps(request(ANTHROPIC, ["One."]))!r}.encode()
 headers = {{"x-claude-code-session-id": "s-1", "x-api-key": "canary"}}
 url = os.environ["ANTHROPIC_BASE_URL"]
 answer = urllib.request.urlopen(urllib.request.Request(url + "/v1/messages", body, headers))
+answer.read()
 print(answer.status, answer.headers["x-pageturn"], sys.argv[1:])
 print("on stderr", file=sys.stderr)
 sys.exit(int(sys.stdin.read()))
@@ -82,8 +83,10 @@ def test_a_client_runs_behind_the_gateway_and_its_exit_code_is_ours(client, upst
     assert str(store) in first
     assert "--store none" in how
     assert turns == "pageturn: watched 1 turn of claude in 1 session"
-    assert tokens == "pageturn: the provider counted 1,000 tokens in (900 of them from its cache) and 7 out"
-    assert closer == f"pageturn: to look closer: pageturn sessions {store}"
+    counted = "pageturn: the provider counted 1,000 tokens in (900 of them from its cache) and 7 out"
+    assert tokens.startswith(f"{counted}; managed it would have taken about ")
+    assert tokens.endswith("tokens in (an estimate)")  # and no price, which nobody knows of this model
+    assert closer == f"pageturn: to look closer: pageturn savings {store}, or pageturn sessions {store}"
     assert "canary" not in ran.stdout + ran.stderr
     listed = subprocess.run([PAGETURN, "sessions", str(store)], capture_output=True, text=True, check=True)
     assert "claude-code-s-1" in listed.stdout
@@ -106,7 +109,8 @@ def test_a_client_that_went_elsewhere_is_told_so(client):
 
 
 def test_what_goes_wrong_on_the_way_is_said_at_the_end_and_not_into_the_clients_terminal(client):
-    code = TALKING.replace("answer = urllib", "import urllib.error\ntry:\n  answer = urllib", 1).split("print")[0]
+    asking = TALKING.split("answer.read()", maxsplit=1)[0]
+    code = asking.replace("answer = urllib", "import urllib.error\ntry:\n  answer = urllib")
     code += "except urllib.error.HTTPError as error:\n  print(error.code)\n"
     ran = run("--store", "none", "--anthropic", "http://127.0.0.1:1", client(code))
     assert ran.stdout == "502\n"
@@ -146,9 +150,15 @@ def test_a_client_that_is_not_there(tmp_path):
 
 
 def test_a_mode_that_does_not_exist_is_refused(client):
-    ran = run("--mode", "manage", "--", client("print('ran')"))
+    ran = run("--mode", "shrink", "--", client("print('ran')"))
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert "--mode: expected watch, which is the only mode so far; manage and recall do not exist yet" in ran.stderr
+    assert "--mode: expected one of watch, manage, recall" in ran.stderr
+
+
+def test_nothing_is_derived_without_a_store(client):
+    ran = run("--mode", "manage", "--store", "none", "--", client("print('ran')"))
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "store: expected one, since manage derives from it" in ran.stderr
 
 
 WAITING = """
@@ -229,7 +239,7 @@ def test_serve_listens_until_it_is_told_to_stop(upstream, tmp_path, number):
     command = [PAGETURN, "serve", "--port", "0", "--store", str(store), "--anthropic", upstream.url]
     with running(*command) as ran:
         said = [ran.stderr.readline() for _ in range(3)]
-        url = said[2].split("watching at ")[1].split(";")[0]
+        url = said[2].split("watch mode at ")[1].split(";")[0]
         body = json.dumps(request(ANTHROPIC, ["One."])).encode()
         with urllib.request.urlopen(urllib.request.Request(f"{url}/v1/messages", body)) as answer:
             assert answer.headers["x-pageturn"] == "watching"
@@ -238,6 +248,30 @@ def test_serve_listens_until_it_is_told_to_stop(upstream, tmp_path, number):
     assert "Traceback" not in rest
     assert "watched 1 turn of all clients in 1 session" in rest
     assert store.exists()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR2"), reason="there is no such signal here")
+def test_a_signal_switches_management_off_and_on(upstream, tmp_path):
+    upstream.answer = lambda asked: reply(asked, "1")
+    command = [PAGETURN, "serve", "--mode", "manage", "--port", "0", "--store", str(tmp_path / "s.db"), "--anthropic", upstream.url]  # fmt: skip
+
+    def told(url):
+        body = json.dumps(request(ANTHROPIC, ["One."])).encode()
+        with urllib.request.urlopen(urllib.request.Request(f"{url}/v1/messages", body)) as answer:
+            return answer.headers["x-pageturn"].partition(";")[0]
+
+    with running(*command) as ran:
+        said = [ran.stderr.readline() for _ in range(3)]
+        url = said[2].split("manage mode at ")[1].split(";")[0]
+        assert told(url) == "whole"
+        ran.send_signal(signal.SIGUSR2)
+        assert ran.stderr.readline() == "pageturn: management is off\n"
+        assert told(url) == "off"
+        ran.send_signal(signal.SIGUSR2)
+        assert ran.stderr.readline() == "pageturn: management is on\n"
+        assert told(url) == "whole"
+        ran.send_signal(signal.SIGTERM)
+        assert "managed 2 turns of all clients" in ran.communicate(timeout=WAIT)[1]
 
 
 def test_serve_does_not_ask_itself():

@@ -88,18 +88,19 @@ def test_a_gateway_that_is_started_again_goes_on_with_the_session(started, store
 
 
 def test_what_a_client_writes_otherwise_is_no_other_conversation(started, store, talk):
+    call = ("toolu_0123456789", "read_file", '{ "path":"a.py" }')
     mark = {"cache_control": {"type": "ephemeral"}}
     billing = {"type": "text", "text": "x-anthropic-billing-header: cc_version=2.1; cch=1;"}
     system = [billing, {"type": "text", "text": "Be brief."}]
     with started() as gateway:
         first = {"role": "user", "content": [{"type": "text", "text": "One.", **mark}]}
-        talk(gateway, ANTHROPIC, request(ANTHROPIC, [first], system=system), "Let me look.", CALL, CLAUDE)
+        talk(gateway, ANTHROPIC, request(ANTHROPIC, [first], system=system), "Let me look.", call, CLAUDE)
         thought = {"type": "thinking", "thinking": "Hm.", "signature": "s"}
         again = {
             "role": "assistant",
-            "content": [thought, {"type": "tool_use", "id": "call_1", "name": "read_file", "input": {}}],
+            "content": [thought, {"type": "tool_use", "id": call[0], "name": "read_file", "input": {"path": "a.py"}}],
         }
-        history = ["One.", again, result(ANTHROPIC, CALL, "x")]
+        history = ["One.", again, result(ANTHROPIC, call, "x")]
         other = [{**billing, "text": billing["text"].replace("cch=1", "cch=2")}, system[1]]
         talk(gateway, ANTHROPIC, request(ANTHROPIC, history, system=other), "Done.", headers=CLAUDE)
     ((id_, pages),) = written(store).items()
@@ -214,6 +215,17 @@ def test_an_answer_that_is_named_is_gone_on_with(started, store, talk):
         talk(gateway, RESPONSES, follow, "2", id_="resp_2")
     ((_, pages),) = written(store).items()
     assert pages == ["system Be brief.", "user One.", "assistant 1", "user Two.", "assistant 2"]
+
+
+def test_what_follows_an_answer_that_nobody_saw_is_in_no_session(started, store, talk):
+    """Half a conversation would be taken for all of it."""
+    with started() as gateway:
+        follow = request(RESPONSES, ["Two."], previous_response_id="resp_0", system=None)
+        talk(gateway, RESPONSES, follow, "2", id_="resp_1")
+        more = request(RESPONSES, ["Three."], previous_response_id="resp_1", system=None)
+        talk(gateway, RESPONSES, more, "3", id_="resp_2")
+    assert written(store) == {}
+    assert sum(gateway.mode.tally().passed.values()) == 2
 
 
 @pytest.mark.parametrize("path", PATHS)

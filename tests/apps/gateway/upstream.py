@@ -85,7 +85,9 @@ def upstream() -> Iterator[Upstream]:
 
 async def _connection(state: Upstream, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     state.connections += 1
-    with suppress(ConnectionError, asyncio.IncompleteReadError):
+    with suppress(
+        ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError
+    ):  # the last when the server ends
         while (asked := await _request(reader)) is not None:
             state.asked.append(asked)
             reply = state.answer(asked)

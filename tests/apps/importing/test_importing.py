@@ -7,6 +7,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.formats import anthropic
+from pageturn.formats.transcripts import source as transcripts
 from pageturn.stores import MemoryStore
 from pageturn.values.ids import require_session_id
 from pageturn.values.messages import Text, Thinking
@@ -190,6 +191,33 @@ def test_an_unknown_tool_is_refused(store, tmp_path, content):
     report = take(store, tmp_path / "log.json")
     assert report.failed == {tmp_path / "log.json": NOT_KNOWN}
     assert report.tools == {}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_file_that_is_too_large_is_told_with_the_limit(store, tmp_path, monkeypatch, packed):
+    monkeypatch.setattr(transcripts, "LONGEST_LINE", 2 * 2**20)
+    monkeypatch.setattr(transcripts, "LARGEST_WHOLE", 3 * 2**20)
+    chats = json.dumps({"messages": [{"role": "user", "content": "x" * 2**22}]}).encode()
+    lines = b'{"a": "' + b"x" * 2**21 + b'"}\n'
+    (path := tmp_path / "chat.json").write_bytes(chats)
+    (path_of_lines := tmp_path / "lines.jsonl").write_bytes(lines)
+    if packed:
+        path, path_of_lines = tmp_path / "chat.json.gz", tmp_path / "lines.jsonl.gz"
+        path.write_bytes(gzip.compress(chats))
+        path_of_lines.write_bytes(gzip.compress(lines + b"no JSON\n"))
+    value = f"one JSON value of more than 3 MB{' when unpacked' if packed else ''}, the most that is read at once"
+    assert take(store, path).failed == {path: f"too large to be recognised: {value}"}
+    if packed:
+        assert take(store, path_of_lines).failed == {path_of_lines: "too large to be recognised: line longer than 2 MB"}
+    else:
+        assert take(store, path_of_lines).failed == {path_of_lines: NOT_KNOWN}  # as one value it can be read
+
+
+def test_a_file_of_too_many_objects_is_told_with_the_limit(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(transcripts, "MOST_CONTAINERS", 1_000)
+    (path := tmp_path / "chat.json").write_text(json.dumps({"messages": [{"role": "user", "content": [{}] * 1_000}]}))
+    value = "one JSON value of more than 1,000 lists and objects, the most that is read at once"
+    assert take(store, path).failed == {path: f"too large to be recognised: {value}"}
 
 
 def test_files_that_cannot_be_opened_are_told(store, tmp_path):

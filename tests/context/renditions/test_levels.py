@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.apps.cli.demo import sample_session
 from pageturn.context.forms import offers
 from pageturn.context.renditions import Run, Voiced, index, render
 from pageturn.tokens.counters import counter_for
@@ -22,6 +21,7 @@ from pageturn.values.messages import File, Text, Thinking
 from pageturn.values.pages import ResidencyLevel
 from pageturn.values.units import units_of
 from tests import strategies
+from tests.context.renditions.sample import sample_session
 from tests.sessions import journal_of, open_session, resolve_range, take_turn
 
 COUNTER = counter_for("gpt-5.4")
@@ -317,7 +317,7 @@ ROOT = Path(__file__).parents[3]
 def test_every_level_is_the_same_in_every_process():
     program = (
         "import pageturn as pt\n"
-        "from pageturn.apps.cli.demo import sample_session\n"
+        "from tests.context.renditions.sample import sample_session\n"
         "from pageturn.values.identifiers import Vocabulary\n"
         "from pageturn.context.renditions import Voiced, render\n"
         "from tools.picture_samples import SAMPLES\n"

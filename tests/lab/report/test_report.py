@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.lab.report import report_of
-from pageturn.lab.report.groups import chapters
+from pageturn.lab.report.groups import groups
 from pageturn.lab.results import Form, OracleGap, ReplayedTurn, Result, Score, read_results
+from pageturn.values.model_prices import ModelPrice
 
 EXAMPLE = Path(__file__).parent.parent / "example-results.jsonl"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -32,7 +33,13 @@ def score(**fields):
 
 
 def result(policy="paged", trace="one", budget=1_000, **fields):
-    usual = {"source": "made", "counter": "study", "vendor": "study", "score": score(), "turns": (turn(), turn())}
+    usual = {
+        "source": "made",
+        "counter": "chars/4",
+        "vendor": "ideal-cache",
+        "score": score(),
+        "turns": (turn(), turn()),
+    }
     return Result(trace=trace, policy=policy, budget_tokens=budget, **{**usual, **fields})
 
 
@@ -158,7 +165,7 @@ def test_names_are_text_whatever_stands_in_them():
 def test_the_front_is_what_nobody_beats():
     rows = {"cheap": (10, 5), "beaten": (30, 5), "good": (20, 9), "dear": (90, 10), "worse": (95, 9)}
     results = [result(policy=name, score=score(billed=bill, covered=seen)) for name, (bill, seen) in rows.items()]
-    assert [row.policy for row in chapters(results)[0].front] == ["cheap", "good", "dear"]
+    assert [row.policy for row in groups(results)[0].front] == ["cheap", "good", "dear"]
     report = report_of(results)
     assert "cheap at 1k tokens (0.1×, 50 %), good at" in ET.fromstring(report.pictures["cost-coverage"]).get(
         "aria-label"
@@ -168,10 +175,10 @@ def test_the_front_is_what_nobody_beats():
 
 def test_rows_pool_their_sessions_and_say_how_sure_they_are():
     parts = [result(trace=f"s{at}", score=score(billed=at * 10.0, covered=at)) for at in range(1, 10)]
-    (chapter,) = chapters(parts)
-    (row,) = chapter.rows
-    assert row.cost.value == pytest.approx(sum(range(10, 100, 10)) / 900)
-    assert row.cost.low < row.cost.value < row.cost.high
+    (group,) = groups(parts)
+    (row,) = group.rows
+    assert row.bill.value == pytest.approx(sum(range(10, 100, 10)) / 900)
+    assert row.bill.low < row.bill.value < row.bill.high
     assert row.coverage.value == pytest.approx(0.5)
     tip = next(tip for tip in tips_of(report_of(parts).pictures["cost-coverage"]) if tip.startswith("paged"))
     assert re.search(r"bill 0\.5× \[0\.\d+×, 0\.\d+×\]", tip)
@@ -180,23 +187,23 @@ def test_rows_pool_their_sessions_and_say_how_sure_they_are():
 
 def test_one_session_has_no_bars():
     report = report_of([result()])
-    assert "nothing can be said about chance" in report.html
+    assert "gives no confidence intervals" in report.html
     assert any("bill 0.4× of sending everything" in tip for tip in tips_of(report.pictures["cost-coverage"]))
 
 
-def test_what_cannot_be_compared_stands_in_chapters_of_its_own():
+def test_what_cannot_be_compared_is_in_groups_of_its_own():
     report = report_of([result(), result(vendor="a/b"), result(counter="exact")])
     assert sum(tag == "h2" for tag, _ in Tags(report.html).tags) == 3
     assert len(report.pictures) == 3 * 4
-    assert "2-study-a-b-residency" in report.pictures
+    assert "2-chars-4-a-b-residency" in report.pictures
 
 
 def test_sessions_of_one_name_from_two_sources_are_two():
     results = [result(), result(source="other", turns=(turn(), turn(), turn()), score=score(turns=3))]
-    (chapter,) = chapters(results)
-    assert len(chapter.sessions) == 2
-    assert chapter.rows[0].score.turns == 5
-    assert [each.source for each in chapter.example()] == ["other"], "the longer one, and only that"
+    (group,) = groups(results)
+    assert len(group.sessions) == 2
+    assert group.rows[0].score.turns == 5
+    assert [each.source for each in group.example()] == ["other"], "the longer one, and only that"
 
 
 def test_rows_of_different_sessions_are_told():
@@ -206,10 +213,10 @@ def test_rows_of_different_sessions_are_told():
 
 
 def test_a_result_that_comes_twice_counts_once_and_two_that_differ_are_refused():
-    (chapter,) = chapters([result(), result()])
-    assert chapter.rows[0].score.turns == 2
+    (group,) = groups([result(), result()])
+    assert group.rows[0].score.turns == 2
     with pytest.raises(pt.InvalidInput, match="one result of one under paged at 1,000 tokens"):
-        chapters([result(), result(score=score(billed=41.0))])
+        groups([result(), result(score=score(billed=41.0))])
 
 
 def test_the_gap_to_the_oracle_is_in_points_of_what_was_demanded():
@@ -219,13 +226,13 @@ def test_the_gap_to_the_oracle_is_in_points_of_what_was_demanded():
     assert "reset" not in words_of(picture), "it was not compared"
     without = report_of([result()])
     assert "oracle-gap" not in without.pictures
-    assert "no gap to the oracle" in without.html
+    assert "No plot of the gap to the oracle" in without.html
 
 
 def test_who_sent_nothing_is_not_on_the_front():
     nothing = result(policy="legacy", score=score(billed=0.0, covered=0, refused=2))
-    assert [row.policy for row in chapters([nothing, result()])[0].front] == ["paged"]
-    assert [row.policy for row in chapters([nothing])[0].front] == []
+    assert [row.policy for row in groups([nothing, result()])[0].front] == ["paged"]
+    assert [row.policy for row in groups([nothing])[0].front] == []
     assert_is_sound(report_of([nothing]).pictures["cost-coverage"])
 
 
@@ -233,7 +240,7 @@ def test_who_knows_the_future_is_drawn_and_never_on_the_front():
     foreseen = result(policy="oracle", score=score(billed=1.0, covered=10), settings={"policy": "oracle_replay"})
     gap = OracleGap(lookahead=3, missed=2, oracle_missed=0, bound=0)
     results = [result(oracle=gap), msgspec.structs.replace(foreseen, oracle=gap)]
-    assert [row.policy for row in chapters(results)[0].front] == ["paged"]
+    assert [row.policy for row in groups(results)[0].front] == ["paged"]
     report = report_of(results)
     assert "knows the future" in Tags(report.html).text
     assert "oracle" in words_of(report.pictures["cost-coverage"])
@@ -313,7 +320,7 @@ def test_the_longest_session_at_the_middle_budget_is_drawn_or_the_one_that_is_na
 def test_results_without_turns_say_so():
     report = report_of([result(turns=())])
     assert set(report.pictures) == {"cost-coverage"}
-    assert "do not tell their turns" in report.html
+    assert "the results have no turns" in report.html
 
 
 def test_thousands_of_turns_are_thinned_and_their_extremes_stay():
@@ -389,3 +396,38 @@ def test_whatever_the_results_are_the_drawings_are_sound(results):
     assert Tags(report.html).open == []
     for text in every_text(report):
         assert not re.search(r"\b(nan|inf)\b", text)
+
+
+# -- what it costs
+
+
+def test_the_table_has_the_columns_of_the_terminal_and_dollars_beside_the_ratios():
+    paid = score(judged=2, fetching=10.0, output=50.0)
+    report = report_of(
+        [result(score=paid), result(policy="everything", score=score(judged=2, billed=100.0, output=50.0))]
+    )
+    page = Tags(report.html)
+    at = page.text.index("priced bill")
+    assert [text for text in page.text[at:] if text.strip()][:7] == [
+        "priced bill",
+        "dollars",
+        "bill",
+        "coverage",
+        "verbatim",
+        "turns that miss",
+        "folds",
+    ]
+    # 100 and 150 tokens at two dollars a million
+    assert "$0.00020" in page.text
+    assert "of $0.00030" in page.text
+    assert any("claude-sonnet-5, $2 in, $10 out" in text for text in page.text)
+
+
+def test_a_price_that_nobody_knows_is_said_to_be_unknown():
+    page = Tags(report_of([result(vendor="openai", score=score(judged=2))]).html)
+    assert any("price unknown, give --model or --price" in text for text in page.text)
+    assert not any("$" in text for text in page.text)
+    priced = Tags(
+        report_of([result(vendor="mine", price=ModelPrice("mine", 1_000.0, 2.0, 1.0, 1.0), score=score(judged=2))]).html
+    )
+    assert "$0.040" in priced.text

@@ -5,7 +5,12 @@ from tests.strict.openai_responses.reading import Reading
 from tests.strict.shapes import ANY, LIST, OBJECT, TEXT, Shape, fits, listed
 
 _LONGEST_ID = 64
-_ANYWHERE = {"type": TEXT, "id": TEXT, "status": TEXT}
+_ANYWHERE = {
+    "type": TEXT,
+    "id": TEXT,
+    "status": TEXT,
+    "internal_chat_message_metadata_passthrough": OBJECT,
+}  # the last by Codex
 _CALL = {**_ANYWHERE, "caller": OBJECT, "namespace": TEXT}
 
 SHAPES = {
@@ -26,7 +31,7 @@ _OPEN = frozenset(
     "file_search_call computer_call computer_call_output web_search_call tool_search_call tool_search_output "
     "additional_tools configuration_update image_generation_call code_interpreter_call local_shell_call "
     "local_shell_call_output shell_call shell_call_output apply_patch_call apply_patch_call_output mcp_list_tools "
-    "mcp_approval_request mcp_approval_response mcp_call compaction_trigger program program_output".split()
+    "mcp_approval_request mcp_approval_response mcp_call compaction_trigger program program_output agent_message".split()
 )
 _PREFIXES = {
     "message": "msg",

@@ -10,7 +10,7 @@ from tests.sessions import open_session, reopened
 from tests.writeback.summaries.scripted import BAD, GOOD, work
 
 POLICIES = [
-    pytest.param(policy, id=policy.kind) for policy in (pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000))
+    pytest.param(policy, id=policy.kind) for policy in (pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000))
 ]
 BUDGET = 3_000
 

@@ -12,7 +12,7 @@ from tests.sessions import Clock, facts, open_session
 from tests.writeback.summaries.scripted import work
 
 POLICIES = [
-    pytest.param(policy, id=policy.kind) for policy in (pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000))
+    pytest.param(policy, id=policy.kind) for policy in (pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000))
 ]
 
 

@@ -34,9 +34,9 @@ class Writer:
         return self.answer
 
 
-def summarized(*writers, turns=40, chance=1, store=":memory:"):
+def summarized(*writers, turns=40, rng=1, store=":memory:"):
     """A session with all its summaries, what came of each, and the router's log."""
-    router = pt.Router(chance=chance)
+    router = pt.Router(rng=rng)
     session = open_session(store, summarizer=RoutedSummarizer(writers, router))
     session.append(pt.system("You are an agent."))
     session.summaries.sizes = ()
@@ -102,14 +102,14 @@ def test_what_is_nobodys_fault_is_not_held_against_anybody():
 
     _, prepared, chosen = summarized(Writer("busy", Busy()), Writer("good"))
     assert all(isinstance(each.outcome, Committed) for each in prepared)
-    assert chosen.count(("busy", None)) == 1  # it asked for rest, and got it
+    assert chosen.count(("busy", None)) == 1  # it asked to retry later, and got it
     assert chosen.count(("good", 1.0)) == len(chosen) - 1
 
 
 def test_one_that_comes_too_late_has_failed_and_one_that_was_stopped_has_not():
     for is_late in (True, False):
         slow = Writer("slow", None)
-        router = pt.Router(chance=1)
+        router = pt.Router(rng=1)
         session = open_session(summarizer=RoutedSummarizer([slow], router))
         session.summaries.sizes = ()
         session.append(pt.system("You are an agent."))
@@ -141,7 +141,7 @@ class Watched(pt.Router):
 
 
 def test_the_router_is_asked_and_told_in_the_workers_thread_alone():
-    router = Watched(chance=1)
+    router = Watched(rng=1)
     router.threads = set()
     session = open_session(summarizer=RoutedSummarizer([Writer("a"), Writer("b")], router))
     session.append(pt.system("You are an agent."))
@@ -156,7 +156,7 @@ def test_the_router_is_asked_and_told_in_the_workers_thread_alone():
 def test_beliefs_in_the_sessions_own_file_are_there_for_the_next(tmp_path):
     path = str(tmp_path / "agent.db")
     for number in range(2):
-        with pt.Router.open(path, chance=number) as router:
+        with pt.Router.open(path, rng=number) as router:
             summarizer = RoutedSummarizer([Writer("bad", ValueError()), Writer("good")], router)
             with pt.Session.open(path, id=f"s{number}", summarizer=summarizer) as session:
                 session.append(pt.system("You are an agent."))
@@ -212,7 +212,7 @@ class Mute(pt.Router):
 )
 def test_a_broken_router_is_told_of_and_nobody_is_asked_twice(router, names, asked, told):
     writers = [Writer(name, ValueError()) for name in names]
-    session = open_session(summarizer=RoutedSummarizer(writers, router(chance=1)))
+    session = open_session(summarizer=RoutedSummarizer(writers, router(rng=1)))
     session.append(pt.system("You are an agent."))
     session.summaries.sizes = ()
     work(session, 0, 12)
@@ -234,7 +234,7 @@ class Meeting(pt.Router):
 
 
 def test_a_fork_takes_turns_with_its_parent_at_the_router():
-    router = Meeting(chance=1)
+    router = Meeting(rng=1)
     router.place, router.has_met = threading.Barrier(2), False
     session = open_session(summarizer=RoutedSummarizer([Writer("a")], router))
     session.append(pt.system("You are an agent."))

@@ -40,7 +40,7 @@ _COLOURS = {
 _BECAUSE = {
     FoldReason.FULL: "the context had grown too large",
     FoldReason.PAYS: "rewriting it costs less than keeping it",
-    FoldReason.COLD: "the prompt cache had expired anyway",
+    FoldReason.COLD: "the provider's prompt cache was lost anyway (a pause, another model, other tools)",
     FoldReason.CHANGED: "something that was shown is no longer valid",
 }
 _MOST_NAMED = 20  # pages in one message

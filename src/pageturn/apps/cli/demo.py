@@ -1,150 +1,196 @@
-"""Prints a short sample session unit by unit, with its tokens at every level."""
+"""Plays a session of 120 turns through the library: what each request sends, what a recall brings back, and what it all costs."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from textwrap import wrap
+from typing import NamedTuple
 
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
+from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
+import pageturn as pt
 from pageturn.apps.cli.terminal import terminal
-from pageturn.context.forms import offers
-from pageturn.journal.journal import Journal
-from pageturn.session import Session
-from pageturn.stores import MemoryStore
-from pageturn.tokens.counters import counter_for
-from pageturn.values.messages import Message, ToolCall, assistant, system, tool_result, user
-from pageturn.values.pages import PageKind, ResidencyLevel
-from pageturn.values.relevance import bucket_for_messages
-from pageturn.values.search_text import search_text
-from pageturn.values.units import units_of
+from pageturn.lab.baselines import everything, keep_last, masking
+from pageturn.lab.columns import leading_cells, leading_heads, reference_dollars
+from pageturn.lab.demo_session import FACT, PREFERENCE, QUESTION, RULE, Story, demo_session
+from pageturn.lab.our_policies import CharacterCounter, Deriving, first_lines
+from pageturn.lab.replay import Recording, Shows
+from pageturn.lab.traces import estimated_tokens
+from pageturn.values.json import to_json
+from pageturn.values.messages import Role
+from pageturn.values.model_prices import REFERENCE
 
-MODEL = "gpt-5"
+BUDGET = 16_000
+_EVERY = 8  # turns a line
+_RECALL_AT = 108  # turns
+_SENT, _SAVED = "█", "░"
+_PLAIN = {_SENT: "#", _SAVED: "."}  # where the terminal has no such letters
+_COLUMNS = ("priced bill", "dollars", "bill", "coverage", "turns that miss")
 
 
-def show_demo() -> None:
-    """Print the sample session as a table."""
-    messages = sample_session()
-    journal = _journal_of(messages)
-    counter = counter_for(MODEL)
-    table = Table(box=SIMPLE_HEAD, expand=True, pad_edge=False, title="A session as pages", title_justify="left")
-    table.add_column("page", justify="right", min_width=4)
-    table.add_column("kind", min_width=12)
-    table.add_column("begins", no_wrap=True, overflow="ellipsis", ratio=1)
-    for level in ResidencyLevel:
-        table.add_column(str(level), justify="right", min_width=len(str(level)))
-    totals = dict.fromkeys(ResidencyLevel, 0)
-    number = 1
-    for unit in units_of(journal.state.live_pages(), journal.state.turns):
-        sizes = {level: form.tokens for level, form in offers(journal, unit, counter).items()}
-        for level in ResidencyLevel:
-            totals[level] += min(size for other, size in sizes.items() if other >= level)
-        pages = f"{number}" if len(unit) == 1 else f"{number}-{number + len(unit) - 1}"
-        kind = unit[-1].kind
-        begins = " ".join(search_text(messages[number - 1]).split())
-        cells = (f"{sizes[level]:,}" if level in sizes else "[dim]·[/]" for level in ResidencyLevel)
-        table.add_row(pages, f"[{_COLOURS[kind]}]{kind}[/]", escape(begins), *cells)
-        number += len(unit)
-    table.add_section()
-    table.add_row("", "total", "", *(f"{total:,}" for total in totals.values()), style="bold")
-    console = terminal()
-    console.print(table)
+class Turn(NamedTuple):
+    """One request: its number, what it sent, what sending everything would have, and whether it folded."""
+
+    number: int
+    sent: int
+    everything: int
+    folded: bool
+
+
+class Event(NamedTuple):
+    """Something that happened after a turn, in words."""
+
+    number: int
+    text: str
+
+
+def show_demo(console: Console | None = None) -> None:
+    """Print the session, line by line, and the table."""
+    console = console or terminal()
+    story = demo_session()
+    scale = sum(map(estimated_tokens, story.trace.messages))
     console.print(
-        f"Tokens as {MODEL} counts them. A dot: this level is not offered, because it is forbidden or saves too little."
+        f"[bold]A coding agent at work[/]: 120 turns, {scale:,} tokens in all.\n"
+        f"Pageturn keeps each request within {BUDGET:,} tokens.\n\n"
+        f"turn  [green]{_letter(console, _SENT)}[/] tokens sent  {_letter(console, _SAVED)} what sending everything adds to them\n",
+        highlight=False,
     )
-    bucket = bucket_for_messages(messages)
-    console.print(f"The last messages are {bucket.difficulty}, {bucket.dependency}, tool use: {bucket.tool_use}.")
+    with TemporaryDirectory(prefix="pageturn-demo-", ignore_cleanup_errors=True) as folder:
+        folds = 0
+        for happened in play(story, str(Path(folder, "demo.db"))):
+            if isinstance(happened, Event):
+                console.print(_told(console, happened))
+                continue
+            folds += happened.folded
+            if happened.number % _EVERY == 0:
+                console.print(_line(console, happened, scale, folds))
+                folds = 0
+    console.print("\n[bold]What the 120 turns cost[/], by how the context is managed:\n", highlight=False)
+    console.print(table(story))
+    console.print(
+        "\npriced bill: all requests with a prompt cache, and reading again what a later\n"
+        "call needed and did not see; sending everything is 1. dollars: that and the\n"
+        f"output, at {REFERENCE.model}'s list prices of {REFERENCE.as_of}. A table of your own\n"
+        "sessions: pageturn replay ~/.claude/projects",
+        highlight=False,
+        style="dim",
+    )
 
 
-def _journal_of(messages: Iterable[Message]) -> Journal:
-    """The journal of a session with these messages; the same on every run."""
-    store = MemoryStore()
-    session = Session.open(store, entropy=bytes, clock=lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    for message in messages:
+def play(story: Story, path: str) -> Iterator[Turn | Event]:
+    """The session through the library, as an agent's loop would run it, with a crash and a recall."""
+    messages = story.trace.messages
+    session = _opened(path)
+    session.pin(RULE)
+    yield Event(0, f'a rule is pinned: "{RULE}"')
+    number = whole = 0
+    context: pt.Context | None = None
+    for place, message in enumerate(messages):
+        if message.role is Role.ASSISTANT:
+            number += 1
+            if number == _RECALL_AT:
+                yield from _recalled(session, number, _turn_of(story, story.page))
+            context = session.derive()
+            yield Turn(number, context.tokens, whole, context.fold is not None)
         session.append(message)
-    return Journal(store, store.sessions()[0])
+        whole += estimated_tokens(message)
+        if place == story.page:
+            yield Event(number, f'a web page is read; in it: "{FACT}"')
+        if place == story.preference:
+            session.prefer(PREFERENCE)
+            yield Event(number, f'the user wishes: "{PREFERENCE}"')
+        if place == story.crash:
+            del session  # nothing is closed: what was acknowledged is on disk
+            session = _opened(path)
+            calls = ", ".join(call.name for call in session.pending())
+            yield Event(
+                number, f"dropped without closing, as in a crash; opened again, it knows what to rerun: {calls}"
+            )
+    assert context is not None
+    shown = "\n".join(said.text for said in context.messages)
+    kept = "word for word" if RULE in shown and PREFERENCE in shown else "NOT"
+    yield Event(number, f"the rule and the wish are {kept} in the last request")
+    session.close()
 
 
-_COLOURS = {
-    PageKind.BOOTSTRAP: "magenta",
-    PageKind.CONSTRAINT: "red",
-    PageKind.PLAN: "yellow",
-    PageKind.PREFERENCE: "yellow",
-    PageKind.EVIDENCE: "cyan",
-    PageKind.CONVERSATION: "green",
-}
-
-
-def sample_session() -> tuple[Message, ...]:
-    """A login bug: rules, a task, a test run that fails, a file, an edit, and a run that passes."""
-    run = ToolCall(id="call_1", name="bash", arguments='{"command":"pytest tests/test_login.py -q"}')
-    read = ToolCall(id="call_2", name="read_file", arguments='{"path":"src/auth/login.py"}')
-    edit = ToolCall(
-        id="call_3",
-        name="edit_file",
-        arguments='{"path":"src/auth/login.py","old":"token[\\"exp\\"]","new":"token.get(\\"exp\\", 0)"}',
-    )
-    again = ToolCall(id="call_4", name="bash", arguments=run.arguments)
-    return (
-        system("You are a coding agent. Work in small steps and run the tests after every edit.\nNever push to main."),
-        user("Login returns 500 since yesterday. Find out why and mend it."),
-        assistant("I will run the login tests first.", run),
-        tool_result(run, _FAILING_RUN, is_error=True),
-        assistant("The token has no expiry. Let me read the code.", read),
-        tool_result(read, _SOURCE),
-        assistant(edit),
-        tool_result(edit, "edited src/auth/login.py"),
-        assistant("And the tests again.", again),
-        tool_result(again, _PASSING_RUN),
-        assistant("Tokens issued before 3.2 have no `exp`. src/auth/login.py now treats them as expired."),
+def _opened(path: str) -> pt.Session:
+    return pt.Session.open(
+        path,
+        id="demo",
+        policy=pt.Paged(budget_tokens=BUDGET),
+        counter=CharacterCounter(),
+        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+        entropy=bytes,
     )
 
 
-_FAILING_RUN = "\n".join(
-    [
-        *(f"tests/test_login.py::test_session_{number:02} PASSED [{number * 3:3}%]" for number in range(1, 31)),
-        "tests/test_login.py::test_old_token FAILED [100%]",
-        "E   KeyError: 'exp'",
-        "src/auth/login.py:31: KeyError",
-        "Traceback (most recent call last):",
-        '  File "src/auth/login.py", line 31, in is_expired',
-        "1 failed, 30 passed in 2.41s",
-    ]
-)
-
-_PASSING_RUN = "\n".join(
-    [
-        *(f"tests/test_login.py::test_session_{number:02} PASSED [{number * 3:3}%]" for number in range(1, 31)),
-        "tests/test_login.py::test_old_token PASSED [100%]",
-        "31 passed in 2.38s",
-    ]
-)
-
-_SOURCE = '''"""Login: tokens, sessions and their expiry."""
-
-import time
-
-from auth.store import SessionStore
-from auth.tokens import decode_token
+def _recalled(session: pt.Session, number: int, read_at: int) -> Iterator[Event]:
+    """The model asks for something that its context only names, and the session answers."""
+    context = session.derive()
+    stands = any(FACT in message.text or FACT in _results(message) for message in context.messages)
+    call = pt.ToolCall(id="call_recall", name="recall", arguments=to_json({"query": QUESTION}).decode())
+    session.append(pt.assistant(call))
+    session.answer()
+    answer = session.derive().messages[-1]
+    found = "the line" if FACT in _results(answer) else "NOTHING"
+    where = "still in its request" if stands else "no longer in its request"
+    yield Event(number, f'the model asks to recall: "{QUESTION}"')
+    yield Event(number, f"{found} of turn {read_at} comes back, {number - read_at} turns later ({where})")
 
 
-class LoginService:
-    """Issues sessions for tokens that are still valid."""
-
-    def __init__(self, store: SessionStore) -> None:
-        self.store = store
-
-    def login(self, raw_token: str) -> str:
-        token = decode_token(raw_token)
-        if is_expired(token):
-            raise PermissionError("token expired")
-        return self.store.open_session(token["sub"])
-
-    def logout(self, session_id: str) -> None:
-        self.store.close_session(session_id)
+def _results(message: pt.Message) -> str:
+    return "\n".join(str(part.content) for part in message.tool_results)
 
 
-def is_expired(token: dict[str, int]) -> bool:
-    """Whether the token's time is over."""
-    return token["exp"] < time.time()
-'''
+def _turn_of(story: Story, place: int) -> int:
+    return sum(message.role is Role.ASSISTANT for message in story.trace.messages[:place])
+
+
+def _told(console: Console, event: Event) -> Text:
+    """An event beside its turn; a narrow terminal breaks its lines behind the numbers."""
+    lines = wrap(event.text, max(20, console.width - 6))
+    return Text(f"{event.number:>4}  ").append("\n      ".join(lines), style="cyan")
+
+
+def _line(console: Console, turn: Turn, scale: int, folds: int) -> Text:
+    room = max(20, min(60, console.width - 40))
+    sent, rest = (round(room * tokens / scale) for tokens in (turn.sent, max(turn.everything - turn.sent, 0)))
+    line = Text(f"{turn.number:>4}  ", no_wrap=True, overflow="crop")
+    line.append(_letter(console, _SENT) * max(sent, 1), style="green")
+    line.append(_letter(console, _SAVED) * rest, style="dim")
+    line.append(" " * max(1, room + 1 - max(sent, 1) - rest))
+    line.append(f"{turn.sent:>6,} of {turn.everything:>6,}")
+    line.append(f"  {'fold' if folds == 1 else f'{folds} folds'}" if folds else "", style="yellow")
+    return line
+
+
+def _letter(console: Console, letter: str) -> str:
+    try:
+        letter.encode(console.encoding)
+    except (UnicodeError, LookupError):
+        return _PLAIN[letter]
+    return letter
+
+
+def table(story: Story) -> Table:
+    """What the session costs under each method."""
+    methods: Mapping[str, Callable[[], Shows]] = {
+        "send everything": lambda: everything,
+        "rolling trim": lambda: keep_last(BUDGET),
+        "observation masking": masking,
+        "summary reset": lambda: Deriving(pt.Reset(threshold_tokens=BUDGET), summarise=first_lines),
+        "Pageturn": lambda: Deriving(pt.Paged(budget_tokens=BUDGET)),
+    }
+    shown = Table(box=None, pad_edge=False)
+    heads = leading_heads()
+    for head in ("", *_COLUMNS):
+        shown.add_column(head, justify="right" if head else "left", no_wrap=True)
+    recording = Recording(story.trace)
+    for name, shows in methods.items():
+        score = recording.score(shows())
+        cells = dict(zip(heads, leading_cells(score, reference_dollars(score)), strict=True))
+        shown.add_row(name, *(cells[head] for head in _COLUMNS), style="bold" if name == "Pageturn" else "")
+    return shown

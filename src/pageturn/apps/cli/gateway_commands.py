@@ -8,18 +8,34 @@ from typing import Any
 
 import click
 
-from pageturn.apps.cli.terminal import complain
-from pageturn.values.errors import MissingExtra
+from pageturn.apps.cli import journals
+from pageturn.apps.cli.prices import chosen_price, price_options
+from pageturn.apps.cli.terminal import complain, terminal
+from pageturn.values.errors import InvalidInput, MissingExtra
+from pageturn.values.model_prices import prices_from
 
 _OPTIONS = (
-    click.option("--mode", help="watch, which changes nothing; others are to come."),
-    click.option("--store", help="The file of the sessions; none stores nothing."),
-    click.option("--anthropic", metavar="URL", help="Where Anthropic is; ANTHROPIC_BASE_URL or the vendor without it."),
     click.option(
-        "--openai", metavar="URL", help="Where OpenAI is, with its version, as .../v1; OPENAI_BASE_URL likewise."
+        "--mode",
+        metavar="watch|manage|recall",
+        help="watch (the default) changes nothing; manage shortens; recall lets the model look back too.",
     ),
-    click.option("--ca-file", metavar="FILE", help="Certificates to trust beside the system's."),
-    click.option("--config", "file", type=click.Path(path_type=Path), help="The file of settings."),
+    click.option(
+        "--room",
+        metavar="TOKENS",
+        help="For the conversation, above the client's own prompt and tools; by default 48000.",
+    ),
+    click.option("--store", help="The store of the sessions; `none` stores nothing; by default one file for all."),
+    click.option(
+        "--anthropic", metavar="URL", help="Base URL of Anthropic's API; by default ANTHROPIC_BASE_URL or the vendor's."
+    ),
+    click.option(
+        "--openai",
+        metavar="URL",
+        help="Base URL of OpenAI's API, as .../v1; by default OPENAI_BASE_URL or the vendor's.",
+    ),
+    click.option("--ca-file", metavar="FILE", help="Certificates to trust in addition to the system's."),
+    click.option("--config", "file", type=click.Path(path_type=Path), help="The settings file."),
 )
 
 
@@ -31,12 +47,10 @@ def _settings(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command()
 @_settings
-@click.option("--host", help="Where to listen; this machine alone without it.")
-@click.option("--port", help="8787 without it; 0 is any that is free.")
-@click.option("--token", help="What clients must send as x-pageturn-token; better in PAGETURN_TOKEN.")
-@click.option(
-    "--print-config", is_flag=True, help="Write the settings that are in force as a file with comments, and end."
-)
+@click.option("--host", help="The address to listen on; by default this machine only.")
+@click.option("--port", help="The port; by default 8787, and 0 picks a free one.")
+@click.option("--token", help="A token that clients must send as x-pageturn-token; better set in PAGETURN_TOKEN.")
+@click.option("--print-config", is_flag=True, help="Print the current settings as a commented settings file, and exit.")
 def serve(file: Path | None, *, print_config: bool, **flags: Any) -> None:
     """Listen as a gateway in front of the providers: clients use it as their base URL."""
     config = _imported("config").load_config(flags, file)
@@ -51,9 +65,35 @@ def serve(file: Path | None, *, print_config: bool, **flags: Any) -> None:
 @_settings
 @click.argument("command", metavar="CLIENT [ARGS]...", nargs=-1, required=True, type=click.UNPROCESSED)
 def run(file: Path | None, command: tuple[str, ...], **flags: Any) -> None:
-    """Run a client behind a gateway of its own, as in `pageturn run -- claude`. Exits as the client does."""
+    """Run a client behind its own gateway, as in `pageturn run -- claude`. Exits with the client's exit code."""
     config = _imported("config").load_config(flags, file)
     sys.exit(_imported("running").run_client(config, command, _say))
+
+
+@click.command()
+@click.argument("store", required=False)
+@click.option("--session", "-s", "only", help="The session; by default all of them.")
+@click.option(
+    "--room", default=48_000, show_default=True, type=click.IntRange(4_000), help="Of the estimate, as for run."
+)
+@price_options
+def savings(store: str | None, only: str | None, room: int, **priced: Any) -> None:
+    """What the sessions of a gateway cost, and an estimate of what they would have cost managed, or whole."""
+    accounts = _imported("savings")
+    path = store if store is not None else str(_imported("config").usual_store())
+    given, prices = chosen_price(priced["model"], priced["price"], None), priced["prices"]
+    own = prices_from(prices.read_text(encoding="utf-8", errors="replace"), str(prices)) if prices is not None else {}
+    with journals.opened(path) as opened:
+        rows = [row.id for row in opened.sessions() if only in (None, row.id)]
+        found = [accounts.account_of(opened, row, room=room, own=own, price=given) for row in rows]
+    kept = [each for each in found if each is not None]
+    if not kept:
+        raise InvalidInput("store", expected="sessions with usage that a provider reported", got="none")
+    told = [(f"{account.session} ({account.model})", [account]) for account in kept]
+    console = terminal()  # names are the client's
+    for title, some in [*told, *([("in all", kept)] if len(kept) > 1 else [])]:
+        for line in (title, *(f"  {line}" for line in accounts.lines(some))):
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _imported(name: str) -> Any:

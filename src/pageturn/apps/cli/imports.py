@@ -69,7 +69,8 @@ def _show(console: Console, into: str, report: Report, missed: dict[Path, str]) 
     console.print(f"files: {tools}")
     taken = f"{report.messages:,} messages with {report.calls:,} calls and {report.results:,} results"
     known = f"; {report.known:,} already imported" if report.known else ""
-    console.print(f"{len(report.sessions):,} sessions, {taken}{known}")
+    sessions = "session" if len(report.sessions) == 1 else "sessions"
+    console.print(f"{len(report.sessions):,} {sessions}, {taken}{known}")
     if report.compactions:
         console.print(f"{report.compactions:,} compactions by the other tool")
     if report.skipped:

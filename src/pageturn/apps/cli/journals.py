@@ -18,6 +18,7 @@ from pageturn.apps.cli.terminal import complain, write_json
 from pageturn.journal.doctor import examine
 from pageturn.journal.journal import Journal, require_scope
 from pageturn.journal.repair import repair
+from pageturn.recall.reach import reach
 from pageturn.recall.search import recall
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.session import Session
@@ -116,15 +117,23 @@ def show_pages(console: Console, journal: Journal, *, internal: bool) -> None:
         console.print(f"[dim]{hidden} internal pages are hidden; use --internal to show them[/]")
 
 
-def show_hits(console: Console, journal: Journal, query: str, limit: int, *, internal: bool) -> bool:
-    """Print the best matches; returns whether there were any."""
-    outcome, damages = recall([journal], query, limit, see_internal=lambda _: internal)
+def show_hits(
+    console: Console, journal: Journal, query: str, limit: int, *, everywhere: bool = False, internal: bool = False
+) -> bool:
+    """Print the best matches, in all sessions of the same scope if wanted; returns whether there were any."""
+    rows = journal.store.sessions() if everywhere else []
+    within = reach(journal, None, [row.id for row in rows if row.scope == journal.row.scope])
+    if isinstance(within, Fault):
+        console.print(plain(str(within)))
+        return False
+    outcome, damages = recall(within.journals, query, limit, see_internal=lambda _: internal, unread=within.unread)
     if isinstance(outcome, Fault):
         console.print(plain(str(outcome)))
         return False
     for hit in outcome.hits:
         tool = f", {plain(hit.tool)}" if hit.tool else ""
-        console.print(f"[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}")
+        where = f"{plain(hit.session)} " if everywhere else ""
+        console.print(f"{where}[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}")
         console.print(f"  {plain(hit.excerpt)}")
     for _, page, fault in damages:
         console.print(f"[red]{page.handle if page is not None else ''}[/] {plain(str(fault))}")
@@ -150,7 +159,10 @@ def show_health(console: Console, store: Store) -> bool:
     settled = sum(settle(store, row) for row in rows if row.id not in damaged)
     if settled:
         console.print(f"settled {settled} proposals that were left staged by a crash")
-    console.print(f"{len(rows)} sessions, {sum(row.head - row.parent_seq for row in rows):,} entries: ", end="")
+    console.print(
+        f"{len(rows):,} {'session' if len(rows) == 1 else 'sessions'}, {sum(row.head - row.parent_seq for row in rows):,} entries: ",
+        end="",
+    )
     console.print("no problems found" if not findings else f"{len(findings)} problems found")
     return not findings
 

@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 
 from pageturn.apps.cli import replays
+from pageturn.apps.cli.prices import chosen_price, price_options
 from pageturn.apps.cli.reports import write_report
 from pageturn.apps.cli.terminal import terminal
-from pageturn.lab.sweep import STUDY_COUNTER, Setup, Way
+from pageturn.lab.sweep import CHARACTER_COUNTER, Method, Setup
 from pageturn.values.vendors import VENDORS
 
 _PATHS = click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
@@ -24,9 +25,9 @@ _SESSIONS = click.option("--sessions", type=click.IntRange(1), help="Use only th
     "--policy",
     "policies",
     multiple=True,
-    default=("paged", "legacy", "reset", "incremental", "keep-last"),
+    default=("everything", "paged", "legacy", "reset", "incremental", "keep-last"),
     show_default=True,
-    help="A policy to compare, with settings as in paged:thrift=0.05,low=0.3; repeatable.",
+    help="A policy to compare, with settings as in paged:miss_tokens=0; repeatable.",
 )
 @click.option(
     "--budget",
@@ -46,15 +47,14 @@ _SESSIONS = click.option("--sessions", type=click.IntRange(1), help="Use only th
 @click.option(
     "--vendor",
     type=click.Choice(list(VENDORS)),
-    default="study",
-    show_default=True,
-    help="The vendor whose prices are used.",
+    help="The vendor whose cache rules hold; by default those of --model, or else ideal-cache: any prefix is cached, for ever.",
 )
+@price_options
 @click.option(
     "--counter",
-    default=STUDY_COUNTER,
+    default=CHARACTER_COUNTER,
     show_default=True,
-    help="The model whose tokenizer counts; study counts four characters as one token.",
+    help="The model whose tokenizer counts; chars/4 counts four characters as one token.",
 )
 @click.option("--generated", type=click.IntRange(0), help="Number of synthetic sessions; 3 without paths.")
 @click.option(
@@ -79,7 +79,10 @@ def replay(
     budgets: tuple[int, ...],
     peers: Path | None,
     oracle: int | None,
-    vendor: str,
+    vendor: str | None,
+    model: str | None,
+    price: str | None,
+    prices: Path | None,
     counter: str,
     generated: int | None,
     turns: int,
@@ -88,15 +91,16 @@ def replay(
     jobs: int,
     out: Path | None,
 ) -> None:
-    """Replay recorded sessions under several policies and compare cost, coverage and faults.
+    """Replay recorded sessions under several policies and compare what they cost and what they show.
 
     PATHS are traces, stores, logs of other tools, or folders of them; without any, synthetic sessions are replayed.
     """
     selection = replays.Selection(
         paths, (0 if paths else 3) if generated is None else generated, turns, is_long, sessions
     )
-    ways = (*map(Way.parse, dict.fromkeys(policies)), *(Way.peers(peers) if peers is not None else ()))
-    setup = Setup(ways, tuple(sorted(set(budgets))), counter, vendor, oracle)
+    methods = (*map(Method.parse, dict.fromkeys(policies)), *(Method.peers(peers) if peers is not None else ()))
+    billed = chosen_price(model, price, prices)
+    setup = Setup(methods, tuple(sorted(set(budgets))), counter, vendor, oracle, billed)
     console = terminal()
     replays.show_results(console, replays.replay(console, selection, setup, jobs=jobs, out=out))
 

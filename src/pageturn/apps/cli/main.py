@@ -10,15 +10,17 @@ import click
 
 from pageturn.apps.cli import contexts, imports, journals
 from pageturn.apps.cli.demo import show_demo
-from pageturn.apps.cli.gateway_commands import run, serve
+from pageturn.apps.cli.gateway_commands import run, savings, serve
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
 from pageturn.apps.cli.journals import Wanted
 from pageturn.apps.cli.lab_commands import compactions, flip, replay, report
 from pageturn.apps.cli.pages import show_page
 from pageturn.apps.cli.route_commands import route
+from pageturn.apps.cli.sections import SectionedGroup
 from pageturn.apps.cli.summaries import summarize as summarize_session
 from pageturn.apps.cli.summaries import summarizer_for
 from pageturn.apps.cli.terminal import complain, terminal
+from pageturn.apps.cli.trials import trial
 from pageturn.values.errors import PageturnError
 from pageturn.values.pages import ResidencyLevel
 
@@ -33,7 +35,7 @@ _ROWS = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=SectionedGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="pageturn")
 def cli() -> None:
     """Pageturn decides what an LLM agent sees on each turn."""
@@ -41,7 +43,7 @@ def cli() -> None:
 
 @cli.command()
 def demo() -> None:
-    """Show a short session as pages, with the tokens of each at every level."""
+    """Play a session of 120 turns: what each request sends, a crash, a recall, and what it costs beside other methods."""
     show_demo()
 
 
@@ -70,13 +72,15 @@ def show(store: str, session: str | None, scope: str | None, *, internal: bool) 
 @_SESSION
 @_SCOPE
 @_INTERNAL
+@click.option("--all", "everywhere", is_flag=True, help="Search all sessions of its scope, too.")
 @click.option("--limit", "-n", default=5, show_default=True, type=click.IntRange(1, 1_000))
-def recall(store: str, query: str, session: str | None, scope: str | None, limit: int, *, internal: bool) -> None:
+def recall(
+    store: str, query: str, session: str | None, scope: str | None, limit: int, *, everywhere: bool, internal: bool
+) -> None:
     """Search a session. Exits with 1 if nothing was found."""
     with journals.opened(store) as opened:
-        found = journals.show_hits(
-            terminal(), journals.journal_of(opened, Wanted(session, scope)), query, limit, internal=internal
-        )
+        journal = journals.journal_of(opened, Wanted(session, scope))
+        found = journals.show_hits(terminal(), journal, query, limit, everywhere=everywhere, internal=internal)
     sys.exit(0 if found else 1)
 
 
@@ -264,7 +268,7 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
     sys.exit(0 if read_all else 1)
 
 
-for _command in (route, replay, flip, compactions, report, serve, run):
+for _command in (route, replay, flip, compactions, report, trial, serve, run, savings):
     cli.add_command(_command)
 
 

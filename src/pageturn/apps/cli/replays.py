@@ -18,10 +18,19 @@ from rich.table import Table
 from pageturn.apps.cli.journals import plain
 from pageturn.apps.importing import Report, files_in, import_file
 from pageturn.apps.importing.files import FileSource
+from pageturn.lab.columns import (
+    MISSES_PRICED,
+    PRICED_BILL,
+    TIMES_THE_FLOOR,
+    WITH_REFETCHES,
+    leading_cells,
+    leading_heads,
+    legend,
+)
 from pageturn.lab.compactions import Kept, compactions
 from pageturn.lab.pareto import LEGACY, Point, Points, Versus, flip, front
-from pageturn.lab.report.groups import chapters
-from pageturn.lab.results import MISS_TOKENS, Result, Score, read_results
+from pageturn.lab.report.groups import groups
+from pageturn.lab.results import Result, read_results
 from pageturn.lab.stored_traces import stored_traces
 from pageturn.lab.sweep import Setup, sweep
 from pageturn.lab.synthetic_coding import coding_session
@@ -29,16 +38,12 @@ from pageturn.lab.traces import Trace, read_traces
 from pageturn.stores import MemoryStore, open_store
 from pageturn.values.errors import InvalidInput
 from pageturn.values.json import from_json
+from pageturn.values.model_prices import ModelPrice, money
 
 _SQLITE = b"SQLite format 3\0"
 _TRACE = {"id", "source", "messages"}
 _WIDEST = 400  # columns
 _RESULT = b'{"trace":'  # how a line of results begins
-PRICED = (
-    "priced",
-    *(f"at {tokens:,} a miss" for tokens in MISS_TOKENS[1:]),
-    "turns missing",
-)  # the first columns of every table
 
 
 class Selection(NamedTuple):
@@ -162,7 +167,7 @@ def show_results(console: Console, results: Iterable[Result]) -> None:
     if not pools:
         console.print("no session to replay")
     for (counter, vendor), points in sorted(pools.items()):
-        _show_points(console, points, f"tokens of the {counter} counter, billed as {vendor}")
+        _show_points(console, points, f"tokens counted as {counter}, billed as {vendor}")
 
 
 def _show_points(console: Console, points: Points, units: str) -> None:
@@ -176,7 +181,8 @@ def _show_points(console: Console, points: Points, units: str) -> None:
             )
             continue
         console.print(
-            f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {units}"
+            f"\nbudget {budget:,}, {rows[0].sessions:,} {'session' if rows[0].sessions == 1 else 'sessions'}, {units}",
+            soft_wrap=True,
         )
         show_whole(console, _table(rows, best))
         if refused := [plain(point.policy) for point in rows if point.score.is_refused and not point.is_oracle]:
@@ -194,50 +200,55 @@ def _show_points(console: Console, points: Points, units: str) -> None:
             "some results were written before misses were priced: replay them again to get a priced bill",
             soft_wrap=True,
         )
+    if pooled:
+        console.print(legend(points.prices), soft_wrap=True, highlight=False)
     _show_flip(console, points, pooled)
+    if told := conclusion(pooled, points.prices):
+        console.print(f"\n{told}", soft_wrap=True, highlight=False)
+
+
+def conclusion(points: Sequence[Point], prices: Sequence[ModelPrice]) -> str:
+    """What it all comes to, in one sentence: sending everything, and Paged where it is cheapest; empty where that is not known."""
+    ours = [point for point in points if point.policy.startswith("paged") and point.score.is_priced]
+    known = [point for point in ours if point.dollars is not None and not point.score.refused]
+    point = min(known, key=lambda point: point.dollars or 0.0, default=None)
+    if point is None or point.dollars is None or point.dollars_for_everything is None:
+        return ""
+    these, ran, they = (
+        ("This session", "as it ran", "it")
+        if point.sessions == 1
+        else (f"These {point.sessions:,} sessions", "as they ran", "they")
+    )
+    whole = money(point.dollars_for_everything)
+    cost = f"cost {whole} {ran}"
+    if point.compacted:
+        cost = f"would have cost {whole} with everything sent ({point.compacted:,} of {point.sessions:,} were compacted {ran})"
+    models = " and ".join(f"{price.model}, {price.as_of}" for price in prices)
+    return (
+        f"{these} {cost}; with {plain(point.policy).replace('paged', 'Paged', 1)} at {point.budget_tokens:,} tokens {they} "
+        f"would have cost {money(point.dollars)}, re-reads included (prices of {models})."
+    )
 
 
 def _cost_of(points: Points) -> str:
-    return "priced bill" if points.is_priced else "cost with re-fetches"
-
-
-def priced_cells(score: Score) -> list[str]:
-    """The cells of the columns `PRICED`; dashes for results written before misses were priced."""
-    if not score.is_priced:
-        return ["-"] * len(PRICED)
-    return [*(f"{score.priced(tokens):.3f}" for tokens in MISS_TOKENS), f"{score.share_missing:.3f}"]
+    return PRICED_BILL.head if points.is_priced else f"bill {WITH_REFETCHES.head}"
 
 
 def _table(rows: Sequence[Point], best: set[int]) -> Table:
     table = Table(box=None, pad_edge=False)
     has_gaps = any(point.gap is not None for point in rows)
-    names = (
-        *PRICED,
-        "cost",
-        "with re-fetches",
-        "times the floor",
-        "coverage",
-        "verbatim",
-        "faults",
-        "fetched again",
-        "folds",
-        "refused",
-        "largest",
-    )
+    others = (*MISSES_PRICED, WITH_REFETCHES, TIMES_THE_FLOOR)
+    counted = ("faults", "fetched again", "refused", "largest")
+    names = (*leading_heads(), *(column.head for column in others), *counted)
     for name in ("", *names, *(("missed", "oracle", "bound") if has_gaps else ())):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for point in rows:
         score = point.score
         cells = [
-            *priced_cells(score),
-            f"{score.cost:.3f}",
-            f"{score.cost_with_refetches:.3f}",
-            f"{score.over_floor:.2f}",
-            f"{point.coverage:.3f}",
-            f"{score.verbatim_coverage:.3f}",
+            *leading_cells(score, point.dollars),
+            *(column.cell(score) for column in others),
             f"{point.faults:,}",
             f"{point.fetched_again:,}",
-            f"{score.rewritten:,}",
             f"{score.refused:,}",
             f"{score.largest:,}",
         ]
@@ -316,5 +327,5 @@ def show_compactions(console: Console, selection: Selection) -> None:
 
 def show_flip(console: Console, paths: Sequence[Path]) -> None:
     """Print the tables and the flip rule of results in files."""
-    groups = chapters(_bare(result) for path in paths for result in read_results(path))
-    show_results(console, (result for chapter in groups for result in chapter.results))
+    found = groups(_bare(result) for path in paths for result in read_results(path))
+    show_results(console, (result for group in found for result in group.results))

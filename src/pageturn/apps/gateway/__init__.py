@@ -1,5 +1,5 @@
-"""The gateway: a proxy in front of the providers, so that any client can use Pageturn by its base URL.
+"""The gateway: a proxy in front of the providers, so that any client can use Pageturn by changing its base URL.
 
-From the wire inwards: `server` listens, `proxy` moves bytes and lets a `Mode` have a say, `upstream` asks the provider. Everything
-that a mode sees is an `Exchange`, which does no I/O. `Watch` is the mode that changes nothing and writes down what it saw.
+From the wire inwards: `server` listens, `proxy` moves bytes and consults a `Mode`, `upstream` calls the provider. A mode sees
+`Exchange` objects, which do no I/O. `Watch` is the mode that changes nothing and records what it saw.
 """

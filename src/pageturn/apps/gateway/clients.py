@@ -1,7 +1,7 @@
-"""Clients: how each is told to use the gateway, without a change in anybody's files.
+"""Makes each known client use the gateway, without changing anyone's files.
 
-By variables where the client reads them, by a flag or by a configuration in a variable or a temporary folder where it does not. A
-client that nobody knows gets the variables that most SDKs read.
+By variables where the client reads them, else by a flag, or by a configuration in a variable or a temporary folder. An
+unknown client gets the variables that most SDKs read.
 """
 
 import json
@@ -24,15 +24,15 @@ class Launch(NamedTuple):
     environ: dict[str, str]
 
 
-class _Told(NamedTuple):
-    """What a client is told: variables, and arguments that stand before its own."""
+class _Changes(NamedTuple):
+    """What makes a client use the gateway: variables, and arguments before its own."""
 
     variables: Mapping[str, str] = {}
     arguments: tuple[str, ...] = ()
 
 
-class _Place(NamedTuple):
-    """What there is to tell a client with."""
+class _Start(NamedTuple):
+    """What is known when a client is started."""
 
     url: str  # of the gateway
     environ: Mapping[str, str]
@@ -40,65 +40,68 @@ class _Place(NamedTuple):
     folder: Path  # for what must be a file, gone when the client is
 
 
-def _claude(place: _Place) -> _Told:
-    return _Told({"ANTHROPIC_BASE_URL": place.url})
+def _claude(start: _Start) -> _Changes:
+    return _Changes({"ANTHROPIC_BASE_URL": start.url})
 
 
-def _codex(place: _Place) -> _Told:
-    return _Told(arguments=("-c", f"openai_base_url={json.dumps(f'{place.url}/v1')}"))
+def _codex(start: _Start) -> _Changes:
+    return _Changes(arguments=("-c", f"openai_base_url={json.dumps(f'{start.url}/v1')}"))
 
 
-def _opencode(place: _Place) -> _Told:
+def _opencode(start: _Start) -> _Changes:
     """OpenCode merges a configuration in a variable over all its files."""
     given: dict[str, Any] = {}
     with suppress(ValueError):
-        given = json.loads(place.environ.get("OPENCODE_CONFIG_CONTENT", ""))
+        given = json.loads(start.environ.get("OPENCODE_CONFIG_CONTENT", ""))
     config = given if isinstance(given, dict) else {}
     for vendor in (ANTHROPIC, OPENAI):
-        _inner(config, "provider", vendor, "options")["baseURL"] = f"{place.url}/v1"
-    return _Told({"OPENCODE_CONFIG_CONTENT": json.dumps(config)})
+        _inner(config, "provider", vendor, "options")["baseURL"] = f"{start.url}/v1"
+    return _Changes({"OPENCODE_CONFIG_CONTENT": json.dumps(config)})
 
 
-def _gemini(place: _Place) -> _Told:
-    return _Told({"GOOGLE_GEMINI_BASE_URL": place.url})
+def _gemini(start: _Start) -> _Changes:
+    return _Changes({"GOOGLE_GEMINI_BASE_URL": start.url})
 
 
-def _qwen(place: _Place) -> _Told:
+def _qwen(start: _Start) -> _Changes:
     """Qwen Code reads the variable only when it is to use a key of OpenAI's kind, which a login of its own would not be."""
-    wants_key = bool(place.environ.get("OPENAI_API_KEY"))
-    is_said = any(each.split("=")[0] == "--auth-type" for each in place.arguments)
-    return _Told({"OPENAI_BASE_URL": f"{place.url}/v1"}, ("--auth-type", "openai") if wants_key and not is_said else ())
+    wants_key = bool(start.environ.get("OPENAI_API_KEY"))
+    is_said = any(each.split("=")[0] == "--auth-type" for each in start.arguments)
+    return _Changes(
+        {"OPENAI_BASE_URL": f"{start.url}/v1"}, ("--auth-type", "openai") if wants_key and not is_said else ()
+    )
 
 
-def _pi(place: _Place) -> _Told:
+def _pi(start: _Start) -> _Changes:
     """Pi reads addresses from a file of its folder only: a folder of links to everything in there but that file."""
-    home = Path(place.environ.get("PI_CODING_AGENT_DIR") or Path.home() / ".pi" / "agent")
+    home = Path(start.environ.get("PI_CODING_AGENT_DIR") or Path.home() / ".pi" / "agent")
     models: dict[str, Any] = {}
     with suppress(OSError, ValueError):
         models = json.loads((home / "models.json").read_text())
     models = models if isinstance(models, dict) else {}
-    _inner(models, "providers", ANTHROPIC)["baseUrl"] = place.url
-    _inner(models, "providers", OPENAI)["baseUrl"] = f"{place.url}/v1"
+    _inner(models, "providers", ANTHROPIC)["baseUrl"] = start.url
+    _inner(models, "providers", OPENAI)["baseUrl"] = f"{start.url}/v1"
     home.mkdir(parents=True, exist_ok=True)
     for name in {"auth.json", "settings.json", "sessions", *(each.name for each in home.iterdir())} - {"models.json"}:
-        (place.folder / name).symlink_to(home / name)  # also to what is not there yet, so that it comes to be there
+        (start.folder / name).symlink_to(home / name)  # also to what is not there yet, so that it comes to be there
     (home / "sessions").mkdir(exist_ok=True)
-    (place.folder / "models.json").write_text(json.dumps(models))
-    return _Told({"PI_CODING_AGENT_DIR": str(place.folder)})
+    (start.folder / "models.json").write_text(json.dumps(models))
+    return _Changes({"PI_CODING_AGENT_DIR": str(start.folder)})
 
 
-def _generic(place: _Place) -> _Told:
-    return _Told(
+def _generic(start: _Start) -> _Changes:
+    return _Changes(
         {
-            "ANTHROPIC_BASE_URL": place.url,
-            "OPENAI_BASE_URL": f"{place.url}/v1",
-            "OPENAI_API_BASE": f"{place.url}/v1",
-            "GOOGLE_GEMINI_BASE_URL": place.url,
+            "ANTHROPIC_BASE_URL": start.url,
+            "OPENAI_BASE_URL": f"{start.url}/v1",
+            "OPENAI_API_BASE": f"{start.url}/v1",
+            "GOOGLE_GEMINI_BASE_URL": start.url,
         }
     )
 
 
-_CLIENTS: dict[str, tuple[Callable[[_Place], _Told], str]] = {  # how each is told, and whose its other paths are
+# How each client is set up, and the vendor of its paths that show none.
+_CLIENTS: dict[str, tuple[Callable[[_Start], _Changes], str]] = {
     "claude": (_claude, ANTHROPIC),
     "codex": (_codex, OPENAI),
     "opencode": (_opencode, OPENAI),
@@ -117,7 +120,7 @@ _PACKAGES = {  # of npm
 
 def client_of(command: Sequence[str]) -> str | None:
     """Which client a command runs, None where nobody knows it."""
-    at = _place_of_name(command)
+    at = _index_of_name(command)
     name = Path(command[at]).name.lower()
     name = name.rsplit("@", 1)[0] if "@" in name[1:] else name  # a version
     stem = name.removesuffix(".exe").removesuffix(".cmd").removesuffix(".js")
@@ -126,24 +129,24 @@ def client_of(command: Sequence[str]) -> str | None:
 
 
 def vendor_of(command: Sequence[str]) -> str:
-    """Whose the paths of a client are that show no vendor."""
+    """The vendor of those paths of a client that show none."""
     client = client_of(command)
     return _CLIENTS[client][1] if client is not None else OPENAI
 
 
 def launch(command: Sequence[str], url: str, folder: Path, environ: Mapping[str, str] = os.environ) -> Launch:
     """The command of a client, told to use the gateway at that address. `folder` is empty, and lives as long as the client."""
-    at = _place_of_name(command) + 1
+    at = _index_of_name(command) + 1
     client = client_of(command)
-    tell = _CLIENTS[client][0] if client is not None else _generic
-    told = tell(_Place(url, environ, command[at:], folder))
+    set_up = _CLIENTS[client][0] if client is not None else _generic
+    changes = set_up(_Start(url, environ, command[at:], folder))
     direct = {name: _with_local(environ.get(name, "")) for name in ("NO_PROXY", "no_proxy")}
-    changed = (*command[:at], *told.arguments, *command[at:])
-    return Launch(changed, {**environ, **direct, **told.variables})
+    changed = (*command[:at], *changes.arguments, *command[at:])
+    return Launch(changed, {**environ, **direct, **changes.variables})
 
 
-def _place_of_name(command: Sequence[str]) -> int:
-    """Where in a command the client's name stands: first, or behind a program that runs it."""
+def _index_of_name(command: Sequence[str]) -> int:
+    """The index of the client's name in a command: first, or after a program that runs it."""
     if Path(command[0]).stem in _RUNNERS:
         named = (at for at, each in enumerate(command) if at and not each.startswith("-") and "=" not in each)
         return next(named, 0)

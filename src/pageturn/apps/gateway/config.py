@@ -1,6 +1,6 @@
-"""Configuration: flags, then variables of ours, then one TOML file, then what the vendors' own variables say, then defaults.
+"""Loads the configuration: flags, then our variables, then one TOML file, then the vendors' own variables, then defaults.
 
-Each setting is one row of a table. A value that cannot be is refused with the place where it stands.
+Each setting is one row of a table. An invalid value is refused, with the place where it was set.
 """
 
 import ipaddress
@@ -16,6 +16,8 @@ from pageturn.apps.gateway.endpoints import ANTHROPIC, CHATGPT, GEMINI, OPENAI, 
 from pageturn.values.errors import InvalidInput, show
 
 VENDORS = (ANTHROPIC, OPENAI, CHATGPT, GEMINI)
+MODES = ("watch", "manage", "recall")
+_LEAST_ROOM = 4_000
 NOTHING = "none"  # the store of those who want none
 
 
@@ -37,9 +39,16 @@ class _Setting(NamedTuple):
 
 
 def _mode(value: Any) -> str:
-    if value != "watch":
-        raise _Bad("watch, which is the only mode so far; manage and recall do not exist yet")
+    if value not in MODES:
+        raise _Bad(f"one of {', '.join(MODES)}")
     return str(value)
+
+
+def _room(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if type(number) is not int or number < _LEAST_ROOM:
+        raise _Bad(f"a number of tokens, {_LEAST_ROOM:,} at least")
+    return number
 
 
 def _text(value: Any) -> str:
@@ -73,7 +82,12 @@ def _vendor(value: Any) -> str:
 
 
 _SETTINGS = (
-    _Setting("mode", "gateway", "watch", _mode, "watch: everything passes unchanged, and is written down"),
+    _Setting(
+        "mode", "gateway", "watch", _mode, "watch changes nothing; manage shortens; recall lets the model look back too"
+    ),
+    _Setting(
+        "room", "gateway", 48_000, _room, "tokens above the client's own prompt and tools; for sessions that begin"
+    ),
     _Setting("host", "gateway", "127.0.0.1", _text, "where to listen; any address but loopback needs a token"),
     _Setting("port", "gateway", 8787, _port, "0 is any that is free"),
     _Setting("token", "gateway", None, _text, "what clients must send as x-pageturn-token; better in PAGETURN_TOKEN"),
@@ -85,7 +99,7 @@ _SETTINGS = (
     ),
     _Setting(CHATGPT, "upstream", "https://chatgpt.com/backend-api/codex", _url, "OpenAI behind a ChatGPT account"),
     _Setting(GEMINI, "upstream", "https://generativelanguage.googleapis.com", _url, "", "GOOGLE_GEMINI_BASE_URL"),
-    _Setting("other", "upstream", None, _vendor, "whose a path is that shows no vendor; openai without it"),
+    _Setting("other", "upstream", None, _vendor, "the vendor of a path that shows none; openai by default"),
 )
 
 
@@ -93,6 +107,7 @@ class Config(NamedTuple):
     """How a gateway is set up."""
 
     mode: str
+    room: int
     host: str
     port: int
     token: str | None
@@ -115,7 +130,7 @@ class Config(NamedTuple):
 
 
 def load_config(flags: Mapping[str, Any], file: Path | None, environ: Mapping[str, str] = os.environ) -> Config:
-    """The configuration; raises `InvalidInput` with the place of the first value that cannot be."""
+    """The configuration; raises `InvalidInput` with the place of the first invalid value."""
     path = file or usual_file(environ)
     given = _File.read(path) if file is not None or path.is_file() else None
     found: dict[str, Any] = {}
@@ -140,7 +155,7 @@ def _checked(setting: _Setting, flags: Mapping[str, Any], file: "_File | None", 
 
 
 def _sources(setting: _Setting, flags: Mapping[str, Any], file: "_File | None", environ: Mapping[str, str]) -> Any:
-    """Where a setting is given, what counts first."""
+    """The places where a setting is given, and its values; the first one counts."""
     if flags.get(setting.name) is not None:
         yield f"--{setting.name.replace('_', '-')}", flags[setting.name]
     if setting.variable in environ:
@@ -183,7 +198,7 @@ class _File(NamedTuple):
         return file
 
     def place(self, table: str, name: str | None = None) -> str:
-        """Where a setting stands: the file, its line, its name."""
+        """Where a setting is: the file, its line, its name."""
         inside = ""
         for number, line in enumerate(self.text.splitlines(), 1):
             if line.lstrip().startswith("["):

@@ -1,4 +1,4 @@
-"""Decoding: what the bytes of a body say, unpacked, and the events of a stream. For reading only: what passes stays packed."""
+"""Decodes bodies and stream events for reading. What is passed on stays compressed as it came."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +18,9 @@ class _Unpacker(Protocol):
 
 
 def _brotli() -> _Unpacker:
+    """Brotli makes gigabytes of a few hundred bytes, so it stops by itself where the body is refused anyway."""
     decompressor = brotli.Decompressor()
-    return lambda piece: bytes(decompressor.process(piece))
+    return lambda piece: bytes(decompressor.process(piece, output_buffer_limit=MOST_UNPACKED + 1))
 
 
 _UNPACKERS: dict[str, Callable[[], _Unpacker]] = {
@@ -57,19 +58,30 @@ def unpacked(chunks: Iterable[bytes], encoding: str | None) -> Iterator[bytes]:
     names = [name for name in names if name != "identity"]
     if unknown := [name for name in names if name not in _UNPACKERS]:
         raise InvalidInput("content-encoding", expected=", ".join(_UNPACKERS), got=show(unknown[0]))
-    unpackers = [_UNPACKERS[name]() for name in reversed(names)]
-    size = 0
-    for piece in _small(chunks) if unpackers else chunks:
+    pieces = _bounded(chunks)
+    for name in reversed(names):
+        pieces = _bounded(_unpacked_once(pieces, name))
+    yield from pieces
+
+
+def _unpacked_once(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
+    unpack = _UNPACKERS[name]()
+    for piece in _small(chunks):
         try:
-            for unpack in unpackers:
-                piece = unpack(piece)  # noqa: PLW2901
+            yield unpack(piece)
         except _FAILURES as error:
-            raise InvalidInput("content-encoding", expected=f"a body packed as {encoding}", got=str(error)) from error
-        size += len(piece)
+            raise InvalidInput("content-encoding", expected=f"a body packed as {name}", got=str(error)) from error
+
+
+def _bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """The chunks that are not empty, as long as they come to no more than is read."""
+    size = 0
+    for chunk in chunks:
+        size += len(chunk)
         if size > MOST_UNPACKED:
             raise InvalidInput("body", expected=f"at most {MOST_UNPACKED:,} bytes unpacked", got="more")
-        if piece:
-            yield piece
+        if chunk:
+            yield chunk
 
 
 def _small(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -88,9 +100,11 @@ class EventReader:
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
         """The events that end in this chunk. A line ends in LF, CR, or both."""
-        if self._ends_in_cr and chunk.startswith(b"\n"):
-            chunk = chunk[1:]
-        self._ends_in_cr = chunk.endswith(b"\r") if chunk else self._ends_in_cr
+        if not chunk:
+            return
+        if self._ends_in_cr:
+            chunk = chunk.removeprefix(b"\n")
+        self._ends_in_cr = chunk.endswith(b"\r")
         *lines, rest = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
         for line in lines:
             if self._line:

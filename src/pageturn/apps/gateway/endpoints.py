@@ -1,4 +1,4 @@
-"""Endpoints: what a path asks for, of which vendor, and where that is at an upstream.
+"""Maps a request path to a vendor's endpoint, and that to a URL of the upstream.
 
 Clients disagree on whether a base URL ends in `/v1`, so a known endpoint is known with one `/v1`, with two and without. Every other
 path goes to the upstream as it is.
@@ -73,7 +73,7 @@ def endpoint_of(method: str, path: str, headers: Headers, other: str) -> Endpoin
 
 
 def _vendor(path: str, headers: Headers) -> str | None:
-    """Whose a path is that several vendors might have."""
+    """The vendor of a path that several of them may have, by its form or by the headers."""
     names = {name for name, _ in headers}
     if b"x-goog-api-key" in names or b"x-goog-api-client" in names or _OF_GEMINI.match(path):
         return GEMINI

@@ -1,4 +1,4 @@
-"""Exchange: one request of a client and its answer, as they pass. It does no I/O: whoever moves the bytes tells it what came."""
+"""Represents one request of a client and its answer. It does no I/O: whoever moves the bytes reports them here."""
 
 from enum import StrEnum
 
@@ -34,6 +34,7 @@ class Exchange:
         self.chunks: list[bytes] = []  # of the answer, as the upstream sent them
         self.is_too_large = False  # so that the chunks are not all
         self.ending: Ending | None = None
+        self.rounds = 0  # of asking the upstream
         self._size = 0
 
     def __repr__(self) -> str:
@@ -50,8 +51,11 @@ class Exchange:
         return (value_of(self.answer_headers, b"content-type") or "").startswith("text/event-stream")
 
     def begin_answer(self, status: int, headers: Headers) -> None:
-        """Take the head of the answer."""
+        """Take the head of an answer; where the upstream is asked again, what came before is no longer the answer."""
         self.status, self.answer_headers = status, headers
+        self.rounds += 1
+        self.chunks = []
+        self._size = 0
 
     def take(self, chunk: bytes) -> None:
         """Take more of the answer's body."""

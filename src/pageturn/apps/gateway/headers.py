@@ -1,4 +1,4 @@
-"""Headers: which of them a proxy passes on. All but those that speak of one connection alone, and our own."""
+"""Chooses the headers that a proxy passes on: all but the hop-by-hop ones and our own."""
 
 from collections.abc import Iterable
 
@@ -21,11 +21,13 @@ _OF_A_CONNECTION = frozenset(
         b"upgrade",
     )
 )
+_TOO_MANY = 429
+_WAIT = ((b"retry-after", b"5"),)  # seconds; where the provider names none, some clients give up at once
 _OF_A_REQUEST = frozenset((b"host", b"expect", b"content-length"))  # which whoever sends it writes anew
 
 
 def value_of(headers: Headers, name: bytes) -> str | None:
-    """The value of a header, the first where it stands there twice."""
+    """The value of a header, the first if there are several."""
     return next((value.decode("latin-1") for each, value in headers if each == name), None)
 
 
@@ -50,6 +52,13 @@ def for_client(headers: Headers) -> Headers:
     return tuple((name, value) for name, value in headers if name not in left_out)
 
 
+def with_patience(headers: Headers, status: int) -> Headers:
+    """The headers of an answer, which says how long to wait where it says that there were too many requests."""
+    names = {name for name, _ in headers}
+    is_silent = status == _TOO_MANY and not names & {b"retry-after", b"retry-after-ms"}
+    return (*headers, *_WAIT) if is_silent else headers
+
+
 def with_changes(headers: Headers, changes: Iterable[tuple[bytes, bytes | None]]) -> Headers:
     """The headers with others in the place of those of the same name; None takes one away."""
     new = dict(changes)
@@ -66,3 +75,11 @@ def _named_by_connection(headers: Headers) -> frozenset[bytes]:
     """The headers of one connection: those that always are, and those that this one names."""
     named = (value.lower().split(b",") for name, value in headers if name == b"connection")
     return _OF_A_CONNECTION.union(each.strip() for names in named for each in names)
+
+
+def is_subscription(headers: Headers) -> bool:
+    """Whether a client is logged in with an account that is billed by the month, and not with a key."""
+    betas = (value_of(headers, b"anthropic-beta") or "").split(",")
+    return value_of(headers, b"chatgpt-account-id") is not None or any(
+        each.strip().startswith("oauth-") for each in betas
+    )

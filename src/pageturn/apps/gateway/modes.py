@@ -1,7 +1,7 @@
-"""Modes: what the gateway does with a call of a model beside passing it on.
+"""Defines the modes: what the gateway does with a model call besides passing it on.
 
-A mode is asked before a call goes out, sees and may replace each chunk of the answer, and is told when it is over, however it ended.
-All three run on the event loop that moves the bytes: whatever takes longer belongs in a thread that `before` or `after` awaits.
+A mode is asked before a call goes out and may send another after an error or after an answer, sees and may replace each chunk of an
+answer, and is told when it is over, however it ended. All of that runs on the event loop that moves the bytes: whatever takes longer belongs in a thread that `before` or `after` awaits.
 """
 
 from typing import NamedTuple, Protocol
@@ -10,17 +10,26 @@ from pageturn.apps.gateway.exchange import Exchange
 
 
 class Pass(NamedTuple):
-    """Send the request as the client wrote it. `note` is what `x-pageturn` tells the client."""
+    """Send the request as the client wrote it. `note` is what `x-pageturn` tells the client.
+
+    `may_follow`: the mode wants to see an error before the client does.
+    """
 
     note: str
+    may_follow: bool = False
 
 
 class Send(NamedTuple):
-    """Send this body instead. Headers replace those of the same name; None takes one away."""
+    """Send this body instead. Headers replace those of the same name; None takes one away.
+
+    `is_held`: the client sees nothing of the answer, not even that there is one, before `on_chunk` gives something for it.
+    """
 
     body: bytes
     note: str
     headers: tuple[tuple[bytes, bytes | None], ...] = ()
+    is_held: bool = False
+    may_follow: bool = True
 
 
 class Refuse(NamedTuple):
@@ -38,8 +47,16 @@ class Mode(Protocol):
         """What goes to the upstream. What is raised here refuses the request: a mode that may not fail catches its own."""
         ...
 
+    async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
+        """What to send after the provider answered with an error, of which the client has seen nothing; None passes the error on."""
+        ...
+
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
-        """What the client gets for a chunk of the answer, which may be nothing yet; the head has been sent."""
+        """What the client gets for a chunk of the answer, which may be nothing yet."""
+        ...
+
+    async def proceed(self, exchange: Exchange) -> Send | bytes | None:
+        """What follows an answer that came whole: another call before the client sees the end, a last chunk for it, or nothing."""
         ...
 
     async def after(self, exchange: Exchange) -> None:
@@ -61,9 +78,17 @@ class Passing:
         """As it is."""
         return self._pass
 
+    async def refused(self, exchange: Exchange, body: bytes) -> Send | None:  # noqa: ARG002
+        """As it is."""
+        return None
+
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:  # noqa: ARG002
         """As it is."""
         return chunk
+
+    async def proceed(self, exchange: Exchange) -> Send | bytes | None:  # noqa: ARG002
+        """Nothing."""
+        return None
 
     async def after(self, exchange: Exchange) -> None:
         """Nothing."""

@@ -1,4 +1,4 @@
-"""The proxy: moves bytes between a client and an upstream, and lets the mode have its say on calls of a model.
+"""Moves bytes between a client and an upstream, and consults the mode on model calls.
 
 A client that goes away cancels its request at the upstream. An answer that breaks off is passed on as one: the connection is closed
 without the chunk that ends a body. Nothing is asked twice.
@@ -23,16 +23,18 @@ from pageturn.apps.gateway.headers import (
     value_of,
     wants_websocket,
     with_changes,
+    with_patience,
 )
-from pageturn.apps.gateway.modes import Mode, Pass, Passing, Refuse, Send
+from pageturn.apps.gateway.modes import Mode, Pass, Refuse, Send
 from pageturn.apps.gateway.refusals import refusal
-from pageturn.apps.gateway.upstream import Body, Cut, Unreachable, UpstreamClient
+from pageturn.apps.gateway.upstream import Answer, Body, Cut, Unreachable, UpstreamClient
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Answering = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _LOG = logging.getLogger("pageturn.gateway")
+_ERRORS = 400  # statuses from here on
 
 
 class Proxy:
@@ -50,7 +52,6 @@ class Proxy:
         self._client = client
         self._upstreams = upstreams
         self._mode = mode
-        self._off = Passing()
         self._other = other
         self._token = token
 
@@ -81,7 +82,7 @@ class Proxy:
             await passage.stream(endpoint, method, query, client.body(), (OWN, b"passed; too large"))
             return
         exchange = Exchange(endpoint, method, query, client.headers, body)
-        await passage.call(exchange, self._off if exchange.is_off else self._mode)
+        await passage.call(exchange, self._mode)
 
     def _may_enter(self, headers: Headers) -> bool:
         given = value_of(headers, TOKEN) or ""
@@ -223,19 +224,68 @@ class _Passage:
             await mode.after(exchange)
 
     async def _converse(self, exchange: Exchange, mode: Mode, plan: Pass | Send) -> None:
-        headers, body = for_upstream(exchange.headers), exchange.body
-        if isinstance(plan, Send):
-            headers, body = with_changes(headers, plan.headers), plan.body
-        url = self._place.url(exchange.endpoint, exchange.query)
-        async with self._upstream.ask(exchange.method, url, headers, Body.whole(body)) as answer:
-            exchange.begin_answer(answer.status, answer.headers)
-            told = for_client(answer.headers)
-            if isinstance(plan, Send):  # what the client gets may have another length
-                told = with_changes(told, ((b"content-length", None),))
-            await self.client.begin(answer.status, (*told, (OWN, plan.note.encode())))
-            async for chunk in answer.chunks():
-                exchange.take(chunk)
-                if shown := mode.on_chunk(exchange, chunk):
-                    await self.client.send(shown)
-            await self.client.send(b"", more=False)
-            exchange.end(Ending.WHOLE)
+        """Ask the upstream, and again as long as the mode wants to; the client sees one answer."""
+        head: Head | None = None
+        following: Pass | Send | None = plan
+        while following is not None:
+            plan, following = following, None
+            headers, body = for_upstream(exchange.headers), exchange.body
+            if isinstance(plan, Send):
+                headers, body = with_changes(headers, plan.headers), plan.body
+            url = self._place.url(exchange.endpoint, exchange.query)
+            async with self._upstream.ask(exchange.method, url, headers, Body.whole(body)) as answer:
+                exchange.begin_answer(answer.status, answer.headers)
+                if head is None or not head.is_sent:
+                    head = Head(answer, plan)
+                elif answer.status >= _ERRORS:
+                    raise Cut  # the client has the beginning of an answer, and nobody can take that back
+                if answer.status >= _ERRORS and plan.may_follow:
+                    following = await self._pass_error(exchange, mode, head, answer)
+                    continue
+                if not head.is_held:
+                    await head.send(self.client)
+                async for chunk in answer.chunks():
+                    exchange.take(chunk)
+                    if shown := mode.on_chunk(exchange, chunk):
+                        await head.send(self.client)
+                        await self.client.send(shown)
+            then = await mode.proceed(exchange)
+            if isinstance(then, bytes):
+                await head.send(self.client)
+                await self.client.send(then)
+            following = then if isinstance(then, Send) else None
+        assert head is not None
+        await head.send(self.client)
+        await self.client.send(b"", more=False)
+        exchange.end(Ending.WHOLE)
+
+    async def _pass_error(self, exchange: Exchange, mode: Mode, head: "Head", answer: Answer) -> Send | None:
+        """Let the mode answer an error with another request, or pass it on as it is."""
+        async for chunk in answer.chunks():
+            exchange.take(chunk)
+            if exchange.is_too_large:
+                break
+        again = None if exchange.is_too_large else await mode.refused(exchange, b"".join(exchange.chunks))
+        if again is None:
+            await head.send(self.client)
+            for chunk in exchange.chunks:
+                await self.client.send(chunk)
+        return again
+
+
+class Head:
+    """The head of an answer, which is sent once."""
+
+    def __init__(self, answer: Answer, plan: Pass | Send) -> None:
+        headers = with_patience(for_client(answer.headers), answer.status)
+        if isinstance(plan, Send):  # what the client gets may have another length
+            headers = with_changes(headers, ((b"content-length", None),))
+        self._status, self._headers = answer.status, (*headers, (OWN, plan.note.encode("ascii", "replace")))
+        self.is_held = isinstance(plan, Send) and plan.is_held
+        self.is_sent = False
+
+    async def send(self, client: _Client) -> None:
+        """Send it, unless that was done."""
+        if not self.is_sent:
+            self.is_sent = True
+            await client.begin(self._status, self._headers)

@@ -1,23 +1,25 @@
-"""Reading: what a call of a model and its answer say, in no vendor's form. It sees bytes that have passed already, and no keys."""
+"""Reads a model call and its answer into vendor-neutral messages. It sees bytes that have already passed, and no keys."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
 
+from pageturn.apps.gateway.asked import Asked, ItemReader
 from pageturn.apps.gateway.decoding import EventReader, unpacked
 from pageturn.apps.gateway.exchange import Ending, Exchange
-from pageturn.apps.gateway.headers import value_of
+from pageturn.apps.gateway.headers import is_subscription, value_of
 from pageturn.apps.gateway.identity import Identity
 from pageturn.values.errors import InvalidInput, show
-from pageturn.values.messages import Message, Native
-from pageturn.values.prompt import Prompt
+from pageturn.values.messages import Message
 from pageturn.values.usage import Usage
+
+_SUCCESS = range(200, 300)
 
 
 class Seen(NamedTuple):
-    """What is kept of an exchange after it ended, until it is read: bodies, and of the headers what they are packed in."""
+    """What is kept of an exchange after it ended, until it is read: bodies, and the encodings that the headers name."""
 
     format: ModuleType
     name: str  # of the endpoint
@@ -29,6 +31,7 @@ class Seen(NamedTuple):
     answer_encoding: str | None
     is_stream: bool
     ending: Ending
+    is_subscription: bool = False  # who asks pays by the month
 
     @property
     def size(self) -> int:
@@ -52,7 +55,17 @@ class Seen(NamedTuple):
             answer_encoding=value_of(exchange.answer_headers, b"content-encoding"),
             is_stream=exchange.is_stream,
             ending=exchange.ending,
+            is_subscription=is_subscription(exchange.headers),
         )
+
+
+def why_unread(exchange: Exchange) -> str | None:
+    """Why nothing can be read of an exchange that is over; None where something can."""
+    if exchange.status is None:
+        return f"{exchange.ending} before an answer"
+    if exchange.status not in _SUCCESS:
+        return f"status {exchange.status}"
+    return "too large" if exchange.is_too_large else None
 
 
 class Answered(NamedTuple):
@@ -62,10 +75,9 @@ class Answered(NamedTuple):
     usage: Usage | None
 
 
-def read_request(seen: Seen) -> Prompt:
+def read_request(seen: Seen, reader: ItemReader) -> Asked:
     """What the client asked for; raises `InvalidInput` where nobody can say."""
-    prompt: Prompt = seen.format.load_request(_object(unpacked((seen.body,), seen.encoding)))
-    return prompt
+    return Asked.read(seen.format, seen.body, seen.encoding, seen.identity, reader)
 
 
 def read_answer(seen: Seen) -> Answered:
@@ -101,27 +113,3 @@ def _object(chunks: Iterable[bytes]) -> dict[str, Any]:
     if not isinstance(body, dict):
         raise InvalidInput("body", expected="an object", got=type(body).__name__)
     return body
-
-
-def is_side_call(prompt: Prompt) -> bool:
-    """Whether a client asks beside its conversation, for a title and the like: without tools, or for an answer of a certain JSON."""
-    return not _has_tools(prompt) or _wants_form(prompt.settings)
-
-
-def follows(prompt: Prompt) -> str | None:
-    """The answer that the messages come after, where they are not all of the conversation."""
-    id_ = prompt.settings.get("previous_response_id")
-    return id_ if isinstance(id_, str) else None
-
-
-def _has_tools(prompt: Prompt) -> bool:
-    """Codex has its tools among the messages."""
-    items = (part.item for message in prompt.messages for part in message.content if isinstance(part, Native))
-    return bool(prompt.host_tools) or any(item.get("type") == "additional_tools" for item in items)
-
-
-def _wants_form(settings: Mapping[str, Any]) -> bool:
-    """Whether an answer by a JSON schema is asked for, in any of the three ways to ask."""
-    asked = (settings.get("output_config"), settings.get("text"), settings)
-    forms = (each.get("format") or each.get("response_format") for each in asked if isinstance(each, Mapping))
-    return any(isinstance(form, Mapping) and form.get("type") == "json_schema" for form in forms)

@@ -1,4 +1,4 @@
-"""Refusals: errors of our own, in the form in which the vendor of an endpoint writes its errors."""
+"""Writes our own errors in the form in which the vendor of an endpoint writes its errors."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Running a gateway: for everybody until it is told to stop, or for one client, as in `pageturn run -- claude`.
+"""Runs a gateway: until it is stopped, or for one client, as in `pageturn run -- claude`.
 
 The client has the terminal, and signals that the terminal sends reach it as they would without us. The gateway lives in a thread of
 this process, so it ends with the client, and never outlives it.
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,32 +21,44 @@ from typing import Any
 from pageturn.apps.gateway.clients import client_of, launch, vendor_of
 from pageturn.apps.gateway.config import NOTHING, Config, usual_file
 from pageturn.apps.gateway.journaling import Journaling
+from pageturn.apps.gateway.manage import Manage
+from pageturn.apps.gateway.recalling import Recalling
+from pageturn.apps.gateway.savings import account_of, in_short
 from pageturn.apps.gateway.server import Gateway
-from pageturn.apps.gateway.watch import Tally, Watch
+from pageturn.apps.gateway.tallying import Tally
+from pageturn.apps.gateway.watch import Watch
+from pageturn.stores import open_store
+from pageturn.values.errors import InvalidInput, PageturnError
 
 Say = Callable[[str], None]
 
+_DONE = {"watch": "watched", "manage": "managed", "recall": "managed"}
+_MOST_TURNS = 500  # of which the savings are worked out at the end; `pageturn savings` takes any number
 _NOT_FOUND = 127  # as shells say
 _BY_SIGNAL = 128  # and the number of the signal
 _OF_THE_TERMINAL = ("SIGINT", "SIGQUIT")  # the terminal sends them to the client too
-_PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1")
+_SWITCH = "SIGUSR2"
 
 
 def serve(config: Config, say: Say) -> None:
     """Listen until a signal says to stop, and say what was seen."""
     prepare_store(config, say)
-    watch = Watch(Journaling(config.store))
-    gateway = Gateway(config, watch)
-    say(f"watching at {gateway.url}; clients use ANTHROPIC_BASE_URL={gateway.url} or OPENAI_BASE_URL={gateway.url}/v1")
+    mode = mode_for(config)
+    gateway = Gateway(config, mode)
+    say(
+        f"{config.mode} mode at {gateway.url}; clients use ANTHROPIC_BASE_URL={gateway.url} or OPENAI_BASE_URL={gateway.url}/v1"
+    )
     stopped = signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that there is a last word
     try:
-        gateway.serve()
+        with switchable(mode, say):
+            gateway.serve()
     except KeyboardInterrupt:
         pass
     finally:
         signal.signal(signal.SIGTERM, stopped)
-        watch.close()
-        for line in closing_lines(watch.tally(), config, "all clients"):
+        mode.close()
+        for line in closing_lines(mode.tally(), config, "all clients"):
             say(line)
 
 
@@ -59,20 +71,49 @@ def run_client(config: Config, command: Sequence[str], say: Say) -> int:
         logging.NullHandler()
     )  # the terminal is the client's; what happened is said at the end
     prepare_store(config, say)
-    watch = Watch(Journaling(config.store))
+    mode = mode_for(config)
     own = config._replace(host="127.0.0.1", port=0, token=None, other=config.other or vendor_of(command))
-    gateway = Gateway(own, watch)
+    gateway = Gateway(own, mode)
     code = 1
-    with tempfile.TemporaryDirectory(prefix="pageturn-") as folder, gateway:
+    with tempfile.TemporaryDirectory(prefix="pageturn-") as folder, switchable(mode), gateway:
         if gateway.failure is None:
             start = launch(command, gateway.url, Path(folder))
             code = _run(start.command, start.environ)
-    watch.close()
+    mode.close()
     if gateway.failure is not None:
         say(f"the gateway failed ({type(gateway.failure).__name__}); to go on without it: {shlex.join(command)}")
-    for line in closing_lines(watch.tally(), config, client_of(command) or Path(command[0]).name):
+    for line in closing_lines(mode.tally(), config, client_of(command) or Path(command[0]).name):
         say(line)
     return code
+
+
+def mode_for(config: Config) -> Watch | Manage:
+    """The mode that a configuration names. Without a store nothing can be derived from it."""
+    if config.mode == "watch":
+        return Watch(Journaling(config.store))
+    if config.store is None:
+        raise InvalidInput("store", expected=f"one, since {config.mode} derives from it", got=NOTHING)
+    kind = Recalling if config.mode == "recall" else Manage
+    return kind(config.store, config.mode, config.room)
+
+
+@contextmanager
+def switchable(mode: Watch | Manage, say: Say = lambda _: None) -> Iterator[None]:
+    """Within it, a signal switches management off and on again."""
+    number = getattr(signal, _SWITCH, None)
+    if number is None or not isinstance(mode, Manage):
+        yield
+        return
+
+    def switch(_number: int, _frame: FrameType | None) -> None:
+        mode.is_on = not mode.is_on
+        say(f"management is {'on' if mode.is_on else 'off'}")
+
+    before = signal.signal(number, switch)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 def prepare_store(config: Config, say: Say) -> None:
@@ -91,15 +132,28 @@ def closing_lines(tally: Tally, config: Config, client: str) -> Iterator[str]:
     turns, sessions = _counted(tally.turns, "turn"), _counted(len(tally.sessions), "session")
     passed = ", ".join(f"{reason} ({number})" for reason, number in tally.passed.most_common(3))
     where = f" in {sessions}" if config.store is not None else ", none of them stored"
-    yield f"watched {turns} of {client}{where}{f'; passed over: {passed}' if passed else ''}"
+    yield f"{_DONE[config.mode]} {turns} of {client}{where}{f'; passed over: {passed}' if passed else ''}"
     used = tally.usage
     if not used.input_tokens and not tally.turns:
         yield f"no call of a model came through; does a setting of {client}'s own name another address?"
     else:
         cached = f" ({used.cache_read_tokens:,} of them from its cache)" if used.cache_read_tokens else ""
-        yield f"the provider counted {used.input_tokens:,} tokens in{cached} and {used.output_tokens:,} out"
+        counted = f"the provider counted {used.input_tokens:,} tokens in{cached} and {used.output_tokens:,} out"
+        yield "; ".join((counted, *_savings(tally, config)))
     if config.store_file is not None:
-        yield f"to look closer: pageturn sessions {config.store_file}"
+        yield f"to look closer: pageturn savings {config.store_file}, or pageturn sessions {config.store_file}"
+
+
+def _savings(tally: Tally, config: Config) -> Iterator[str]:
+    """What the sessions cost and would have cost; nothing where that takes too long to find out, or cannot be."""
+    if config.store is None or not tally.sessions or tally.turns > _MOST_TURNS:
+        return
+    try:
+        with closing(open_store(config.store)) as store:
+            found = [account_of(store, each, room=config.room) for each in sorted(tally.sessions)]
+        yield from in_short([each for each in found if each is not None])
+    except (PageturnError, OSError) as error:
+        yield f"what managing would have saved is not known ({type(error).__name__})"
 
 
 def _counted(number: int, what: str) -> str:

@@ -1,4 +1,4 @@
-"""The server: a gateway that listens, in this thread or in one of its own."""
+"""Runs a gateway as a server, in this thread or in its own."""
 
 import asyncio
 import logging

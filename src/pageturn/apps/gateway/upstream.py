@@ -1,4 +1,4 @@
-"""The upstream client: asks a provider, and gives its answer back as it comes, byte for byte.
+"""Calls a provider and returns its answer as it arrives, byte for byte.
 
 It keeps connections open, follows no redirect, unpacks nothing, keeps no cookie, and adds no header of its own. Proxies and private
 authorities are those of the environment.
@@ -118,7 +118,7 @@ class UpstreamClient:
 
 
 def trusted(ca_file: str | None) -> ssl.SSLContext:
-    """Whom we believe to be who they say: the system's authorities, those of `SSL_CERT_FILE`, Node's extra ones, and this file's."""
+    """The certificate authorities that are trusted: the system's, those of `SSL_CERT_FILE`, Node's extra ones, and this file's."""
     context = ssl.create_default_context()
     for name, path in (("NODE_EXTRA_CA_CERTS", os.environ.get("NODE_EXTRA_CA_CERTS")), ("ca_file", ca_file)):
         if path:

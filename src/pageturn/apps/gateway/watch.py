@@ -1,4 +1,4 @@
-"""Watch: the mode that changes nothing, and writes down what it saw.
+"""Implements watch, the mode that changes nothing and records what it saw.
 
 What is seen goes through a bounded queue to one thread, which reads and stores it. Whatever happens there, the traffic goes on; what
 could not be taken, read or stored is counted.
@@ -6,30 +6,19 @@ could not be taken, read or stored is counted.
 
 import logging
 import threading
-from collections import Counter, deque
-from typing import NamedTuple
+from collections import deque
 
-from pageturn.apps.gateway.exchange import Ending, Exchange
+from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.journaling import Journaling, Recorded
-from pageturn.apps.gateway.modes import Pass
-from pageturn.apps.gateway.reading import Seen
+from pageturn.apps.gateway.modes import Pass, Send
+from pageturn.apps.gateway.reading import Seen, why_unread
+from pageturn.apps.gateway.tallying import Counts, Tally
 from pageturn.values.errors import InvalidInput
-from pageturn.values.usage import Usage
 
 _LOG = logging.getLogger("pageturn.gateway")
-_WATCHING = Pass("watching")
+_WATCHING, _OFF = Pass("watching"), Pass("off")
 _MOST_WAITING = 64 * 1024 * 1024  # bytes of exchanges that wait to be written
-_SUCCESS = range(200, 300)
-
-
-class Tally(NamedTuple):
-    """What a gateway has seen so far."""
-
-    turns: int
-    sessions: frozenset[str]
-    usage: Usage
-    passed: Counter[str]  # what is in no session, by the reason
 
 
 class Watch:
@@ -38,22 +27,28 @@ class Watch:
     def __init__(self, journaling: Journaling) -> None:
         self._recorder = Recorder(journaling)
 
-    async def before(self, exchange: Exchange) -> Pass:  # noqa: ARG002 - the port says so
+    async def before(self, exchange: Exchange) -> Pass:
         """As the client wrote it."""
-        return _WATCHING
+        return _OFF if exchange.is_off else _WATCHING
+
+    async def refused(self, exchange: Exchange, body: bytes) -> Send | None:  # noqa: ARG002 - the port says so
+        """An error is the client's."""
+        return None
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:  # noqa: ARG002
         """As the upstream wrote it."""
         return chunk
 
+    async def proceed(self, exchange: Exchange) -> Send | None:  # noqa: ARG002
+        """Nothing follows."""
+        return None
+
     async def after(self, exchange: Exchange) -> None:
         """Hand what passed to the thread that writes it down."""
-        if exchange.status is None:
-            self._recorder.pass_over(f"{exchange.ending} before an answer")
-        elif exchange.status not in _SUCCESS:
-            self._recorder.pass_over(f"status {exchange.status}")
-        elif exchange.is_too_large:
-            self._recorder.pass_over("too large")
+        if exchange.is_off:
+            return
+        if (reason := why_unread(exchange)) is not None:
+            self._recorder.pass_over(reason)
         else:
             self._recorder.offer(Seen.of(exchange, identity_of(exchange.headers)))
 
@@ -75,10 +70,7 @@ class Recorder:
         self._bytes = 0  # that wait
         self._changed = threading.Condition()
         self._is_closing = False
-        self._turns = 0
-        self._sessions: set[str] = set()
-        self._usage = Usage(input_tokens=0)
-        self._passed: Counter[str] = Counter()
+        self._counts = Counts()
         self._thread = threading.Thread(target=self._run, name="pageturn-journal", daemon=True)
         self._thread.start()
 
@@ -86,7 +78,7 @@ class Recorder:
         """Take an exchange to be written, unless too much waits already."""
         with self._changed:
             if self._is_closing or (self._waiting and self._bytes + seen.size > _MOST_WAITING):
-                self._passed["too much waits to be written"] += 1
+                self._counts.pass_over("too much waits to be written")
                 return
             self._waiting.append(seen)
             self._bytes += seen.size
@@ -94,13 +86,11 @@ class Recorder:
 
     def pass_over(self, reason: str) -> None:
         """Count an exchange that has nothing to write."""
-        with self._changed:
-            self._passed[reason] += 1
+        self._counts.pass_over(reason)
 
     def tally(self) -> Tally:
         """What was written so far."""
-        with self._changed:
-            return Tally(self._turns, frozenset(self._sessions), self._usage, Counter(self._passed))
+        return self._counts.tally()
 
     def close(self) -> None:
         """Write what waits, and end the thread; once is enough, and twice does no harm."""
@@ -120,7 +110,7 @@ class Recorder:
             with self._changed:
                 self._bytes -= seen.size
                 if recorded is not None:
-                    self._count(recorded, seen)
+                    self._counts.add(recorded, seen.ending)
                 self._changed.notify_all()
         try:
             self._journaling.close()
@@ -137,16 +127,3 @@ class Recorder:
         self.pass_over(reason)
         _LOG.warning("%s", reason)
         return None
-
-    def _count(self, recorded: Recorded, seen: Seen) -> None:
-        self._turns += recorded.is_turn
-        self._sessions.update(filter(None, (recorded.session,)))
-        if not recorded.has_reply:
-            self._passed["reply without an end" if seen.ending is Ending.WHOLE else f"reply {seen.ending}"] += 1
-        if (usage := recorded.usage) is not None:
-            self._usage = Usage(
-                input_tokens=self._usage.input_tokens + usage.input_tokens,
-                output_tokens=self._usage.output_tokens + usage.output_tokens,
-                cache_read_tokens=self._usage.cache_read_tokens + usage.cache_read_tokens,
-                cache_write_tokens=self._usage.cache_write_tokens + usage.cache_write_tokens,
-            )

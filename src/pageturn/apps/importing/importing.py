@@ -99,10 +99,13 @@ def import_file(
     if scope is not None:
         require_text("scope", scope)
     try:
-        first = FileSource(path).first()
+        source = FileSource(path)
+        first = source.first()
         reader = next((reader for reader in READERS if reader.recognises(first)), None)
         if reader is None:
-            report.failed[path] = "not a recorded session of a known tool"
+            is_unread = first is msgspec.UNSET and source.excess is not None
+            unknown = "not a recorded session of a known tool"
+            report.failed[path] = f"too large to be recognised: {source.excess}" if is_unread else unknown
             return
         report.tools[reader.NAME] += 1
         _import(store, reader, Origin(reader.NAME, path, scope), report, on_read)

@@ -155,4 +155,4 @@ def _by_ending(path: str | None) -> ContentType | None:
 
 def _is_prose(lines: list[str]) -> bool:
     words = " ".join(lines).split()[:_SAMPLE_WORDS]
-    return bool(words) and sum(word.strip(".,;:!?()'\"").isalpha() for word in words) / len(words) > 0.6
+    return bool(words) and sum([word.strip(".,;:!?()'\"").isalpha() for word in words]) / len(words) > 0.6

@@ -17,7 +17,7 @@ _FAILED = re.compile(r"\b[1-9]\d* (?:failed|errors?|failures?)\b")
 _LOOKED_AT = 400  # characters of a line
 
 
-def troubles(lines: list[str]) -> list[int]:
+def error_lines(lines: list[str]) -> list[int]:
     """The numbers of the lines that report an error, in order; without passed tests and warnings."""
     return [at for at in lines_with(_WRONG, "\n".join(lines)) if not _is_fine(lines[at][:_LOOKED_AT])]
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -66,6 +67,7 @@ def folder_of(path: str | None) -> str | None:
     return str(PurePosixPath(path).parent) if path and "/" in path else None
 
 
+@lru_cache(maxsize=1_024)  # a fold asks again for the runs that it tries
 def _time(micros: int) -> str:
     return datetime.fromtimestamp(micros / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M")
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pageturn.context.renditions.content import material_of
 from pageturn.context.renditions.contract import ContentType
-from pageturn.context.renditions.error_lines import troubles
+from pageturn.context.renditions.error_lines import error_lines
 from pageturn.context.renditions.names import choose_names
 from pageturn.context.renditions.scanning import without_middle
 from pageturn.values.fencing import escaped, labelled
@@ -21,9 +21,9 @@ from pageturn.values.messages import Message, Text, ToolCall, ToolResult
 
 _SHARE = 0.16  # of the characters of a text; with the other fields about a tenth of its tokens
 _LEAST = 60
+_CALL_SHARE, _CALL_LEAST = 0.3, 240  # of what the agent itself wrote, most of which it names again
 _MOST = 4_000
 _ASKED = 120
-_LONG = 400  # characters of arguments that are more than what was asked
 _LONG_TALK = 16_000  # characters of a message that may well say at its end what it wants
 _HUGE = 100_000  # characters of a result whose outline has no room in a small window
 _END = 400
@@ -82,8 +82,7 @@ def _page(
         if call.id not in answered:
             yield labelled(voiced.handle, asked(call))
         yield from (labelled(voiced.handle, effect) for effect in effects(call))
-        if len(call.arguments) > _LONG:
-            yield from _names(call.arguments, vocabulary, told=asked(call))
+        yield from _names(call.arguments, vocabulary, told=asked(call), share=_CALL_SHARE, least=_CALL_LEAST)
 
 
 def _result(
@@ -150,7 +149,7 @@ def _outcome(result: ToolResult, text: str) -> str:
 
 def _errors(text: str) -> Iterator[str]:
     lines = text.split("\n")
-    bare = dict.fromkeys(lines[at].strip().strip(_RULE).strip()[:_ERROR_CHARS] for at in troubles(lines))
+    bare = dict.fromkeys(lines[at].strip().strip(_RULE).strip()[:_ERROR_CHARS] for at in error_lines(lines))
     told = [line for line in bare if not (line.isalpha() and line.isupper())] or list(
         bare
     )  # FAILURES is only a heading
@@ -179,9 +178,11 @@ def _digest(text: str) -> str:
     return blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
 
 
-def _names(text: str, vocabulary: Vocabulary, *, told: str) -> Iterator[tuple[str, ...]]:
+def _names(
+    text: str, vocabulary: Vocabulary, *, told: str, share: float = _SHARE, least: int = _LEAST
+) -> Iterator[tuple[str, ...]]:
     """The names of a text to keep, most likely first; with the backslash that JSON put before them."""
-    room = min(max(_LEAST, int(len(text) * _SHARE)), _MOST)
+    room = min(max(least, int(len(text) * share)), _MOST)
     looked_at = without_middle(text)
     chosen = choose_names(looked_at, vocabulary, room, told=told)
     if chosen:

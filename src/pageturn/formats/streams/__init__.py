@@ -1,4 +1,4 @@
-"""Streams: the events of each vendor's stream, put together to the response that they come to.
+"""Assembles the events of each vendor's stream into the response that they add up to.
 
-One file for each vendor, below its format: a format reads the response as a message and offers both as its `Stream`.
+There is one file for each vendor, below its format; the format reads the response as a message and offers both as its `Stream`.
 """

@@ -1,7 +1,7 @@
-"""The events of Anthropic's messages: those of the wire, and those that its client's helper puts between them.
+"""Assembles the stream events of Anthropic's Messages API, including those that its client's helper adds.
 
-A block is whole when its end has come. Of what has not ended, texts and thinking are kept, and so is a call whose arguments are
-an object already.
+A block is complete when its end event has come. From an incomplete block, text and thinking are kept, and a call only if its
+arguments are already a whole object.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
-"""The chunks of Gemini's streams. Each is a response of its own; the last word counts, but for texts and parts, which go on.
+"""Assembles the chunks of Gemini's streams. Each chunk is a response; texts and parts are joined, and of every other field the last value counts.
 
-A call comes whole in one part, unless the host asked Vertex for its arguments in pieces: then each piece says by a path where in
+A call comes whole in one part, unless the host asked Vertex to stream its arguments: then each piece has a path that says where in
 the arguments it belongs.
 """
 

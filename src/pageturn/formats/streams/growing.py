@@ -1,4 +1,4 @@
-"""Growing values: JSON that arrives in pieces. Pieces are collected and joined once, so that a long answer takes linear time."""
+"""Collects JSON values that arrive in pieces. Pieces are joined once, so a long answer takes linear time."""
 
 import json
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
-"""The chunks of OpenAI's chat completions, as its client gives them, its helper's events, and what other servers make of them.
+"""Assembles the chunks of OpenAI's chat completions: the client's, its helper's events, and the variants of other servers.
 
-Pieces of a call belong together by their index. Servers that give every call the same index are told by the ids.
+Pieces of a call belong together by their index; if a server gives every call the same index, they are told apart by id.
 """
 
 from itertools import groupby

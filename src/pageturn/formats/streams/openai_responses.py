@@ -1,6 +1,6 @@
-"""The events of OpenAI's responses: those of the wire, and those of its client's helper, which have the same names.
+"""Assembles the events of OpenAI's Responses API, from the wire or from the client's helper, which use the same names.
 
-The last event has the whole response, so what is put together here counts where that did not come, or came without its items.
+The last event has the whole response, so the assembled one is used only if that event did not come, or came without items.
 """
 
 from typing import Any

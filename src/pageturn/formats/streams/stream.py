@@ -1,4 +1,4 @@
-"""A stream: what the streams of all vendors have in common. Events go in one by one, the message can be had at any time."""
+"""Defines what the streams of all vendors have in common: events go in one by one, and the message is available at any time."""
 
 import json
 from abc import ABC, abstractmethod
@@ -31,7 +31,7 @@ class SoFar(NamedTuple):
 
 
 class EventStream(ABC):
-    """The events of one answer. What of a call has not arrived whole is kept out of the message, so that nobody runs it."""
+    """The events of one answer. A call that has not arrived completely is not in the message, so that it is not run."""
 
     _ends_with_done = False  # whether that payload says that the answer is at its end
 

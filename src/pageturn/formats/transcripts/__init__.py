@@ -1,1 +1,1 @@
-"""Transcripts: the files that other tools record, read as steps. Uses formats and values."""
+"""Transcripts: reads the session files of other tools as steps. Uses formats and values."""

@@ -1,8 +1,7 @@
-"""Claude Code: `~/.claude/projects/*/SESSION.jsonl`.
+"""Reads Claude Code's sessions: `~/.claude/projects/*/SESSION.jsonl`.
 
-A response stands on several lines, one block on each, with results between them; it is put together by its id. Sub-agents
-are sessions of their own, whether they have a file or are told within their parent's. A compaction is a mark, and a user
-line with the summary.
+A response is spread over several lines, one block on each, with results between them; its id holds it together. Sub-agents are
+sessions of their own, in their own file or inside their parent's. A compaction is a marker line, followed by a user line with the summary.
 """
 
 from collections.abc import Iterator

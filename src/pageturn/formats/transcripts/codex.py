@@ -1,7 +1,7 @@
-"""Codex: `~/.codex/sessions/**/rollout-*.jsonl`.
+"""Reads Codex's sessions: `~/.codex/sessions/**/rollout-*.jsonl`.
 
-The items of a response follow each other up to the first that somebody else wrote. Events tell again what items say, except
-for the usage, which comes before the results. A compaction is encrypted, or has its summary as text.
+The items of a response follow each other up to the first that the model did not write. Events repeat what items say, except for the
+usage, which comes before the results. A compaction is encrypted, or has its summary as text.
 """
 
 from collections.abc import Iterator
@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from pageturn.formats import openai_responses
+from pageturn.formats.blocks.openai_responses import VENDOR
 from pageturn.formats.transcripts.source import Damaged, Source
 from pageturn.formats.transcripts.steps import Compacted, Said, Skipped, Step
 from pageturn.values.errors import InvalidInput
@@ -44,7 +45,7 @@ def read(source: Source) -> Iterator[Step]:
 
 
 def _kept(item: dict[str, Any]) -> Native:
-    return Native(vendor=openai_responses.VENDOR, item=item, text=msgspec.json.encode(item).decode())
+    return Native(vendor=VENDOR, item=item, text=msgspec.json.encode(item).decode())
 
 
 class _Rollout:

@@ -1,4 +1,4 @@
-"""Gemini CLI: `~/.gemini/tmp/*/chats/session-*.json`, and the same as lines since 0.40.
+"""Reads Gemini CLI's sessions: `~/.gemini/tmp/*/chats/session-*.json`, or JSON lines since 0.40.
 
 A call and its result are one object.
 """

@@ -1,7 +1,7 @@
-"""OpenCode: what `opencode export` writes, and the tree of files under `storage/`.
+"""Reads OpenCode's sessions: the output of `opencode export`, or the tree of files under `storage/`.
 
-A call and its result are one part. In the tree a session is a file, its messages are a folder, and the parts of each message
-another; the session's file stands for all of them.
+A call and its result are one part. In the tree, a session is a file, its messages are a folder, and the parts of each message
+another folder; the session's file represents all of them.
 """
 
 import re

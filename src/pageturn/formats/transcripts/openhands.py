@@ -1,6 +1,6 @@
-"""OpenHands: `output.jsonl`, one task a line, its events in `history`.
+"""Reads OpenHands' `output.jsonl`: one task on each line, with its events in `history`.
 
-An action with the response of the model is an answer; the observation of the same call is its result. Usage is counted with
+An action with the model's response is an answer; the observation of the same call is its result. Usage is taken from
 actions, because observations repeat the whole response.
 """
 

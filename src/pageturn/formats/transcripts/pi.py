@@ -1,6 +1,6 @@
-"""pi and OpenClaw: `~/.pi/agent/sessions/**/*.jsonl`.
+"""Reads the sessions of pi and OpenClaw: `~/.pi/agent/sessions/**/*.jsonl`.
 
-One line is one message. A compaction keeps a tail of the session, and says where it begins.
+Each line is one message. A compaction keeps the end of the session and says where it begins.
 """
 
 from collections.abc import Iterator, Mapping

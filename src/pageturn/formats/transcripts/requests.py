@@ -1,7 +1,7 @@
-"""Logs of requests: bodies that were sent to a vendor, one in a file or one on each line, and lists of chat messages.
+"""Reads logs of requests to a vendor, one body in a file or on each line, and lists of chat messages.
 
-A log often has every request of a session, each with all of the messages before it; then only what is new is taken. Known
-are bodies with `messages` in the form of OpenAI's chat or of Anthropic, alone or under `request` or `body`.
+A log often has every request of a session, each with all messages before it; only the new ones are taken. Known are bodies with
+`messages` in the form of OpenAI's chat or of Anthropic, alone or under `request` or `body`.
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
-"""Source: recorded JSON, read line by line or whole, in bounded memory. A packed one is measured by what it unpacks to.
+"""Reads recorded JSON line by line or whole, in bounded memory; the limits apply to the uncompressed size.
 
-Where the bytes come from is up to whoever makes one: `apps.importing.files` reads files.
+Where the bytes come from is up to the caller: `apps.importing.files` reads files.
 """
 
 import codecs
@@ -44,6 +44,7 @@ class Source(ABC):
         self.name = name  # without the endings of a file
         self._on_read = on_read
         self._is_packed = is_packed
+        self.excess: str | None = None  # what of it was too large to be read, as far as it was read
 
     @abstractmethod
     def opened(self) -> BinaryIO:
@@ -72,12 +73,9 @@ class Source(ABC):
         return whole if whole is not msgspec.UNSET else next(readable, msgspec.UNSET)
 
     def whole(self) -> Any:
-        """The file as one JSON value, UNSET where it is none or is too large to be read at once, unpacked if it is packed."""
-        if self.size > LARGEST_WHOLE:
-            return msgspec.UNSET
-        with self.opened() as file:
-            data = file.read(LARGEST_WHOLE + 1)
-        if len(data) > LARGEST_WHOLE or _has_too_many(data):
+        """The file as one JSON value, UNSET where it is none or is too large to be read at once, unpacked if it is packed; then `excess` says so."""
+        data = self._all_bytes()
+        if data is None:
             return msgspec.UNSET
         data = data.removeprefix(codecs.BOM_UTF8)
         try:
@@ -87,6 +85,20 @@ class Source(ABC):
         if value is not msgspec.UNSET:
             self._on_read(len(data))
         return value
+
+    def _all_bytes(self) -> bytes | None:
+        """What it holds; None where that is more than may be read at once."""
+        is_too_large = self.size > LARGEST_WHOLE
+        if not is_too_large:
+            with self.opened() as file:
+                data = file.read(LARGEST_WHOLE + 1)
+            if len(data) <= LARGEST_WHOLE and not _has_too_many(data):
+                return data
+            is_too_large = len(data) > LARGEST_WHOLE
+        size = f"{LARGEST_WHOLE // 2**20:,} MB{' when unpacked' if self._is_packed else ''}"
+        most = size if is_too_large else f"{MOST_CONTAINERS:,} lists and objects"
+        self.excess = f"one JSON value of more than {most}, the most that is read at once"
+        return None
 
     def lines(self) -> Iterator[Line | Damaged]:
         """The values of a file that has one on each line, or several that a writer glued together."""
@@ -100,7 +112,8 @@ class Source(ABC):
                     return
                 if len(line) == LONGEST_LINE and not line.endswith(b"\n"):
                     self._pass_over(file)
-                    yield Damaged(number, f"line longer than {LONGEST_LINE // 2**20} MB")
+                    self.excess = f"line longer than {LONGEST_LINE // 2**20} MB"
+                    yield Damaged(number, self.excess)
                 elif stripped := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
                     yield from _decoded(number, stripped)
 

@@ -1,7 +1,7 @@
-"""What an import reads: a recorded session as steps, in the order in which they happened.
+"""Defines what a transcript reader returns: the steps of a recorded session, in order.
 
 A reader is a module with `NAME`, `recognises(first)`, which looks at the first JSON value of a file, and `read(source)`. It
-streams, it never raises for what it does not understand, and it says of everything that it leaves out why.
+streams, never raises on input that it does not understand, and reports why it skipped anything.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,6 @@
-"""SWE-agent: `*.traj`. The history is the session; the trajectory tells it again.
+"""Reads SWE-agent's `*.traj` files. The session is in `history`; `trajectory` repeats it.
 
-Agents without function calls write their action as text and get the observation as a user message; those stay what they
-are, as talk.
+Agents without function calls write their action as text and get the observation as a user message; these stay plain messages.
 """
 
 from collections.abc import Iterator

@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 from pageturn.lab.conformance.cases import CASES, RULE, SYSTEM, Case, text_of_all
 from pageturn.lab.peers import Request
-from pageturn.lab.traces import study_tokens, text_of
+from pageturn.lab.traces import estimated_tokens, text_of
 from pageturn.values.errors import PageturnError
 from pageturn.values.messages import Image, Message, Role
 
 System = Callable[[Case], Sequence[Request]]
-"""Whoever is examined: what it sends at each turn of a case. Who weaves in the notes of a case says so: it has `takes_notes`."""
+"""Whoever is examined: what it sends at each turn of a case. One that handles the notes of a case says so: it has `takes_notes`."""
 
 _Sent = tuple[int, Sequence[Message]]  # what stood before a turn: how many messages; and the request
 _STEADY = 0.5  # the share of turns below which a prompt cache does not pay
@@ -104,7 +104,7 @@ def _pairs(case: Case, requests: Sequence[Request]) -> Iterator[str]:
 
 def _budget(case: Case, requests: Sequence[Request]) -> Iterator[str]:
     for turn, messages in _sent(case, requests):
-        tokens = sum(map(study_tokens, messages))
+        tokens = sum(map(estimated_tokens, messages))
         if tokens > case.budget_tokens:
             yield f"{tokens:,} of {case.budget_tokens:,} tokens before message {turn}"
 
@@ -132,7 +132,7 @@ def _way_back(case: Case, requests: Sequence[Request]) -> Iterator[str]:
             text = text_of(message)
             lines_stand = text in told or all(part in told for part in text.split("\n"))
             if not lines_stand and request.recalled.get(place) != text:
-                yield f"message {place} is gone before message {turn}, and nothing leads back"
+                yield f"message {place} is gone before message {turn}, and nothing refers to it"
 
 
 def _delayed(case: Case, requests: Sequence[Request]) -> Iterator[str]:
@@ -145,9 +145,9 @@ def _delayed(case: Case, requests: Sequence[Request]) -> Iterator[str]:
         has_call = any(call.id == "slow" for message in messages for call in message.tool_calls)
         has_result = any(_answers(message, "slow") for message in messages)
         if has_call != has_result:
-            yield f"the {'call' if has_call else 'result'} stands alone before message {turn}"
+            yield f"the {'call' if has_call else 'result'} is alone before message {turn}"
         if turn == first and text_of(case.trace.messages[came]) not in text_of_all(messages):
-            yield "the late result is never told"
+            yield "the late result is never shown"
 
 
 def _answers(message: Message, call: str) -> bool:
@@ -194,8 +194,8 @@ def _silent(case: Case, requests: Sequence[Request]) -> Iterator[str]:
 
 def _refuses(case: Case, requests: Sequence[Request]) -> Iterator[str]:
     for turn, messages in _sent(case, requests):
-        tokens = sum(map(study_tokens, messages))
-        yield f"sends {tokens:,} tokens before message {turn}, without a word"
+        tokens = sum(map(estimated_tokens, messages))
+        yield f"sends {tokens:,} tokens before message {turn}, without an error"
 
 
 def _said_once(case: Case, requests: Sequence[Request]) -> Iterator[str]:
@@ -211,17 +211,17 @@ _PRESSED = ("loop", "oversized")
 LAWS = (
     Law("pairs", "every call has its result directly after it, every result its call", (*_PRESSED, "images"), _pairs),
     Law("budget", "no request is larger than the budget", _PRESSED, _budget),
-    Law("system", "the system prompt stands in every request", _PRESSED, _keeps(SYSTEM)),
-    Law("rule", "a rule, pinned where that can be done, stands in every request", _PRESSED, _keeps(RULE)),
-    Law("task", "what the agent was asked to do stands in every request", _PRESSED, _task),
-    Law("way back", "what is not shown whole can be had back, whole, by something that is shown", _PRESSED, _way_back),
-    Law("delayed", "a result that comes late is told, and never stands without its call", ("delayed",), _delayed),
-    Law("parallel", "calls that were made at once stay together, with their results", ("loop",), _together),
-    Law("dead call", "a call that nobody answered does not break the request", ("dead call",), _pairs),
+    Law("system", "the system prompt is in every request", _PRESSED, _keeps(SYSTEM)),
+    Law("rule", "a rule, pinned where possible, is in every request", _PRESSED, _keeps(RULE)),
+    Law("task", "the task is in every request", _PRESSED, _task),
+    Law("way back", "what is shortened can be retrieved in full by something that is shown", _PRESSED, _way_back),
+    Law("delayed", "a late result is shown, and never without its call", ("delayed",), _delayed),
+    Law("parallel", "parallel calls stay together, with their results", ("loop",), _together),
+    Law("dead call", "a call without a result does not break the request", ("dead call",), _pairs),
     Law("pictures", "a picture reaches the model and is not counted as text", ("images",), _pictures),
-    Law("empty", "messages that say nothing break nothing", ("empty",), _silent),
-    Law("refuses", "a budget that the rules do not fit into is refused", ("too small",), _refuses),
-    Law("one-shot", "a note that is to be said once is said once", ("notes",), _said_once, is_of_notes=True),
+    Law("empty", "empty messages break nothing", ("empty",), _silent),
+    Law("refuses", "a budget too small for the rules is refused", ("too small",), _refuses),
+    Law("one-shot", "a one-shot note is shown once", ("notes",), _said_once, is_of_notes=True),
 )
 """The laws that single requests are judged by."""
 

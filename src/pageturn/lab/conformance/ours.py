@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import ClassVar
 
 from pageturn.lab.conformance.cases import Case, text_of_all
-from pageturn.lab.our_policies import StudyCounter, session_of
+from pageturn.lab.our_policies import CharacterCounter, session_of
 from pageturn.lab.peers import Request
 from pageturn.lab.traces import text_of
 from pageturn.policies import AnyPolicy
@@ -31,7 +31,7 @@ class Ours:
 
     def __call__(self, case: Case) -> list[Request]:
         """What is sent at each turn of a case, with its rule pinned and its notes woven in."""
-        session = session_of(self._policy(case.budget_tokens), StudyCounter(), recall=RecallTool())
+        session = session_of(self._policy(case.budget_tokens), CharacterCounter(), recall=RecallTool())
         places: dict[str, int] = {}
         requests = []
         for place, message in enumerate(case.trace.messages):

@@ -4,57 +4,57 @@ from collections.abc import Callable, Iterator
 
 from pageturn.lab.bootstrap import Spread
 from pageturn.lab.report.axes import Box, Frame, Labels, colour, mark
-from pageturn.lab.report.groups import Chapter, Row
+from pageturn.lab.report.groups import Group, Row
 from pageturn.lab.report.scales import Scale, around, by_ratio, compact, percent, times
-from pageturn.lab.report.svg import Node, add, group, label, node, picture, rule, way
+from pageturn.lab.report.svg import Node, add, label, node, picture, rule, svg_group, way
 
 _LEFT, _TOP, _BOTTOM = 52, 30, 46
 
 
-def cost_against_coverage(chapter: Chapter, width: float) -> Node:
+def cost_against_coverage(group: Group, width: float) -> Node:
     """The bill of each row against what it still showed, with what resampled sessions come to."""
     is_narrow = width < 500
     height = 400 if is_narrow else min(width * 0.62, 580)
     frame = Frame(
-        by_ratio((end for row in chapter.rows for end in row.cost), _LEFT, width - 14),
-        _within_one(around((end for row in chapter.rows for end in row.coverage), height - _BOTTOM, _TOP, margin=0.08)),
+        by_ratio((end for row in group.rows for end in row.bill), _LEFT, width - 14),
+        _within_one(around((end for row in group.rows for end in row.coverage), height - _BOTTOM, _TOP, margin=0.08)),
     )
-    drawing = picture(width, height, told(chapter))
-    add(drawing, label("demanded names that stood in the request", 0, 14, class_="faint"))
+    drawing = picture(width, height, told(group))
+    add(drawing, label("coverage: names in calls that the request showed", 0, 14, class_="faint"))
     if not is_narrow:
         add(drawing, label("↖ cheaper and more complete", width - 14, 14, anchor="end", class_="faint"))
-    if chapter.front:
-        add(drawing, _front(chapter, frame))
+    if group.front:
+        add(drawing, _front(group, frame))
     add(drawing, *frame.grid(percent, ticks=6))
     add(drawing, *frame.bottom(times, "bill, relative to sending everything", ticks=4 if is_narrow else 9))
     add(drawing, *_everything(frame))
-    places = [_place(row, frame) for row in chapter.rows]
+    places = [_place(row, frame) for row in group.rows]
     room = Box(frame.x.start, frame.y.end, frame.x.end, frame.y.start)
     taken = [Box(x - 8, y - 8, x + 8, y + 8) for x, y in places]
     if frame.x.low < 1 < frame.x.high:
         taken.append(Box(frame.x(1) - 3, room.top, frame.x(1) + 3, room.bottom))
     labels = Labels(room, taken)
-    for policy in chapter.policies:
-        rows = chapter.rows_of(policy.name)
+    for policy in group.policies:
+        rows = group.rows_of(policy.name)
         if len(rows) > 1:
             class_ = "dashed thin" if rows[0].is_foreseen else f"line thin {colour(policy.number)}"
             add(drawing, way([_place(row, frame) for row in rows], class_))
-    for row in chapter.rows:
-        add(drawing, _point(row, chapter, frame))
-    for policy in chapter.policies:
-        points = [_place(row, frame) for row in reversed(chapter.rows_of(policy.name))]
+    for row in group.rows:
+        add(drawing, _point(row, group, frame))
+    for policy in group.policies:
+        points = [_place(row, frame) for row in reversed(group.rows_of(policy.name))]
         add(drawing, *labels.place(policy.name, points, "title"))
-    for row, place in zip(chapter.rows, places, strict=True):
-        if len(chapter.rows_of(row.policy)) > 1 and not is_narrow:
+    for row, place in zip(group.rows, places, strict=True):
+        if len(group.rows_of(row.policy)) > 1 and not is_narrow:
             add(drawing, *labels.place(compact(row.budget_tokens), [place], "faint small"))
     return drawing
 
 
-def told(chapter: Chapter) -> str:
+def told(group: Group) -> str:
     """The front in words."""
     named = ", ".join(
-        f"{row.policy} at {compact(row.budget_tokens)} tokens ({times(row.cost.value)}, {percent(row.coverage.value)})"
-        for row in chapter.front
+        f"{row.policy} at {compact(row.budget_tokens)} tokens ({times(row.bill.value)}, {percent(row.coverage.value)})"
+        for row in group.front
     )
     return f"Bill against coverage. On the front: {named or 'nobody'}"
 
@@ -69,12 +69,12 @@ def details(row: Row) -> str:
             if score.is_priced
             else []
         ),
-        f"bill {spread(row.cost, times)} of sending everything",
-        f"{times(score.cost_with_refetches)} with reading again what was missed",
-        f"{times(score.over_floor)} of the least possible",
+        f"bill {spread(row.bill, times)} of sending everything",
+        f"{times(score.bill_with_refetches)} with re-fetches",
+        f"{times(score.over_floor)} the floor",
         f"coverage {spread(row.coverage, percent)}",
         f"{score.missed:,} of {score.demanded:,} names missed",
-        f"{len(row.results):,} sessions, {score.turns:,} turns, {score.rewritten:,} of them rewritten",
+        f"{len(row.results):,} sessions, {score.turns:,} turns, {score.folds:,} folds",
     ]
     return "\n".join(lines)
 
@@ -87,7 +87,7 @@ def spread(measure: Spread, show: Callable[[float], str]) -> str:
 
 
 def _place(row: Row, frame: Frame) -> tuple[float, float]:
-    return frame.x(row.cost.value), frame.y(row.coverage.value)
+    return frame.x(row.bill.value), frame.y(row.coverage.value)
 
 
 def _within_one(scale: Scale) -> Scale:
@@ -103,22 +103,22 @@ def _everything(frame: Frame) -> Iterator[Node]:
         yield label("sending everything", x, frame.y.start - 7, anchor=anchor, class_="faint small")
 
 
-def _front(chapter: Chapter, frame: Frame) -> Node:
+def _front(group: Group, frame: Frame) -> Node:
     """Steps along the front: at each bill, the best that can be had for it. What lies below is beaten."""
     steps: list[tuple[float, float]] = []
-    for row in chapter.front:
+    for row in group.front:
         x, y = _place(row, frame)
         steps += [(x, steps[-1][1] if steps else frame.y.start), (x, y)]
     steps.append((frame.x.end, steps[-1][1]))
     beaten = way([*steps, (frame.x.end, frame.y.start)], "beaten", is_closed=True)
-    return group(beaten, way(steps, "front"), tip="below the front: something is cheaper and shows more")
+    return svg_group(beaten, way(steps, "front"), tip="below the front: something is cheaper and shows more")
 
 
-def _point(row: Row, chapter: Chapter, frame: Frame) -> Node:
-    number = chapter.number(row.policy)
+def _point(row: Row, group: Group, frame: Frame) -> Node:
+    number = group.number(row.policy)
     x, y = _place(row, frame)
     class_ = "axis thin" if row.is_foreseen else f"line thin {colour(number)}"
-    across = rule(frame.x(row.cost.low), y, frame.x(row.cost.high), y, class_)
+    across = rule(frame.x(row.bill.low), y, frame.x(row.bill.high), y, class_)
     up = rule(x, frame.y(row.coverage.low), x, frame.y(row.coverage.high), class_)
     shape = node("circle", cx=x, cy=y, r=5, class_="hollow") if row.is_foreseen else mark(number, x, y)
-    return group(across, up, shape, tip=details(row))
+    return svg_group(across, up, shape, tip=details(row))

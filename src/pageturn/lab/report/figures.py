@@ -1,11 +1,11 @@
-"""Lists the figures of a chapter: what each shows, how to read it, and how it is drawn at any width."""
+"""Lists the figures of a group: what each shows, how to read it, and how it is drawn at any width."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from pageturn.lab.report.cost_coverage import cost_against_coverage
 from pageturn.lab.report.gaps import gap_to_oracle, gaps
-from pageturn.lab.report.groups import Chapter
+from pageturn.lab.report.groups import Group
 from pageturn.lab.report.residency import residency
 from pageturn.lab.report.spending import spending
 from pageturn.lab.report.svg import Node
@@ -24,26 +24,26 @@ class Figure(NamedTuple):
     draw: Callable[[float], Node]
 
 
-def figures(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[Figure]:
-    """The figures that a chapter has something to show for."""
+def figures(group: Group, example: tuple[Drawn, ...]) -> Iterator[Figure]:
+    """The figures that a group has something to show for."""
     spread = (
-        f"Bars hold 95 % of what {len(chapter.sessions):,} resampled sessions come to."
-        if len(chapter.sessions) > 1
-        else "With one session nothing can be said about chance."
+        f"Bars are 95 % intervals over resamples of {len(group.sessions):,} sessions."
+        if len(group.sessions) > 1
+        else "One session gives no confidence intervals."
     )
-    hollow = " Hollow marks know the future." if any(row.is_foreseen for row in chapter.rows) else ""
+    hollow = " Hollow marks look ahead." if any(row.is_foreseen for row in group.rows) else ""
     yield Figure(
         "cost-coverage",
         "Cost against coverage",
         f"Each mark is a policy at a budget; what lies below the front is beaten by something that is cheaper and shows more.{hollow} {spread}",
-        lambda width: cost_against_coverage(chapter, width),
+        lambda width: cost_against_coverage(group, width),
     )
-    if gaps(chapter):
+    if gaps(group):
         yield Figure(
             "oracle-gap",
             "Gap to the oracle",
             "What was missed by each policy, and by one that knows what will be demanded. The number at the right is the difference, in percentage points.",
-            lambda width: gap_to_oracle(chapter, width),
+            lambda width: gap_to_oracle(group, width),
         )
     if not example:
         return
@@ -51,29 +51,29 @@ def figures(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[Figure]:
     of = f"{result.trace}, {len(result.turns):,} turns, at {result.budget_tokens:,} tokens"
     yield Figure(
         "residency",
-        "What stood in the request",
+        "What was in the request",
         f"Tokens of each request by level: {of}.",
         lambda width: residency(example, width),
     )
     yield Figure(
         "spending",
         "The bill so far",
-        f"Between the least possible and sending everything: {of}.",
-        lambda width: spending(example, width, chapter.everything(result)),
+        f"Between the lower bound and sending everything: {of}.",
+        lambda width: spending(example, width, group.everything(result)),
     )
     yield Figure(
         "faults",
-        "What went wrong, and when",
+        "Faults and misses by turn",
         f"Faults that the session recorded, and names that were demanded and not there; taller marks are more of them: {of}.",
         lambda width: timeline(example, width),
     )
 
 
-def left_out(chapter: Chapter, example: tuple[Drawn, ...]) -> Iterator[str]:
-    """Which figures a chapter has not, and why."""
-    if not gaps(chapter):
-        yield "There is no gap to the oracle: no row was compared with it on all of its sessions."
-    if not any(result.turns for result in chapter.results):
-        yield "Nothing is drawn turn by turn: the results do not tell their turns."
+def left_out(group: Group, example: tuple[Drawn, ...]) -> Iterator[str]:
+    """Which figures a group has not, and why."""
+    if not gaps(group):
+        yield "No plot of the gap to the oracle: no row was compared with it on all of its sessions."
+    if not any(result.turns for result in group.results):
+        yield "No turn-by-turn plots: the results have no turns."
     elif not example:
-        yield "Nothing is drawn turn by turn: the session that was asked for is not among these at that budget."
+        yield "No turn-by-turn plots: the requested session has no result at that budget."

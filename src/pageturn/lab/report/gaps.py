@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from pageturn.lab.report.axes import Frame, colour, cut, mark
-from pageturn.lab.report.groups import Chapter, Row
+from pageturn.lab.report.groups import Group, Row
 from pageturn.lab.report.scales import Scale, compact, from_nothing, percent
-from pageturn.lab.report.svg import Node, add, group, label, node, picture, rule, way
+from pageturn.lab.report.svg import Node, add, label, node, picture, rule, svg_group, way
 
 _LANE = 24
 
@@ -20,10 +20,10 @@ class Gap(NamedTuple):
     bound: float
 
 
-def gaps(chapter: Chapter) -> tuple[Gap, ...]:
+def gaps(group: Group) -> tuple[Gap, ...]:
     """The rows that were compared with the oracle on every session."""
     found = []
-    for row in chapter.rows:
+    for row in group.rows:
         compared = [result.oracle for result in row.results if result.oracle is not None]
         if len(compared) == len(row.results) and not row.is_foreseen:
             demanded = max(row.score.demanded, 1)
@@ -32,9 +32,9 @@ def gaps(chapter: Chapter) -> tuple[Gap, ...]:
     return tuple(found)
 
 
-def gap_to_oracle(chapter: Chapter, width: float) -> Node:
-    """A lane for each row: what it missed, what the oracle missed, and the least that anybody misses."""
-    found = gaps(chapter)
+def gap_to_oracle(group: Group, width: float) -> Node:
+    """A lane for each row: what it missed, what the oracle missed, and the lower bound that no method goes below."""
+    found = gaps(group)
     left = 190 if width > 500 else 128
     budgets = sorted({gap.row.budget_tokens for gap in found})
     height = 34 + sum(22 + _LANE * sum(gap.row.budget_tokens == budget for gap in found) for budget in budgets) + 46
@@ -52,7 +52,7 @@ def gap_to_oracle(chapter: Chapter, width: float) -> Node:
         top += 22
         for gap in found:
             if gap.row.budget_tokens == budget:
-                add(drawing, _lane(gap, chapter.number(gap.row.policy), frame, top + _LANE / 2))
+                add(drawing, _lane(gap, group.number(gap.row.policy), frame, top + _LANE / 2))
                 top += _LANE
     return drawing
 
@@ -76,7 +76,9 @@ def _key(width: float) -> Iterator[Node]:
     yield node("circle", cx=92, cy=10, r=4.5, class_="hollow")
     yield label("the oracle", 102, 14, class_="faint small")
     yield rule(176, 4, 176, 16, "bound")
-    yield label("the least that anybody misses" if width > 500 else "the least possible", 183, 14, class_="faint small")
+    yield label(
+        "lower bound: what every method misses" if width > 500 else "lower bound", 183, 14, class_="faint small"
+    )
 
 
 def _lane(gap: Gap, number: int, frame: Frame, y: float) -> Node:
@@ -84,9 +86,9 @@ def _lane(gap: Gap, number: int, frame: Frame, y: float) -> Node:
     here, there, least = frame.x(gap.missed), frame.x(gap.oracle), frame.x(gap.bound)
     tip = (
         f"{row.policy} at {row.budget_tokens:,} tokens\nmissed {percent(gap.missed)} of {row.score.demanded:,} names\n"
-        f"the oracle missed {percent(gap.oracle)}\nnobody misses fewer than {percent(gap.bound)}"
+        f"the oracle missed {percent(gap.oracle)}\nlower bound: {percent(gap.bound)}"
     )
-    return group(
+    return svg_group(
         label(cut(row.policy, frame.x.start - 22), frame.x.start - 12, y + 4, anchor="end"),
         rule(frame.x.start, y, frame.x.end, y, "grid"),
         way([(there, y), (here, y)], f"line {colour(number)}"),

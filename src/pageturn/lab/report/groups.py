@@ -1,7 +1,7 @@
-"""Groups results into chapters that can be compared: one token counter and one vendor's prices each."""
+"""Groups results that can be compared: one token counter and one vendor's prices each."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -9,6 +9,7 @@ from pageturn.lab.bootstrap import Spread, pooled_share
 from pageturn.lab.results import Result, ResultKey, Score
 from pageturn.policies import OracleReplay
 from pageturn.values.errors import InvalidInput
+from pageturn.values.model_prices import ModelPrice
 
 
 class Row:
@@ -23,7 +24,7 @@ class Row:
         self.faults = sum((Counter(result.faults) for result in results), Counter[str]())
 
     @cached_property
-    def cost(self) -> Spread:
+    def bill(self) -> Spread:
         """The bill, relative to sending everything."""
         return self._share("billed", "whole")
 
@@ -38,19 +39,36 @@ class Row:
         value, low, high = self.coverage
         return Spread(1 - value, 1 - high, 1 - low)
 
+    @property
+    def dollars(self) -> float | None:
+        """What the sessions cost in all; None where a price is not known."""
+        return self._spent(lambda score: score.paid)
+
+    @property
+    def dollars_for_everything(self) -> float | None:
+        """The same, if everything is sent."""
+        return self._spent(lambda score: score.paid_for_everything)
+
+    def _spent(self, paid: Callable[[Score], float]) -> float | None:
+        prices = [result.known_price for result in self.results]
+        known = [price for price in prices if price is not None]
+        if len(known) < len(prices):
+            return None
+        return sum(price.of_input(paid(result.score)) for price, result in zip(known, self.results, strict=True))
+
     def _share(self, part: str, whole: str) -> Spread:
         scores = [result.score for result in self.results]
         return pooled_share([getattr(score, part) for score in scores], [getattr(score, whole) for score in scores])
 
 
 class Policy(NamedTuple):
-    """A policy by its name, and its number among those of the chapter, from which its colour and shape follow."""
+    """A policy by its name, and its number among those of the group, from which its colour and shape follow."""
 
     name: str
     number: int
 
 
-class Chapter:
+class Group:
     """Results that can be compared, and one session of them that is drawn turn by turn."""
 
     def __init__(self, results: Sequence[Result]) -> None:
@@ -68,8 +86,14 @@ class Chapter:
 
     @cached_property
     def sessions(self) -> tuple[tuple[str, str], ...]:
-        """The sessions of the chapter, each with where it is from, in the order in which they came."""
+        """The sessions of the group, each with where it is from, in the order in which they came."""
         return tuple(dict.fromkeys(map(_session, self.results)))
+
+    @property
+    def prices(self) -> tuple[ModelPrice, ...]:
+        """The prices by which the results were billed, as far as they are known."""
+        known = (result.known_price for result in self.results)
+        return tuple(dict.fromkeys(price for price in known if price is not None))
 
     @property
     def is_complete(self) -> bool:
@@ -78,14 +102,14 @@ class Chapter:
 
     @cached_property
     def budgets(self) -> tuple[int, ...]:
-        """The budgets of the chapter, the smallest first."""
+        """The budgets of the group, the smallest first."""
         return tuple(sorted({row.budget_tokens for row in self.rows}))
 
     @cached_property
     def front(self) -> tuple[Row, ...]:
         """The rows that no other beats in cost and coverage both, the cheapest first; without who knows the future or sent nothing."""
         best: list[Row] = []
-        for row in sorted(self.rows, key=lambda row: (row.cost.value, -row.coverage.value)):
+        for row in sorted(self.rows, key=lambda row: (row.bill.value, -row.coverage.value)):
             if row.is_foreseen or row.score.is_refused:
                 continue
             if not best or row.coverage.value > best[-1].coverage.value:
@@ -120,8 +144,8 @@ class Chapter:
         return tuple(result for result in at_budget if _session(result) == _session(longest))
 
 
-def chapters(results: Iterable[Result]) -> tuple[Chapter, ...]:
-    """The results as chapters, in the order in which they came. A result that comes twice counts once."""
+def groups(results: Iterable[Result]) -> tuple[Group, ...]:
+    """The results as groups, in the order in which they came. A result that comes twice counts once."""
     known: dict[ResultKey, Result] = {}
     for result in results:
         if known.setdefault(result.key, result) != result:
@@ -132,7 +156,7 @@ def chapters(results: Iterable[Result]) -> tuple[Chapter, ...]:
     grouped: dict[tuple[str, str], list[Result]] = {}
     for result in known.values():
         grouped.setdefault((result.counter, result.vendor), []).append(result)
-    return tuple(Chapter(members) for members in grouped.values())
+    return tuple(Group(members) for members in grouped.values())
 
 
 def _session(result: Result) -> tuple[str, str]:

@@ -1,16 +1,27 @@
-"""Builds the HTML page of a report: a table and the figures of every chapter, in one self-contained file."""
+"""Builds the HTML page of a report: a table and the figures of every group, in one self-contained file."""
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pageturn.lab.bootstrap import Spread
+from pageturn.lab.columns import (
+    DOLLARS,
+    DOLLARS_MEANING,
+    LEADING,
+    PRICED_BILL,
+    TIMES_THE_FLOOR,
+    WITH_REFETCHES,
+    Column,
+    legend,
+)
 from pageturn.lab.pareto import LEGACY, Points, flip
 from pageturn.lab.report.figures import NARROW, WIDE, Figure
-from pageturn.lab.report.groups import Chapter, Row
+from pageturn.lab.report.groups import Group, Row
 from pageturn.lab.report.scales import percent, times
 from pageturn.lab.report.style import page_style
 from pageturn.lab.report.svg import Child, Node, add, document, node
 from pageturn.lab.results import MISS_TOKENS, Score
+from pageturn.values.model_prices import money
 
 _NOTHING_FROM_ELSEWHERE = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _SCRIPT = """
@@ -33,21 +44,21 @@ document.querySelector("button").onclick = () => {
   root.dataset.theme = now === "dark" ? "light" : "dark";
 };
 """
+
+
+def _head(column: Column) -> tuple[str, str]:
+    return column.head, column.meaning
+
+
 _HEADS = (
     ("policy", "the label of the row; on the front: no other row is cheaper and shows more"),
     ("budget", "the most tokens of a request"),
-    (
-        "priced bill",
-        "the bill, and for each turn that misses something one more call that brings it back; relative to sending everything",
-    ),
-    ("turns missing", "turns that name or quote something said before which did not stand in the request"),
-    ("bill", "relative to sending everything"),
-    ("with re-reading", "the bill, and that of reading again what was missed; relative to sending everything"),
-    ("of the least", "how many times the least possible bill"),
-    ("coverage", "demanded names that stood in the request"),
-    ("verbatim", "lines that edits had to match which stood in the request"),
+    _head(PRICED_BILL),
+    (DOLLARS, DOLLARS_MEANING),
+    *map(_head, LEADING[1:]),
+    _head(WITH_REFETCHES),
+    _head(TIMES_THE_FLOOR),
     ("missed", "demanded names that did not stand in the request"),
-    ("rewritten", "turns whose request did not begin with the one before"),
     ("refused", "turns for which there was no request within the budget"),
     (
         "faults",
@@ -59,14 +70,14 @@ _FAULTS = [name for name, _ in _HEADS].index("faults")
 
 
 class Contents(NamedTuple):
-    """What a page has of a chapter."""
+    """What a page has of a group."""
 
-    chapter: Chapter
+    group: Group
     figures: Sequence[Figure]
     left_out: Sequence[str]  # which figures are not there, and why
 
 
-def page(title: str, chapters: Sequence[Contents]) -> str:
+def page(title: str, groups: Sequence[Contents]) -> str:
     """The page as an HTML file."""
     head = node(
         "head",
@@ -78,19 +89,19 @@ def page(title: str, chapters: Sequence[Contents]) -> str:
     )
     body = node(
         "body",
-        node("header", node("div", node("h1", title), _lead(chapters)), node("button", "light / dark", type="button")),
+        node("header", node("div", node("h1", title), _lead(groups)), node("button", "light / dark", type="button")),
     )
-    for contents in chapters:
+    for contents in groups:
         add(body, *_chapter(contents))
     add(body, node("div", id="tip"), node("script", _SCRIPT))
     return document(node("html", head, body, lang="en"))
 
 
-def _lead(chapters: Sequence[Contents]) -> Node:
-    known = [contents.chapter for contents in chapters]
-    sessions = len({session for chapter in known for session in chapter.sessions})
-    policies = len({policy.name for chapter in known for policy in chapter.policies})
-    budgets = len({budget for chapter in known for budget in chapter.budgets})
+def _lead(groups: Sequence[Contents]) -> Node:
+    known = [contents.group for contents in groups]
+    sessions = len({session for group in known for session in group.sessions})
+    policies = len({policy.name for group in known for policy in group.policies})
+    budgets = len({budget for group in known for budget in group.budgets})
     return node(
         "p",
         f"{_many(sessions, 'session')} under {_many(policies, 'policy', 'policies')} at {_many(budgets, 'budget')}.",
@@ -99,31 +110,32 @@ def _lead(chapters: Sequence[Contents]) -> Node:
 
 
 def _chapter(contents: Contents) -> Iterator[Child]:
-    chapter, figures, left_out = contents
-    yield node("h2", f"Tokens of “{chapter.counter}”, prices of “{chapter.vendor}”")
-    sources = _many(len({source for source, _ in chapter.sessions}), "source")
-    yield node("p", f"{_many(len(chapter.sessions), 'session')} of {sources}, pooled.", class_="note")
+    group, figures, left_out = contents
+    yield node("h2", f"Tokens of “{group.counter}”, prices of “{group.vendor}”")
+    sources = _many(len({source for source, _ in group.sessions}), "source")
+    yield node("p", f"{_many(len(group.sessions), 'session')} of {sources}, pooled.", class_="note")
     yield _drawn(figures[0])
     yield node("h3", "In numbers")
-    if not chapter.is_complete:
+    if not group.is_complete:
         yield node(
             "p", "Not every row has all sessions, so not all rows can be compared: see the last column.", class_="alarm"
         )
-    yield _table(chapter)
-    yield from _elected(chapter)
+    yield _table(group)
+    yield node("p", f"{legend(group.prices)}.", class_="note")
+    yield from _elected(group)
     yield from map(_drawn, figures[1:])
     for reason in left_out:
         yield node("p", reason, class_="note")
 
 
-def _elected(chapter: Chapter) -> Iterator[Node]:
+def _elected(group: Group) -> Iterator[Node]:
     """What the flip rule says, where there is something to flip."""
     points = Points()
-    for result in chapter.results:
+    for result in group.results:
         points.add(result)
     rule = flip(points.pooled())
     if rule.budgets and rule.dominating:
-        cost = "the priced bill" if points.is_priced else "the bill with re-reading"
+        cost = f"the {PRICED_BILL.head}" if points.is_priced else f"the bill {WITH_REFETCHES.head}"
         asked = f"{cost}, coverage and faults at every budget"
         others = "no other policy beats it" if rule.elected == LEGACY else f"it is the cheapest that beats {LEGACY}"
         yield node("p", f"The default that the flip rule elects is {rule.elected}: {others} in {asked}.", class_="note")
@@ -143,10 +155,10 @@ def _drawn(figure: Figure) -> Node:
     )
 
 
-def _table(chapter: Chapter) -> Node:
-    columns = len(_HEADS) - chapter.is_complete
+def _table(group: Group) -> Node:
+    columns = len(_HEADS) - group.is_complete
     heads = [node("th", name, title=tip) for name, tip in _HEADS[:columns]]
-    rows = [_row(row, columns, is_best=row in chapter.front) for row in chapter.rows]
+    rows = [_row(row, columns, is_best=row in group.front) for row in group.rows]
     table = node("table", node("thead", node("tr", *heads)), node("tbody", *rows))
     return node("div", table, class_="scroll")
 
@@ -161,14 +173,15 @@ def _row(row: Row, columns: int, *, is_best: bool) -> Node:
         ],
         [f"{row.budget_tokens:,}"],
         _priced(score),
-        [f"{score.share_missing:.1%}" if score.is_priced else "–"],
-        _measured(row.cost, "{:.3f}"),
-        [f"{score.cost_with_refetches:.3f}"],
-        [times(score.over_floor)],
+        _dollars(row),
+        _measured(row.bill, "{:.3f}"),
         _measured(row.coverage, "{:.1%}"),
         [percent(round(score.verbatim_coverage, 3)) if score.lines_wanted else "–"],
+        [f"{score.share_missing:.1%}" if score.is_priced else "–"],
+        [f"{score.folds:,}", node("small", f"of {score.turns:,}")],
+        [f"{score.bill_with_refetches:.3f}"],
+        [times(score.over_floor)],
         [f"{score.missed:,}", node("small", f"of {score.demanded:,}")],
-        [f"{score.rewritten:,}", node("small", f"of {score.turns:,}")],
         [f"{score.refused:,}"],
         [f"{row.faults.total():,}"],
         [f"{len(row.results):,}"],
@@ -186,6 +199,13 @@ def _priced(score: Score) -> list[Child]:
     first, *others = (score.priced(tokens) for tokens in MISS_TOKENS)
     dearer = ", ".join(f"{tokens:,}: {value:.3f}" for tokens, value in zip(MISS_TOKENS[1:], others, strict=True))
     return [f"{first:.3f}", node("small", dearer, title="at so many tokens for each turn that misses")]
+
+
+def _dollars(row: Row) -> list[Child]:
+    """What the sessions cost in all, and what they cost if everything is sent."""
+    if row.dollars is None or row.dollars_for_everything is None or not row.score.is_priced:
+        return ["–"]
+    return [money(row.dollars), node("small", f"of {money(row.dollars_for_everything)}", title="if everything is sent")]
 
 
 def _measured(measure: Spread, form: str) -> list[Child]:

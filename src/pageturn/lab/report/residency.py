@@ -6,7 +6,7 @@ from itertools import accumulate
 from pageturn.lab.report.axes import Frame, cut, mark, width_of
 from pageturn.lab.report.scales import compact, from_nothing, kept
 from pageturn.lab.report.style import FORMS, form_class
-from pageturn.lab.report.svg import Node, add, group, label, node, picture, rule, way
+from pageturn.lab.report.svg import Node, add, label, node, picture, rule, svg_group, way
 from pageturn.lab.report.turns import MOST_POINTS, Drawn, named, stretches, turns_across
 from pageturn.lab.results import Form, ReplayedTurn, Result
 
@@ -35,7 +35,7 @@ def residency(drawn: Sequence[Drawn], width: float) -> Node:
         left, top = (at % columns) * (wide + _BETWEEN), head + (at // columns) * step + 26
         across = turns_across(len(each.result.turns), left + _LEFT, left + wide - 6)
         frame = Frame(across, from_nothing(max(peak, common), top + tall, top))
-        add(drawing, group(*_panel(each, frame, left, wide, is_common=peak <= common)))
+        add(drawing, svg_group(*_panel(each, frame, left, wide, is_common=peak <= common)))
     return drawing
 
 
@@ -100,7 +100,7 @@ def _key(used: Sequence[Form], width: float) -> Iterator[Node]:
             left, row = 0.0, row + 1
         at = 4 + row * 18
         swatch = node("rect", x=left, y=at, width=12, height=12, rx=2, class_=form_class(form))
-        made = group(swatch, label(words, left + 18, at + 10.5))
+        made = svg_group(swatch, label(words, left + 18, at + 10.5))
         made.set("data-row", str(row))
         yield made
         left += wide

@@ -34,7 +34,7 @@ def add(parent: Node, *children: Child) -> Node:
     return parent
 
 
-def group(*children: Child, tip: str | None = None, class_: str | None = None) -> Node:
+def svg_group(*children: Child, tip: str | None = None, class_: str | None = None) -> Node:
     """Elements that belong together; `tip` is told of them when one points at them."""
     return node("g", node("title", tip) if tip else None, *children, class_=class_)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from pageturn.lab.report.axes import Frame, colour, cut, mark
 from pageturn.lab.report.scales import Scale
-from pageturn.lab.report.svg import Node, add, group, label, node, picture, rule
+from pageturn.lab.report.svg import Node, add, label, node, picture, rule, svg_group
 from pageturn.lab.report.turns import Drawn, named, turns_across
 from pageturn.lab.results import ReplayedTurn
 
@@ -21,7 +21,7 @@ def timeline(drawn: Sequence[Drawn], width: float) -> Node:
     height = sum(_HEAD + _LANE * max(len(each), 1) + 8 for each in lanes) + 44
     x = turns_across(max(len(each.result.turns) for each in drawn), left, width - 52)
     told = "; ".join(f"{each.result.policy}: {_summed(own)}" for each, own in zip(drawn, lanes, strict=True))
-    drawing = picture(width, height, f"What went wrong at which turn. {told}")
+    drawing = picture(width, height, f"Faults and misses by turn. {told}")
     top = 0.0
     for each, own in zip(drawn, lanes, strict=True):
         add(drawing, mark(each.number, 7, top + 12, 5))
@@ -32,7 +32,7 @@ def timeline(drawn: Sequence[Drawn], width: float) -> Node:
             add(drawing, rule(x.start, top + _LANE - 4, x.end, top + _LANE - 4, "grid"))
             top += _LANE
         for name, counts in own.items():
-            add(drawing, group(*_lane(name, counts, each, x, top)))
+            add(drawing, svg_group(*_lane(name, counts, each, x, top)))
             top += _LANE
         top += 8
     across = Frame(x, Scale(0, 1, top, 0))
@@ -69,4 +69,4 @@ def _lane(name: str, counts: Counter[int], each: Drawn, x: Scale, top: float) ->
         count = sum(counts[turn] for turn in turns)
         tall = 4 + (_LANE - 8) * count / most
         bar = node("rect", x=x.start + place * _PIXELS, y=base - tall, width=_PIXELS - 1, height=tall, class_=class_)
-        yield group(bar, tip=f"{each.result.policy}\n{named([turns[0], turns[-1]])}: {name} {count:,}")
+        yield svg_group(bar, tip=f"{each.result.policy}\n{named([turns[0], turns[-1]])}: {name} {count:,}")

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from pageturn.lab.report.axes import Frame
-from pageturn.lab.report.groups import Chapter
+from pageturn.lab.report.groups import Group
 from pageturn.lab.report.scales import Scale
-from pageturn.lab.report.svg import Node, group, node
+from pageturn.lab.report.svg import Node, node, svg_group
 from pageturn.lab.results import Result
 
 MOST_POINTS = 420  # of a line: more than that would not be seen
@@ -20,9 +20,9 @@ class Drawn(NamedTuple):
     number: int
 
 
-def example(chapter: Chapter, session: str | None, budget_tokens: int | None) -> tuple[Drawn, ...]:
-    """The session of a chapter that is drawn, under each policy."""
-    return tuple(Drawn(result, chapter.number(result.policy)) for result in chapter.example(session, budget_tokens))
+def example(group: Group, session: str | None, budget_tokens: int | None) -> tuple[Drawn, ...]:
+    """The session of a group that is drawn, under each policy."""
+    return tuple(Drawn(result, group.number(result.policy)) for result in group.example(session, budget_tokens))
 
 
 def turns_across(count: int, start: float, end: float) -> Scale:
@@ -41,7 +41,7 @@ def stretches(frame: Frame, count: int, tell: Callable[[Sequence[int]], str]) ->
         area = node(
             "rect", x=left, y=frame.y.end, width=right - left, height=frame.y.start - frame.y.end, class_="hover"
         )
-        yield group(area, tip=tell(turns))
+        yield svg_group(area, tip=tell(turns))
 
 
 def named(turns: Sequence[int]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pageturn.lab.report.figures import WIDE, figures, left_out
-from pageturn.lab.report.groups import Chapter, chapters
+from pageturn.lab.report.groups import Group, groups
 from pageturn.lab.report.page import Contents, page
 from pageturn.lab.report.style import drawing_style
 from pageturn.lab.report.svg import standalone
@@ -13,7 +13,7 @@ from pageturn.lab.report.turns import Drawn, example
 from pageturn.lab.results import Result
 from pageturn.values.errors import InvalidInput, show
 
-TITLE = "What replays came to"
+TITLE = "Replay results"
 
 
 class Report(NamedTuple):
@@ -31,12 +31,12 @@ def report_of(
     budget_tokens: int | None = None,
 ) -> Report:
     """The report of results; `session` and `budget_tokens` say what is drawn turn by turn."""
-    found = chapters(results)
+    found = groups(results)
     _check(found, session, budget_tokens)
-    drawn = [_contents(chapter, example(chapter, session, budget_tokens)) for chapter in found]
+    drawn = [_contents(group, example(group, session, budget_tokens)) for group in found]
     style = drawing_style()
     pictures = {
-        f"{_prefix(number, contents.chapter) if len(drawn) > 1 else ''}{figure.name}": standalone(
+        f"{_prefix(number, contents.group) if len(drawn) > 1 else ''}{figure.name}": standalone(
             figure.draw(WIDE), style
         )
         for number, contents in enumerate(drawn, start=1)
@@ -45,13 +45,13 @@ def report_of(
     return Report(page(title, drawn), pictures)
 
 
-def _contents(chapter: Chapter, drawn: tuple[Drawn, ...]) -> Contents:
-    return Contents(chapter, tuple(figures(chapter, drawn)), tuple(left_out(chapter, drawn)))
+def _contents(group: Group, drawn: tuple[Drawn, ...]) -> Contents:
+    return Contents(group, tuple(figures(group, drawn)), tuple(left_out(group, drawn)))
 
 
-def _check(found: Iterable[Chapter], session: str | None, budget_tokens: int | None) -> None:
+def _check(found: Iterable[Group], session: str | None, budget_tokens: int | None) -> None:
     """Refuse to leave out in silence what was asked for."""
-    results = [result for chapter in found for result in chapter.results if result.turns]
+    results = [result for group in found for result in group.results if result.turns]
     sessions = dict.fromkeys(result.trace for result in results)
     if session is not None and session not in sessions:
         raise InvalidInput("session", expected=f"one of {_few(sessions)}", got=show(session))
@@ -65,6 +65,6 @@ def _few(names: Iterable[str]) -> str:
     return ", ".join(known[:8]) + (f" and {len(known) - 8:,} others" if len(known) > 8 else "") or "none"
 
 
-def _prefix(number: int, chapter: Chapter) -> str:
-    words = re.sub(r"[^a-z0-9]+", "-", f"{chapter.counter}-{chapter.vendor}".lower()).strip("-")
+def _prefix(number: int, group: Group) -> str:
+    words = re.sub(r"[^a-z0-9]+", "-", f"{group.counter}-{group.vendor}".lower()).strip("-")
     return f"{number}-{words[:60]}-"

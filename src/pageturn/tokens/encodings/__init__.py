@@ -1,4 +1,4 @@
-"""Exact tokenizers: two interchangeable members that count the same."""
+"""Exact tokenizers: two implementations with the same counts."""
 
 from pageturn.tokens.encodings.contract import Encoding, encoding
 

@@ -1,4 +1,4 @@
-"""What an encoding does, and which one a machine gets: the compiled one where it is installed, else the portable one."""
+"""Defines an encoding, and selects one: the compiled one if it is installed, otherwise the portable one."""
 
 import re
 from functools import cache
@@ -15,8 +15,11 @@ class Encoding(Protocol):
         ...
 
 
-# Where a text may be cut so that its tokens stay the same: no piece of any vocabulary goes on behind these places.
-PIECES_END = re.compile(r"\n(?=[^\s/])|[^\W\d_](?=[ ,.、。，][^\W\d_])|[A-Za-z](?=[0-9])")
+# Where a text may be cut so that its tokens stay the same: no piece of any vocabulary goes on behind these places. Letters end
+# before whatever is neither a letter nor an apostrophe, digits before whatever is no digit; that is said of ASCII alone.
+PIECES_END = re.compile(
+    r"\n(?=[^\s/])|[^\W\d_](?=[ ,.、。，][^\W\d_])|[A-Za-z](?=[\x00-&(-@\[-`{-\x7f])|[0-9](?=[\x00-/:-\x7f])"
+)
 
 
 @cache

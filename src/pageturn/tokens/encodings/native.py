@@ -1,4 +1,4 @@
-"""The compiled tokenizer, from the extra `fast-tokens`: splintr carries the ranks of each vocabulary inside its wheel."""
+"""Counts with the compiled tokenizer of the extra `fast-tokens` (splintr, whose wheel has the ranks of each vocabulary)."""
 
 import splintr
 

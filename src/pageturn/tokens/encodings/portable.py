@@ -1,7 +1,7 @@
-"""The tokenizer that every machine has: byte-pair encoding in Python, with ranks that we ship.
+"""Counts with byte-pair encoding in pure Python, with ranks that ship with the package.
 
-A text is cut by the vocabulary's pattern; inside each piece the neighbouring pair of lowest rank is merged until no pair
-is left. A heap over a linked list keeps that n log n, so a megabyte without a space is slow but not for ever.
+A text is split by the vocabulary's pattern; in each piece the adjacent pair of lowest rank is merged until no pair is left. A heap
+over a linked list keeps this at n log n, so that a megabyte without a space is slow but finishes.
 """
 
 import lzma

@@ -32,7 +32,7 @@ _PATIENCE = 1.0  # seconds that a session which is closed waits for the thread
 
 
 class Prepared(NamedTuple):
-    """What came of a summary: admitted or refused by writeback, or the summarizer failed."""
+    """The outcome of a summary: admitted or rejected by writeback, or the summarizer failed."""
 
     handles: str
     outcome: Committed | Waiting | Rejected | BackendError
@@ -81,7 +81,7 @@ class Summaries:
 
     @property
     def timeout_seconds(self) -> float:
-        """After so long, nobody waits for a summary."""
+        """How long to wait for a summary."""
         return self._timeout_seconds
 
     @timeout_seconds.setter
@@ -106,7 +106,7 @@ class Summaries:
             return  # what is finished is kept, and written the next time
 
     def collect(self) -> tuple[Prepared, ...]:
-        """Write down what is finished: what came of each."""
+        """Store finished summaries; returns the outcome of each."""
         self._unwritten += self._worker.take(self.timeout_seconds)
         prepared: list[Prepared] = []
         while self._unwritten:
@@ -211,7 +211,7 @@ class Summaries:
         return {(each.first, each.last) for each in self._state.renditions}
 
     def _is_open(self, run: Run, there: Container[tuple[int, int]]) -> bool:
-        """Whether nobody has summarized a run yet, is at it, or failed too often."""
+        """Whether a run still needs a summary: none exists, none is being written, and it did not fail too often."""
         if (run.pages[0].seq, run.pages[-1].seq) in there:
             return False
         is_tried = self._failures.get(run.handles, 0) >= _MOST_FAILURES

@@ -17,7 +17,7 @@ _NEAR = 0.8  # of what would fit
 
 
 class Stop:
-    """Tells work that nobody waits for it any more: what it asked for is called at once, from another thread."""
+    """Tells work that it is no longer needed; its callbacks are called at once, from another thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -74,7 +74,7 @@ class SummaryRequest:
 
 @runtime_checkable
 class Summarizer(Protocol):
-    """Writes summaries. It runs in a thread of its own, one request at a time, and may raise whatever it likes."""
+    """Writes summaries. It runs in its own thread, one request at a time, and may raise any exception."""
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class Summarizer(Protocol):
         ...
 
     def summarize(self, request: SummaryRequest) -> str:
-        """A text of about the wanted length that can stand for the pages."""
+        """A text of about the wanted length that can replace the pages."""
         ...
 
 

@@ -58,10 +58,10 @@ class HttpEndpoint:
             dialect = Dialect.ANTHROPIC if speaks_anthropic else Dialect.OPENAI
         if dialect not in list(Dialect):
             raise InvalidInput("dialect", expected="openai or anthropic", got=show(dialect))
-        self._dialect = Dialect(dialect)
+        self.dialect = Dialect(dialect)
         self._host = parts.hostname
-        path = parts.path.rstrip("/").removesuffix(_PATHS[self._dialect]) + _PATHS[self._dialect]
-        self._url = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+        path = parts.path.rstrip("/").removesuffix(_PATHS[self.dialect]) + _PATHS[self.dialect]
+        self.url = urlunsplit((parts.scheme, parts.netloc, path, "", ""))
         self._key = key
         self._timeout = timeout_seconds
         self._post = _client()
@@ -72,22 +72,27 @@ class HttpEndpoint:
         if stop.is_set:
             raise SummaryFailed("stopped")
         body = msgspec.json.encode(self._body(instructions, text, most_tokens))
-        return self._said(self._post(self._url, body, self._headers(), timeout_seconds=self._timeout, stop=stop))
+        return self._said(self._post(self.url, body, self.headers, timeout_seconds=self._timeout, stop=stop))
 
-    def _headers(self) -> dict[str, str]:
-        if self._dialect is Dialect.ANTHROPIC:
+    @property
+    def headers(self) -> dict[str, str]:
+        """What goes with a request beside its body."""
+        if self.dialect is Dialect.ANTHROPIC:
             return {"anthropic-version": "2023-06-01"} | ({"x-api-key": self._key} if self._key else {})
         return {"authorization": f"Bearer {self._key}"} if self._key else {}
 
+    @property
+    def limit_name(self) -> str:
+        """The field that limits an answer. OpenAI itself has another word for it, which others do not know."""
+        return "max_completion_tokens" if self._host == "api.openai.com" else "max_tokens"
+
     def _body(self, instructions: str, text: str, most_tokens: int) -> dict[str, Any]:
         asked = {"role": "user", "content": text}
-        if self._dialect is Dialect.ANTHROPIC:
+        if self.dialect is Dialect.ANTHROPIC:
             return {"model": self.model, "max_tokens": most_tokens, "system": instructions, "messages": [asked]}
-        # OpenAI itself has another word for the limit, which others do not know.
-        limit = "max_completion_tokens" if self._host == "api.openai.com" else "max_tokens"
         return {
             "model": self.model,
-            limit: most_tokens,
+            self.limit_name: most_tokens,
             "messages": [{"role": "system", "content": instructions}, asked],
         }
 

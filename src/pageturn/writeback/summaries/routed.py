@@ -31,7 +31,7 @@ class Chooser(Protocol):
         ...
 
     def observe(self, decision: Decision, outcome: object) -> bool:
-        """Count what came of a decision."""
+        """Record the outcome of a decision."""
         ...
 
 

@@ -48,7 +48,7 @@ class Run(NamedTuple):
 
     @property
     def target_tokens(self) -> int:
-        """How long a summary should be: by how much it stands for, and above what the gate refuses."""
+        """How long a summary should be: by the size of its run, and above the minimum of the quality check."""
         wanted = next((tokens for units, tokens in _TARGETS if self.units <= units), _LARGEST_TARGET)
         return max(min(wanted, self.tokens // _SHARE), int(self.least_tokens * _ABOVE_FLOOR) + 1)
 
@@ -72,7 +72,7 @@ class _Rested:
 
 
 class RunsAhead:
-    """The runs of a session that may come to be left out, found as it grows: what has come to rest is not looked at again."""
+    """The runs of a session that may be left out later, found as it grows; runs that no longer change are not examined again."""
 
     def __init__(self, state: SessionState) -> None:
         self._state = state

@@ -21,7 +21,7 @@ class Job(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What came of a job: a text, or what went wrong."""
+    """The outcome of a job: a text, or an error."""
 
     run: Run
     text: str | None = None

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from pageturn.context.renditions.contract import Line, Material
-from pageturn.context.renditions.error_lines import counts, troubles, warnings
+from pageturn.context.renditions.error_lines import counts, error_lines, warnings
 from pageturn.values.identifiers import without_numbers
 
 _WRONG, _COUNT, _END, _WARNING, _NEAR, _ANY = 3.0, 2.5, 2.0, 1.5, 1.0, 0.3
@@ -20,7 +20,7 @@ def outline(material: Material) -> list[Line]:
     def weigh(at: int, weight: float) -> None:
         weights[at] = max(weights[at], weight)
 
-    for at in troubles(texts):
+    for at in error_lines(texts):
         for near in range(max(0, at - 1), min(len(lines), at + _AROUND + 1)):
             weigh(near, _NEAR)
         weigh(at, _WRONG)

@@ -26,7 +26,7 @@ class _Least(NamedTuple):
     basis: tuple[int, ...]
 
 
-class LeastKept:
+class MinimumBound:
     """The bound of one journal by one token counter."""
 
     def __init__(self, journal: Journal, sizes: PageSizes) -> None:

@@ -5,7 +5,7 @@ import random
 import pytest
 
 import pageturn as pt
-from pageturn.context.least import LeastKept
+from pageturn.context.minimum_bound import MinimumBound
 from tests.long import examples
 from tests.sessions import call, open_session
 
@@ -63,13 +63,13 @@ def derived(session):
 @pytest.mark.parametrize("seed", range(examples(8, whole=200)))
 def test_the_same_pins_are_accepted_as_by_looking_at_everything(seed, monkeypatch):
     short = played(seed)
-    monkeypatch.setattr(LeastKept, "with_rule", lambda *_: None)
+    monkeypatch.setattr(MinimumBound, "with_rule", lambda *_: None)
     assert short == played(seed)
 
 
 def test_most_pins_are_accepted_by_the_bound(monkeypatch):
-    asked, with_rule = [], LeastKept.with_rule
-    monkeypatch.setattr(LeastKept, "with_rule", lambda *given: asked.append(with_rule(*given)) or asked[-1])
+    asked, with_rule = [], MinimumBound.with_rule
+    monkeypatch.setattr(MinimumBound, "with_rule", lambda *given: asked.append(with_rule(*given)) or asked[-1])
     for seed in range(5):
         played(seed)
     assert sum(1 for each in asked if each is not None) > len(asked) / 5

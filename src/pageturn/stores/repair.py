@@ -1,6 +1,6 @@
-"""Mending a store's file: what is wrong with its own tables, a copy of it as it is, and putting right what can be put right.
+"""Checks the tables of a store's file, backs the file up, and repairs what can be repaired.
 
-It knows rows and digests. What an entry means, and what is to stand in its place, is the doctor's business.
+It knows rows and digests. What an entry means, and what should replace a lost one, is decided by `pageturn.journal.repair`.
 """
 
 import os
@@ -14,7 +14,7 @@ import msgspec
 
 from pageturn.stores import index, tables
 from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
-from pageturn.stores.ports import LAST, Mending, Record, SessionRow
+from pageturn.stores.ports import LAST, Record, Repairs, SessionRow
 from pageturn.values.errors import Damaged, StoreError
 
 
@@ -111,7 +111,7 @@ def back_up(db: sqlite3.Connection, path: str) -> str:
     raise AssertionError("numbers do not end")
 
 
-def mend(db: sqlite3.Connection, found: Mending) -> None:
+def repair(db: sqlite3.Connection, found: Repairs) -> None:
     """Do what a mending says, and restore what the tables themselves can say."""
     _require_sound_pages(db)
     db.execute("REINDEX")

@@ -5,54 +5,57 @@ Summaries come first, then changes counted by kind, then single changes; of each
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pageturn.values.layout import Frame, Levels, Placement, Told, lay_out
+from pageturn.context.laying_out import Layouts
+from pageturn.values.layout import Details, Frame, Levels, Placement
 
 _SHARE = 3  # details take at most a third of the free tokens, so that the next fold is not due at once
 
 
-def most_told(frame: Frame, levels: Levels, tokens: int) -> Told:
+def most_details(layouts: Layouts, levels: Levels, tokens: int) -> Details:
     """The details that fit, if the layout takes `tokens` without them."""
-    told = Told()
+    frame, details = layouts.frame, Details()
     most = tokens - frame.fixed_tokens + (frame.budget_tokens - tokens) // _SHARE
     if frame.summaries:
-        told = _furthest(frame, levels, told, most, lambda first: told._replace(summaries_from=first))
+        details = _furthest(layouts, levels, details, most, lambda first: details._replace(summaries_from=first))
     if frame.ledger is not None:
-        told = _furthest(frame, levels, told, most, lambda first: told._replace(ledgers_from=first))
-        told = _each_change(frame, levels, told, most)
-    return told
+        details = _furthest(layouts, levels, details, most, lambda first: details._replace(ledgers_from=first))
+        details = _each_change(layouts, levels, details, most)
+    return details
 
 
-def _furthest(frame: Frame, levels: Levels, told: Told, most: int, details_from: Callable[[int], Told]) -> Told:
+def _furthest(
+    layouts: Layouts, levels: Levels, details: Details, most: int, details_from: Callable[[int], Details]
+) -> Details:
     """The details from the oldest line on with which the layout takes at most `most` tokens."""
-    whole = lay_out(frame, levels, details_from(0))
+    whole = layouts.placements(levels, details_from(0))
     starts = [placement.first for placement in whole if placement.line is not None]
     low, high = 0, len(starts)
     while low < high:
         middle = (low + high) // 2
-        takes = _tokens(lay_out(frame, levels, details_from(starts[middle])))
+        takes = layouts.tokens(levels, details_from(starts[middle]))
         low, high = (low, middle) if takes <= most else (middle + 1, high)
-    return details_from(starts[low]) if low < len(starts) else told
+    return details_from(starts[low]) if low < len(starts) else details
 
 
-def _each_change(frame: Frame, levels: Levels, told: Told, most: int) -> Told:
+def _each_change(layouts: Layouts, levels: Levels, details: Details, most: int) -> Details:
     """The details with single changes, newest first, as far as there is room.
 
     The tokens of each change are known, so only few layouts are tried.
     """
-    placements = lay_out(frame, levels, told)
+    placements = layouts.placements(levels, details)
     room = most - _tokens(placements)
     pages: list[int] = []  # of the changes that should fit, newest first
-    for page, tokens in sorted(_changes(frame, placements), reverse=True):
+    for page, tokens in sorted(_changes(layouts.frame, placements), reverse=True):
         room -= tokens
         if room < 0:
             break
         pages.append(page)
     while pages:
-        more = told._replace(changes_from=pages[-1])
-        if _tokens(lay_out(frame, levels, more)) <= most:
+        more = details._replace(changes_from=pages[-1])
+        if layouts.tokens(levels, more) <= most:
             return more
         del pages[len(pages) * 7 // 8 :]
-    return told
+    return details
 
 
 def _changes(frame: Frame, placements: Sequence[Placement]) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,73 @@
+"""The commands of `pageturn --help`, by what they are for, each with a line that is not cut."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import click
+
+
+class Section(NamedTuple):
+    """Commands that belong together, with what each does in a few words."""
+
+    title: str
+    commands: Sequence[tuple[str, str]]
+
+
+SECTIONS = (
+    Section(
+        "Recorded sessions",
+        (
+            ("demo", "A session of 120 turns: what was sent, and what it cost."),
+            ("import", "Take over sessions that other tools recorded."),
+            ("replay", "What recorded sessions would have cost, by method."),
+            ("report", "The results of replay as a page with pictures."),
+            ("flip", "The results of replay again, and the default they elect."),
+            ("compactions", "How much recorded summaries kept of what was needed later."),
+        ),
+    ),
+    Section(
+        "Live agents",
+        (
+            ("run", "A client behind a gateway: pageturn run -- claude."),
+            ("serve", "A gateway for every client on this machine."),
+            ("savings", "What a gateway's sessions cost, or would have cost."),
+            ("trial", "The same tasks with a live model, by method."),
+        ),
+    ),
+    Section(
+        "Inside a store",
+        (
+            ("sessions", "The sessions of a store, newest first."),
+            ("show", "The pages of a session."),
+            ("page", "One page at each of its levels."),
+            ("recall", "Search a session."),
+            ("context", "What the next call would get, and why."),
+            ("why", "Why a page is shown as it is."),
+            ("diff", "What a turn changed in the context."),
+            ("route", "The routing state, and its decisions."),
+        ),
+    ),
+    Section(
+        "Care of a store",
+        (
+            ("export", "The messages of a session as JSON lines."),
+            ("summarize", "Write summaries of old steps, with or without a model."),
+            ("doctor", "Check a store, and repair it."),
+            ("vacuum", "Free what nothing refers to."),
+        ),
+    ),
+)
+
+
+class SectionedGroup(click.Group):
+    """A group whose help lists its commands by section; one that no section has is listed last."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the sections."""
+        named = {name for section in SECTIONS for name, _ in section.commands}
+        others = [(name, self.commands[name].get_short_help_str()) for name in self.list_commands(ctx)]
+        rest = [row for row in others if row[0] not in named]
+        width = max(map(len, self.commands))
+        for title, rows in (*SECTIONS, *([Section("Others", rest)] if rest else [])):
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), told) for name, told in rows])

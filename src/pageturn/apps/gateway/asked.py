@@ -1,0 +1,238 @@
+"""Splits a request without reading all of it: its fields as they came, and its history as items with their fingerprints.
+
+Clients send the same history again and again, so what an item says is worked out once, and known again by its bytes.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from hashlib import blake2b
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.apps.gateway.decoding import unpacked
+from pageturn.apps.gateway.fingerprints import fingerprints_of, text_fingerprint
+from pageturn.apps.gateway.identity import Identity, identity_in
+from pageturn.formats import anthropic, openai_responses
+from pageturn.tokens.counters import counter_for
+from pageturn.tokens.windows import DEFAULT_MODEL
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.messages import Message, Native, Role
+
+_MOST_ITEMS = 50_000  # whose fingerprints are remembered
+_INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
+_TOOLS = ("additional_tools", "configuration_update")  # items that say which tools there are
+_TOOL_CHANGES = ("tool_addition", "tool_removal")
+_COMPACTING = (  # how clients ask a model to compact their history, in the midst of it
+    "CRITICAL: Respond with TEXT ONLY",
+    "CONTEXT CHECKPOINT COMPACTION",
+    "First, reason in your scratchpad. Then, generate the <state_snapshot>",
+)
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+
+
+class Item(NamedTuple):
+    """One item of a history: what it says, and by whom."""
+
+    fingerprints: tuple[str, ...]
+    messages: int  # how many it is read as
+    by_model: bool
+    opens: bool  # it may come before the conversation: instructions, or tools that are among the items
+    is_compacting: bool  # it asks for a summary of all before it
+    has_tools: bool
+
+
+class ItemReader:
+    """What items say; remembered by their bytes, since each of them comes many times."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, Item] = OrderedDict()
+
+    def read(self, format_: ModuleType, raw: bytes) -> Item:
+        """What an item says; raises `InvalidInput` where nobody can say."""
+        key = blake2b(raw, digest_size=16, person=format_.VENDOR.encode()[:16]).digest()
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = _item(format_, raw)
+            if len(self._known) > _MOST_ITEMS:
+                self._known.popitem(last=False)
+        return known
+
+
+class Asked:
+    """A request for an answer of a model."""
+
+    def __init__(self, format_: ModuleType, body: bytes, identity: Identity | None, reader: ItemReader) -> None:
+        self.format = format_
+        self.body = body
+        self.fields = _decoded(_FIELDS, body, "body")
+        self.identity = identity or (identity_in(self.field("metadata")) if format_ is anthropic else None)
+        self.key = "input" if format_ is openai_responses else "messages"
+        raws = self._raws()
+        items = [reader.read(format_, raw) for raw in raws]
+        end = next((at for at, item in enumerate(items) if not item.opens), len(items))
+        self.opening = raws[:end]  # instructions that are among the items, before the conversation
+        self.raws, self.items = raws[end:], items[end:]
+        self._has_tools = any(item.has_tools for item in items)
+
+    @classmethod
+    def read(
+        cls, format_: ModuleType, body: bytes, encoding: str | None, identity: Identity | None, reader: ItemReader
+    ) -> "Asked":
+        """What a body asks for; raises `InvalidInput` where nobody can say."""
+        return cls(format_, b"".join(unpacked((body,), encoding)) if encoding else body, identity, reader)
+
+    @cached_property
+    def model(self) -> str | None:
+        """The model that is asked."""
+        model = self.field("model")
+        return model if isinstance(model, str) else None
+
+    @cached_property
+    def tools(self) -> tuple[Mapping[str, Any], ...]:
+        """The tools of the field `tools`."""
+        tools = self.field("tools")
+        return tuple(tool for tool in tools if isinstance(tool, dict)) if isinstance(tools, list) else ()
+
+    @cached_property
+    def system(self) -> str:
+        """The instructions that open the request, with tools that are among them, as one text."""
+        told = (
+            [self.field("system" if self.format is anthropic else "instructions")]
+            if self.key != "messages" or self.format is anthropic
+            else []
+        )
+        texts = [text for each in told for text in _texts(each)]
+        for message in load_items(self.format, self.opening):
+            texts += [message.text] if message.text else []
+            texts += [msgspec.json.encode(part.item).decode() for part in message.content if isinstance(part, Native)]
+        return "\n\n".join(texts)
+
+    @cached_property
+    def opening_digest(self) -> str:
+        """What the opening says; lines that a client changes each time do not count."""
+        return text_fingerprint(self.system.split("\n\n"))
+
+    @property
+    def follows(self) -> str | None:
+        """The answer that the items come after, where they are not all of the conversation."""
+        id_ = self.field("previous_response_id")
+        return id_ if isinstance(id_, str) else None
+
+    @property
+    def is_kept_elsewhere(self) -> bool:
+        """Whether the vendor holds the conversation, so that nobody here knows all of it."""
+        return self.field("conversation") is not None
+
+    @cached_property
+    def is_side_call(self) -> bool:
+        """Whether this is a call beside the conversation, such as one for a title: it has no tools, or wants JSON of a given schema."""
+        return not (self.tools or self._has_tools) or self._wants_form()
+
+    @property
+    def is_compaction(self) -> bool:
+        """Whether a client asks for a summary of its history, to go on with that instead."""
+        return bool(self.items) and self.items[-1].is_compacting
+
+    def field(self, name: str) -> Any:
+        """A field beside the history, None where it is absent."""
+        raw = self.fields.get(name)
+        return msgspec.json.decode(raw) if raw is not None else None
+
+    def new_messages(self, known: int) -> list[list[Message]]:
+        """The messages of the items behind those that are known, in groups: what the model wrote in one go is one."""
+        groups: list[list[Message]] = []
+        at = known
+        while at < len(self.raws):
+            end = self.group_end(at)
+            groups.append(load_items(self.format, self.raws[at:end]))
+            at = end
+        return groups
+
+    def group_end(self, at: int) -> int:
+        """Where the group that begins at an item ends."""
+        end = at + 1
+        while (
+            self.format is openai_responses
+            and self.items[at].by_model
+            and end < len(self.items)
+            and self.items[end].by_model
+        ):
+            end += 1
+        return end
+
+    def _raws(self) -> list[bytes]:
+        raw = self.fields.get(self.key)
+        if raw is None:
+            raise InvalidInput(self.key, expected="a list", got="nothing")
+        if bytes(raw).lstrip()[:1] == b'"' and self.format is openai_responses:
+            return [b'{"role":"user","content":' + bytes(raw) + b"}"]
+        return [bytes(each) for each in _decoded(_ITEMS, raw, self.key)]
+
+    def _wants_form(self) -> bool:
+        """Whether the answer has to follow a JSON schema, in any of the three ways to ask for that."""
+        asked = (self.field("output_config"), self.field("text"), {"response_format": self.field("response_format")})
+        forms = (each.get("format") or each.get("response_format") for each in asked if isinstance(each, Mapping))
+        return any(isinstance(form, Mapping) and form.get("type") == "json_schema" for form in forms)
+
+
+class ToolTokens:
+    """The tokens of a client's tools, which are mostly those of the request before."""
+
+    def __init__(self) -> None:
+        self._last: tuple[bytes, str | None, int] = (b"", None, 0)
+
+    def of(self, asked: Asked) -> int:
+        """What the tools of a request take, by our count."""
+        raw = bytes(asked.fields.get("tools", b""))
+        if self._last[:2] != (raw, asked.model):
+            counted = counter_for(asked.model or DEFAULT_MODEL).tools(asked.tools) if asked.tools else 0
+            self._last = (raw, asked.model, counted)
+        return self._last[2]
+
+
+def load_items(format_: ModuleType, raws: Sequence[bytes]) -> list[Message]:
+    """Items as messages."""
+    messages: list[Message] = format_.load_messages([_decoded(msgspec.json.Decoder(), raw, "item") for raw in raws])
+    return messages
+
+
+def changes_tools(message: Message) -> bool:
+    """Whether a message in the middle says which tools there are or how to answer, so that it holds for everything behind it."""
+    kinds = (part.item.get("type") for part in message.content if isinstance(part, Native))
+    told = any(kind in (*_TOOLS, *_TOOL_CHANGES) for kind in kinds)
+    return told or any("output_config" in each for each in (message.extra or {}).values() if isinstance(each, Mapping))
+
+
+def _item(format_: ModuleType, raw: bytes) -> Item:
+    messages = load_items(format_, [raw])
+    role = messages[0].role if messages else Role.USER
+    natives = [part.item.get("type") for message in messages for part in message.content if isinstance(part, Native)]
+    # Where the vendor has a field for instructions, those among the items are the client's words in the middle.
+    opens = format_ is not anthropic and (role in _INSTRUCTIONS or "additional_tools" in natives)
+    return Item(
+        fingerprints=fingerprints_of(format_, messages),
+        messages=len(messages),
+        by_model=role is Role.ASSISTANT,
+        opens=opens,
+        is_compacting="compaction_trigger" in natives
+        or any(mark in message.text for message in messages if role is not Role.ASSISTANT for mark in _COMPACTING),
+        has_tools="additional_tools" in natives,
+    )
+
+
+def _texts(given: Any) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    blocks = given if isinstance(given, list) else []
+    return [each["text"] for each in blocks if isinstance(each, dict) and isinstance(each.get("text"), str)]
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], data: Any, what: str) -> Any:
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InvalidInput(what, expected="JSON", got=show(error)) from error

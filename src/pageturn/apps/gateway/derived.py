@@ -1,0 +1,168 @@
+"""Derived bodies: a request with another history, in which everything that is not a message is as the client wrote it."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from pageturn.apps.gateway.asked import Asked
+from pageturn.apps.gateway.sessions import restored_role
+from pageturn.formats import anthropic, openai_responses
+from pageturn.formats.cache_marks import CacheMarks
+from pageturn.formats.tools import ANTHROPIC, recall_definition
+from pageturn.values.context import Context
+from pageturn.values.messages import Message, Role
+from pageturn.values.prompt import Prompt
+from pageturn.values.recall_tool import RecallTool
+from pageturn.values.vendors import MOST_BREAKPOINTS
+
+_MARK = "cache_control"
+_MARKS = CacheMarks(ANTHROPIC, _MARK)
+_OWN_EDITS = ("clear_tool_uses", "compact")  # what a provider would do to a history that we have done already
+_NAMES = ("recall", "recall_page", "pageturn_recall")
+
+
+class Written:
+    """A body that was written anew, and what it leaves out of what the client asked for."""
+
+    __slots__ = ("body", "edits_off")
+
+    def __init__(self, body: bytes, *, edits_off: bool = False) -> None:
+        self.body = body
+        self.edits_off = edits_off
+
+
+def with_history(asked: Asked, messages: Sequence[Message], *, frozen: int, tool: RecallTool | None) -> Written:
+    """The request with these messages for its conversation; `frozen` of them stay until the next fold."""
+    shown = tuple(map(restored_role, messages))
+    # A request without a model is written for whoever takes the most: the client knows what its upstream takes.
+    model = None if asked.format is openai_responses else asked.model
+    prompt = Prompt(messages=shown, model=model, vendor=asked.format.VENDOR, marks=_ends(asked, shown, frozen))
+    items = asked.format.dump(prompt)[asked.key]
+    if asked.format is anthropic and (mark := _mark_of(asked)) is not None:
+        _mark_as(items, mark)
+    fields = dict(asked.fields)
+    fields.pop("previous_response_id", None)  # the history has everything that it refers to
+    edits_off = _switch_edits_off(fields)
+    opening = asked.opening
+    if tool is not None:
+        opening = _with_tool(asked, fields, tool)
+    fields[asked.key] = msgspec.Raw(b"[" + b",".join((*opening, *map(msgspec.json.encode, items))) + b"]")
+    return Written(_joined(fields), edits_off=edits_off)
+
+
+def with_context(asked: Asked, context: Context, tool: RecallTool | None) -> Written:
+    """The request with a derived context."""
+    base = context.bands.base if context.bands is not None else 0
+    return with_history(asked, context.messages[base:], frozen=max(0, context.frozen - base), tool=tool)
+
+
+def with_tool(asked: Asked, tool: RecallTool) -> bytes:
+    """The request as it came, with the recall tool behind the client's own."""
+    fields = dict(asked.fields)
+    opening = _with_tool(asked, fields, tool)
+    if opening is not asked.opening:
+        fields[asked.key] = msgspec.Raw(b"[" + b",".join((*opening, *asked.raws)) + b"]")
+    return _joined(fields)
+
+
+def name_for_tool(asked: Asked) -> str:
+    """A name for the recall tool that no tool of the client has."""
+    taken = bytes(asked.fields.get("tools", b"")) + b"".join(asked.opening)
+    names = (*_NAMES, *(f"{_NAMES[-1]}_{number}" for number in range(2, 100)))
+    return next(name for name in names if f'"{name}"'.encode() not in taken)
+
+
+# -- tools
+
+
+def _with_tool(asked: Asked, fields: dict[str, Any], tool: RecallTool) -> list[bytes]:
+    """Put the recall tool last among the tools, in their field or among the items that open the request; those items."""
+    definition = msgspec.json.encode(recall_definition(tool, asked.format.VENDOR))
+    if "tools" in fields and asked.tools:
+        listed = bytes(fields["tools"]).rstrip()
+        fields["tools"] = msgspec.Raw(listed[:-1] + b"," + definition + b"]")
+        return asked.opening
+    for at, raw in enumerate(asked.opening):
+        item = msgspec.json.decode(raw, type=dict[str, msgspec.Raw])
+        if bytes(item.get("type", b"")) == b'"additional_tools"' and "tools" in item:
+            listed = bytes(item["tools"]).rstrip()
+            item["tools"] = msgspec.Raw(listed[:-1] + (b"," if listed[1:-1].strip() else b"") + definition + b"]")
+            return [*asked.opening[:at], _joined(item), *asked.opening[at + 1 :]]
+    return asked.opening
+
+
+# -- marks
+
+
+def _ends(asked: Asked, messages: Sequence[Message], frozen: int) -> tuple[int, ...]:
+    """The messages up to which the prompt is to be cached: the folded part, the end of the request before, and all."""
+    if asked.format is not anthropic or not messages or not _marks_at_all(asked):
+        return ()
+    elsewhere = sum(_MARKS.is_on(block) for name in ("tools", "system") for block in _blocks(asked.field(name)))
+    left = MOST_BREAKPOINTS - elsewhere - (_MARK in asked.fields)
+    answers = [at for at, message in enumerate(messages) if message.role is Role.ASSISTANT]
+    ends = [frozen - 1, answers[-1] - 1 if answers else -1, len(messages) - 1]
+    wanted = sorted({end for end in ends if end >= 0})
+    return tuple(wanted[-left:]) if left > 0 else ()
+
+
+def _marks_at_all(asked: Asked) -> bool:
+    """Whether the client marks anything: its upstream may not know of marks."""
+    given = (bytes(asked.fields.get(name, b"")) for name in ("tools", "system", _MARK))
+    return any(f'"{_MARK}"'.encode() in each for each in (*given, *asked.raws)) or _MARK in asked.fields
+
+
+def _mark_of(asked: Asked) -> dict[str, Any] | None:
+    """How the client marks its messages: for how long above all."""
+    needle = f'"{_MARK}"'.encode()
+    for raw in reversed(asked.raws):
+        if needle in raw and (found := _found_mark(msgspec.json.decode(raw))) is not None:
+            return found
+    return None
+
+
+def _found_mark(value: Any) -> dict[str, Any] | None:
+    if isinstance(value, list):
+        return next((found for each in reversed(value) if (found := _found_mark(each)) is not None), None)
+    if not isinstance(value, Mapping):
+        return None
+    if isinstance(mark := value.get(_MARK), dict):
+        return mark
+    return _found_mark(value.get("content"))
+
+
+def _mark_as(items: Sequence[Mapping[str, Any]], mark: dict[str, Any]) -> None:
+    for item in items:
+        for block in _blocks(item.get("content")):
+            if _MARK in block:
+                block[_MARK] = dict(mark)
+
+
+def _blocks(given: Any) -> list[Any]:
+    return [each for each in given if isinstance(each, dict)] if isinstance(given, list) else []
+
+
+# -- fields
+
+
+def _switch_edits_off(fields: dict[str, Any]) -> bool:
+    """Take out what the provider would do to the history, where it is no longer the client's; reasoning is its own business."""
+    raw = fields.get("context_management")
+    given = msgspec.json.decode(raw) if raw is not None else None
+    edits = given.get("edits") if isinstance(given, dict) else given
+    if not isinstance(edits, list):
+        return False
+    kept = [edit for edit in edits if not (isinstance(edit, dict) and str(edit.get("type")).startswith(_OWN_EDITS))]
+    if len(kept) == len(edits):
+        return False
+    left: Any = {**given, "edits": kept} if isinstance(given, dict) else kept
+    if kept:
+        fields["context_management"] = msgspec.Raw(msgspec.json.encode(left))
+    else:
+        del fields["context_management"]
+    return True
+
+
+def _joined(fields: Mapping[str, Any]) -> bytes:
+    return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in fields.items()) + b"}"

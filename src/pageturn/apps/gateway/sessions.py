@@ -1,0 +1,355 @@
+"""Keeps the sessions of one store in step with what clients send. One thread owns it."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.apps.gateway.asked import Asked, changes_tools, load_items
+from pageturn.apps.gateway.fingerprints import chained, fingerprints_of
+from pageturn.apps.gateway.places import End, Place, Places, Terms
+from pageturn.apps.gateway.reconcile import Located, chain, first_link, locate
+from pageturn.formats.cache_marks import CacheMarks
+from pageturn.journal.blobs import pack
+from pageturn.session import Session
+from pageturn.stores import Store, open_store
+from pageturn.values.ids import fitting_session_id
+from pageturn.values.messages import Message, Role, system, tool_result
+from pageturn.values.recall_tool import RecallTool
+from pageturn.values.usage import Usage
+
+_MOST_ORIGINS = 8
+_MOST_OPEN = 32  # sessions that are held open
+_LONGEST_NAME = 110  # of a session, before a number is put behind it
+_INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
+_MARKS = ("cache_control", "prompt_cache_breakpoint")
+_SUMMARIES = ("This session is being continued from a previous conversation",)  # as what follows a compaction begins
+
+BeforeReply = Callable[[Session], None]
+
+
+class Ticket(NamedTuple):
+    """A request whose messages are in a session, for its reply."""
+
+    session: str
+    seq: int  # of the last entry of the request
+    link: str  # of its history
+    name: str | None
+    hidden: str = ""  # the link behind hidden rounds, if any came since
+
+    @property
+    def last_link(self) -> str:
+        """The link that the session must end with, so that the reply can be added to it."""
+        return self.hidden or self.link
+
+
+class Sessions:
+    """The sessions of one store."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._store: Store | None = None
+        self._open: OrderedDict[str, Session] = OrderedDict()
+
+    @property
+    def store(self) -> Store:
+        """The store, which is opened at the first use."""
+        if self._store is None:
+            self._store = open_store(self._url)
+        return self._store
+
+    @property
+    def places(self) -> Places:
+        """What is known of histories."""
+        return Places(self.store)
+
+    def close(self) -> None:
+        """Close every session, and the store."""
+        try:
+            self.forget()
+        finally:
+            if self._store is not None:
+                self._store.close()
+                self._store = None
+
+    def forget(self) -> None:
+        """Close every session; another gateway may have written to one of them."""
+        while self._open:
+            self._open.popitem()[1].close()
+
+    # -- where a request goes on
+
+    def locate(self, asked: Asked) -> Located:
+        """Where a request goes on; changes nothing."""
+        places = self.places
+        identity = asked.identity
+        name = identity.name if identity is not None and (identity.is_explicit or not asked.is_side_call) else None
+        follows = places.link_after(asked.follows) if asked.follows else None
+        fingerprints = [item.fingerprints for item in asked.items]
+        names = [name, identity.parent] if identity is not None and name is not None and identity.parent else [name]
+        chains = [
+            chain(first_link(each, asked.opening_digest if each is None else "", follows), fingerprints)
+            for each in names
+        ]
+        return locate(name, chains, _Known(self), from_nothing=name is not None or follows is not None)
+
+    def links(self, asked: Asked) -> tuple[str, ...]:
+        """The history after each number of items, without a look into the store."""
+        name = asked.identity.name if asked.identity is not None else None
+        return chain(
+            first_link(name, asked.opening_digest if name is None else ""), [each.fingerprints for each in asked.items]
+        )
+
+    def session_of(self, link: str) -> str | None:
+        """A session that has that history."""
+        places = self.places.at(link)
+        return places[-1].session if places else None
+
+    def reply_link(self, ticket_link: str, asked: Asked, reply: Message) -> str:
+        """The history with a reply at its end."""
+        return chained(ticket_link, fingerprints_of(asked.format, [reply]))
+
+    # -- what is new
+
+    def take(
+        self,
+        asked: Asked,
+        located: Located,
+        *,
+        terms: Terms | None = None,
+        before_reply: BeforeReply | None = None,
+        usage: Usage | None = None,
+    ) -> Ticket:
+        """Write down what is new of a request. `before_reply` is called if the first new item is the reply to the last request."""
+        place = located.place
+        if place is not None and asked.is_compaction:  # asked beside the conversation, whether that goes on or not
+            located = located._replace(is_end=False)
+            if located.name is not None:
+                self.places.note_compacted(located.name, place.session)
+        if place is None:
+            session, before = self._begin(located.name, asked.model, terms), ""
+            session.extend([system(asked.system)] if asked.system else [])
+        else:
+            is_here = located.is_end
+            session = (
+                self.session(place.session, asked.model) if is_here else self._fork(place, located.name, asked.model)
+            )
+            before = self.places.end(place.session).opening
+            if asked.system and asked.opening_digest != before:
+                session.set_system(asked.system)
+                before = asked.opening_digest
+            if not is_here and not located.known:
+                self._note_origin(session, place, located.name, asked)
+        links: list[tuple[str, int]] = []
+        if not located.is_end and (located.known or located.name is not None):
+            links.append((located.links[located.known], session.reader.head))
+        end = self.places.end(session.id)
+        groups = asked.new_messages(located.known)
+        if groups and located.is_end and end.is_asked and asked.items[located.known].by_model and before_reply:
+            before_reply(session)
+        links += self._extend(session, asked, located, groups, usage)
+        opening = before if place is not None else asked.opening_digest
+        ended = End(
+            link=located.links[-1],
+            opening=opening,
+            pages=session.reader.page_count,
+            is_asked=end.is_asked and not groups,
+        )
+        if links or ended != end:
+            self.places.note(session.id, ended, links)
+        return Ticket(session.id, session.reader.head, located.links[-1], located.name)
+
+    def _extend(
+        self, session: Session, asked: Asked, located: Located, groups: Sequence[list[Message]], usage: Usage | None
+    ) -> list[tuple[str, int]]:
+        """Add the messages of groups of items; the link of each with the last entry of it."""
+        kept = [[each for message in group if (each := self._kept(message, asked)) is not None] for group in groups]
+        messages = [message for group in kept for message in group]
+        if messages and usage is not None:
+            messages[-1] = msgspec.structs.replace(messages[-1], usage=usage)
+        pages = session.extend(messages)
+        for page, message in zip(pages, messages, strict=True):
+            if changes_tools(message):
+                session.pin(page)
+        links: list[tuple[str, int]] = []
+        at, taken = located.known, 0
+        for group in kept:
+            at = asked.group_end(at)
+            taken += len(group)
+            seq = pages[taken].seq - 1 if taken < len(pages) else session.reader.head
+            links.append((located.links[at], seq))
+        return links
+
+    def _note_origin(self, session: Session, place: Place, name: str | None, asked: Asked) -> None:
+        """Keep which session a client compacted, where it goes on with a summary of it."""
+        source = self.places.compacted(name) if name is not None else None
+        if source is None:
+            messages = load_items(asked.format, asked.raws[:1])
+            source = place.session if any(each.text.lstrip().startswith(_SUMMARIES) for each in messages) else None
+        if source is not None:
+            self.places.note_origin(session.id, source)
+            if name is not None:
+                self.places.note_compacted(name, None)
+
+    def ask(self, ticket: Ticket) -> None:
+        """Say that a request was sent, so that what comes next is its reply."""
+        end = self.places.end(ticket.session)
+        if end.link == ticket.link and not end.is_asked:
+            self.places.note(ticket.session, msgspec.structs.replace(end, is_asked=True), [])
+
+    # -- replies
+
+    def answer(self, ticket: Ticket, asked: Asked, reply: Message, seen: Message | None = None) -> str | None:
+        """Write down the reply to a request; the session, None where it was there already.
+
+        `seen`: what the client has of it, where that is something else.
+        """
+        shown = seen if seen is not None else reply
+        link = self.reply_link(ticket.link, asked, shown)
+        end = self.places.end(ticket.session)
+        session = self.session(ticket.session, None)
+        if not self._is_at(ticket, session):
+            if self.session_of(link) is not None:
+                return None
+            session = self._fork(Place(ticket.session, ticket.seq), ticket.name, asked.model)
+        session.extend([reply])
+        before = session.reader.page_count
+        session.answer(self._origins(session.id))  # calls of the recall tool beside those of the client
+        if session.reader.page_count > before or seen is not None:
+            self._note_hidden(session)
+        ended = End(link=link, opening=end.opening, pages=session.reader.page_count)
+        self.places.note(session.id, ended, [(link, session.reader.head)], _answer_id(shown))
+        return session.id
+
+    def hide(self, ticket: Ticket, reply: Message, refusal: str | None = None) -> tuple[Ticket, int]:
+        """Write down a round that only recalls, with the answers to its calls; where it goes on, and the tokens of the answers.
+
+        A refusal is all that the calls get.
+        """
+        session = self.session(ticket.session, None)
+        if not self._is_at(ticket, session):
+            session = self._fork(Place(ticket.session, ticket.seq), ticket.name, None)
+        opening = self.places.end(session.id).opening or self.places.end(ticket.session).opening
+        self._note_hidden(session)
+        session.extend([reply])
+        before = session.reader.page_count
+        if refusal is None:
+            session.answer(self._origins(session.id))
+        else:
+            session.extend([tool_result(call, refusal, is_error=True) for call in reply.tool_calls])
+        tokens = sum(page.tokens for page in session.reader.pages(uncounted=True)[before:])
+        link = chained(ticket.last_link, ("hidden",))
+        self.places.note(session.id, End(link=link, opening=opening, pages=session.reader.page_count), [])
+        return ticket._replace(session=session.id, hidden=link), tokens
+
+    def _origins(self, session: str) -> list[str]:
+        """The sessions that a client compacted on its way to this one, the nearest first."""
+        found: list[str] = []
+        while (
+            (origin := self.places.origin(session)) is not None and origin not in found and len(found) < _MOST_ORIGINS
+        ):
+            found.append(origin)
+            session = origin
+        return found
+
+    def _is_at(self, ticket: Ticket, session: Session) -> bool:
+        end = self.places.end(ticket.session)
+        return end.link == ticket.last_link and end.pages == session.reader.page_count
+
+    def _note_hidden(self, session: Session) -> None:
+        """Keep that a client no longer has all of a session."""
+        terms = self.places.terms(session.id)
+        if terms is not None and not terms.hidden:
+            self.places.note_terms(session.id, msgspec.structs.replace(terms, hidden=True))
+
+    # -- sessions
+
+    def session(self, id_: str, model: str | None) -> Session:
+        """A session of the store, up to date."""
+        held = self._open.pop(id_, None)
+        if held is None or (model is not None and held.reader.model != model):
+            terms = self.places.terms(id_)
+            tool = RecallTool(name=terms.tool) if terms is not None and terms.tool is not None else None
+            if held is not None:
+                held.close()
+            held = Session.open(self.store, id=id_, model=model, recall=tool)
+        else:
+            held.refresh()  # another gateway may have gone on with it
+        return self._hold(held)
+
+    def _begin(self, name: str | None, model: str | None, terms: Terms | None) -> Session:
+        tool = RecallTool(name=terms.tool) if terms is not None and terms.tool is not None else None
+        session = Session.open(self.store, id=self._free(name), model=model, recall=tool)
+        if terms is not None:
+            self.places.note_terms(session.id, terms)
+        return self._hold(session)
+
+    def _fork(self, place: Place, name: str | None, model: str | None) -> Session:
+        """A new session that is what another one was at a place."""
+        parent = self.session(place.session, None)
+        id_ = self._free(name if name is not None else parent.id.partition(".")[0])
+        parent.fork(id_, upto=place.seq).close()
+        terms = self.places.terms(parent.id)
+        if terms is not None:
+            self.places.note_terms(str(id_), terms)
+        return self.session(str(id_), model)
+
+    def _hold(self, session: Session) -> Session:
+        self._open[session.id] = session
+        while len(self._open) > _MOST_OPEN:
+            self._open.popitem(last=False)[1].close()
+        return session
+
+    def _free(self, name: str | None) -> str | None:
+        """An id for a new session: the client's name, with a number where that is taken."""
+        if name is None:
+            return None
+        base = fitting_session_id(name)[:_LONGEST_NAME]
+        names = (base if number == 1 else f"{base}.{number}" for number in count(1))
+        return next(each for each in names if self.store.session(each) is None)
+
+    def _kept(self, message: Message, asked: Asked) -> Message | None:
+        """A message as it is kept; None where somebody destroyed just these words, and a client that still has them sends them again.
+
+        Instructions in the middle of a conversation are a client's words, and nobody's rule.
+        """
+        (message,) = CacheMarks(asked.format.VENDOR, *_MARKS).without([message])
+        if message.role in _INSTRUCTIONS:
+            metadata = {**(message.metadata or {}), "role": str(message.role)}
+            message = msgspec.structs.replace(message, role=Role.USER, synthetic=True, metadata=metadata)
+        is_erased = self.store.erasures() and self.store.is_erased(pack(message).digest)
+        return None if is_erased else message
+
+
+class _Known:
+    """What reconcile asks."""
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._places = sessions.places
+        self.at = self._places.at
+
+    def is_end(self, place: Place, link: str) -> bool:
+        """Whether a session ends there, and has no other pages than we know of, after a crash or by another program."""
+        end = self._places.end(place.session)
+        return end.link == link and end.pages == self._sessions.session(place.session, None).reader.page_count
+
+
+def restored_role(message: Message) -> Message:
+    """A message as its client wrote it, with the role that it had."""
+    role = (message.metadata or {}).get("role")
+    if role not in tuple(map(str, _INSTRUCTIONS)):
+        return message
+    return msgspec.structs.replace(message, role=Role(str(role)), synthetic=False)
+
+
+def _answer_id(reply: Message) -> str | None:
+    response = (reply.metadata or {}).get("response")
+    return id_ if isinstance(response, dict) and isinstance(id_ := response.get("id"), str) else None
+
+
+def annotated(reply: Message, fields: dict[str, Any]) -> Message:
+    """A reply with what the gateway knows of it."""
+    return msgspec.structs.replace(reply, metadata={**(reply.metadata or {}), "gateway": fields})

@@ -1,0 +1,42 @@
+"""Reads what a question asks for: whose words are meant, and whether a person's standing wishes on the subject matter.
+
+Fitted on questions about long chats. The lists are short and in English; a question that they do not fit is searched as any other.
+"""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_OF_THE_ASSISTANT = re.compile(
+    r"\b(?:did you|you (?:recommend|suggest|advis|propos|mention|said|told|explain|provid|g[ai]v)\w*"
+    r"|your (?:advice|answer|recommendation|suggestion)s?|summar\w+|overview|recap)\b",
+    re.IGNORECASE,
+)
+_OF_THE_PAST = re.compile(
+    r"\s*(?:how (?:many|much|long|often)|have (?:i|we)|did (?:i|we|you)|when (?:did|was|were)|what did|which did"
+    r"|can you (?:list|walk|summ\w+))\b",
+    re.IGNORECASE,
+)
+_WISH = re.compile(
+    r"\b(?:always|never|prefer\w*|from now on|whenever|when i ask|rather than|i(?:'d| would) rather|i like to|i want you to)\b",
+    re.IGNORECASE,
+)
+
+
+class Asked(NamedTuple):
+    """What a question asks for."""
+
+    prefers_people: bool  # what people wrote counts more: most questions are about what somebody wanted or said
+    wants_wishes: bool  # how somebody always wants it to be done counts more: the question is about something to do
+
+
+@lru_cache(maxsize=64)
+def asked(question: str) -> Asked:
+    """What a question asks for."""
+    is_past = _OF_THE_PAST.match(question) is not None
+    return Asked(_OF_THE_ASSISTANT.search(question) is None, not is_past)
+
+
+def is_wish(text: str) -> bool:
+    """Whether a person's words say how something is always to be done."""
+    return _WISH.search(text) is not None

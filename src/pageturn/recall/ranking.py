@@ -1,0 +1,130 @@
+"""Puts what a search found in order: by the words that it shares with the query, and by who said it to whom.
+
+What the numbers were fitted on, and what each of them is worth: `make bench-recall`.
+"""
+
+from collections.abc import Callable, Iterable
+from math import log2
+from typing import NamedTuple
+
+from pageturn.journal.journal import Journal
+from pageturn.recall.asking import asked, is_wish
+from pageturn.stores.words import parts_of, terms
+from pageturn.values.cuts import cut_at
+from pageturn.values.errors import PageturnError
+from pageturn.values.pages import Page
+from pageturn.values.search_text import search_text
+
+_HUMAN = 2.0  # what people wrote counts more than what models and tools did
+_HUMAN_MEANING = 1.5
+_WISH = 1.4  # and more again if it says how they always want something
+_MEANING = 2.0  # a cosine of 1, relative to the best match by words
+_LONGER = 0.1  # what a result gains with every doubling of its size: whoever asks for a file wants its text, and not that it was written
+_SMALL, _LARGE = 200, 20_000  # bytes
+_FURTHEST_RESULT = 64  # pages behind its call
+_LOOKED_AT = 40  # candidates whose words are looked at
+
+
+class Candidate(NamedTuple):
+    """A page that was found: by words (relative to the best of all), by meaning (a cosine), or by the call that it answers."""
+
+    journal: Journal
+    page: Page
+    words: float = 0.0
+    meaning: float = 0.0
+    passage: int | None = None
+
+    def strongest(self, other: "Candidate") -> "Candidate":
+        """The same page as both found it together."""
+        first, second = (self, other) if self.words >= other.words else (other, self)
+        passage = first.passage if first.passage is not None else second.passage
+        return first._replace(meaning=max(self.meaning, other.meaning), passage=passage)
+
+
+class Ranked(NamedTuple):
+    """A candidate, and how well it answers."""
+
+    candidate: Candidate
+    score: float
+
+
+def rank(
+    found: Iterable[Candidate], query: str, may_find: Callable[[Journal, Page], bool], *, by_meaning: bool = False
+) -> list[Ranked]:
+    """The candidates, the best first, and of those that are as good the newest.
+
+    A call is found in the form of its result, which seldom says itself of what it is one.
+    """
+    best: dict[tuple[str, int], Candidate] = {}
+
+    def add(candidate: Candidate) -> None:
+        key = candidate.journal.row.id, candidate.page.seq
+        best[key] = best[key].strongest(candidate) if key in best else candidate
+
+    for candidate in found:
+        results = [page for page in _results(candidate, query) if may_find(candidate.journal, page)]
+        for page in results:
+            add(candidate._replace(page=page, passage=None))
+        if not results:
+            add(candidate)
+    ranked = [Ranked(each, _score(each, query, by_meaning=by_meaning)) for each in best.values()]
+    ranked.sort(key=lambda each: (-each.score, -each.candidate.page.at, -each.candidate.page.seq))
+    if not asked(query).wants_wishes:
+        return ranked
+    wished = [_with_wish(each) for each in ranked[:_LOOKED_AT]]
+    return [*sorted(wished, key=lambda each: -each.score), *ranked[_LOOKED_AT:]]
+
+
+def _score(candidate: Candidate, query: str, *, by_meaning: bool) -> float:
+    words, meaning = candidate.words, _MEANING * candidate.meaning if by_meaning else 0.0
+    if candidate.page.is_human and asked(query).prefers_people:
+        words, meaning = words * _HUMAN, meaning * _HUMAN_MEANING
+    score = words + meaning
+    if candidate.page.results:
+        score *= 1 + _LONGER * log2(1 + min(candidate.page.size, _LARGE) / _SMALL)
+    return score
+
+
+def _with_wish(ranked: Ranked) -> Ranked:
+    candidate = ranked.candidate
+    if not candidate.page.is_human:
+        return ranked
+    try:
+        message = candidate.journal.message(candidate.page)
+    except PageturnError:  # which is said when it comes to that page
+        return ranked
+    text = search_text(message) if message is not None else ""
+    start, end = cut_at(text, candidate.passage or 0)
+    return ranked._replace(score=ranked.score * _WISH) if is_wish(text[start:end]) else ranked
+
+
+def _results(candidate: Candidate, query: str) -> list[Page]:
+    """The pages with the results of those calls of a page that a query is about."""
+    journal, page = candidate.journal, candidate.page
+    wanted = _calls(journal, page, query) if len(page.calls) > 1 else {call.id for call in page.calls}
+    if not wanted:
+        return []
+    first = journal.state.after(page.seq)
+    found = []
+    for later in journal.state.pages[first : first + _FURTHEST_RESULT]:
+        answered = {result.call for result in later.results} & wanted
+        if answered:
+            found.append(later)
+            wanted -= answered
+        if not wanted or any(call.id in wanted for call in later.calls):  # some vendors use an id twice
+            break
+    return found
+
+
+def _calls(journal: Journal, page: Page, query: str) -> set[str]:
+    """The ids of the calls of a page that name most of what is asked for."""
+    try:
+        message = journal.message(page)
+    except PageturnError:
+        message = None
+    if message is None:
+        return set()
+    sought = {word.lower() for term in terms(query) for word in (term, *parts_of(term))}
+    counts = {call.id: sum(word in call.texts.lower() for word in sought) for call in message.tool_calls}
+    most = max(counts.values(), default=0)
+    return {id_ for id_, count in counts.items() if count == most}

@@ -1,0 +1,50 @@
+"""Finds the sessions that a recall may search: the session itself, others that are named, and those of a scope."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pageturn.journal.journal import Journal
+from pageturn.journal.lookup import Damage
+from pageturn.stores import SessionRow
+from pageturn.values.errors import StoreError
+from pageturn.values.faults import BackendError, Denied
+
+
+class Reach(NamedTuple):
+    """The journals that are searched, the session's own first, and those that should be and cannot be read."""
+
+    journals: tuple[Journal, ...]
+    unread: tuple[Damage, ...] = ()
+
+
+def reach(journal: Journal, scope: str | None, sessions: Iterable[str]) -> Reach | Denied | BackendError:
+    """What a session may search, or why it may not: its own scope and those that are granted to it.
+
+    An id of another scope and one that nobody has are denied alike, so that recall does not tell which ids there are.
+    """
+    own, grants = journal.row.scope, journal.state.grants
+    if scope is not None and scope != own and scope not in grants:
+        return Denied(f"scope {scope!r} is not granted")
+    try:
+        rows = [*(journal.store.sessions(scope=scope) if scope is not None else ())]
+        for id_ in sessions:
+            row = journal.store.session(id_)
+            if row is None or not (row.scope == own or row.scope in grants):
+                return Denied(f"session {id_!r} is of no scope that is granted")
+            rows.append(row)
+        return _opened(journal, rows)
+    except StoreError as error:
+        return BackendError.of(error)
+
+
+def _opened(own: Journal, rows: Iterable[SessionRow]) -> Reach:
+    journals, unread = [own], []
+    for row in {row.id: row for row in rows if row.id != own.row.id}.values():
+        try:
+            journals.append(journal := Journal(own.store, row))
+        except StoreError as error:
+            unread.append(Damage(row.id, None, BackendError.of(error)))
+        else:
+            lost = journal.state.damage
+            unread += [Damage(row.id, None, BackendError(lost.what))] if lost is not None else []
+    return Reach(tuple(journals), tuple(unread))

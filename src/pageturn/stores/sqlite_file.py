@@ -1,0 +1,223 @@
+"""Connects to one SQLite file: a connection for each thread, transactions, waiting for other writers, and errors as ours."""
+
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
+from time import monotonic, sleep
+from weakref import WeakSet
+
+from pageturn.stores import files, tables
+from pageturn.values.checks import require_finite
+from pageturn.values.errors import Busy, Damaged, StoreError
+
+WAIT_SECONDS = 5.0
+_LONGEST_WAIT_MS = 2**31 - 1
+_BETWEEN_TRIES = 0.01  # seconds
+_LOOK_EVERY = 0.2  # seconds after which it is looked again whether the file still has its name
+FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)  # what SQLite's module raises over a damaged file
+
+
+class _Connection(sqlite3.Connection):
+    """A connection that is closed when it is no longer referenced."""
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.ProgrammingError):  # it never came to be open
+            self.close()
+
+
+class _Transaction:
+    """What is written to a connection all at once, or not at all. A class, since every append passes here."""
+
+    __slots__ = ("_db", "_failure")
+
+    def __init__(self, db: sqlite3.Connection, failure: Callable[[Exception], StoreError]) -> None:
+        self._db = db
+        self._failure = failure
+
+    def __enter__(self) -> sqlite3.Connection:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except FAILURES as error:
+            raise self._failure(error) from error
+        return self._db
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is None:
+            try:
+                self._db.execute("COMMIT")
+            except BaseException as failed:
+                self._undo(failed)
+                raise
+        else:
+            self._undo(error)
+
+    def _undo(self, error: BaseException) -> None:
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        if isinstance(error, FAILURES):
+            raise self._failure(error) from error
+
+
+class SqliteFile:
+    """One file of our tables, brought up to date when it is opened; one connection for each thread."""
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, durability: str = "full", wait_seconds: float = WAIT_SECONDS
+    ) -> None:
+        require_finite("wait_seconds", wait_seconds, at_least=0)
+        self.path = os.fspath(path)
+        self.wait_seconds = wait_seconds
+        self._durability = durability
+        self._local = threading.local()
+        self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
+        self._closed = False
+        self._looked = 0.0  # when it was last looked whether the file is still there
+        self._file: tuple[int, int] | None = None  # which file it is, whatever happens to its name
+        with self._translated():
+            self._prepare(self._connection)
+
+    def close(self) -> None:
+        self._closed = True
+        for connection in list(self._connections):
+            connection.close()
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        db = self._connection
+        before = db.execute("PRAGMA busy_timeout").fetchone()[0]
+        db.execute("PRAGMA busy_timeout = 0")
+        try:
+            yield
+        finally:
+            with suppress(sqlite3.ProgrammingError):  # the store was closed meanwhile
+                db.execute(f"PRAGMA busy_timeout = {before}")
+
+    @property
+    def _connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"{self.path}: the store is closed")
+        connection: _Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            connection = self._local.connection = self._connect()
+        return connection
+
+    def _connect(self) -> "_Connection":
+        files.make_private(self.path)
+        try:
+            connection = self._connected(self.path)
+        except sqlite3.OperationalError:
+            url = files.url_of_a_closed_file(self.path)
+            if url is None:
+                raise
+            connection = self._connected(url)
+        self._file = self._file or files.identity(self.path)
+        self._connections.add(connection)
+        return connection
+
+    def _connected(self, path: str) -> "_Connection":
+        connection: _Connection = sqlite3.connect(
+            path,
+            isolation_level=None,
+            timeout=0,
+            check_same_thread=False,
+            factory=_Connection,
+            uri=path.startswith(files.SCHEME),
+        )
+        connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
+        connection.text_factory = _text
+        _refuse_foreign(self.path, connection)
+        _use_log(connection, self.wait_seconds)
+        connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
+        return connection
+
+    def _require_file(self) -> None:
+        """Refuse to write into a file that has no name any more: nobody would find it again. Looked at now and then, since it costs."""
+        if (now := monotonic()) < self._looked + _LOOK_EVERY:
+            return
+        self._looked = now
+        if self._file is not None and files.identity(self.path) != self._file:
+            raise StoreError(f"{self.path}: the file was removed or replaced while it was open, so nothing was written")
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        version = db.execute("PRAGMA user_version").fetchone()[0]
+        if version > tables.FORMAT:
+            raise StoreError(
+                f"{self.path}: written by a newer pageturn (format {version}, this one reads {tables.FORMAT})"
+            )
+        if version == tables.FORMAT:
+            return
+        try:
+            with self._writing() as writing:
+                version = writing.execute("PRAGMA user_version").fetchone()[0]  # another process may have been faster
+                if version < tables.FORMAT:
+                    tables.bring_up_to_date(writing, version)
+        except StoreError as error:
+            cause = error.__cause__
+            if version and getattr(cause, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_READONLY:
+                first = f"has to be brought to {tables.FORMAT} first, and it takes no writes"
+                raise StoreError(f"{self.path}: a file of format {version}, which {first}") from error
+            raise
+
+    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A transaction that is committed as a whole, or undone."""
+        db = self._connection
+        self._require_file()
+        return _Transaction(db, self._failure)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """Everything that is read within it is as it was at one moment."""
+        db = self._connection
+        db.execute("BEGIN")
+        try:
+            yield
+        finally:
+            db.execute("ROLLBACK")
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """SQLite's errors as ours, with the file that they concern."""
+        try:
+            yield
+        except FAILURES as error:
+            raise self._failure(error) from error
+
+    def _failure(self, error: Exception) -> StoreError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the module's own errors have none
+        if code == sqlite3.SQLITE_BUSY:
+            return Busy(
+                f"{self.path}: waited {self.wait_seconds:g} s (wait_seconds) for another process or thread to finish writing"
+            )
+        kind = Damaged if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB) else StoreError
+        return kind(f"{self.path}: {error}")
+
+
+def _text(data: bytes) -> str:
+    """A text of the file. One that was damaged is another text, and not an error that hides all others."""
+    return str(data, "utf-8", "replace")
+
+
+def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
+    """Leave a file alone that is not ours: reading is all that was done to it."""
+    # The tables first: they come together with our id, so whoever sees them sees the id as well.
+    has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
+    if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != tables.APPLICATION_ID:
+        connection.close()
+        raise StoreError(f"{path}: a SQLite file of another program")
+
+
+def _use_log(connection: sqlite3.Connection, wait_seconds: float) -> None:
+    """Switch to the write-ahead log. Where another is at it, SQLite says that it is busy instead of waiting: we wait."""
+    until = monotonic() + wait_seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= until:
+                raise
+        connection.execute("BEGIN IMMEDIATE")  # waits for the other, and gives up after the timeout
+        connection.execute("ROLLBACK")
+        sleep(_BETWEEN_TRIES)  # it may have been a reader, which the line above does not wait for

@@ -1,0 +1,262 @@
+"""Recall by meaning: vectors are made beside the turns, kept, made again where they must be, and gone with what they were made of."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+
+import pageturn as pt
+from pageturn.recall.embedders import EmbedderFailed
+from pageturn.recall.vectors import _AT_ONCE, _Table, packed
+from pageturn.stores import Embedded, SqliteStore
+from tests.sessions import open_session
+
+TOPICS = [
+    {"cat", "kitten", "feline", "purrs"},
+    {"car", "engine", "motor", "drives"},
+    {"bread", "oven", "bakes", "loaf"},
+]
+
+
+class Topics:
+    """Vectors by topic: words of one topic mean the same."""
+
+    dimension = 8
+
+    def __init__(self, name="topics"):
+        self.name = name
+        self.embedded = []
+        self.fails = None
+
+    def embed(self, texts):
+        if self.fails is not None:
+            raise self.fails
+        self.embedded += texts
+        vectors = np.full((len(texts), self.dimension), 0.01)
+        for at, text in enumerate(texts):
+            for number, topic in enumerate(TOPICS):
+                vectors[at, number] += len(topic & {*text.lower().replace(".", "").split()})
+        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def excerpts(recalled):
+    return [hit.excerpt for hit in recalled.hits] if isinstance(recalled, pt.Recalled) else recalled
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "agent.db"
+
+
+def talk(session):
+    session.extend([pt.user("the kitten purrs"), pt.assistant("a motor drives"), pt.user("the loaf bakes")])
+
+
+def test_what_is_meant_is_found_though_nobody_said_it():
+    session = open_session(embedder=Topics())
+    talk(session)
+    assert session.recall("feline") == pt.NoMatch()  # not embedded yet, and by words there is nothing
+    assert session.embed() == 3
+    assert session.embed() == 0
+    assert excerpts(session.recall("feline"))[0] == "the kitten purrs"
+    assert excerpts(session.recall("engine"))[0] == "a motor drives"
+    session.append(pt.user("my car"))
+    assert "my car" in excerpts(session.recall("car"))  # what is not embedded yet is found by words
+
+
+def test_append_embeds_nothing_and_a_derivation_has_it_done_beside():
+    embedder = Topics()
+    session = open_session(embedder=embedder)
+    talk(session)
+    assert embedder.embedded == []
+    session.derive()
+    session._embedding.wait()
+    assert sorted(embedder.embedded) == ["a motor drives", "the kitten purrs", "the loaf bakes"]
+    assert excerpts(session.recall("feline"))[0] == "the kitten purrs"
+    session.close()
+
+
+def test_vectors_outlive_the_session_and_only_what_is_new_is_embedded(path):
+    with pt.Session.open(path, id="s", embedder=Topics()) as session:
+        talk(session)
+        session.embed()
+    embedder = Topics()
+    with pt.Session.open(path, id="s", embedder=embedder) as session:
+        session.append(pt.user("an oven"))
+        assert session.embed() == 1
+        assert embedder.embedded == ["an oven"]
+        assert sorted(excerpts(session.recall("bread"))[:2]) == ["an oven", "the loaf bakes"]
+
+
+def test_another_model_embeds_everything_again(path):
+    with pt.Session.open(path, id="s", embedder=Topics()) as session:
+        talk(session)
+        session.embed()
+    other = Topics("another")
+    with pt.Session.open(path, id="s", embedder=other) as session:
+        assert session.embed() == 3
+        assert excerpts(session.recall("feline"))[0] == "the kitten purrs"
+    store = SqliteStore(path)
+    assert store.vectors("s", "topics") == []
+    assert len(store.vectors("s", "another")) == 3
+    store.close()
+
+
+def test_what_was_embedded_before_a_crash_stays_and_the_rest_follows():
+    embedder = Topics()
+    session = open_session(embedder=embedder)
+    for number in range(3 * _AT_ONCE):
+        session.append(pt.user(f"kitten number {number}"))
+    calls = []
+
+    def is_stopped():
+        calls.append(1)
+        return len(calls) > _AT_ONCE + 5
+
+    background = session._embedding
+    assert background.meaning.embed(background.read(), is_stopped) == _AT_ONCE
+    assert session.embed() == 2 * _AT_ONCE
+    assert len(embedder.embedded) == 3 * _AT_ONCE
+
+
+def test_an_embedder_that_fails_means_search_by_words_and_a_notice():
+    embedder = Topics()
+    session = open_session(embedder=embedder)
+    talk(session)
+    session.embed()
+    embedder.fails = EmbedderFailed("no connection")
+    recalled = session.recall("kitten")
+    assert excerpts(recalled) == ["the kitten purrs"]
+    assert recalled.notices == ("searched by words alone, the embedder has no answer: no connection",)
+    embedder.fails = ValueError("secret text")
+    assert session.recall("kitten").notices == ("searched by words alone, the embedder has no answer: ValueError",)
+    session.append(pt.user("more"))
+    session.derive()
+    session._embedding.wait()
+    embedder.fails = None
+    assert session.recall("kitten").notices == ()
+    assert session.embed() == 1
+
+
+@pytest.mark.parametrize("wrong", [np.zeros((1, 3)), [[float("nan")] * 8], "text"])
+def test_vectors_of_another_form_are_an_embedder_that_fails(wrong):
+    embedder = Topics()
+    session = open_session(embedder=embedder)
+    talk(session)
+    embedder.embed = lambda texts: wrong
+    assert session.recall("kitten").notices
+
+
+def test_erased_words_leave_no_vector_in_the_file(path):
+    store = SqliteStore(path)
+    with pt.Session.open(store, id="s", embedder=Topics()) as session:
+        talk(session)
+        page = session.append(pt.user("SECRET engine"))
+        session.embed()
+        session.erase(page)
+        assert "SECRET engine" not in excerpts(session.recall("motor"))
+        assert page.seq not in [each.seq for each in store.vectors("s", "topics")]
+        store.keep_vectors("s", "topics", [Embedded(page.seq, b"late")])  # by a thread that read it before
+        assert page.seq not in [each.seq for each in store.vectors("s", "topics")]
+    store.close()
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT count(*) FROM vectors").fetchone() == (3,)
+    db.close()
+
+
+def test_what_is_undone_is_not_found_by_meaning():
+    session = open_session(embedder=Topics())
+    talk(session)
+    session.extend([pt.user("a feline"), pt.assistant("ok")])
+    session.embed()
+    assert "a feline" in excerpts(session.recall("cat"))
+    session.undo()
+    assert "a feline" not in excerpts(session.recall("cat"))
+
+
+def test_another_tenants_pages_are_not_found_by_meaning(path):
+    store = SqliteStore(path)
+    other = pt.Session.open(store, id="other", scope="theirs", embedder=Topics())
+    talk(other)
+    other.embed()
+    mine = pt.Session.open(store, id="mine", scope="ours", embedder=Topics())
+    mine.append(pt.user("bread"))
+    mine.embed()
+    assert mine.recall("feline", where={"role": "assistant"}) == pt.NoMatch()
+    assert excerpts(mine.recall("feline bread")) == ["bread"]
+    assert mine.recall("feline", sessions=["other"]).is_denied
+    mine.grant("theirs")
+    assert "the kitten purrs" in excerpts(mine.recall("feline", sessions=["other"]))
+    store.close()
+
+
+def test_a_fork_finds_by_meaning_what_its_parent_said():
+    session = open_session(embedder=Topics())
+    talk(session)
+    fork = session.fork("f")
+    session.append(pt.user("a later engine"))
+    fork.append(pt.user("an oven"))
+    session.embed()
+    assert fork.embed() == 1
+    assert excerpts(fork.recall("feline"))[0] == "the kitten purrs"
+    assert "a later engine" not in excerpts(fork.recall("motor"))
+
+
+def test_a_damaged_vector_counts_as_none(path):
+    with pt.Session.open(path, id="s", embedder=Topics()) as session:
+        talk(session)
+        session.embed()
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE vectors SET data = x'00112233' WHERE row = (SELECT min(row) FROM vectors)")
+    db.close()
+    with pt.Session.open(path, id="s", embedder=Topics()) as session:
+        assert "a motor drives" in excerpts(session.recall("engine"))
+        assert session.embed() == 1
+        assert excerpts(session.recall("feline"))[0] == "the kitten purrs"
+
+
+def test_a_session_without_an_embedder_embeds_nothing():
+    with pytest.raises(pt.InvalidInput, match="embedder: expected one"):
+        open_session().embed()
+    with pytest.raises(pt.InvalidInput, match="embedder"):
+        open_session(embedder="minilm")
+
+
+def test_a_search_among_many_vectors_finds_what_a_look_at_all_finds():
+    chance = np.random.default_rng(1)
+    vectors = chance.standard_normal((20_000, 64)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    table = _Table(64)
+    table.take(Embedded(seq + 1, packed(vectors[seq * 10 : seq * 10 + 10])) for seq in range(2_000))
+    for place in (0, 7_777, 19_999):
+        asked = vectors[place] + 0.05 * chance.standard_normal(64).astype(np.float32)
+        asked /= np.linalg.norm(asked)
+        found = table.near(asked, 10**9, [])
+        first = next(iter(found))
+        assert (first, found[first].passage) == (place // 10 + 1, place % 10)
+        assert found[first].cosine == pytest.approx(float(vectors[place] @ asked), abs=0.02)
+        assert len(packed(vectors[:100])) == 100 * (64 + 4)
+    assert max(table.near(vectors[19_999], 50, [])) <= 50
+    assert 1_999 in table.near(vectors[0], 10**9, [1_999])
+
+
+def test_a_thread_that_ends_in_a_bug_is_followed_by_another(monkeypatch):
+    told = []
+    monkeypatch.setattr("threading.excepthook", lambda hook: told.append(hook.exc_value))
+    session = open_session(embedder=Topics())
+    talk(session)
+    read = session._embedding.read
+    bug = RuntimeError("a bug")
+
+    def fail():
+        raise bug
+
+    session._embedding.read = fail
+    session.derive()
+    session._embedding.wait()
+    assert told == [bug]
+    session._embedding.read = read
+    session._embedding.wake()
+    session._embedding.wait()
+    assert session.embed() == 0
+    session.close()

@@ -1,0 +1,117 @@
+"""What recall puts first: names that are said whole, results for their calls, what people said, and the newest of equals."""
+
+import json
+
+import pytest
+
+import pageturn as pt
+from pageturn.recall.asking import asked, is_wish
+from pageturn.stores.words import parts_of, terms
+from tests.sessions import open_session
+
+
+def read(session, number, path, text):
+    call = pt.ToolCall(id=f"c{number}", name="read_file", arguments=json.dumps({"path": path}))
+    return session.extend([pt.assistant(call), pt.tool_result(call, text)])[1]
+
+
+def found(session, query, **options):
+    recalled = session.recall(query, **options)
+    return [hit.handle for hit in recalled.hits] if isinstance(recalled, pt.Recalled) else []
+
+
+def test_a_result_is_found_by_the_path_that_only_its_call_names():
+    session = open_session()
+    login = read(session, 1, "src/auth/login.py", "def check(token):\n    return token.exp > now()")
+    read(session, 2, "src/auth/logout.py", "def leave():\n    drop()")
+    session.append(pt.assistant("I have read login and logout in src/auth by now."))
+    assert found(session, "/home/dev/project/src/auth/login.py", limit=1) == [login.handle]
+    assert found(session, "src/auth/login.py")[0] == login.handle
+    assert len(found(session, "src/auth/login.py")) == 1  # the call is folded into its result
+
+
+def test_of_parallel_calls_the_one_that_is_asked_for_is_answered():
+    session = open_session()
+    calls = [pt.ToolCall(id=name, name="read_file", arguments=json.dumps({"path": f"src/{name}.py"})) for name in "abc"]
+    session.append(pt.assistant(*calls))
+    pages = [session.append(pt.tool_result(call, f"text of {call.id}")) for call in calls]
+    assert found(session, "src/b.py") == [pages[1].handle]
+
+
+def test_a_call_without_a_result_is_found_itself():
+    session = open_session()
+    page = session.append(pt.assistant(pt.ToolCall(id="c", name="bash", arguments='{"command": "make walrus"}')))
+    assert found(session, "walrus") == [page.handle]
+
+
+def test_the_newest_of_equals_comes_first():
+    session = open_session()
+    pages = [read(session, number, "src/state.py", "value = 1") for number in range(3)]
+    assert found(session, "src/state.py") == [page.handle for page in reversed(pages)]
+
+
+def test_what_a_person_said_comes_before_what_a_model_said():
+    session = open_session()
+    session.append(pt.assistant("The deadline of the launch is a date to agree on."))
+    person = session.append(pt.user("The deadline of the launch is a Friday in May."))
+    session.append(pt.assistant("A deadline for the launch, then, noted as a deadline."))
+    assert found(session, "deadline of the launch")[0] == person.handle
+    assert found(session, "Which deadline of the launch did you suggest?")[0] != person.handle
+
+
+def test_how_somebody_always_wants_it_comes_up_with_what_is_to_be_done():
+    session = open_session()
+    session.extend([pt.user("Please look at the tests of the parser."), pt.assistant("ok")])
+    wish = session.append(pt.user("Always run the tests before a commit."))
+    assert found(session, "run tests", limit=1) == [wish.handle]
+    assert is_wish("I'd rather have tabs") and not is_wish("nothing of the kind")  # noqa: PT018
+    assert not asked("How many tests did I run?").wants_wishes
+
+
+def test_a_hit_shows_the_sentence_and_opens_there():
+    session = open_session()
+    filler = "Nothing of note happened on that day, and so the log goes on. "
+    page = session.append(
+        pt.tool_result("c", filler * 80 + "The cause was a stale lock – naïve, but true. " + filler * 80)
+    )
+    hit = session.recall("cause of the stale lock").hits[0]
+    assert "The cause was a stale lock" in hit.excerpt
+    opened = session.resolve(hit.handle, start=hit.start, length=400)
+    assert "The cause was a stale lock" in opened.text
+    assert hit.handle == page.handle
+    assert 0 < hit.start < 80 * len(filler)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("where is src/auth/login.py", ["src/auth/login.py", "login.py"]),
+        ("Can you list the order in which I mentioned birds?", ["birds"]),
+        ("can you tell me more", ["can", "tell", "me", "more"]),
+        ("UserAccount and useraccount", ["UserAccount", "useraccount"]),
+    ],
+)
+def test_the_terms_of_a_query(query, expected):
+    assert terms(query) == expected
+
+
+def test_a_name_that_nobody_said_whole_is_found_by_its_parts():
+    session = open_session()
+    page = session.append(pt.user("the commit hooks are manual"))
+    assert parts_of("manualCommit_hooks.go") == ["manual", "commit", "hooks", "go"]
+    assert found(session, "manual_commit_hooks.go") == [page.handle]
+    whole = session.append(pt.user("see manual_commit_hooks.go"))
+    assert found(session, "manual_commit_hooks.go") == [whole.handle]
+
+
+def test_the_tool_tells_where_to_open_a_long_page():
+    session = open_session()
+    filler = "Nothing of note happened on that day, and so the log goes on. "
+    session.append(pt.tool_result("c", filler * 80 + "The cause was a stale lock."))
+    start = session.recall("cause stale lock").hits[0].start
+    call = pt.ToolCall(id="r", name="recall", arguments='{"query": "cause stale lock"}')
+    session.append(pt.assistant(call))
+    session.answer()
+    assert start > 4_000
+    told = session.reader.messages()[-1].tool_results[0].content
+    assert f"an excerpt; start {start} opens it there" in told
