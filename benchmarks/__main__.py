@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from benchmarks import choosing, deriving, formats, journal, levels, stopwatch, values
+from benchmarks import derive_speed, formats, journal, levels, routing_speed, stopwatch, values
 
 
 def main() -> None:
@@ -12,8 +12,8 @@ def main() -> None:
     journal.show(console)
     formats.show(console)
     levels.show(console)
-    deriving.show(console)
-    choosing.show(console)
+    derive_speed.show(console)
+    routing_speed.show(console)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """CADMAS-CTX's simulations in our hands: where its lower bound works, and where it locks in.
 
-Rates are made up, as in the publication; misroutes and regret are against the best agent of the bucket. The publication gives
+Rates are synthetic, as in the publication; misroutes and regret are against the best agent of the bucket. The publication gives
 neither its prior nor its mix, so shapes are to be compared, not figures: prior Beta(1, 1), buckets half and half.
 """
 
@@ -29,7 +29,7 @@ class BucketMean(Cells):
         return means.index(max(means))
 
 
-WAYS: Mapping[str, Maker] = {
+METHODS: Mapping[str, Maker] = {
     "static": BASELINES["static scores"],
     "bucket mean": BucketMean,
     "Thompson by bucket": BASELINES["plain Thompson"],
@@ -53,7 +53,7 @@ def show(console: Console) -> None:
     )
     for at, head in enumerate(heads):
         table.add_column(head, justify="right" if at else "left", no_wrap=not at)
-    for name, maker in WAYS.items():
+    for name, maker in METHODS.items():
         flip = [run(maker, FLIP, 200, seed) for seed in range(SEEDS)]
         mixed = [run(maker, GENERALIST, 200, seed) for seed in range(SEEDS)]
         close = [run(maker, CLOSE, 1_000, seed) for seed in range(SEEDS // 4)]
@@ -74,16 +74,19 @@ def show_sudden(console: Console) -> None:
     table = Table(title="A specialist that falls from .9 to .2: misrouted in the second half", title_justify="left")
     table.add_column("")
     table.add_column("misrouted", justify="right")
-    ways = {**WAYS, **{f"ours: thompson, lambda {memory:g}": ours("thompson", memory) for memory in (0.98, 0.95, 0.9)}}
+    ways = {
+        **METHODS,
+        **{f"ours: thompson, lambda {memory:g}": ours("thompson", memory) for memory in (0.98, 0.95, 0.9)},
+    }
     before, after = (0.5, 0.9, 0.7, 0.7, 0.7), (0.5, 0.2, 0.7, 0.7, 0.7)
     for name, maker in ways.items():
         shares = []
         for seed in range(SEEDS // 2):
-            chance = random.Random(seed)
+            rng = random.Random(seed)
             rates = [before if at < 250 else after for at in range(500)]
-            rows = [tuple(float(chance.random() < rate) for rate in each) for each in rates]
+            rows = [tuple(float(rng.random() < rate) for rate in each) for each in rates]
             given = Problem(tuple("gabcd"), ["easy"] * 500, rows)
-            chosen = list(choices(maker(given.agents, chance), given))
+            chosen = list(choices(maker(given.agents, rng), given))
             shares.append(fmean(after[at] < max(after) for at in chosen[250:]))
         table.add_row(name, f"{fmean(shares):.3f}")
     console.print(table)
@@ -93,11 +96,11 @@ Step = tuple[str, float, float]  # the bucket, the rate of the choice, and the b
 
 
 def run(maker: Maker, rates: Mapping[str, Sequence[float]], tasks: int, seed: int) -> list[Step]:
-    chance = random.Random(seed)
-    buckets = chance.choices(sorted(rates), k=tasks)
-    rows = [tuple(float(chance.random() < rate) for rate in rates[bucket]) for bucket in buckets]
+    rng = random.Random(seed)
+    buckets = rng.choices(sorted(rates), k=tasks)
+    rows = [tuple(float(rng.random() < rate) for rate in rates[bucket]) for bucket in buckets]
     agents = tuple("sABCD"[: len(rows[0])])
-    chosen = choices(maker(agents, chance), Problem(agents, buckets, rows))
+    chosen = choices(maker(agents, rng), Problem(agents, buckets, rows))
     return [(bucket, rates[bucket][at], max(rates[bucket])) for bucket, at in zip(buckets, chosen, strict=True)]
 
 

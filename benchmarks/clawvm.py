@@ -1,4 +1,4 @@
-"""What policies lose on made-up sessions: ClawVM's comparison, ablation, weight sweep and hostile three, on our workloads.
+"""What policies lose on synthetic sessions: ClawVM's comparison, ablation, weight sweep and hostile three, on our workloads.
 
     python -m benchmarks.clawvm [SEEDS]
 

@@ -4,7 +4,7 @@
 
 Long sessions are replayed turn by turn, in tokens of four characters or of our own counter, and pooled per source. The bill reads
 from a prompt cache at .1 and writes at 1.25, by the content blocks that two requests begin with; cost is relative to sending everything at
-every turn, billed the same way, and the priced bill adds one more call for each turn that names or quotes something out of sight. Differences
+every turn, billed the same way, and the priced bill adds one more call for each turn that names or quotes something that is not visible. Differences
 carry the interval that holds 95 % of resampled sets of sessions. A fold is a request that does not begin with the one before it.
 *Summed up*: every summary that a policy wishes for is written, by a stand-in that reads first lines and counts names.
 """
@@ -21,10 +21,17 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.renditions import SOURCES
-from pageturn.apps.cli.replays import PRICED, priced_cells
-from pageturn.lab.baselines import cut, keep_last, masking, sketch
+from pageturn.lab.baselines import cut, keep_last, masking, prototype
 from pageturn.lab.bootstrap import paired
-from pageturn.lab.our_policies import Deriving, StudyCounter, first_lines
+from pageturn.lab.columns import (
+    MISSES_PRICED,
+    TIMES_THE_FLOOR,
+    WITH_REFETCHES,
+    leading_cells,
+    leading_heads,
+    reference_dollars,
+)
+from pageturn.lab.our_policies import CharacterCounter, Deriving, first_lines
 from pageturn.lab.replay import Recording, Score, Shows
 from pageturn.lab.traces import Trace, read_traces
 from pageturn.policies.packing import room_in
@@ -38,51 +45,51 @@ HALVES: dict[str, Callable[[Trace], bool]] = {
     "all": lambda _: True,
 }
 MODELS = {"claude-code": "claude-sonnet-4-5", "codex-cli": "gpt-5"}  # whose counter is our own for a source
+OTHERS = (*MISSES_PRICED, WITH_REFETCHES, TIMES_THE_FLOOR)
 COLUMNS = (
     "",
-    *PRICED,
-    "cost",
-    "coverage",
-    "verbatim coverage",
-    "cost with re-fetches",
-    "times the floor",
-    "folds",
+    *leading_heads(),
+    *(column.head for column in OTHERS),
     "summaries",
     "largest",
     "seconds",
 )
 MEASURES: dict[str, Callable[[Score], float]] = {
-    "priced": lambda score: score.priced(),
-    "cost": lambda score: score.cost,
+    "priced bill": lambda score: score.priced(),
+    "bill": lambda score: score.bill,
     "coverage": lambda score: score.coverage,
-    "verbatim coverage": lambda score: score.verbatim_coverage,
+    "verbatim": lambda score: score.verbatim_coverage,
 }
 
 
 class Compared(NamedTuple):
-    """A table: the ways to keep a budget, and which of them are set against each other."""
+    """A table: the methods, and which of them are compared."""
 
     rows: Mapping[str, Shows]
     pairs: Sequence[tuple[str, str]]
 
 
 def against_others(budget: int, counter: TokenCounter) -> Compared:
-    """Paged and what others do. The study's sketch counts in the study's tokens only."""
+    """Paged and what others do. The prototype counts in tokens of four characters only."""
     rows = {"keep last": keep_last(budget, counter.message)}
     pairs = [("paged", "keep last")]
-    if isinstance(counter, StudyCounter):
-        lows = {f"sketch, {low}".replace("0.", "."): sketch(budget, low) for low in (0.4, 0.5, 0.6, 0.7)}
+    if isinstance(counter, CharacterCounter):
+        lows = {f"prototype, {low}".replace("0.", "."): prototype(budget, low) for low in (0.4, 0.5, 0.6, 0.7)}
         rows |= {"masking, last 10": masking(10), "cut to .4": cut(budget, 0.4), **lows}
-        pairs += [("paged", name) for name in lows] + [("paged, thrift .05", "sketch, .7")]
+        pairs += [("paged", name) for name in lows] + [
+            ("thrifty", "prototype, .7"),
+            ("thrifty", "paged"),
+            ("faithful", "paged"),
+        ]
     rows |= {
         "legacy": Deriving(pt.Legacy(), counter, budget_tokens=budget),
         "reset": Deriving(pt.Reset(budget), counter),
         "reset, summed up": Deriving(pt.Reset(budget), counter, summarise=first_lines),
         "incremental": Deriving(pt.Incremental(budget), counter),
         "incremental, summed up": Deriving(pt.Incremental(budget), counter, summarise=first_lines),
+        "thrifty": Deriving(pt.Paged.thrifty(budget), counter),
         "paged": Deriving(pt.Paged(budget_tokens=budget), counter),
-        "paged, thrift .05": Deriving(pt.Paged(budget_tokens=budget, thrift=0.05, low=0.3), counter),
-        "paged, all spent": Deriving(pt.Paged(budget_tokens=budget, thrift=0), counter),
+        "faithful": Deriving(pt.Paged.faithful(budget), counter),
     }
     return Compared(rows, pairs)
 
@@ -119,7 +126,7 @@ class NewestFirst(pt.Paged):
     """The newest units whole, as many as fit."""
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
-        room = room_in(frame, tokens, self.low)
+        room = room_in(frame, tokens, 0.6)
         wanted: dict[int, ResidencyLevel] = {}
         for unit in reversed(list(frame.candidates)):
             if unit.sizes and least.get(unit.first) is not ResidencyLevel.FULL:
@@ -160,7 +167,7 @@ def main() -> None:
     parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data"))
     parser.add_argument("--budget", type=int, default=32_000)
     parser.add_argument("--half", choices=HALVES, default="reporting")
-    parser.add_argument("--counter", choices=("study", "own"), default="study")
+    parser.add_argument("--counter", choices=("chars/4", "own"), default="chars/4")
     parser.add_argument("--ablation", action="store_true", help="Paged without each of its parts, not beside others")
     parser.add_argument("--source", action="append", choices=SOURCES, help="only these")
     parser.add_argument("--sessions", type=int, default=None, help="of each source, the first so many long ones")
@@ -178,7 +185,9 @@ def main() -> None:
             console.print(f"{source}: no long session in the half for {options.half}")
             continue
         counter = (
-            StudyCounter() if options.counter == "study" else counter_for(MODELS.get(source.split(".")[0], "gpt-5"))
+            CharacterCounter()
+            if options.counter == "chars/4"
+            else counter_for(MODELS.get(source.split(".")[0], "gpt-5"))
         )
         console.print(
             f"\n{source}: {len(chosen)} long sessions, half: {options.half}, budget {options.budget:,}, "
@@ -189,7 +198,7 @@ def main() -> None:
 
 
 def show(console: Console, compared: Compared, recordings: Sequence[Recording]) -> None:
-    """Two tables: what each way came to, and how sure the differences are."""
+    """Two tables: the results of each method, and how certain the differences are."""
     table = Table()
     for column in COLUMNS:
         table.add_column(column, justify="right" if column else "left")
@@ -223,15 +232,7 @@ def _intervals(ours: Sequence[Score], theirs: Sequence[Score]) -> Iterator[str]:
 
 
 def cells(score: Score) -> list[str]:
-    return [
-        *priced_cells(score),
-        f"{score.cost:.3f}",
-        f"{score.coverage:.3f}",
-        f"{score.verbatim_coverage:.3f}",
-        f"{score.cost_with_refetches:.3f}",
-        f"{score.over_floor:.2f}",
-        f"{score.rewritten:,}",
-    ]
+    return [*leading_cells(score, reference_dollars(score)), *(column.cell(score) for column in OTHERS)]
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def show(console: Console) -> None:
 
 
 def imports(console: Console, logs: Mapping[str, tuple[Reader, Path]], folder: Path) -> None:
-    table = Table(title="Recorded sessions, made up, in the shape of each tool", title_justify="left")
+    table = Table(title="Synthetic sessions in the format of each tool", title_justify="left")
     for column in ("", "MB", "read, MB/s", "json.loads, MB/s", "read takes", "goal", "import, MB/s", "goal"):
         table.add_column(column, justify="left" if not column else "right")
     for name, (reader, path) in logs.items():

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from pageturn.lab.traces import Trace, read_traces, study_tokens
+from pageturn.lab.traces import Trace, estimated_tokens, read_traces
 from pageturn.values.messages import Message, Role
 
 BUDGETS = (8_000, 16_000, 32_000, 64_000)
@@ -34,7 +34,7 @@ class Split(NamedTuple):
 
 def human_tokens(trace: Trace) -> list[int]:
     """The tokens of each message that a person wrote, in order."""
-    return [study_tokens(message) for message in trace.messages if is_human(message)]
+    return [estimated_tokens(message) for message in trace.messages if is_human(message)]
 
 
 def is_human(message: Message) -> bool:

@@ -2,8 +2,8 @@
 
     make bench-lab [DATA=../shared/data] [ARGS="--sessions 4 --jobs 2 --out results.jsonl"]
 
-Made-up sessions come first, since they need no data: ClawVM's comparison and what looking ahead is worth in the simulation, then coding
-sessions of 200 turns, under our policies and in ways that were published. Where DATA has recorded sessions, its long ones follow, pooled
+Synthetic sessions come first, since they need no data: ClawVM's comparison and what looking ahead is worth in the simulation, then coding
+sessions of 200 turns, under our policies and in methods that were published. Where DATA has recorded sessions, its long ones follow, pooled
 per file.
 """
 
@@ -14,17 +14,17 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks import shapes
+from benchmarks import published_results
 from pageturn.apps.cli.replays import Selection, replay, show_compactions, show_results, traces
 from pageturn.lab.simulated_oracle import OracleChooser
 from pageturn.lab.simulated_paged import PagedChooser
 from pageturn.lab.simulation import simulate
-from pageturn.lab.sweep import Setup, Way
+from pageturn.lab.sweep import Method, Setup
 from pageturn.lab.synthetic_workloads import BUDGETS, families
 from pageturn.values.vendors import VENDORS
 
 SEEDS = 5
-WAYS = tuple(map(Way.parse, ("paged", "legacy", "reset", "incremental", "keep-last", "masking")))
+METHODS = tuple(map(Method.parse, ("paged", "legacy", "reset", "incremental", "keep-last", "masking")))
 SOURCES = ("claude-code.entireio-cli", "codex-cli.session-bridge")
 
 
@@ -37,14 +37,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None)
     options = parser.parse_args()
     console = Console(width=150)
-    shapes.show_clawvm(console, range(1, SEEDS + 1))
+    published_results.show_clawvm(console, range(1, SEEDS + 1))
     simulated(console)
-    console.print("\n[bold]made-up coding sessions of 200 turns[/]")
-    setup = Setup(WAYS, (8_000, 16_000, 32_000), lookahead=1)
+    console.print("\n[bold]synthetic coding sessions of 200 turns[/]")
+    setup = Setup(METHODS, (8_000, 16_000, 32_000), lookahead=1)
     made_up = Selection(generated=options.generated)
     show_results(console, replay(console, made_up, setup, jobs=options.jobs, out=options.out))
     vendors(console, made_up, options.jobs)
-    shapes.show_shortened(console, "made-up coding sessions", traces(made_up))
+    published_results.show_shortened(console, "synthetic coding sessions", traces(made_up))
     folder = options.data / "traces"
     if not folder.is_dir():
         console.print(f"skipped: there is no {folder}; give the data folder: make bench-lab DATA=...")
@@ -55,7 +55,7 @@ def main() -> None:
         show_results(console, replay(console, recorded, setup, jobs=options.jobs, out=options.out))
         console.print(f"\n[bold]{source}, recorded compactions[/]")
         show_compactions(console, recorded)
-        shapes.show_shortened(console, f"{source}, long sessions", traces(recorded))
+        published_results.show_shortened(console, f"{source}, long sessions", traces(recorded))
 
 
 def simulated(console: Console) -> None:
@@ -77,11 +77,11 @@ def vendors(console: Console, selection: Selection, jobs: int) -> None:
     """What the same requests cost elsewhere, with a cache that forgets."""
     console.print("\n[bold]the bill at 16,000 tokens[/], relative to sending everything to the same vendor")
     table = Table(box=None, pad_edge=False)
-    names = [way.label for way in WAYS]
+    names = [method.label for method in METHODS]
     for column in ("", *names):
         table.add_column(column, justify="right" if column else "left")
     for vendor in VENDORS:
-        results = replay(console, selection, Setup(WAYS, (16_000,), vendor=vendor), jobs=jobs, out=None)
+        results = replay(console, selection, Setup(METHODS, (16_000,), vendor=vendor), jobs=jobs, out=None)
         scores = {name: [result.score for result in results if result.policy == name] for name in names}
         table.add_row(
             vendor,

@@ -22,7 +22,7 @@ from rich.progress import track
 from rich.table import Table
 
 from pageturn.lab.results import Result, Score, read_results, to_line
-from pageturn.lab.sweep import Setup, Way, results
+from pageturn.lab.sweep import Method, Setup, results
 from pageturn.lab.traces import Trace, read_traces
 from pageturn.values.json import from_json
 
@@ -32,7 +32,7 @@ SESSIONS = {  # of each file, at most
     "opencode.session-bridge": 1,
     "pi.pi-mono": 1,
 }
-SETUP = Setup(tuple(map(Way.parse, ("paged", "legacy", "reset", "incremental"))), (16_000, 32_000, 64_000))
+SETUP = Setup(tuple(map(Method.parse, ("paged", "legacy", "reset", "incremental"))), (16_000, 32_000, 64_000))
 TOLERANCE = 0.05
 
 
@@ -57,12 +57,12 @@ class Measure(NamedTuple):
 
 
 MEASURES = {
-    "priced": Measure(lambda row: row.score.priced()),
-    "cost": Measure(lambda row: row.score.cost),
+    "priced bill": Measure(lambda row: row.score.priced()),
+    "bill": Measure(lambda row: row.score.bill),
     "coverage": Measure(lambda row: row.score.coverage, more_is_worse=False),
     "verbatim": Measure(lambda row: row.score.verbatim_coverage, more_is_worse=False),
     "faults": Measure(lambda row: row.faults, digits=0),
-    "turns missing": Measure(lambda row: row.score.share_missing),
+    "turns that miss": Measure(lambda row: row.score.share_missing),
     "refused": Measure(lambda row: row.score.refused, digits=0),
 }
 Rows = dict[tuple[str, int, str], Pooled]
@@ -145,7 +145,7 @@ def main() -> None:
     earlier = list(read_results(options.against)) if options.against is not None else []
     ours, theirs = common(found, earlier) if earlier else (found, [])
     table, worse = table_of(pooled(ours), pooled(theirs))
-    console.print(f"{len(traces)} long sessions, tokens of the study counter")
+    console.print(f"{len(traces)} long sessions, tokens counted as chars/4")
     console.print(table)
     if earlier:
         left_out = len(found) - len(ours)

@@ -28,7 +28,7 @@ from pageturn.context.renditions.compressed import Compressor
 from pageturn.context.renditions.content import material_of
 from pageturn.context.renditions.structured import structured
 from pageturn.lab.demand import covered, demand, lines_of
-from pageturn.lab.traces import Trace, read_traces, study_tokens, text_of
+from pageturn.lab.traces import Trace, estimated_tokens, read_traces, text_of
 from pageturn.tokens.counters import counter_for
 from pageturn.values.identifiers import Vocabulary, names_in
 
@@ -99,7 +99,7 @@ def pages_of(trace: Trace) -> Iterator[Page]:
     vocabulary, calls = Vocabulary(), dict[str, pt.ToolCall]()
     for index, message in enumerate(trace.messages):
         text = text_of(message)
-        if message.tool_results and study_tokens(message) >= LEAST_TOKENS:
+        if message.tool_results and estimated_tokens(message) >= LEAST_TOKENS:
             later = [want for want in wants if want.turn > index]
             wanted = frozenset(name for want in later for name in want.identifiers if name in text)
             lines = frozenset(line for want in later for line in want.lines) & lines_of(message)

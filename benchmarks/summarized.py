@@ -9,7 +9,7 @@ from statistics import median
 from time import perf_counter
 
 import pageturn as pt
-from pageturn.lab.our_policies import StudyCounter
+from pageturn.lab.our_policies import CharacterCounter
 
 SUMMARIES = 500
 RECENT = 8  # turns that nobody sums up yet
@@ -24,7 +24,7 @@ class Played:
     """A session, and what its turns took."""
 
     def __init__(self, policy: pt.DerivePolicy, every: int | None) -> None:
-        self.session = pt.Session.open(":memory:", policy=policy, counter=StudyCounter())
+        self.session = pt.Session.open(":memory:", policy=policy, counter=CharacterCounter())
         self.session.extend([pt.system("You are an agent."), pt.user("Read everything.")])
         self.every = every  # so many turns are summed up, again and again
         self.between: list[tuple[int, float]] = []  # turn and microseconds

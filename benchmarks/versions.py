@@ -26,8 +26,9 @@ else:
         for message in messages:
             start = time.perf_counter(); session.append(message); times.append(time.perf_counter() - start)
         print(sum(sorted(times)[: len(times) * 3 // 4]) / (len(times) * 3 // 4) * 1e6)
+        add = getattr(session, "extend", session.append)  # an older revision has one method for both
         for batch in range(40):
-            session.extend([pt.user(f"more {batch} {at} " + "words " * 20) for at in range(500)])
+            add([pt.user(f"more {batch} {at} " + "words " * 20) for at in range(500)])
 """
 
 

@@ -19,15 +19,15 @@ from rich.table import Table
 import pageturn as pt
 from benchmarks.peers.environments import ENVIRONMENTS, ROOT
 from benchmarks.peers.relay import summary
-from pageturn.apps.cli.replays import PRICED, priced_cells
-from pageturn.lab.baselines import keep_last, sketch
+from pageturn.lab.baselines import keep_last, prototype
+from pageturn.lab.columns import MISSES_PRICED, WITH_REFETCHES, leading_cells, leading_heads, reference_dollars
 from pageturn.lab.conformance import Case, Ours, System, Verdict, examine
 from pageturn.lab.conformance.cases import PREFERENCE, RULE, SYSTEM, TASK, loop, names_told, sentences_told, text_of_all
 from pageturn.lab.conformance.laws import NAMES, unpaired
 from pageturn.lab.our_policies import Deriving
 from pageturn.lab.peers import Peer, Request, write_commands
 from pageturn.lab.replay import Recording, Score, Seen, Shown, Shows
-from pageturn.lab.traces import Trace, read_traces, study_tokens
+from pageturn.lab.traces import Trace, estimated_tokens, read_traces
 
 SAMPLE = {"claude-code.entireio-cli": 4, "codex-cli.session-bridge": 2}
 HERE = Path(__file__).parent
@@ -35,7 +35,7 @@ COMMANDS = ROOT / "peers.json"
 
 
 class Other(NamedTuple):
-    """A way of another library: its environment, its runner, and which of its ways."""
+    """A method of another library: its environment, its runner, and its name there."""
 
     name: str
     environment: str
@@ -75,9 +75,9 @@ def shown_by(shows: Shows, case: Case) -> list[Request]:
     return [Request(seen) for seen in shows(case.trace)]
 
 
-SKETCHES: Mapping[str, System] = {
-    "keep last (sketch)": lambda case: shown_by(keep_last(case.budget_tokens), case),
-    "the study's sketch, .5": lambda case: shown_by(sketch(case.budget_tokens, 0.5), case),
+BASELINES: Mapping[str, System] = {
+    "keep last (prototype)": lambda case: shown_by(keep_last(case.budget_tokens), case),
+    "prototype, .5": lambda case: shown_by(prototype(case.budget_tokens, 0.5), case),
 }
 OURS: Mapping[str, System] = {
     "pageturn Legacy": Ours(lambda _: pt.Legacy()),
@@ -92,8 +92,8 @@ def shows_of_ours(budget_tokens: int) -> dict[str, Shows]:
         return summary(text_of_all(messages))
 
     return {
-        "keep last (sketch)": keep_last(budget_tokens),
-        "the study's sketch, .5": sketch(budget_tokens, 0.5),
+        "keep last (prototype)": keep_last(budget_tokens),
+        "prototype, .5": prototype(budget_tokens, 0.5),
         "pageturn Legacy": Deriving(pt.Legacy(), budget_tokens=budget_tokens),
         "pageturn Reset": Deriving(pt.Reset(budget_tokens), summarise=sum_up),
         "pageturn Incremental": Deriving(pt.Incremental(budget_tokens), summarise=sum_up),
@@ -119,7 +119,7 @@ def main() -> None:
     if here:
         write_commands(COMMANDS, {other.name: other.command for other in here})
         console.print(f"{COMMANDS.name} has their commands, for: pageturn replay ... --peers {COMMANDS.name}")
-    systems: dict[str, System] = {other.name: other.system for other in here} | dict(SKETCHES) | dict(OURS)
+    systems: dict[str, System] = {other.name: other.system for other in here} | dict(BASELINES) | dict(OURS)
     chosen = {name: system for name, system in systems.items() if options.only is None or options.only in name}
     if not options.recorded:
         laws(console, chosen, why=options.why)
@@ -194,7 +194,7 @@ def hard_case(console: Console, systems: Mapping[str, System]) -> None:
         back = sentences_told("\n".join([told, *request.recalled.values()])) - sentences_told(told)
         table.add_row(
             name,
-            f"{sum(map(study_tokens, messages)):,}",
+            f"{sum(map(estimated_tokens, messages)):,}",
             str(len(list(unpaired(messages)))),
             *("yes" if text in told else "-" for text in (SYSTEM, RULE, PREFERENCE, TASK)),
             str(names_told(told)),
@@ -210,13 +210,11 @@ def recorded(console: Console, shows: Mapping[str, Shows], source: str, sample: 
     turns = sum(len(trace.turns) for trace in sample)
     title = f"{source}: {len(sample)} long sessions that nothing was tuned on, {turns:,} turns, budget {budget:,}"
     table = Table(title=title)
+    others = (*MISSES_PRICED, WITH_REFETCHES)
     columns = (
         "",
-        *PRICED,
-        "cost",
-        "coverage",
-        "verbatim",
-        "with re-fetches",
+        *leading_heads(),
+        *(column.head for column in others),
         "steady",
         "largest",
         "over budget",
@@ -236,12 +234,9 @@ def recorded(console: Console, shows: Mapping[str, Shows], source: str, sample: 
             continue
         table.add_row(
             name,
-            *priced_cells(score),
-            f"{score.cost:.3f}",
-            f"{score.coverage:.3f}",
-            f"{score.verbatim_coverage:.3f}",
-            f"{score.cost_with_refetches:.3f}",
-            f"{1 - score.rewritten / max(score.turns - len(sample), 1):.0%}",
+            *leading_cells(score, reference_dollars(score)),
+            *(column.cell(score) for column in others),
+            f"{1 - score.folds / max(score.turns - len(sample), 1):.0%}",
             f"{score.largest:,}",
             f"{counted.over / score.turns:.0%}",
             f"{score.refused / score.turns:.0%}",
@@ -251,7 +246,7 @@ def recorded(console: Console, shows: Mapping[str, Shows], source: str, sample: 
 
 
 class Counted:
-    """A way to show a session, with a count of the requests that were larger than the budget."""
+    """A method, with a count of the requests that were larger than the budget."""
 
     def __init__(self, shows: Shows, budget_tokens: int) -> None:
         self.over = 0
@@ -261,7 +256,7 @@ class Counted:
     def __call__(self, trace: Trace) -> Iterator[Seen]:
         for seen in self._shows(trace):
             messages = seen.messages if isinstance(seen, Shown) else seen or ()
-            self.over += sum(map(study_tokens, messages)) > self._budget_tokens
+            self.over += sum(map(estimated_tokens, messages)) > self._budget_tokens
             yield seen
 
 

@@ -1,6 +1,6 @@
-"""Who should do the next task: regret of every way to choose, on recorded outcomes and on made-up ones.
+"""Who should do the next task: regret of every method of choosing, on recorded outcomes and on synthetic ones.
 
-    make bench-delegation DATA=../shared/data
+    make bench-routing DATA=../shared/data
 
 Regret is per task, against the best single agent of the pool in hindsight. Pools are of three to five agents that solve about as
 much, or of any eight; a hundred seeded orders for each table, twenty pools of five. The intervals are of a bootstrap over pools.
@@ -54,15 +54,15 @@ class DrawnApart(Ours):
     """Our estimates, where each candidate draws for itself."""
 
     def choose(self, bucket: str) -> int:
-        scores = [self.chance.gauss(*aim) for aim in self.aims(bucket)]
+        scores = [self.rng.gauss(*aim) for aim in self.aims(bucket)]
         return scores.index(max(scores))
 
 
-WAYS: Mapping[str, Maker] = {
+METHODS: Mapping[str, Maker] = {
     **BASELINES,
     **{f"ours: {name}": maker for name, maker in OURS.items()},
-    "ours: a draw each": lambda agents, chance: DrawnApart(agents, chance, Thompson()),
-    "ours: plain Thompson": lambda agents, chance: DrawnApart(agents, chance, Thompson(0.0, 1.0)),
+    "ours: a draw each": lambda agents, rng: DrawnApart(agents, rng, Thompson()),
+    "ours: plain Thompson": lambda agents, rng: DrawnApart(agents, rng, Thompson(0.0, 1.0)),
 }
 _LITELLM_PYTHON = Path(os.environ.get("PAGETURN_LITELLM", ".venv-litellm/bin/python"))
 
@@ -81,7 +81,7 @@ def main(folder: Path, pools: int = POOLS) -> None:
     tables = read_tables(folder / "outcomes")
     if not tables:
         print(
-            f"skipped: there are no tables in {folder / 'outcomes'}; give the data folder: make bench-delegation DATA=..."
+            f"skipped: there are no tables in {folder / 'outcomes'}; give the data folder: make bench-routing DATA=..."
         )
         return
     for title, pool_of in (("comparable agents, pools of 3 to 5", comparable_pool), ("mixed pools of 8", mixed_pool)):
@@ -98,20 +98,20 @@ def orders_of(table: Table, pool_of: Callable[[Table, random.Random], tuple[str,
     made = tried = 0
     while made < pools and tried < 50 * pools:
         tried += 1
-        chance = random.Random(f"{table.name} {tried}")
+        rng = random.Random(f"{table.name} {tried}")
         if pool_of is mixed_pool and len(table.done()) < 8:
             return
-        pool = pool_of(table, chance)
+        pool = pool_of(table, rng)
         if len(problem(table, pool, None).buckets) < LEAST_SHARED:
             continue
         for order in range(ORDERS):
-            yield Order(made, tried * 100 + order, problem(table, pool, chance, MOST))
+            yield Order(made, tried * 100 + order, problem(table, pool, rng, MOST))
         made += 1
 
 
 def run_all(orders: Mapping[str, Sequence[Order]]) -> dict[tuple[str, str], list[Result]]:
-    """The results of every way on every table, order by order."""
-    jobs = [(name, way, made) for name, made in orders.items() for way in WAYS]
+    """The results of every method on every table, order by order."""
+    jobs = [(name, way, made) for name, made in orders.items() for way in METHODS]
     with ProcessPoolExecutor(2) as workers:
         found = list(workers.map(run_way, ((way, made) for _, way, made in jobs)))
     results = {(name, way): result for (name, way, _), result in zip(jobs, found, strict=True)}
@@ -128,7 +128,7 @@ def run_way(job: tuple[str, Sequence[Order]]) -> list[Result]:
 
 
 def made(way: str, order: Order):  # noqa: ANN201
-    return WAYS[way](order.given.agents, random.Random(order.seed))
+    return METHODS[way](order.given.agents, random.Random(order.seed))
 
 
 def litellm(orders: Sequence[Order]) -> list[list[int]] | None:
@@ -155,7 +155,7 @@ def show_regret(console: Console, title: str, orders: Mapping[str, Sequence[Orde
     heads = [f"{name.partition('_2')[0]}{' (tuned on)' if name in TUNED else ''}" for name in names]
     for what, index in (("Regret a task", 0), ("The same in the last half", 1)):
         table = sheet(f"{what}, {title}: mean and 95 % interval", "", *heads, "mean")
-        for way in (BEST, *WAYS, LITELLM):
+        for way in (BEST, *METHODS, LITELLM):
             if way == BEST:
                 table.add_row(way, *["0"] * len(names), "0")
             elif (names[0], way) not in results:
@@ -185,8 +185,8 @@ def interval(values: Sequence[float], orders: Sequence[Order]) -> str:
     for value, order in zip(values, orders, strict=True):
         by_pool.setdefault(order.pool, []).append(value)
     means = [fmean(each) for each in by_pool.values()]
-    chance = random.Random(1)
-    drawn = sorted(fmean(chance.choices(means, k=len(means))) for _ in range(1_000))
+    rng = random.Random(1)
+    drawn = sorted(fmean(rng.choices(means, k=len(means))) for _ in range(1_000))
     return f"{fmean(values):.4f} [{drawn[25]:.3f}, {drawn[974]:.3f}]"
 
 
@@ -231,8 +231,8 @@ def show_luck(console: Console, tables: Mapping[str, Table], pools: int) -> None
 
 
 def redrawn(order: Order) -> Problem:
-    chance = random.Random(order.seed)
-    return order.given._replace(outcomes=[tuple(chance.sample(row, len(row))) for row in order.given.outcomes])
+    rng = random.Random(order.seed)
+    return order.given._replace(outcomes=[tuple(rng.sample(row, len(row))) for row in order.given.outcomes])
 
 
 def lead(given: Problem) -> float:
@@ -243,8 +243,8 @@ def lead(given: Problem) -> float:
 
 def show_drift(console: Console, tables: Mapping[str, Table], pools: int) -> None:
     ways: dict[str, Maker] = {
-        "seed lcb, pre-seeded": WAYS["seed lcb, pre-seeded"],
-        "plain Thompson": WAYS["plain Thompson"],
+        "seed lcb, pre-seeded": METHODS["seed lcb, pre-seeded"],
+        "plain Thompson": METHODS["plain Thompson"],
     }
     for memory in (1.0, 0.98, 0.95, 0.9):
         ways[f"ours: thompson, lambda {memory:g}"] = ours("thompson", memory)
@@ -302,9 +302,9 @@ def show_tags(console: Console, tables: Mapping[str, Table], pools: int) -> None
 
 
 def run_tagged(way: str, order: Order, share: float) -> float:
-    chance = random.Random(order.seed)
+    rng = random.Random(order.seed)
     kinds = sorted(set(order.given.buckets))
-    told = [bucket if chance.random() < share else chance.choice(kinds) for bucket in order.given.buckets]
+    told = [bucket if rng.random() < share else rng.choice(kinds) for bucket in order.given.buckets]
     return judged(order.given, list(choices(made(way, order), order.given, told))).regret
 
 

@@ -1,6 +1,6 @@
 """Published shapes: what others found, and what the lab finds. `make bench-lab` prints them; alone:
 
-python -m benchmarks.shapes [DATA] [--sessions 4]
+python -m benchmarks.published_results [DATA] [--sessions 4]
 """
 
 from argparse import ArgumentParser
@@ -21,13 +21,13 @@ SOURCES = ("claude-code.entireio-cli", "codex-cli.session-bridge")
 
 
 def main() -> None:
-    parser = ArgumentParser(prog="python -m benchmarks.shapes")
+    parser = ArgumentParser(prog="python -m benchmarks.published_results")
     parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data"))
     parser.add_argument("--sessions", type=int, default=None, help="of each file, the first so many long ones")
     options = parser.parse_args()
     console = Console(width=150)
     show_clawvm(console, SEEDS)
-    show_shortened(console, "made-up coding sessions", traces(GENERATED))
+    show_shortened(console, "synthetic coding sessions", traces(GENERATED))
     for source in SOURCES:
         file = options.data / "traces" / f"{source}.jsonl.gz"
         if not file.is_file():
@@ -56,8 +56,10 @@ def show_clawvm(console: Console, seeds: Sequence[int]) -> None:
 def show_shortened(console: Console, title: str, sessions: Iterable[Trace]) -> None:
     """Masks, summaries and rolling edits, with and without a cache; then what each evicts."""
     rows = shortened(sessions, BUDGET)
-    told = f"sessions: {rows[0].sessions:,}, turns: {rows[0].score.turns:,}, {BUDGET:,} tokens where a way has a budget"
-    console.print(f"\n[bold]{title}: published ways beside ours[/]; {told}")
+    told = (
+        f"sessions: {rows[0].sessions:,}, turns: {rows[0].score.turns:,}, {BUDGET:,} tokens where a method has a budget"
+    )
+    console.print(f"\n[bold]{title}: published methods beside ours[/]; {told}")
     show_whole(console, _bills(rows))
     console.print(
         "costs are relative to sending everything; what was published: a, solving SWE-bench (The Complexity Trap, median of five models); "
@@ -70,29 +72,29 @@ def show_shortened(console: Console, title: str, sessions: Iterable[Trace]) -> N
 def _bills(rows: Sequence[Shortened]) -> Table:
     table = _table(
         "",
-        "no cache",
-        "writing summaries",
-        "priced",
-        "cache",
+        "priced bill",
+        "bill",
         "with re-fetches",
         "cache at marks",
         "from the cache",
         "coverage",
         "verbatim",
+        "bill without a cache",
+        "of it, writing summaries",
         *"abcd",
     )
     for row in rows:
         table.add_row(
             row.name,
-            f"{row.tokens:.3f}",
-            f"{row.writing:.3f}" if row.writing else "",
             f"{row.score.priced():.3f}",
-            f"{row.score.cost:.3f}",
-            f"{row.score.cost_with_refetches:.3f}",
-            f"{row.marked.cost:.3f}",
+            f"{row.score.bill:.3f}",
+            f"{row.score.bill_with_refetches:.3f}",
+            f"{row.marked.bill:.3f}",
             f"{row.cached:.2f}",
             f"{row.score.coverage:.3f}",
             f"{row.score.verbatim_coverage:.3f}",
+            f"{row.tokens:.3f}",
+            f"{row.writing:.3f}" if row.writing else "",
             *(_told(value, 2) for value in row.published),
         )
     return table
@@ -113,7 +115,7 @@ def _evictions(rows: Sequence[Shortened]) -> Table:
             counts = (f"{count:,}" for count in (found.unique, found.faults, found.in_need))
             table.add_row(row.name, *counts, f"{found.rate:.3f}", f"{found.rate_of_requests:.3%}")
     if not table.row_count:
-        table.add_row("no way takes away what a file said")
+        table.add_row("no method removes what a file said")
     return table
 
 

@@ -32,8 +32,8 @@ def microseconds(work: Callable[[], object], before: Callable[[], object] = lamb
 
 
 def show(console: Console) -> None:
-    chance = random.Random(1)
-    router = pt.Router(chance=chance)
+    rng = random.Random(1)
+    router = pt.Router(rng=rng)
     domains = ("sql", "web", "shell", "files", "mail")
 
     def choose(domain: str = "sql") -> Decision:
@@ -41,11 +41,11 @@ def show(console: Console) -> None:
 
     for number in range(400):
         decision = choose(domains[number % 5])
-        router.observe(decision, chance.random() < 0.3 + AGENTS.index(decision.choice) / 40)
-    draws = microseconds(lambda: [chance.betavariate(3.0, 2.0) for _ in AGENTS])
+        router.observe(decision, rng.random() < 0.3 + AGENTS.index(decision.choice) / 40)
+    draws = microseconds(lambda: [rng.betavariate(3.0, 2.0) for _ in AGENTS])
     warm = microseconds(choose, before=router.flush)  # what a choice leaves to be written is written with its outcome
     learned = microseconds(lambda: router.observe(choose(), True))
-    with TemporaryDirectory() as folder, pt.Router.open(Path(folder) / "agent.db", chance=chance) as filed:
+    with TemporaryDirectory() as folder, pt.Router.open(Path(folder) / "agent.db", rng=rng) as filed:
         filed.beliefs.take(router.beliefs.state)
         in_a_file = microseconds(lambda: filed.observe(filed.choose(AGENTS, "model_call", {"domain": "sql"}), True))
     table = Table(
