@@ -495,12 +495,6 @@ class Session:
             return outcome
         return recalling.within(outcome, budget_tokens, self._counter.text)
 
-    def embed(self) -> int:
-        """Embed at once what is not embedded yet, without waiting for the thread that does so beside the turns; how many pages that were."""
-        if self._embedding is None:
-            raise InvalidInput("embedder", expected="one, given to Session.open", got="none")
-        return self._embedding.meaning.embed(self._journal)
-
     def resolve(self, handle: str | Page, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
         """The original text of a page, or a byte range of it; an empty range is a fault."""
         handle = handle.handle if isinstance(handle, Page) else handle
