@@ -7,7 +7,7 @@ import pytest
 import pageturn as pt
 from pageturn.values.entries import FoldReason
 from tests.context.test_turns import words, work
-from tests.sessions import Clock, open_session, reopened
+from tests.sessions import Clock, forms_in_memory, open_session, reopened
 
 growths = []
 
@@ -117,10 +117,8 @@ def test_a_fold_that_was_answered_is_kept_at_hand_and_what_it_sealed_is_let_go()
     session = open_session(policy=pt.Paged(3_000))
     session.append(pt.user("Fix src/auth.py"))
     work(session, 150, lines=20)
-    (working_set,) = session._deriver._working_sets.values()
     assert len(session.reader.folds) > 5
-    assert len(working_set._folder.forms._made) < 120
-    assert len(working_set._folder.forms._held) < 60
+    assert 0 < len(forms_in_memory(session)) < 120
 
 
 def folding(policy, **options):

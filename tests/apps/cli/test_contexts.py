@@ -15,7 +15,7 @@ from pageturn.stores import open_store
 from pageturn.values.entries import PolicyChosen
 from pageturn.values.messages import developer
 from tests.apps.cli.command import run
-from tests.sessions import Clock, call, open_session, resolve_range, take_turn
+from tests.sessions import Clock, call, open_session, resolve_range, take_turn, write_elsewhere
 
 TURNS = 28
 
@@ -222,7 +222,7 @@ def old(tmp_path):
 
 def test_a_policy_that_looks_ahead_is_derived_as_if_it_were_paged(old):
     session, file = old
-    session._recorder.append(PolicyChosen(policy=OracleReplay(3)))
+    write_elsewhere(session, PolicyChosen(policy=OracleReplay(3)))
     session.close()
     before = stored(file)
     _, below = rows(run("context", file))

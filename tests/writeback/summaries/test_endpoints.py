@@ -246,7 +246,7 @@ def test_an_endpoint_that_fails_is_asked_less_and_less(endpoint):
     session = opened(endpoint)
     for number in range(8, 40):
         work(session, number, number + 1)
-        assert session.summaries._worker.wait(60)
+        assert session.summaries.wait(60)
     assert 3 <= len(endpoint.requests) <= 8
 
 

@@ -133,6 +133,12 @@ class Summaries:
             is_going = is_in_time and self._rests < _GIVES_UP and (self._go_on() or self._worker.is_busy)
         return tuple(prepared)
 
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until the summarizer has answered what it was asked, or for so long; False if it has not. It is stored by the next append."""
+        if timeout_seconds is not None:
+            require_finite("timeout_seconds", timeout_seconds, at_least=0)
+        return self._worker.wait(timeout_seconds)
+
     def close(self) -> None:
         """Write down what is finished, and let go of the rest."""
         try:
