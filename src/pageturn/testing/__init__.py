@@ -1,9 +1,9 @@
 """Testing: conformance suites for your own policy, store, renderer, counter, reranker or summarizer, and fakes for tests.
 
-    from pageturn.testing import check_policy
-
-    def test_my_policy():
-        check_policy(lambda budget: MyPolicy(budget))
+    >>> from pageturn.policies import Reset
+    >>> from pageturn.testing import check_policy
+    >>> def test_my_policy() -> None:
+    ...     check_policy(lambda budget: Reset(budget))  # or a policy of yours
 
 Hosts' tests and ours use it; it uses the session and below, and no test framework.
 """
