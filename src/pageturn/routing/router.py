@@ -1,8 +1,9 @@
 """The router: chooses an agent or a model by past outcomes, explains the choice, and learns from its outcome.
 
-    router = pt.Router.open("agent.db")
-    decision = router.choose(["openai/gpt-5", "anthropic/claude-opus-5"], "model_call", {"domain": "sql"})
-    router.observe(decision, True)
+    >>> import pageturn as pt
+    >>> router = pt.Router.open("agent.db")
+    >>> decision = router.choose(["openai/gpt-5", "anthropic/claude-opus-5"], "model_call", {"domain": "sql"})
+    >>> router.observe(decision, True)
 
 Choosing reads the store but does not write to it; decisions are written with their outcomes, or by `flush`.
 """
@@ -20,7 +21,7 @@ from pageturn.routing import CATALOGUE, Beliefs, Decision, DelegationConfig, Mod
 from pageturn.routing.decisions import DISABLED
 from pageturn.routing.estimates import Estimates
 from pageturn.routing.failover import left_after, nearest, read_failure, read_verdict
-from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of
+from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of, name_now
 from pageturn.routing.prices import MONEY_A_SECOND, Costs, Price
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
@@ -186,7 +187,7 @@ class Router:
     def _mode_of(self, decision: Decision) -> Mode:
         """The mode of a decision, or the router's own if it is no longer known."""
         own = mode_of(self._mode or "thompson")
-        return own if own.name == decision.mode else MODES.get(decision.mode, own)
+        return own if own.name == decision.mode else MODES.get(name_now(decision.mode), own)
 
     def _decide(  # noqa: PLR0917
         self,

@@ -71,7 +71,7 @@ class Beliefs:
 
     @property
     def state(self) -> DelegationState:
-        """Everything that is believed now, as the seed's value; changing it changes nothing here."""
+        """Everything that is believed now, as a `DelegationState`; changing it changes nothing here."""
         self.refresh()
         return DelegationState(dict(self._cells), self._config)
 
@@ -103,7 +103,7 @@ class Beliefs:
         return self._pools[base]
 
     def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
-        """The peer to hand a task to by the seed's rule, or None to do it yourself. No decision is logged: a `Router` does that."""
+        """The peer to hand a task to by the rule of CADMAS-CTX, its lower bound, or None to do it yourself. No decision is logged: a `Router` does that."""
         return self.state.delegate_to(local, peers, skill, bucket)
 
     # -- changing

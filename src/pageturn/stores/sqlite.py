@@ -334,7 +334,12 @@ class SqliteStore(SqliteFile):
             end = self._end_of(db, session)
             if end.head != after:
                 missed = self.records(session, after)
-                raise Conflict(f"session {session!r} went on to {end.head} after {after}", missed=missed)
+                raise Conflict(
+                    f"session {session!r}: expected entry {after} to be the last, and another writer has appended up to {end.head}. "
+                    "Call session.refresh() and derive again. If the writer is a thread of this program, give each thread "
+                    "a session of its own (docs/session.md, Who writes)",
+                    missed=missed,
+                )
             linked = chain.links(end.origin, end.digest, batch.records)
             if linked:
                 db.execute(_SET_END, (linked[-1][SIZE:], end.number, tables.END))

@@ -81,7 +81,7 @@ class Candidate(NamedTuple):
         ResidencyLevel, int
     ]  # the tokens of the levels that are offered, from full down; none if it is far back
     floor: ResidencyLevel
-    why: Why = Why.ROOM  # the promise that holds for it, beside its floor
+    why: Why = Why.ROOM  # the guarantee that holds for it, beside its floor
     is_bound: bool = False  # it never joins an index line
     may_be_absent: bool = False  # it may be missing altogether, since the model could not ask for it anyway
     unseen_tokens: int = 0  # of its pages that the model has not seen yet, which are whole in the compressed form too

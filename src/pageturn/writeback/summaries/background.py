@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
-from pageturn.context.renditions.structured import Voiced
+from pageturn.context.renditions.structured import PageMessage
 from pageturn.journal.lookup import pages_between
 from pageturn.journal.writing import Recorder
 from pageturn.values.checks import require_finite
@@ -230,12 +230,12 @@ class Summaries:
             for page in run.pages[reading.at : reading.at + _PAGES_AT_ONCE]:
                 message = self._recorder.journal.message(page) if page.visibility is Visibility.ALL else None
                 if message is not None:
-                    reading.voiced.append(Voiced(page.handle, message))
+                    reading.messages.append(PageMessage(page.handle, message))
             reading.at += _PAGES_AT_ONCE
             if reading.at < len(run.pages):
                 return
-            if reading.voiced:
-                request = SummaryRequest(tuple(reading.voiced), run.target_tokens, run.least_tokens, self._count)
+            if reading.messages:
+                request = SummaryRequest(tuple(reading.messages), run.target_tokens, run.least_tokens, self._count)
                 self._worker.submit(Job(run, request))
                 self._reading = None
                 return
@@ -253,4 +253,4 @@ class _Reading:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.at = 0
-        self.voiced: list[Voiced] = []
+        self.messages: list[PageMessage] = []
