@@ -25,7 +25,7 @@ from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of, name_now
 from pageturn.routing.prices import MONEY_A_SECOND, Costs, Price
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
-from pageturn.stores import MemorySidecars, Store, open_store, path_of
+from pageturn.stores import MemorySidecars, Sidecars, SqliteStore, open_store, path_of
 from pageturn.values.checks import require_callable, require_text
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.ids import uuid7
@@ -89,7 +89,7 @@ class Router:
         self._rng = _rng_of(rng)
         self._clock = clock
         self._entropy = entropy
-        self._own_store: Store | None = None
+        self._own_store: SqliteStore | None = None
         self._pending: dict[str, Decision] = {}
         self._resting: dict[str, _Rest] = {}
         self._ready: dict[tuple[object, ...], _Ready] = {}
@@ -100,7 +100,7 @@ class Router:
     @classmethod
     def open(
         cls,
-        url: str | os.PathLike[str] | Store = ":memory:",
+        url: str | os.PathLike[str] | Sidecars = ":memory:",
         scope: str | None = None,
         *,
         config: DelegationConfig | None = None,
@@ -113,10 +113,12 @@ class Router:
         """A router on the routing state of a store, of one scope or of the sessions without a scope."""
         if scope is not None:
             require_text("scope", scope)
-        store = url if isinstance(url, Store) else open_store(path_of(url))
+        opened = None if isinstance(url, Sidecars) else open_store(path_of(url))
+        store = url if isinstance(url, Sidecars) else opened
+        assert store is not None
         beliefs = Beliefs(store, scope_of_beliefs(scope), clock=clock, config=config)
         router = cls(beliefs, mode=mode, skills=skills, rng=rng, clock=clock, entropy=entropy)
-        router._own_store = None if store is url else store
+        router._own_store = opened
         return router
 
     # -- choosing

@@ -12,14 +12,14 @@ from pageturn.apps.cli.terminal import write_json
 from pageturn.routing import MODES, Beliefs, DelegationState
 from pageturn.routing.evaluation import Replayed, compare, differing, drifts, replay
 from pageturn.routing.modes import name_now
-from pageturn.stores import MemorySidecars, Store
+from pageturn.stores import MemorySidecars, Sidecars
 from pageturn.values.errors import InvalidInput, PageturnError, show
 from pageturn.values.json import from_json, to_json
 
 REPLAYED = tuple(name for name in MODES if name != "cost")  # a log does not know prices
 
 
-def beliefs_of(store: Store, scope: str) -> Beliefs:
+def beliefs_of(store: Sidecars, scope: str) -> Beliefs:
     """The routing state of a scope."""
     return Beliefs(store, scope, clock=lambda: datetime.now(UTC))
 
