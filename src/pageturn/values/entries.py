@@ -82,7 +82,7 @@ class Fold(Closed, omit_defaults=True):
     has_handles: bool = True  # whether its texts name pages, which a model without the recall tool could not ask for
     unreasoned: tuple[int, int] | None = None  # behind the first page, up to the second, it took out all reasoning
     changes: int | None = None  # how many changes of what was shown it knew of; None in old journals: of all
-    cost: FoldCost | None = None  # what it came to; None in old journals
+    cost: FoldCost | None = None  # None in old journals
 
     def __str__(self) -> str:
         text = f"folded because {self.reason.because}"

@@ -155,7 +155,7 @@ class Layout(NamedTuple):
 
 
 class FoldCost(Closed, omit_defaults=True):
-    """What a fold came to, in tokens: those that it made the provider write anew, and what its policy expected of it."""
+    """The cost of a fold, in tokens: those that it made the provider write anew, and what its policy expected of it."""
 
     rewritten_tokens: int = 0  # behind the first change, beside what was new anyway
     unreasoned_tokens: int = 0  # of reasoning, which it had to take out
@@ -193,7 +193,7 @@ class Growth(NamedTuple):
     is_cold: bool = False  # whether the provider has forgotten the prompt anyway
     fixed_tokens: int = 0  # of `tokens`, what no fold can take away: tools, and the rules
     read_tokens: int = 0  # what was read of the grown part since the last fold, summed up over its turns
-    last_fold: FoldCost | None = None  # what the last fold came to, where it was measured
+    last_fold: FoldCost | None = None  # of the last fold, where it was measured
     session_turns: int = 0  # all turns so far
 
 

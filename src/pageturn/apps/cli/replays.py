@@ -208,7 +208,7 @@ def _show_points(console: Console, points: Points, units: str) -> None:
 
 
 def conclusion(points: Sequence[Point], prices: Sequence[ModelPrice]) -> str:
-    """What it all comes to, in one sentence: sending everything, and Paged where it is cheapest; empty where that is not known."""
+    """The result in one sentence: sending everything, and Paged where it is cheapest; empty where that is not known."""
     ours = [point for point in points if point.policy.startswith("paged") and point.score.is_priced]
     known = [point for point in ours if point.dollars is not None and not point.score.refused]
     point = min(known, key=lambda point: point.dollars or 0.0, default=None)
