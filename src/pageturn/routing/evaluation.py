@@ -59,7 +59,9 @@ class Comparison(NamedTuple):
     mode: str
     decisions: int
     observed: float  # the average outcome in the log
-    estimated: float  # the outcome that the mode would have had: those of the log, weighted by how much likelier it makes them
+    estimated: (
+        float  # the outcome that the mode would have had: those of the log, weighted by how much likelier it makes them
+    )
     error: float  # the standard error of that
     effective: float  # how many decisions the estimate really rests on
 

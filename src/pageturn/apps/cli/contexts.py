@@ -24,7 +24,6 @@ from pageturn.values.entries import Shown, TurnTaken
 from pageturn.values.errors import BudgetTooSmall, InvalidInput, PageturnError
 from pageturn.values.layout import IndexLine, Placement, Why
 from pageturn.values.messages import Visibility
-from pageturn.values.notes import NoteDecision
 from pageturn.values.pages import Page, PageKind, ResidencyLevel
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.search_text import search_text
@@ -137,26 +136,9 @@ def _show_notes(console: Console, look: Look, rows: int) -> None:
     console.print(table)
 
 
-_WHY_OF_NOTES = {
-    NoteDecision.FIRST_EMIT: "first time",
-    NoteDecision.CONTENT_CHANGED: "its text changed",
-    NoteDecision.COOLDOWN_ELAPSED: "its cooldown is over",
-    NoteDecision.ALWAYS: "every turn",
-    NoteDecision.STICKY: "as sent before",
-    NoteDecision.PROMOTED: "moved into its band by the fold",
-    NoteDecision.SUPERSEDED: "replaced, stays until the next fold",
-    NoteDecision.RETRACTED: "retracted",
-    NoteDecision.COOLDOWN: "its cooldown is not over",
-    NoteDecision.DUPLICATE_KEY: "replaced before it was shown",
-    NoteDecision.OVER_BUDGET: "no room",
-    NoteDecision.CONSUMED: "was shown once",
-    NoteDecision.EMPTY: "its text is empty",
-}
-
-
 def _note_cells(outcome: NoteOutcome) -> tuple[str, ...]:
     band = str(outcome.band) if outcome.band is not None else "[dim]none[/]"
-    return (plain(outcome.key), band, f"{outcome.tokens:,}", _WHY_OF_NOTES[outcome.decision])
+    return (plain(outcome.key), band, f"{outcome.tokens:,}", outcome.decision.because)
 
 
 def show_text(console: Console, look: Look, *, internal: bool) -> None:
