@@ -329,7 +329,11 @@ class Session:
             fresh = self._pager.constraint(str(what), structured)
         else:
             if not page.counts or self._journal.message(page) is None:
-                raise InvalidInput("handle", expected="the handle of a page that counts", got=show(page.handle))
+                raise InvalidInput(
+                    "handle",
+                    expected="the handle of a page that counts (not undone, erased or replaced)",
+                    got=show(page.handle),
+                )
             fresh = [self._pager.pin(page.seq, structured)]
         name = page.handle if page is not None else "the new pin"
         self._require_room(fresh, name)

@@ -355,7 +355,9 @@ class WorkingSet:
                 handle = page.handle if page is not None else f"page {seq}"
                 self._made_of = None  # the store may have been repaired before the next try
                 raise RuleUnreadable(
-                    f"{handle} is a rule, and its content cannot be read: {fault}", page=seq, fault=fault
+                    f"{handle} is a rule, and its content cannot be read: {fault} (docs/session.md, A rule that cannot be read)",
+                    page=seq,
+                    fault=fault,
                 )
         return tuple([fault for _, fault in found])
 

@@ -73,7 +73,7 @@ class Router:
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         if not isinstance(beliefs, Beliefs | None):
-            raise InvalidInput("beliefs", expected="Beliefs, or none; a file is for Router.open", got=show(beliefs))
+            raise InvalidInput("beliefs", expected="Beliefs or nothing (Router.open takes a file)", got=show(beliefs))
         if mode is not None:
             mode_of(mode)
         if not isinstance(skills, Iterable):

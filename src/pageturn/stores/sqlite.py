@@ -88,7 +88,9 @@ class SqliteStore(SqliteFile):
                 copy = tables.copied((*row[:6], shared))
                 db.execute("INSERT INTO names VALUES (?,?,?)", (tables.name_of(row.id), number, copy))
             except sqlite3.IntegrityError as error:
-                raise Conflict(f"session {row.id!r} exists already") from error
+                raise Conflict(
+                    f"session {row.id!r} exists already: choose another id, or open it with Session.open"
+                ) from error
 
     def session(self, session: str) -> SessionRow | None:
         with self._translated():
@@ -369,7 +371,7 @@ class SqliteStore(SqliteFile):
         before = before if seq == tables.END else None
         if not isinstance(before, bytes) or not isinstance(carried, bytes) or carried[-SIZE:] != before:
             raise Damaged(
-                f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them"
+                f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them; see `pageturn doctor --repair`"
             )
         return _End(number, origin, head, before)
 

@@ -67,7 +67,7 @@ class UnknownPolicy(InvalidInput):
     """
 
     def __init__(self, name: str, *, but: str | None = None) -> None:
-        way = f"register it by @pageturn.register_policy({name!r}) before the session is used, or name another: policy="
+        way = f"register it by @pageturn.register_policy({name!r}) before the session is used, or name another: policy= (docs/contexts.md, Write your own policy)"
         found = f"{name!r}, which is not registered" if but is None else f"{name!r}, whose fields do not fit: {but}"
         super().__init__("policy", expected=f"a policy that is known here; {way}", got=found)
         self.name = name

@@ -84,7 +84,7 @@ def test_a_bad_summary_never_enters(endpoint, dialect, kind):
         (b"<html>", "the answer is not JSON"),
         (b"{}", "the answer has no text"),
         (b'{"choices": [{"message": {"content": null}}]}', "the answer has no text"),
-        (b'{"content": [{"type": "thinking"}]}', "the model said nothing"),
+        (b'{"content": [{"type": "thinking"}]}', "the answer of the model is empty"),
     ],
 )
 def test_a_failure_is_a_fault_that_quotes_nothing_and_the_session_goes_on(endpoint, dialect, answer, reason):
