@@ -27,6 +27,7 @@ from pageturn.context.sealed_runs import has_place
 from pageturn.context.unit_forms import LevelGone
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.tokens.counters import TokenCounter
+from pageturn.values.collector import without_garbage_collection
 from pageturn.values.context import Context, Wish
 from pageturn.values.entries import FoldReason, NoteShown, Shown, TextReference
 from pageturn.values.errors import BudgetTooSmall, RuleUnreadable
@@ -459,7 +460,8 @@ class WorkingSet:
         key = (self._journal.head, self._journal.state.changes, asked.model, asked.tools_digest, terms, reason)
         if self._planned is None or self._planned[0] != key:
             try:
-                made = self._folder.fold(terms, self._folder.tasks(), reason, notes, self._sent(asked, tokens))
+                with without_garbage_collection():  # which would stop a fold for as long as the host's own values take
+                    made = self._folder.fold(terms, self._folder.tasks(), reason, notes, self._sent(asked, tokens))
                 self._planned = (key, made)
             except BudgetTooSmall as error:
                 if reason is FoldReason.CHANGED:
