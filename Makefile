@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -72,6 +72,9 @@ bench-simulation: setup  ## faults of policies on synthetic sessions (ClawVM)
 
 bench-growth: setup  ## how work grows with hostile text
 	@$(BIN)/python -m benchmarks.growth $(ARGS)
+
+bench-speed: setup  ## a turn as a sum: append, derive, fold; beside a revision (DATA=folder, AGAINST=revision)
+	@$(BIN)/python -m benchmarks.turn_speed $(if $(AGAINST),--against $(AGAINST)) $(if $(DATA),--data $(DATA)) $(ARGS)
 
 bench-lab: setup  ## every policy beside the oracle, and the default that is elected (DATA=folder)
 	@$(BIN)/python -m benchmarks.lab $(DATA) $(ARGS)

@@ -59,8 +59,10 @@ def near(state: SessionState, units: Sequence[Unit], wanted: Wanted) -> Sequence
         size += sum(page.size for unit in group for page in unit)
         is_far = size > _REACH_BYTES or len(near) > _REACH
         if is_far or all(unit[-1].seq < covered for unit in group):
-            is_said = any(unit[0].seq in wanted.people for unit in group)
-            if not is_said and not any(_binds(state, unit, wanted) for unit in group):
+            for unit in group:
+                if unit[0].seq in wanted.people or _binds(state, unit, wanted):
+                    break
+            else:
                 continue
         near += group
     return sorted(near, key=_last)
@@ -72,8 +74,11 @@ def _last(unit: Unit) -> int:
 
 def _binds(state: SessionState, unit: Unit, wanted: Wanted) -> bool:
     """Whether a unit keeps a level of its own regardless of its age and of resets."""
-    if state.kind(unit[0]) is PageKind.PREFERENCE or any(state.kind(page).is_rule for page in unit):
+    if unit[0].kind is PageKind.PREFERENCE:
         return True
+    for page in unit:  # asked of every unit of a long import
+        if page.seq in state.pins or page.kind is PageKind.BOOTSTRAP:
+            return True
     return state.is_in_force(unit[0]) or unit[0].seq in wanted.tasks or _is_open(state, unit)
 
 

@@ -67,8 +67,14 @@ class Valuation(NamedTuple):
         full = unit.sizes[_FULL]
         age = max(0, self.turn - unit.turn) if unit.tokens_after else 0
         since = min(age, _EDITED_NOW) if unit.since_edit == 0 and not unit.is_superseded else age
-        named = self._times(age) * self.naming * _NAMED[unit.about] * (full / _SIZE) ** _NAMED_GROWS
-        quoted = self._times(since) * _QUOTED[unit.about] * (full / _SIZE) ** _QUOTED_GROWS * self.quoting
+        often = self._times(age)
+        named = often * self.naming * _NAMED[unit.about] * (full / _SIZE) ** _NAMED_GROWS
+        quoted = (
+            (often if since == age else self._times(since))
+            * _QUOTED[unit.about]
+            * (full / _SIZE) ** _QUOTED_GROWS
+            * self.quoting
+        )
         miss = WRITE * min(full, FETCHED_TOKENS) + _ALONE * (_CALL_TOKENS + self.miss_tokens)
         miss *= (_SUPERSEDED if unit.is_superseded else 1.0) * (1 + unit.fetched)
         return {level: miss * (kept * named + whole * quoted) for level, (kept, whole) in _KEPT.items()}

@@ -244,7 +244,7 @@ class Frame(NamedTuple):
     @property
     def candidates(self) -> Iterator[Candidate]:
         """The units that may move."""
-        return (item for item in self.items if isinstance(item, Candidate))
+        return iter([item for item in self.items if isinstance(item, Candidate)])
 
 
 NEVER = 2**62
