@@ -5,7 +5,7 @@ from weakref import WeakKeyDictionary
 import pageturn as pt
 from pageturn.formats.task_log import read_task_log
 from pageturn.journal.journal import Journal
-from pageturn.recall.search import Resolved
+from pageturn.recall.resolving import Resolved
 from pageturn.stores import Store, open_store
 from pageturn.testing import FixedClock as Clock
 from pageturn.testing import seeded

@@ -83,5 +83,10 @@ def parts_of(term: str) -> list[str]:
     return [part for part in dict.fromkeys(part.lower() for part in parts) if part not in _STOPWORDS]
 
 
+def in_parts(query: str) -> str:
+    """A query for the parts of its names instead of the names."""
+    return " ".join(part for term in terms(query) for part in parts_of(term) or (term,))
+
+
 def _is_name(term: str) -> bool:
     return _BETWEEN.search(term) is not None or _is_mixed(term)
