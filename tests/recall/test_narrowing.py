@@ -184,15 +184,9 @@ def test_a_tool_is_found_among_calls_and_results_that_came_together():
 
 def test_a_hit_that_is_too_long_makes_room_for_those_behind_it():
     session = open_session(model="gpt-5")
-    session.extend(
-        [
-            pt.user("tulip tulip"),
-            pt.user("tulip, tulip and tulip " * 10 + "and more of it"),
-            pt.assistant("a tulip in May"),
-        ]
-    )
-    whole = session.recall("tulip")
-    assert [hit.role for hit in whole.hits] == ["user", "user", "assistant"]
-    budget = COUNT(whole.hits[0].excerpt) + COUNT("a tulip in May")
-    few = session.recall("tulip", budget_tokens=budget)
-    assert (found(few), few.left_out) == ({"tulip tulip", "a tulip in May"}, 1)
+    session.extend(pt.user("tulip, tulip and tulip " * 10 + f"in bed {number}") for number in range(2))
+    session.append(pt.assistant("a tulip in May"))
+    first, second, last = session.recall("tulip").hits
+    assert COUNT(last.excerpt) < COUNT(second.excerpt)
+    few = session.recall("tulip", budget_tokens=COUNT(first.excerpt) + COUNT(last.excerpt))
+    assert ([hit.handle for hit in few.hits], few.left_out) == ([first.handle, last.handle], 1)

@@ -14,7 +14,7 @@ from math import log
 from typing import NamedTuple
 
 from pageturn.stores.ports import LAST, Document, Found
-from pageturn.stores.words import hidden_parts, parts_of, terms, weight_of
+from pageturn.stores.words import hidden_parts, is_beginning, parts_of, terms, weight_of
 from pageturn.values.cuts import MOST_CUTS, cuts
 from pageturn.values.errors import StoreError
 
@@ -26,6 +26,7 @@ WAITING = "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL)"
 STALE = """CREATE TABLE stale (session INTEGER PRIMARY KEY);
 INSERT INTO stale SELECT number FROM sessions;
 """
+STALE_AGAIN = "INSERT OR IGNORE INTO stale SELECT number FROM sessions;\n"
 EVERY = 64  # records of a session between two times that its documents are brought in
 
 AT_ONCE = 256_000  # characters that an append brings in at the most
@@ -303,7 +304,7 @@ def _repeated(phrases: Mapping[str, int]) -> Iterator[str]:
 
 def _quoted(term: str) -> str:
     """A term in quotes, so that nothing in it is an operator."""
-    return '"' + term.replace('"', '""') + '"'
+    return '"' + term.replace('"', '""') + '"' + ("*" if is_beginning(term) else "")
 
 
 def _count(db: sqlite3.Connection, phrase: str) -> int:

@@ -12,12 +12,14 @@ _TEXTS = [
     "nothing to see here",
     "class UserAccountService handles HTTPServer requests",
     "snake_case_name and login again, login twice",
+    "会议改到星期五，login失败了",
+    "서버가 멈췄다",
 ]
 _FOUND: dict[str, set[int]] = {
     "src/auth/login.py": {1},
     "auth": {1},
     "login.py": {1},
-    "login": {1, 4},
+    "login": {1, 4, 5},
     "UserAccountService": {3},
     "useraccountservice": {3},
     "account": {3},
@@ -28,8 +30,16 @@ _FOUND: dict[str, set[int]] = {
     "the and of": set(),
     "": set(),
     '"quoted" OR (NOT': set(),
-    "login AND NEAR(": {1, 4},
+    "login AND NEAR(": {1, 4, 5},
     "raising": {1},
+    "会议": {5},
+    "星期五的会议": {5},
+    "失": {5},
+    "议": {5},
+    "了": {5},
+    "失败": {5},
+    "会星": set(),
+    "서버": {6},
 }
 
 
@@ -57,7 +67,7 @@ def a_search_sees_only_its_spans(make: Callable[[], Store]) -> None:
     both = [Span("a", _ALL), Span("b", _ALL)]
     expect_equal(_search(store, "login", [Span("a", 3)]), [1], "what is found up to record 3")
     expect_equal(_search(store, "login", [Span("b", _ALL)]), [1], "what is found in another session")
-    expect_equal(len(_search(store, "login", both)), 3, "how many are found in both")
+    expect_equal(len(_search(store, "login", both)), 4, "how many are found in both")
 
 
 @SUITE.claim
