@@ -1,7 +1,10 @@
 """Recall by meaning: vectors are made beside the turns, kept, made again where they must be, and gone with what they were made of."""
 
 import sqlite3
+import subprocess
+import sys
 from datetime import timedelta
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,7 @@ from pageturn.stores import Embedded, SqliteStore
 from pageturn.testing import FailingStore
 from tests.sessions import Clock, open_session, reopened
 
+ROOT = Path(__file__).parents[2]
 TOPICS = [
     {"cat", "kitten", "feline", "purrs"},
     {"car", "engine", "motor", "drives"},
@@ -125,6 +129,20 @@ def test_what_was_embedded_before_a_crash_stays_and_the_rest_follows():
     assert background.meaning.embed(background.read(), is_stopped) == _AT_ONCE
     assert session.embed() == 2 * _AT_ONCE
     assert len(embedder.embedded) == 3 * _AT_ONCE
+
+
+@pytest.mark.parametrize("batches", [0, 2])
+def test_what_was_embedded_before_a_kill_9_is_kept_and_nothing_by_half(path, batches):
+    with pt.Session.open(path, id="s") as session:
+        session.extend(pt.user(f"kitten number {number}") for number in range(3 * _AT_ONCE))
+    command = [sys.executable, "-m", "tests.recall.child", str(path), str(batches)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "hangs\n"
+        process.kill()
+    embedder = Topics()
+    with pt.Session.open(path, id="s", embedder=embedder) as session:
+        assert session.embed() == (3 - batches) * _AT_ONCE
+        assert len(session.recall("feline", 1_000).hits) == 3 * _AT_ONCE
 
 
 def test_an_embedder_that_fails_means_search_by_words_and_a_notice():
@@ -292,6 +310,23 @@ def test_erased_words_leave_no_vector_in_the_file(path):
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT count(*) FROM vectors").fetchone() == (3,)
     db.close()
+
+
+def test_the_bytes_of_erased_vectors_are_gone_from_the_files(path):
+    def files():
+        return b"".join(file.read_bytes() for file in path.parent.iterdir())
+
+    with pt.Session.open(path, id="s", embedder=Topics()) as session:
+        talk(session)
+        page = session.append(pt.user("a SECRET engine in an oven"))
+        session.embed()
+        store = SqliteStore(path)
+        vectors = {each.seq: each.data for each in store.vectors("s", "topics/8")}
+        store.close()
+        assert all(data in files() for data in vectors.values())
+        session.erase(page)
+        assert vectors.pop(page.seq) not in files()
+        assert all(data in files() for data in vectors.values())
 
 
 def test_what_is_undone_is_not_found_by_meaning():
