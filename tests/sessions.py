@@ -7,7 +7,7 @@ import pageturn as pt
 from pageturn.context.unit_forms import Forms
 from pageturn.formats.task_log import read_task_log
 from pageturn.journal.journal import Fresh, Journal
-from pageturn.recall.search import Resolved
+from pageturn.recall.resolving import Resolved
 from pageturn.stores import Store, open_store
 from pageturn.testing import FixedClock as Clock
 from pageturn.testing import seeded

@@ -254,7 +254,7 @@ def test_the_hits_of_a_query_are_in_fences_of_their_own(texts):
     session = open_session()
     pages = {page.handle: page for page in say(session, texts)}
     told = quotations(ask(session, query="needle").content)
-    assert len(told) == min(len(pages), 5)
+    assert len(told) == min(len({page.digest for page in pages.values()}), 5)
     for handle, _, _, words in told:
         plain = " ".join(session.resolve(pages[handle]).text.split())
         assert unquoted(words).removesuffix(" ...").removeprefix("... ") in plain

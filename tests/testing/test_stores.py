@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from pageturn.stores import Freed, MemorySidecars, MemoryStore, SessionRow
+from pageturn.stores import Freed, MemorySidecars, MemoryStore, SessionRow, Span
 from pageturn.testing import check_store, maintained_store_cases, reopened_store_cases, sidecar_cases, store_cases
 from pageturn.values.errors import Conflict, StoreError
 from tests.testing.twins import broken, caught
@@ -66,6 +66,12 @@ def own_thread_only(self, session, after, batch):
     REAL.append(self, session, after, batch)
 
 
+def without_what_is_common_anywhere(self, spans, query, limit, *, every=False):
+    others = [row.id for row in self.sessions()]
+    rare = [word for word in query.split() if len(REAL.search(self, [Span(id, 10**9) for id in others], word, 99)) < 99]
+    return REAL.search(self, spans, " ".join(rare), limit, every=every)
+
+
 def late_index(self, spans, query, limit):
     return REAL.search(
         self, [span._replace(upto=min(span.upto, self.session(span.session).head - 60)) for span in spans], query, limit
@@ -118,6 +124,10 @@ TWINS = {
     },
     "common words do not hide a rare one": {
         "search": lambda self, spans, query, limit: REAL.search(self, spans, query.split()[0], limit)
+    },
+    "what other sessions say hides nothing": {"search": without_what_is_common_anywhere},
+    "every word counts where that is asked for": {
+        "search": lambda self, spans, query, limit, *, every=False: REAL.search(self, spans, query, limit)  # noqa: PLW0108
     },
     "every document is found as soon as it is there": {"search": late_index},
 }  # fmt: skip

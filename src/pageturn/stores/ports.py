@@ -225,8 +225,12 @@ class Store(Protocol):
         """The bytes of a blob, or of a range of it; None where there is no such blob."""
         ...
 
-    def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
-        """The best matches among the records of these spans; also those that an index does not have yet."""
+    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:
+        """The best matches among the records of these spans; also those that an index does not have yet.
+
+        Words that very many records have may be left out where a query has rarer ones, unless `every` word counts. Whether a record
+        is found depends on these spans alone, never on what other sessions say.
+        """
         ...
 
     def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:

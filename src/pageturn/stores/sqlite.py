@@ -174,7 +174,7 @@ class SqliteStore(SqliteFile):
 
     # -- search
 
-    def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
+    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:
         with self._translated():
             db = self._connection
             searched = [
@@ -183,9 +183,9 @@ class SqliteStore(SqliteFile):
                 for number in self._numbers(db, span.session)
             ]
             if self._index_at_once([each.number for each in searched]):
-                return index.search(db, searched, query, limit)
+                return index.search(db, searched, query, limit, every=every)
             with self._reading():
-                return index.search_with_waiting(db, searched, query, limit)
+                return index.search_with_waiting(db, searched, query, limit, every=every)
 
     def _index_at_once(self, numbers: Sequence[int]) -> bool:
         """Index all documents of these sessions. False if that cannot be written now: it does not wait."""

@@ -29,6 +29,7 @@ from pageturn.values.ids import require_session_id
 from pageturn.values.json import to_json
 from pageturn.values.messages import Visibility
 from pageturn.values.pages import Page
+from pageturn.values.recall_tool import RecallTool
 from pageturn.values.search_text import search_text
 
 
@@ -126,15 +127,21 @@ def show_hits(
     if isinstance(within, Fault):
         console.print(plain(str(within)))
         return False
-    outcome, damages = recall(within.journals, query, limit, see_internal=lambda _: internal, unread=within.unread)
+    recall_tool = RecallTool().name if journal.state.has_handles else None  # if a model was ever offered it
+    outcome, damages = recall(
+        within.journals, query, limit, see_internal=lambda _: internal, recall_tool=recall_tool, unread=within.unread
+    )
     if isinstance(outcome, Fault):
         console.print(plain(str(outcome)))
         return False
     for hit in outcome.hits:
         tool = f", {plain(hit.tool)}" if hit.tool else ""
         where = f"{plain(hit.session)} " if everywhere else ""
-        console.print(f"{where}[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}")
+        times = f", {hit.count} times" if hit.count > 1 else ""
+        console.print(f"{where}[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}{times}")
         console.print(f"  {plain(hit.excerpt)}")
+    for notice in outcome.notices:
+        console.print(f"[dim]{plain(notice)}[/]")
     for _, page, fault in damages:
         console.print(f"[red]{page.handle if page is not None else ''}[/] {plain(str(fault))}")
     return True

@@ -1,13 +1,15 @@
 """Embeds what sessions say: beside the turns of an open one, or at once. NumPy is imported here, and only with an embedder."""
 
 import os
+from collections.abc import Callable
 from contextlib import closing, nullcontext
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pageturn.journal.journal import Journal, require_scope
 from pageturn.recall.embedders.contract import Embedder
 from pageturn.stores import Store, VectorStore, open_store, path_of
-from pageturn.values.checks import require_instance, require_text
+from pageturn.values.checks import require_finite, require_instance, require_text
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.ids import require_session_id
 
@@ -16,9 +18,9 @@ if TYPE_CHECKING:
     from pageturn.recall.vectors import Meaning
 
 
-def embedding(journal: Journal, embedder: Embedder) -> "Background":
+def embedding(journal: Journal, embedder: Embedder, clock: Callable[[], datetime]) -> "Background":
     """The thread that embeds what a session says; raises if the embedder or the store does not fit, or NumPy is missing."""
-    meaning = _meaning(journal.store, embedder)
+    meaning = _meaning(journal.store, embedder, clock)
     from pageturn.recall.background import Background  # noqa: PLC0415
 
     return Background(meaning, lambda: Journal.open(journal.store, journal.row.id))
@@ -32,7 +34,7 @@ def embed(url: str | os.PathLike[str] | Store, id: str, embedder: Embedder, scop
     require_session_id(id)
     opened = nullcontext(url) if isinstance(url, Store) else closing(open_store(path_of(url), create=False))
     with opened as store:
-        meaning = _meaning(store, embedder)
+        meaning = _meaning(store, embedder, lambda: datetime.now(UTC))
         journal = Journal.open(store, id)
         if journal is None:
             raise InvalidInput("id", expected="the id of a session of the store", got=show(id))
@@ -40,13 +42,14 @@ def embed(url: str | os.PathLike[str] | Store, id: str, embedder: Embedder, scop
         return meaning.embed(journal)
 
 
-def _meaning(store: Store, embedder: Embedder) -> "Meaning":
+def _meaning(store: Store, embedder: Embedder, clock: Callable[[], datetime]) -> "Meaning":
     require_instance("embedder", embedder, Embedder)
     require_text("embedder.name", embedder.name)
+    require_finite("embedder.dimension", embedder.dimension, at_least=1)
     if not isinstance(store, VectorStore):
         raise InvalidInput("embedder", expected="a store that keeps vectors", got=show(type(store).__name__))
     try:
         from pageturn.recall.vectors import Meaning  # noqa: PLC0415
     except ImportError as error:
         raise InvalidInput("embedder", expected="NumPy (pip install 'pageturn[embed]')", got=str(error)) from error
-    return Meaning(store, embedder)
+    return Meaning(store, embedder, clock)
