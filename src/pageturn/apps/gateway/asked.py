@@ -15,7 +15,7 @@ import msgspec
 from pageturn.apps.gateway.decoding import unpacked
 from pageturn.apps.gateway.fingerprints import fingerprints_of, text_fingerprint
 from pageturn.apps.gateway.identity import Identity, identity_in
-from pageturn.formats import anthropic, openai_responses
+from pageturn.formats import anthropic, openai_chat, openai_responses
 from pageturn.tokens.counters import counter_for
 from pageturn.tokens.windows import DEFAULT_MODEL
 from pageturn.values.errors import InvalidInput, show
@@ -131,6 +131,12 @@ class Asked:
     def is_side_call(self) -> bool:
         """Whether this is a call beside the conversation, such as one for a title: it has no tools, or wants JSON of a given schema."""
         return not (self.tools or self._has_tools) or self._wants_form()
+
+    @cached_property
+    def can_recall(self) -> bool:
+        """Whether its answer can be continued here: it is one, and it comes with this request."""
+        number = self.field("n") if self.format is openai_chat else None
+        return not (isinstance(number, int) and number > 1) and self.field("background") is not True
 
     @property
     def is_compaction(self) -> bool:

@@ -73,6 +73,16 @@ def name_for_tool(asked: Asked) -> str:
     return next(name for name in names if f'"{name}"'.encode() not in taken)
 
 
+def has_tool(asked: Asked, name: str) -> bool:
+    """Whether the client has a tool of that name."""
+    if f'"{name}"'.encode() not in bytes(asked.fields.get("tools", b"")) + b"".join(asked.opening):
+        return False
+    items = [item for raw in asked.opening if isinstance(item := msgspec.json.decode(raw), dict)]
+    among = [tool for item in items for tool in _blocks(item.get("tools"))]
+    functions = [tool["function"] for tool in asked.tools if isinstance(tool.get("function"), dict)]
+    return any(tool.get("name") == name for tool in (*asked.tools, *functions, *among))
+
+
 # -- tools
 
 
@@ -89,6 +99,7 @@ def _with_tool(asked: Asked, fields: dict[str, Any], tool: RecallTool) -> list[b
             listed = bytes(item["tools"]).rstrip()
             item["tools"] = msgspec.Raw(listed[:-1] + (b"," if listed[1:-1].strip() else b"") + definition + b"]")
             return [*asked.opening[:at], _joined(item), *asked.opening[at + 1 :]]
+    fields["tools"] = msgspec.Raw(b"[" + definition + b"]")  # nothing may name a page where nobody can ask for it
     return asked.opening
 
 

@@ -6,6 +6,7 @@ from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens
 from pageturn.apps.gateway.reading import Answered, Seen, read_answer, read_request
 from pageturn.apps.gateway.sessions import Sessions, annotated
 from pageturn.values.errors import Conflict, InvalidInput
+from pageturn.values.reasoning import without_reasoning
 from pageturn.values.usage import Usage
 
 
@@ -56,6 +57,8 @@ def written(sessions: Sessions, asked: Asked, answered: Answered, seen: Seen, to
     ticket = sessions.take(asked, located, usage=answered.usage if reply is None else None)
     if reply is None:
         return Recorded(ticket.session, is_turn=False, has_reply=False, usage=answered.usage)
+    if sessions.derived_from(ticket.session) is not None:  # it was made on all of the history, and will go out behind less
+        reply = without_reasoning(reply) or reply
     fields = reply_fields(asked, tools, request_bytes=len(seen.body), is_subscription=seen.is_subscription)
     session = sessions.answer(ticket, asked, annotated(reply, {"endpoint": seen.name, **fields}))
     return Recorded(session or ticket.session, session is not None, has_reply=True, usage=answered.usage)

@@ -93,8 +93,7 @@ def mode_for(config: Config) -> Watch | Manage:
         return Watch(Journaling(config.store))
     if config.store is None:
         raise InvalidInput("store", expected=f"one, since {config.mode} derives from it", got=NOTHING)
-    kind = Recalling if config.mode == "recall" else Manage
-    return kind(config.store, config.mode, config.room)
+    return Recalling(config.store, config.mode, config.room)  # also for sessions that began with the recall tool
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from pageturn.session import Session
 from pageturn.stores import Store, open_store
 from pageturn.values.ids import fitting_session_id
 from pageturn.values.messages import Message, Role, system, tool_result
+from pageturn.values.reasoning import has_reasoning, without_reasoning
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.usage import Usage
 
@@ -106,6 +107,51 @@ class Sessions:
         """A session that has that history."""
         places = self.places.at(link)
         return places[-1].session if places else None
+
+    def named(self, name: str) -> list[str]:
+        """The sessions that a client calls by a name."""
+        return [place.session for place in self.places.at(first_link(name, ""))]
+
+    def is_held(self, session: str) -> bool:
+        """Whether a session has what its client does not have, or no longer: folds, hidden rounds, erased words."""
+        terms = self.places.terms(session)
+        opened = self.session(session, None)
+        return bool(opened.reader.folds) or (terms is not None and terms.hidden) or self.has_erased(session)
+
+    def has_erased(self, session: str) -> bool:
+        """Whether words of a session were erased, which its client still has."""
+        return any(page.erased for page in self.session(session, None).reader.pages(uncounted=True))
+
+    def derived_from(self, session: str) -> int | None:
+        """The first page that a model wrote behind a derived history; None where there is none."""
+        reader = self.session(session, None).reader
+        if not reader.folds:
+            return None
+        return next((turn.page for turn in reader.turns() if turn.shown is not None and turn.shown.fold is not None), 0)
+
+    def whole(self, session: str, bound: int | None) -> tuple[list[Message], bool]:
+        """All that was said in a conversation, without the reasoning from a page on; and whether that left any out."""
+        reader = self.session(session, None).reader
+        messages: list[Message] = []
+        is_stripped = False
+        for page in reader.pages():
+            message = reader.message(page)
+            if message is None or message.role is Role.SYSTEM:
+                continue
+            if bound is not None and page.seq >= bound and has_reasoning(message):
+                message, is_stripped = without_reasoning(message), True
+            messages += [message] if message is not None else []
+        return messages, is_stripped
+
+    def rename_tool(self, session: str, name: str) -> Terms:
+        """Give the recall tool of a session another name, since its client has a tool of the first one now."""
+        terms = self.places.terms(session)
+        assert terms is not None
+        terms = msgspec.structs.replace(terms, tool=name)
+        self.places.note_terms(session, terms)
+        if (held := self._open.pop(session, None)) is not None:
+            held.close()
+        return terms
 
     def reply_link(self, ticket_link: str, asked: Asked, reply: Message) -> str:
         """The history with a reply at its end."""
