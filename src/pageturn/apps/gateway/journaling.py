@@ -57,7 +57,7 @@ def written(sessions: Sessions, asked: Asked, answered: Answered, seen: Seen, to
     ticket = sessions.take(asked, located, usage=answered.usage if reply is None else None)
     if reply is None:
         return Recorded(ticket.session, is_turn=False, has_reply=False, usage=answered.usage)
-    if sessions.derived_from(ticket.session) is not None:  # it was made on all of the history, and will go out behind less
+    if sessions.is_folded(ticket.session):  # it was made on all of the history, and will go out behind less
         reply = without_reasoning(reply) or reply
     fields = reply_fields(asked, tools, request_bytes=len(seen.body), is_subscription=seen.is_subscription)
     session = sessions.answer(ticket, asked, annotated(reply, {"endpoint": seen.name, **fields}))

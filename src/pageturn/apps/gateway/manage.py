@@ -283,9 +283,9 @@ class Manage:
         asked, id_ = managed.asked, managed.ticket.session
         if managed.whole_tokens > input_capacity(window_of(asked.model or "")):
             return None
-        bound = 0 if managed.tool is None and managed.terms.tool is not None else self._sessions.derived_from(id_)
-        self._managed[exchange] = managed._replace(is_apart=bound is not None, note=way)
-        messages, is_stripped = self._sessions.whole(id_, bound)
+        is_apart = self._sessions.is_folded(id_) or (managed.tool is None and managed.terms.tool is not None)
+        self._managed[exchange] = managed._replace(is_apart=is_apart, note=way)
+        messages, is_stripped = self._sessions.whole(id_, with_reasoning=not is_apart)
         note = f"{way}; whole; in={managed.whole_tokens}{'; reasoning=dropped' if is_stripped else ''}"
         headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
         if is_stripped or managed.terms.hidden or self._sessions.has_erased(id_):

@@ -115,33 +115,22 @@ class Sessions:
     def is_held(self, session: str) -> bool:
         """Whether a session has what its client does not have, or no longer: folds, hidden rounds, erased words."""
         terms = self.places.terms(session)
-        opened = self.session(session, None)
-        return bool(opened.reader.folds) or (terms is not None and terms.hidden) or self.has_erased(session)
+        return (terms is not None and terms.hidden) or self.is_folded(session) or self.has_erased(session)
 
     def has_erased(self, session: str) -> bool:
         """Whether words of a session were erased, which its client still has."""
         return any(page.erased for page in self.session(session, None).reader.pages(uncounted=True))
 
-    def derived_from(self, session: str) -> int | None:
-        """The first page that a model wrote behind a derived history; None where there is none."""
-        reader = self.session(session, None).reader
-        if not reader.folds:
-            return None
-        return next((turn.page for turn in reader.turns() if turn.shown is not None and turn.shown.fold is not None), 0)
+    def is_folded(self, session: str) -> bool:
+        """Whether something of a session was shortened, so that what its model said since stands behind less than its client has."""
+        return bool(self.session(session, None).reader.folds)
 
-    def whole(self, session: str, bound: int | None) -> tuple[list[Message], bool]:
-        """All that was said in a conversation, without the reasoning from a page on; and whether that left any out."""
-        reader = self.session(session, None).reader
-        messages: list[Message] = []
-        is_stripped = False
-        for page in reader.pages():
-            message = reader.message(page)
-            if message is None or message.role is Role.SYSTEM:
-                continue
-            if bound is not None and page.seq >= bound and has_reasoning(message):
-                message, is_stripped = without_reasoning(message), True
-            messages += [message] if message is not None else []
-        return messages, is_stripped
+    def whole(self, session: str, *, with_reasoning: bool) -> tuple[list[Message], bool]:
+        """All that was said in a conversation; and whether reasoning was left out of it."""
+        messages = [each for each in self.session(session, None).reader.messages(internal=True) if each.role is not Role.SYSTEM]
+        if with_reasoning or not any(map(has_reasoning, messages)):
+            return messages, False
+        return [bare for each in messages if (bare := without_reasoning(each)) is not None], True
 
     def rename_tool(self, session: str, name: str) -> Terms:
         """Give the recall tool of a session another name, since its client has a tool of the first one now."""
