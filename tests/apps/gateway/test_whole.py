@@ -24,22 +24,32 @@ def thinking(path, provider_of=Provider, **headers):
     return agent, provider_of(path, thinks=True)
 
 
+def made_elsewhere(body, numbers):
+    """Of these answers, those whose reasoning is in a request."""
+    return [each for each in numbers if any(f"{word}-{each}-x" in json.dumps(body) for word in ("sig", "enc"))]
+
+
 @pytest.mark.parametrize("path", [ANTHROPIC, RESPONSES])
 def test_off_leaves_out_reasoning_of_a_derived_history_and_derives_again_later(started, ask, upstream, path):
-    agent, upstream.answer = thinking(path)
-    with started(mode="manage", room=ROOM) as gateway:
+    agent, provider = thinking(path)
+    upstream.answer = provider
+    elsewhere = []
+    with started(mode="manage", room=2 * ROOM) as gateway:
         agent.works(ask, gateway, 20)
-        for _ in range(2):
+        for _ in range(3):
             for _ in range(2):
                 reply = agent.turn(ask, gateway, **{"x-pageturn": "off"})
+                assert "reasoning=dropped" in agent.answers[-1].getheader("x-pageturn")
+                assert "enc-" not in json.dumps(provider.bodies[-1])
+                assert "sig-" not in json.dumps(provider.bodies[-1])
+                del provider.bodies[-1]
+                elsewhere.append(provider.calls)
                 for call in agent.calls(reply):
-                    agent.brings(call, large(len(agent.history)))
-            note = agent.answers[-1].getheader("x-pageturn")
-            agent.works(ask, gateway, 12)
-    assert note.startswith("off; whole")
-    assert "reasoning=dropped" in note
-    assert "managed" in agent.answers[-1].getheader("x-pageturn")
-    assert upstream.answer.problems == []
+                    agent.brings(call, "a result")
+            agent.works(ask, gateway, 2, 300)
+            assert "fold=no" in agent.answers[-1].getheader("x-pageturn")
+    assert provider.problems == []
+    assert made_elsewhere(provider.bodies[-1], elsewhere) == []
 
 
 @pytest.mark.parametrize("path", [ANTHROPIC, RESPONSES])
@@ -62,15 +72,20 @@ def test_what_is_said_while_somebody_watches_a_derived_session_stands_there_with
 ):
     agent, provider = thinking(path)
     upstream.answer = provider
-    with started(mode="manage", room=ROOM) as gateway:
+    elsewhere = []
+    with started(mode="manage", room=2 * ROOM) as gateway:
         agent.works(ask, gateway, 20)
-    with started(mode="watch") as gateway:  # which edits nothing, so that the provider may refuse what it gets
-        agent.works(ask, gateway, 2)
-    provider.problems.clear()
-    with started(mode="manage", room=ROOM) as gateway:
-        agent.works(ask, gateway, 3)
-    assert "managed" in agent.answers[-1].getheader("x-pageturn")
-    assert provider.problems == []
+    for _ in range(3):
+        with started(mode="watch") as gateway:  # which edits nothing, so that the provider may refuse what it gets
+            agent.works(ask, gateway, 1, 300)
+        provider.problems.clear()
+        del provider.bodies[-1]
+        elsewhere.append(provider.calls)
+        with started(mode="manage", room=2 * ROOM) as gateway:
+            agent.works(ask, gateway, 1, 300)
+        assert "fold=no" in agent.answers[-1].getheader("x-pageturn")
+        assert provider.problems == []
+    assert made_elsewhere(provider.bodies[-1], elsewhere) == []
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -149,7 +149,7 @@ class Manage:
         self._openings.pop(exchange, None)
         was_passed = exchange in self._passed
         self._passed.discard(exchange)
-        if exchange.is_off or was_passed:
+        if was_passed or (exchange.is_off and managed is None):
             return
         if (reason := why_unread(exchange)) is not None:
             self.counts.pass_over(reason)
