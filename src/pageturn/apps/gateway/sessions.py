@@ -182,8 +182,12 @@ class Sessions:
             links.append((located.links[located.known], session.reader.head))
         end = self.places.end(session.id)
         groups = asked.new_messages(located.known)
-        if groups and located.is_end and end.is_asked and asked.items[located.known].by_model and before_reply:
+        is_reply = bool(groups) and located.is_end and end.is_asked and asked.items[located.known].by_model
+        if is_reply and before_reply is not None:
             before_reply(session)
+        if session.reader.folds:  # what was said behind another history than ours has reasoning that stands there alone
+            ours = 1 if is_reply else 0
+            groups = groups[:ours] + [[bare for each in group if (bare := without_reasoning(each))] for group in groups[ours:]]
         links += self._extend(session, asked, located, groups, usage)
         opening = before if place is not None else asked.opening_digest
         ended = End(

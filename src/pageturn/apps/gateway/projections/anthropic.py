@@ -44,8 +44,7 @@ class AnthropicProjection(Projection):
             case "message_stop":
                 return []
             case "error":
-                self.failure = msgspec.json.encode(event)
-                return [*self._let_go(with_reasoning=True), self._emitted(event)]
+                return self._failed(event)
             case _:
                 return self._offer(event, SILENT if kind == "ping" else Said())
 

@@ -32,8 +32,7 @@ class ChatProjection(Projection):
         if not self._first:
             self._first = {name: event[name] for name in ("id", "created", "model", "object") if name in event}
         if event.get("error"):
-            self.failure = msgspec.json.encode(event)
-            return [*self._let_go(with_reasoning=True), self._emitted(event)]
+            return self._failed(event)
         if event.get("usage"):
             self._usage = event
         choices = event.get("choices")

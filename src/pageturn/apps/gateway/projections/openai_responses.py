@@ -40,8 +40,7 @@ class ResponsesProjection(Projection):
                 self.failure = msgspec.json.encode(event)
             return []
         if kind == "error":
-            self.failure = msgspec.json.encode(event)
-            return [*self._let_go(with_reasoning=True), self._emitted(event)]
+            return self._failed(event)
         if not isinstance(index, int):
             return self._offer(event, Said())
         if kind == "response.output_item.added":

@@ -111,7 +111,9 @@ class Projection(ABC):
     def rest(self) -> bytes:
         """What waited, of an answer that has no end."""
         carried, self._carried = self._carried, []
-        return b"".join((*carried, *self._let_go(with_reasoning=not self.has_ours)))
+        shown = self._let_go(with_reasoning=not self.has_ours)
+        waiting, self._waiting = self._waiting, []
+        return b"".join((*carried, *shown, *(self._emitted(event) for event, _ in waiting)))
 
     @property
     def seen(self) -> Message:
@@ -120,6 +122,14 @@ class Projection(ABC):
         return message
 
     # -- waiting
+
+    def _failed(self, event: Event) -> list[bytes]:
+        """An event by which the provider fails; it waits where the client has seen nothing, since another request may do better."""
+        self.failure = msgspec.json.encode(event)
+        if self.is_sent:
+            return [*self._let_go(with_reasoning=True), self._emitted(event)]
+        self._waiting.append((event, Said()))
+        return []
 
     def _offer(self, event: Event, said: Said) -> list[bytes]:
         """An event for the client, now or when it is known what the round is."""
