@@ -54,7 +54,9 @@ def test_a_packed_request_that_is_derived_goes_out_plain_and_says_so(started, as
 @pytest.mark.parametrize("streams", [True, False])
 @pytest.mark.parametrize("path", PATHS)
 def test_an_answer_that_is_packed_though_nobody_asked_for_that(started, ask, upstream, path, streams):
-    script = Script(path, [("text", "Let me look."), recall(1, query="lily")], [("text", "It is lily.")], streams=streams)
+    script = Script(
+        path, [("text", "Let me look."), recall(1, query="lily")], [("text", "It is lily.")], streams=streams
+    )
 
     def answer(asked):
         reply = script(asked)
@@ -130,7 +132,9 @@ def test_a_response_that_repeats_its_tools_does_not_show_ours(started, ask, upst
         for event in events:
             if "response" in event:
                 event["response"]["tools"] = tools
-        return Reply([f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events], headers=EVENTS)
+        return Reply(
+            [f"event: {each['type']}\ndata: {json.dumps(each)}\n\n".encode() for each in events], headers=EVENTS
+        )
 
     upstream.answer = answer
     agent = talk(RESPONSES)

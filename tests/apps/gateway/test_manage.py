@@ -324,6 +324,35 @@ def test_words_that_were_erased_are_not_sent_though_the_client_has_them(started,
     assert provider.problems == []
 
 
+REMINDERS = [[], ["<system-reminder>Date A</system-reminder>"], ["<system-reminder>Date B</system-reminder>"]]
+
+
+@pytest.mark.parametrize("later", REMINDERS)
+@pytest.mark.parametrize("first", REMINDERS)
+@pytest.mark.parametrize("path", PATHS)
+def test_words_that_were_erased_do_not_come_back_beside_other_reminders(
+    started, ask, upstream, store, path, first, later
+):
+    upstream.answer = provider = Provider(path)
+    kind = "input_text" if path == RESPONSES else "text"
+
+    def talks(name, reminders):
+        agent = Agent(path, {"x-pageturn-session": name})
+        agent.says("")
+        agent.history[0]["content"] = [{"type": kind, "text": each} for each in (*reminders, "The password is lily.")]
+        with started(mode="manage", room=ROOM) as gateway:
+            agent.works(ask, gateway, 1, 200)
+
+    talks("s", first)
+    with pt.Session.open(str(store), id="s", recall=None) as session:
+        session.erase(next(page for page in session.reader.pages() if "lily" in session.reader.message(page).text))
+    talks("t", later)
+    assert "lily" in json.dumps(provider.bodies[0])
+    assert "lily" not in json.dumps(provider.bodies[-1])
+    texts = [message.text for message in SessionReader.open(str(store), "t").messages(internal=True)]
+    assert "lily" not in json.dumps(texts)
+
+
 def test_blocks_of_the_vendors_own_tools_are_never_touched(started, ask, upstream):
     upstream.answer = provider = Provider(ANTHROPIC)
     agent = Agent(ANTHROPIC)

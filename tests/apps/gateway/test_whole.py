@@ -6,7 +6,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.values.errors import Busy, StoreError
-from tests.apps.gateway.agent import ANTHROPIC, CHAT, RESPONSES, Agent, Provider, large
+from tests.apps.gateway.agent import ANTHROPIC, CHAT, RESPONSES, Agent, Provider
 from tests.apps.gateway.test_recalling import Script, recall, talk
 
 PATHS = [ANTHROPIC, CHAT, RESPONSES]

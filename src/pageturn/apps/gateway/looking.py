@@ -9,7 +9,13 @@ from pageturn.apps.gateway.projections import Projection
 from pageturn.apps.gateway.upstream import Cut
 from pageturn.values.errors import InvalidInput
 
-_ODD = (InvalidInput, ValueError, TypeError, LookupError, AttributeError)  # what an answer of another form makes of reading it
+_ODD = (
+    InvalidInput,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+)  # what an answer of another form makes of reading it
 _BEFORE_OUTPUT = ("response.created", "response.queued", "response.in_progress")
 
 

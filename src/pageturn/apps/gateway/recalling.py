@@ -69,7 +69,7 @@ class Recalling(Manage):
         projection, is_stream = looking.projection, bool(looking.is_stream)
         reply = projection.reply if is_stream else projection.take_whole(looking.body)
         if reply is None:
-            return await self._without_reply(exchange, looking)
+            return await self._without_reply(exchange, managed, looking)
         is_hidden = projection.has_ours and not projection.has_others
         if is_hidden and projection.rounds < _MOST_ROUNDS + _REFUSALS:
             projection.next_round()
@@ -84,13 +84,13 @@ class Recalling(Manage):
         await self._in_thread(lambda: self._final(exchange, managed, reply, seen if is_changed else None))
         return ending
 
-    async def _without_reply(self, exchange: Exchange, looking: Looking) -> Send | bytes:
+    async def _without_reply(self, exchange: Exchange, managed: Managed, looking: Looking) -> Send | bytes:
         """What follows an error, or an answer that says nothing or has no end: it is the client's."""
         projection = looking.projection
         if projection.failure and not projection.is_sent:
             again = await self.refused(exchange, projection.failure)
             if again is not None:
-                self._looking[exchange] = Looking(projection_for(exchange.endpoint.format, projection.tool))
+                self._looking[exchange] = Looking(projection_for(managed.asked.format, projection.tool))
                 return again
         del self._looking[exchange]
         return projection.finish() if looking.is_stream and projection.is_whole else looking.rest()
