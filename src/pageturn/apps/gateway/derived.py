@@ -120,15 +120,15 @@ def _ends(asked: Asked, messages: Sequence[Message], frozen: int) -> tuple[int, 
 
 def _marks_at_all(asked: Asked) -> bool:
     """Whether the client marks anything: its upstream may not know of marks."""
-    given = (bytes(asked.fields.get(name, b"")) for name in ("tools", "system", _MARK))
-    return any(f'"{_MARK}"'.encode() in each for each in (*given, *asked.raws)) or _MARK in asked.fields
+    if _MARK in asked.fields or any(item.has_mark for item in asked.items):
+        return True
+    return any(f'"{_MARK}"'.encode() in bytes(asked.fields.get(name, b"")) for name in ("tools", "system"))
 
 
 def _mark_of(asked: Asked) -> dict[str, Any] | None:
     """How the client marks its messages: for how long above all."""
-    needle = f'"{_MARK}"'.encode()
-    for raw in reversed(asked.raws):
-        if needle in raw and (found := _found_mark(msgspec.json.decode(raw))) is not None:
+    for raw, item in zip(reversed(asked.raws), reversed(asked.items), strict=True):
+        if item.has_mark and (found := _found_mark(msgspec.json.decode(raw))) is not None:
             return found
     return None
 
