@@ -64,7 +64,10 @@ def written(sessions: Sessions, asked: Asked, answered: Answered, seen: Seen, to
     return Recorded(session or ticket.session, session is not None, has_reply=True, usage=answered.usage)
 
 
-def reply_fields(asked: Asked, tools: ToolTokens, *, request_bytes: int, is_subscription: bool) -> dict[str, Any]:
-    """What is kept with a reply, for `pageturn savings` above all."""
+def reply_fields(
+    asked: Asked, tools: ToolTokens, *, request_bytes: int, is_subscription: bool, sent_bytes: int | None = None
+) -> dict[str, Any]:
+    """What is kept with a reply, for `pageturn savings` above all: bytes that a client sent, and those that went on in their place."""
     fields: dict[str, Any] = {"request_bytes": request_bytes, "tools_tokens": tools.of(asked)}
+    fields |= {"sent_bytes": sent_bytes} if sent_bytes is not None and sent_bytes != request_bytes else {}
     return {**fields, "subscription": True} if is_subscription else fields

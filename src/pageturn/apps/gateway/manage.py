@@ -68,6 +68,7 @@ class Managed(NamedTuple):
         False  # sent whole although the session is derived, so that its answer stands behind another history
     )
     note: str = ""
+    sent_bytes: int | None = None  # of the body in the place of the client's
 
     @property
     def tool(self) -> RecallTool | None:
@@ -270,12 +271,13 @@ class Manage:
     def _sent(self, exchange: Exchange, managed: Managed) -> Send:
         """Send what was derived, or what the client wrote with the recall tool."""
         headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
-        self._managed[exchange] = managed
         if not managed.is_derived:
             assert managed.tool is not None
+            self._managed[exchange] = managed
             return Send(with_tool(managed.asked, managed.tool), f"whole; in={managed.whole_tokens}", headers)
         assert managed.context is not None
         made = with_context(managed.asked, managed.context, managed.tool)
+        self._managed[exchange] = managed._replace(sent_bytes=len(made.body))
         fold = "yes" if managed.context.fold is not None else "no"
         note = f"managed; in={managed.whole_tokens}; sent={managed.context.tokens}; fold={fold}"
         note += "; edits=off" if made.edits_off else ""
@@ -355,7 +357,11 @@ class Manage:
         if managed.is_apart:
             reply = without_reasoning(reply) or reply
         fields = reply_fields(
-            asked, self._tools, request_bytes=len(asked.body), is_subscription=managed.is_subscription
+            asked,
+            self._tools,
+            request_bytes=len(asked.body),
+            sent_bytes=managed.sent_bytes,
+            is_subscription=managed.is_subscription,
         )
         return self._sessions.answer(managed.ticket, asked, annotated(reply, fields), seen)
 

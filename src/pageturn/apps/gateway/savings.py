@@ -35,6 +35,7 @@ from pageturn.values.vendors import profile_of
 _MICROS = 1_000_000
 _CHARACTERS = 4  # of a token, about
 _AROUND = 40  # characters around a call or a result
+_LEAST_READ = 0.2  # of all input; with a cache that works it is most of it
 _FEWEST = 8  # reports that tell how a provider counts
 
 Measure = Callable[[Message], int]
@@ -53,6 +54,17 @@ class Account(NamedTuple):
     otherwise: Usage  # estimated
     fetching: float  # tokens of fresh input that bringing things back would cost
     folds: int
+    client_bytes: int  # of the bodies that the client sent
+    sent_bytes: int  # of those that went on
+
+    @property
+    def is_uncached(self) -> bool:
+        """Whether the provider's cache is known, and hardly ever read: something rewrites what stands before the history's end."""
+        return (
+            self.turns >= _FEWEST
+            and self.used.cache_write_tokens > 0
+            and self.used.cache_read_tokens < _LEAST_READ * self.used.input_tokens
+        )
 
     @property
     def dollars(self) -> float | None:
@@ -152,6 +164,8 @@ def account_of(
         calibration = _Scale.of(turns, whole)
     replayed = whole if is_managed else [*_managed(recorded, room, calibration)]
     fetching = 0.0 if is_managed else _fetching(recorded, replayed)
+    told = (_told(said[turn.place][1]) for turn in turns if turn.is_own)
+    bodies = [(size := int(each.get("request_bytes", 0)), int(each.get("sent_bytes", size))) for each in told]
     return Account(
         session=session,
         model=model,
@@ -163,6 +177,8 @@ def account_of(
         otherwise=total_usage(_billed(turns, replayed, calibration)),
         fetching=fetching * calibration.factor,
         folds=sum(request.is_folded for request in replayed),
+        client_bytes=sum(client for client, _ in bodies),
+        sent_bytes=sum(sent for _, sent in bodies),
     )
 
 
@@ -203,6 +219,13 @@ def _lines(accounts: Sequence[Account], *, is_managed: bool) -> Iterator[str]:
     would = f", {between}{at_list}" if known else ""
     way = "whole" if is_managed else "managed"
     yield f"{way} {'it' if turns == 1 else 'they'} would have taken about {otherwise.input_tokens:,} tokens in{would} (an estimate)"
+    client, sent = sum(each.client_bytes for each in accounts), sum(each.sent_bytes for each in accounts)
+    if is_managed and client:
+        yield f"their client sent {client:,} bytes, of which {sent:,} went on"
+    for each in accounts:
+        if each.is_uncached:
+            share = each.used.cache_read_tokens / each.used.input_tokens
+            yield f"{each.session}: only {share:.0%} of its input came from the provider's cache; does something change its beginning at every request?"
     if unknown:
         yield f"no price is known of {', '.join(unknown)}: --price or --prices gives one"
 
