@@ -1,4 +1,4 @@
-"""Real recorded sessions, turn by turn, at four budgets: every context is valid, or the rules alone do not fit."""
+"""Real recorded sessions, turn by turn, at several budgets: every context is valid, or the rules alone do not fit."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.context.checks import check_budget, check_pairs, check_rules, check_t
 from tests.long import examples
 
 DATA = Path(os.environ.get("PAGETURN_DATA", "../shared/data")) / "traces"
-BUDGETS = (8_000, 16_000, 32_000, 64_000)
+BUDGETS = (8_000, 16_000, 32_000, 64_000)[:: examples(2, whole=1)]
 SLACK = 600  # tokens: the task, index lines and pointers beside the rules
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recorded sessions in {DATA}; set PAGETURN_DATA")
