@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 
 from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import Headers
+from pageturn.apps.gateway.tallying import Tally
 
 
 class Pass(NamedTuple):
@@ -73,6 +74,10 @@ class Mode(Protocol):
 
     async def after(self, exchange: Exchange) -> None:
         """Take notice that it is over: `exchange.ending` says how."""
+        ...
+
+    def tally(self) -> Tally:
+        """What was done so far."""
         ...
 
     def close(self) -> None:

@@ -6,6 +6,7 @@ without the chunk that ends a body. Nothing is asked twice.
 
 import asyncio
 import hmac
+import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
@@ -37,6 +38,7 @@ Answering = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _LOG = logging.getLogger("pageturn.gateway")
 _ERRORS = 400  # statuses from here on
 _LONGEST_HOLD = 10.0  # seconds for which a client sees nothing of an answer that is held back; many give up after 60
+HEALTH = "/healthz"  # the one path that is ours
 CLOSE = (b"connection", b"close")
 
 
@@ -51,12 +53,14 @@ class Proxy:
         *,
         other: str,
         token: str | None = None,
+        starts: int = 1,
     ) -> None:
         self._client = client
         self._upstreams = upstreams
         self._mode = mode
         self._other = other
         self._token = token
+        self._starts = starts  # of gateways on this store, so far
 
     async def __call__(self, scope: Scope, receive: Receive, send: Answering) -> None:
         """Answer one request."""
@@ -66,6 +70,8 @@ class Proxy:
         client = _Client(receive, send, headers)
         if not self._may_enter(headers):
             await client.refuse(endpoint, 401, f"this gateway wants its token in the header {TOKEN.decode()}")
+        elif (scope["method"], path) == ("GET", HEALTH):
+            await client.tell(200, json.dumps(self._health()).encode())
         elif wants_websocket(headers):  # Codex falls back to HTTP at once for this status, and for no other
             await client.refuse(endpoint, 426, "WebSockets are not spoken here; use HTTP", CLOSE)
         else:
@@ -90,6 +96,12 @@ class Proxy:
             return
         exchange = Exchange(endpoint, method, query, client.headers, body)
         await passage.call(exchange, self._mode)
+
+    def _health(self) -> dict[str, Any]:
+        """What a supervisor asks: that it runs, how often one was started on this store, and what it has done since."""
+        tally = self._mode.tally()
+        done = {"turns": tally.turns, "sessions": len(tally.sessions), "passed": dict(tally.passed)}
+        return {"status": "ok", "starts": self._starts, **done}
 
     def _may_enter(self, headers: Headers) -> bool:
         given = value_of(headers, TOKEN) or ""
@@ -163,7 +175,10 @@ class _Client:
 
     async def refuse(self, endpoint: Endpoint, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
         """Answer with an error of our own."""
-        body = refusal(endpoint.vendor, status, message)
+        await self.tell(status, refusal(endpoint.vendor, status, message), *headers)
+
+    async def tell(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+        """Answer with JSON of our own."""
         own = ((b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()))
         await self.begin(status, (*own, *headers))
         await self.send(body, more=False)
