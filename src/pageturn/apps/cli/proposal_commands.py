@@ -22,6 +22,7 @@ from pageturn.values.json import to_json
 from pageturn.values.proposals import ProposalForReview
 from pageturn.values.search_text import search_text
 
+_IN_WORDS = {"destructive_op": "what it would replace has been changed since it was proposed"}
 _MOST_SHOWN = 600  # characters of a page that a proposal rests on
 _STORE = click.argument("store", required=False)
 _ID = click.argument("id_", metavar="ID")
@@ -107,7 +108,7 @@ def _told(id_: str, outcome: Committed | Rejected) -> int:
         complain(f"pageturn: {id_} is approved; it holds from the next context on")
         return 0
     reason = outcome.reason
-    complain(f"pageturn: {id_} is rejected: {getattr(reason, 'detail', reason.code)}")
+    complain(f"pageturn: {id_} is rejected: {getattr(reason, 'detail', _IN_WORDS.get(reason.code, reason.code))}")
     return 1
 
 
@@ -121,7 +122,7 @@ def _show(console: Console, journal: Journal, review: ProposalForReview) -> None
     for handle in dict.fromkeys((*proposal.evidence, review.handle)):
         _print(console, f"  {'instead of' if handle not in proposal.evidence else 'rests on'} {_page(journal, handle)}")
     if review.objection is not None:
-        _print(console, f"  cannot be approved now: {review.objection}")
+        _print(console, f"  cannot be approved now: {_IN_WORDS.get(review.objection, review.objection)}")
 
 
 def _page(journal: Journal, handle: str) -> str:
