@@ -1,7 +1,6 @@
 """The server in a client's own settings: put in and taken back, with every other byte as it was."""
 
 import json
-import os
 import sys
 import tomllib
 
@@ -179,7 +178,7 @@ def test_an_installation_is_repeated_replaced_and_taken_back(home, client, name,
     assert (home / name).read_text() == before
     assert (home / name).stat().st_mode & 0o777 == 0o640
     assert "does not have it; nothing was changed" in run("mcp", "uninstall", "--client", client, "--yes").stderr
-    assert sorted(os.listdir(home)) == [name]
+    assert [file.name for file in home.iterdir()] == [name]
 
 
 @pytest.mark.parametrize(("client", "name"), [("claude-code", ".mcp.json"), ("codex", ".codex/config.toml")])

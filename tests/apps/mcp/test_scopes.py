@@ -1,13 +1,16 @@
 """A server opens one scope: a session of another one is answered, letter for letter, as one that does not exist."""
 
+import asyncio
+
 import pytest
+from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 import pageturn as pt
+from pageturn.apps.mcp.server import Place, server_for
 from tests.apps.mcp.client import ask, talk
 from tests.apps.mcp.conftest import handles
 from tests.sessions import open_session
-
-from pageturn.apps.mcp.server import Place, server_for
 
 
 def calls(session, handle):
@@ -59,11 +62,6 @@ def test_a_grant_of_a_session_opens_nothing_to_the_server(store):
 
 @pytest.mark.parametrize("address", ["pageturn://session/secret-1", "pageturn://session/secret-1/page/{}"])
 def test_resources_stay_in_their_scope(store, address):
-    import asyncio
-
-    from mcp import Client
-    from mcp.shared.exceptions import MCPError
-
     foreign = handles(store, "secret-1", "other")[0]
 
     async def run():
