@@ -29,7 +29,7 @@ test: setup  ## the tests, long suites sampled
 test-long: setup  ## the tests, long suites whole
 	@PYTHONDONTWRITEBYTECODE= PAGETURN_LONG=1 $(BIN)/pytest -q -n auto --timeout 5400
 
-test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through the gateway, installed from npm
+test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through the gateway, and the MCP server in clients, from npm
 	@$(BIN)/python -m tests.clients.installed
 	@PAGETURN_CLIENTS=1 $(BIN)/pytest -q -n 2 tests/clients $(ARGS)
 

@@ -94,7 +94,7 @@ class Session:
         self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
         self._recorder = Recorder(self._pager, clock)
         self._deriver = Deriver(self._recorder, self._counter_of, recall, renderers)
-        self._writeback = Writeback(self._recorder, self._require_room_for_plan)
+        self._writeback = Writeback(self._recorder, self._require_room_for_proposal)
         self._summarizer = summarizer
         self._summaries = (
             Summaries(self._recorder, self._counter.text, self.write_back, summarizer)
@@ -429,9 +429,10 @@ class Session:
         """Refuse a promise that no context would have room for."""
         self._deriver.require_room(self._policy_now, self._model_of(None), fresh, name)
 
-    def _require_room_for_plan(self, fresh: Sequence[Fresh]) -> None:
+    def _require_room_for_proposal(self, fresh: Sequence[Fresh]) -> None:
+        name = "the new pin" if any(isinstance(each.entry, e.Pinned) for each in fresh) else "the new plan"
         with suppress(UnknownPolicy):  # which derives nothing either
-            self._require_room(fresh, "the new plan")
+            self._require_room(fresh, name)
 
     def inject(self, note: ContextMessage) -> Page | None:
         """Add a durable note, which replaces an earlier one with its key. A note of the conversation only becomes a page.
@@ -541,7 +542,7 @@ class Session:
         return self._writeback.propose(proposal)
 
     def waiting(self) -> tuple[ProposalForReview, ...]:
-        """The proposals that wait for a person, oldest first: other wordings of what the host said, and replacements of its plan."""
+        """The proposals that wait for a person, oldest first: rules, other wordings of what the host said, replacements of its plan."""
         return self._writeback.waiting()
 
     def approve(self, id: int) -> Committed | Rejected:  # noqa: A002
