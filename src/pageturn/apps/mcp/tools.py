@@ -14,8 +14,8 @@ from pageturn.apps.mcp.answers import MOST_BYTES, Answer, failed, listed, quotat
 from pageturn.apps.mcp.sessions import Sessions, shown_page, shown_pages
 from pageturn.journal.journal import Journal
 from pageturn.journal.reader import SessionReader
-from pageturn.recall import search
-from pageturn.recall.search import Hit
+from pageturn.recall import resolving, search
+from pageturn.recall.hits import Hit
 from pageturn.stores import SessionRow
 from pageturn.values.errors import InvalidInput, StoreError
 from pageturn.values.faults import Fault, NoMatch
@@ -125,7 +125,7 @@ def resolve(sessions: Sessions, asked: Resolve) -> Answer:
     journal = sessions.journal(asked.session)
     if shown_page(journal, asked.handle) is None:
         return _no_page(journal)
-    found = search.resolve(journal, asked.handle, start=asked.start, length=MOST_BYTES)
+    found = resolving.resolve(journal, asked.handle, start=asked.start, length=MOST_BYTES)
     if isinstance(found, Fault):
         return failed(found)
     what = f"{found.size:,} bytes"
