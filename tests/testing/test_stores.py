@@ -127,7 +127,7 @@ TWINS = {
     },
     "what other sessions say hides nothing": {"search": without_what_is_common_anywhere},
     "every word counts where that is asked for": {
-        "search": lambda self, spans, query, limit, *, every=False: REAL.search(self, spans, query, limit)  # noqa: PLW0108
+        "search": lambda self, spans, query, limit, *, every=False: REAL.search(self, spans, query, limit, every=not every)
     },
     "every document is found as soon as it is there": {"search": late_index},
 }  # fmt: skip
