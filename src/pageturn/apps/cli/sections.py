@@ -45,6 +45,7 @@ SECTIONS = (
             ("why", "Why a page is shown as it is."),
             ("diff", "What a turn changed in the context."),
             ("route", "The routing state, and its decisions."),
+            ("outcome", "Report what came of a routing decision."),
         ),
     ),
     Section(
