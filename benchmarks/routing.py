@@ -169,7 +169,7 @@ def show_regret(console: Console, title: str, orders: Mapping[str, Sequence[Orde
                 table.add_row(way, *(interval(cell, orders[name]) for cell, name in zip(cells, names, strict=True)),
                               f"{fmean(map(fmean, cells)):.4f}")  # fmt: skip
         console.print(table)
-    rivals = [way for way in ("seed rank_candidates", "plain Thompson", LITELLM) if (names[0], way) in results]
+    rivals = [way for way in ("CADMAS-CTX rank_candidates", "plain Thompson", LITELLM) if (names[0], way) in results]
     table = sheet(f"Regret of ours: thompson less that of others, {title}; paired, negative is better", "", *heads)
     for rival in rivals:
         differences = [
@@ -238,7 +238,7 @@ def show_again(console: Console, tables: Mapping[str, Table], pools: int) -> Non
     """The same where a task may come again, judged by overall rates: nobody's luck is behind him."""
     names = [name for name in tables if name == "tau_bench"]
     table = sheet("Tasks that may come again: loss of rate a task, comparable agents", "", *names)
-    for way in ("random", "seed rank_candidates", "plain Thompson", "ours: thompson"):
+    for way in ("random", "CADMAS-CTX rank_candidates", "plain Thompson", "ours: thompson"):
         cells = [
             fmean(rate_lost(way, each) for each in orders_of(tables[name], comparable_pool, pools)) for name in names
         ]
@@ -287,7 +287,7 @@ def lead(given: Problem) -> float:
 
 def show_drift(console: Console, tables: Mapping[str, Table], pools: int) -> None:
     ways: dict[str, Maker] = {
-        "seed lcb, pre-seeded": METHODS["seed lcb, pre-seeded"],
+        "CADMAS-CTX lcb, pre-seeded": METHODS["CADMAS-CTX lcb, pre-seeded"],
         "plain Thompson": METHODS["plain Thompson"],
     }
     for memory in (1.0, 0.98, 0.95, 0.9):

@@ -8,6 +8,8 @@ from typing import Any
 
 import pageturn as pt
 from benchmarks.recall.questions import Case, Question
+from pageturn.recall.embedders import embed
+from pageturn.stores import open_store
 from pageturn.values.cuts import cuts
 from pageturn.values.search_text import search_text
 
@@ -19,10 +21,11 @@ Searcher = Callable[[Question], Sequence[int]]
 
 def ours(case: Case, **options: Any) -> Searcher:
     """Recall, in a session with these options."""
-    session = pt.Session.open(id="case", **options)
+    store = open_store(":memory:")
+    session = pt.Session.open(store, id="case", **options)
     pages = session.extend(case.messages)
     if "embedder" in options:
-        session.embed()
+        embed(store, "case", options["embedder"])
     places = {page.handle: at for at, page in enumerate(pages)}
     turns = [0]
     for message in case.messages:

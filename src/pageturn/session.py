@@ -329,7 +329,11 @@ class Session:
             fresh = self._pager.constraint(str(what), structured)
         else:
             if not page.counts or self._journal.message(page) is None:
-                raise InvalidInput("handle", expected="the handle of a page that counts", got=show(page.handle))
+                raise InvalidInput(
+                    "handle",
+                    expected="the handle of a page that counts (not undone, erased or replaced)",
+                    got=show(page.handle),
+                )
             fresh = [self._pager.pin(page.seq, structured)]
         name = page.handle if page is not None else "the new pin"
         self._require_room(fresh, name)
@@ -494,12 +498,6 @@ class Session:
         if budget_tokens is None or not isinstance(outcome, Recalled):
             return outcome
         return recalling.within(outcome, budget_tokens, self._counter.text)
-
-    def embed(self) -> int:
-        """Embed at once what is not embedded yet, without waiting for the thread that does so beside the turns; how many pages that were."""
-        if self._embedding is None:
-            raise InvalidInput("embedder", expected="one, given to Session.open", got="none")
-        return self._embedding.meaning.embed(self._journal)
 
     def resolve(self, handle: str | Page, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
         """The original text of a page, or a byte range of it; an empty range is a fault."""

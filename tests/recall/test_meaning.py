@@ -1,15 +1,16 @@
 """Recall by meaning: vectors are made beside the turns, kept, made again where they must be, and gone with what they were made of."""
 
 import sqlite3
+import time
 
 import numpy as np
 import pytest
 
 import pageturn as pt
-from pageturn.recall.embedders import EmbedderFailed
-from pageturn.recall.vectors import _AT_ONCE, _Table, packed
+from pageturn.recall.embedders import EmbedderFailed, embed
+from pageturn.recall.vectors import _AT_ONCE, Meaning, _Table, packed
 from pageturn.stores import Embedded, SqliteStore
-from tests.sessions import open_session
+from tests.sessions import journal_of, open_session, store_of
 
 TOPICS = [
     {"cat", "kitten", "feline", "purrs"},
@@ -26,17 +27,24 @@ class Topics:
     def __init__(self, name="topics"):
         self.name = name
         self.embedded = []
+        self.asked = 0
         self.fails = None
 
     def embed(self, texts):
-        if self.fails is not None:
-            raise self.fails
+        fails = self.fails
+        self.asked += 1
+        if fails is not None:
+            raise fails
         self.embedded += texts
         vectors = np.full((len(texts), self.dimension), 0.01)
         for at, text in enumerate(texts):
             for number, topic in enumerate(TOPICS):
                 vectors[at, number] += len(topic & {*text.lower().replace(".", "").split()})
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+class Bug(BaseException):
+    """What no embedder should raise, and nobody expects."""
 
 
 def excerpts(recalled):
@@ -48,6 +56,12 @@ def path(tmp_path):
     return tmp_path / "agent.db"
 
 
+def wait_until(is_so):
+    """Wait for the thread; the time limit of a test ends a wait that is in vain."""
+    while not is_so():
+        time.sleep(0.005)
+
+
 def talk(session):
     session.extend([pt.user("the kitten purrs"), pt.assistant("a motor drives"), pt.user("the loaf bakes")])
 
@@ -56,8 +70,8 @@ def test_what_is_meant_is_found_though_nobody_said_it():
     session = open_session(embedder=Topics())
     talk(session)
     assert session.recall("feline") == pt.NoMatch()  # not embedded yet, and by words there is nothing
-    assert session.embed() == 3
-    assert session.embed() == 0
+    assert embed(store_of(session), "s", Topics()) == 3
+    assert embed(store_of(session), "s", Topics()) == 0
     assert excerpts(session.recall("feline"))[0] == "the kitten purrs"
     assert excerpts(session.recall("engine"))[0] == "a motor drives"
     session.append(pt.user("my car"))
@@ -70,7 +84,7 @@ def test_append_embeds_nothing_and_a_derivation_has_it_done_beside():
     talk(session)
     assert embedder.embedded == []
     session.derive()
-    session._embedding.wait()
+    wait_until(lambda: len(store_of(session).vectors("s", "topics")) == 3)
     assert sorted(embedder.embedded) == ["a motor drives", "the kitten purrs", "the loaf bakes"]
     assert excerpts(session.recall("feline"))[0] == "the kitten purrs"
     session.close()
@@ -79,11 +93,11 @@ def test_append_embeds_nothing_and_a_derivation_has_it_done_beside():
 def test_vectors_outlive_the_session_and_only_what_is_new_is_embedded(path):
     with pt.Session.open(path, id="s", embedder=Topics()) as session:
         talk(session)
-        session.embed()
+        embed(path, "s", Topics())
     embedder = Topics()
     with pt.Session.open(path, id="s", embedder=embedder) as session:
         session.append(pt.user("an oven"))
-        assert session.embed() == 1
+        assert embed(path, "s", embedder) == 1
         assert embedder.embedded == ["an oven"]
         assert sorted(excerpts(session.recall("bread"))[:2]) == ["an oven", "the loaf bakes"]
 
@@ -91,10 +105,10 @@ def test_vectors_outlive_the_session_and_only_what_is_new_is_embedded(path):
 def test_another_model_embeds_everything_again(path):
     with pt.Session.open(path, id="s", embedder=Topics()) as session:
         talk(session)
-        session.embed()
+        embed(path, "s", Topics())
     other = Topics("another")
     with pt.Session.open(path, id="s", embedder=other) as session:
-        assert session.embed() == 3
+        assert embed(path, "s", other) == 3
         assert excerpts(session.recall("feline"))[0] == "the kitten purrs"
     store = SqliteStore(path)
     assert store.vectors("s", "topics") == []
@@ -113,9 +127,8 @@ def test_what_was_embedded_before_a_crash_stays_and_the_rest_follows():
         calls.append(1)
         return len(calls) > _AT_ONCE + 5
 
-    background = session._embedding
-    assert background.meaning.embed(background.read(), is_stopped) == _AT_ONCE
-    assert session.embed() == 2 * _AT_ONCE
+    assert Meaning(store_of(session), embedder).embed(journal_of(session), is_stopped) == _AT_ONCE
+    assert embed(store_of(session), "s", embedder) == 2 * _AT_ONCE
     assert len(embedder.embedded) == 3 * _AT_ONCE
 
 
@@ -123,7 +136,7 @@ def test_an_embedder_that_fails_means_search_by_words_and_a_notice():
     embedder = Topics()
     session = open_session(embedder=embedder)
     talk(session)
-    session.embed()
+    embed(store_of(session), "s", embedder)
     embedder.fails = EmbedderFailed("no connection")
     recalled = session.recall("kitten")
     assert excerpts(recalled) == ["the kitten purrs"]
@@ -131,11 +144,12 @@ def test_an_embedder_that_fails_means_search_by_words_and_a_notice():
     embedder.fails = ValueError("secret text")
     assert session.recall("kitten").notices == ("searched by words alone, the embedder has no answer: ValueError",)
     session.append(pt.user("more"))
+    asked = embedder.asked
     session.derive()
-    session._embedding.wait()
+    wait_until(lambda: embedder.asked > asked)
     embedder.fails = None
     assert session.recall("kitten").notices == ()
-    assert session.embed() == 1
+    assert embed(store_of(session), "s", embedder) == 1
 
 
 @pytest.mark.parametrize("wrong", [np.zeros((1, 3)), [[float("nan")] * 8], "text"])
@@ -152,7 +166,7 @@ def test_erased_words_leave_no_vector_in_the_file(path):
     with pt.Session.open(store, id="s", embedder=Topics()) as session:
         talk(session)
         page = session.append(pt.user("SECRET engine"))
-        session.embed()
+        embed(store, "s", Topics())
         session.erase(page)
         assert "SECRET engine" not in excerpts(session.recall("motor"))
         assert page.seq not in [each.seq for each in store.vectors("s", "topics")]
@@ -168,7 +182,7 @@ def test_what_is_undone_is_not_found_by_meaning():
     session = open_session(embedder=Topics())
     talk(session)
     session.extend([pt.user("a feline"), pt.assistant("ok")])
-    session.embed()
+    embed(store_of(session), "s", Topics())
     assert "a feline" in excerpts(session.recall("cat"))
     session.undo()
     assert "a feline" not in excerpts(session.recall("cat"))
@@ -178,10 +192,10 @@ def test_another_tenants_pages_are_not_found_by_meaning(path):
     store = SqliteStore(path)
     other = pt.Session.open(store, id="other", scope="theirs", embedder=Topics())
     talk(other)
-    other.embed()
+    embed(store, "other", Topics(), scope="theirs")
     mine = pt.Session.open(store, id="mine", scope="ours", embedder=Topics())
     mine.append(pt.user("bread"))
-    mine.embed()
+    embed(store, "mine", Topics(), scope="ours")
     assert mine.recall("feline", where={"role": "assistant"}) == pt.NoMatch()
     assert excerpts(mine.recall("feline bread")) == ["bread"]
     assert mine.recall("feline", sessions=["other"]).is_denied
@@ -196,8 +210,8 @@ def test_a_fork_finds_by_meaning_what_its_parent_said():
     fork = session.fork("f")
     session.append(pt.user("a later engine"))
     fork.append(pt.user("an oven"))
-    session.embed()
-    assert fork.embed() == 1
+    embed(store_of(session), "s", Topics())
+    assert embed(store_of(session), "f", Topics()) == 1
     assert excerpts(fork.recall("feline"))[0] == "the kitten purrs"
     assert "a later engine" not in excerpts(fork.recall("motor"))
 
@@ -205,21 +219,29 @@ def test_a_fork_finds_by_meaning_what_its_parent_said():
 def test_a_damaged_vector_counts_as_none(path):
     with pt.Session.open(path, id="s", embedder=Topics()) as session:
         talk(session)
-        session.embed()
+    embed(path, "s", Topics())
     with sqlite3.connect(path) as db:
         db.execute("UPDATE vectors SET data = x'00112233' WHERE row = (SELECT min(row) FROM vectors)")
     db.close()
     with pt.Session.open(path, id="s", embedder=Topics()) as session:
         assert "a motor drives" in excerpts(session.recall("engine"))
-        assert session.embed() == 1
+    assert embed(path, "s", Topics()) == 1
+    with pt.Session.open(path, id="s", embedder=Topics()) as session:
         assert excerpts(session.recall("feline"))[0] == "the kitten purrs"
 
 
-def test_a_session_without_an_embedder_embeds_nothing():
-    with pytest.raises(pt.InvalidInput, match="embedder: expected one"):
-        open_session().embed()
+def test_only_an_embedder_embeds_and_only_what_is_stored(path):
     with pytest.raises(pt.InvalidInput, match="embedder"):
         open_session(embedder="minilm")
+    with pt.Session.open(path, id="s", scope="ours") as session:
+        talk(session)
+    with pytest.raises(pt.InvalidInput, match="embedder"):
+        embed(path, "s", "minilm", scope="ours")
+    with pytest.raises(pt.InvalidInput, match="id: expected the id of a session of the store"):
+        embed(path, "t", Topics())
+    with pytest.raises(pt.InvalidInput, match="scope"):
+        embed(path, "s", Topics())
+    assert embed(path, "s", Topics(), scope="ours") == 3
 
 
 def test_a_search_among_many_vectors_finds_what_a_look_at_all_finds():
@@ -243,20 +265,15 @@ def test_a_search_among_many_vectors_finds_what_a_look_at_all_finds():
 def test_a_thread_that_ends_in_a_bug_is_followed_by_another(monkeypatch):
     told = []
     monkeypatch.setattr("threading.excepthook", lambda hook: told.append(hook.exc_value))
-    session = open_session(embedder=Topics())
+    embedder = Topics()
+    session = open_session(embedder=embedder)
     talk(session)
-    read = session._embedding.read
-    bug = RuntimeError("a bug")
-
-    def fail():
-        raise bug
-
-    session._embedding.read = fail
+    embedder.fails = bug = Bug()
     session.derive()
-    session._embedding.wait()
+    wait_until(lambda: told)
     assert told == [bug]
-    session._embedding.read = read
-    session._embedding.wake()
-    session._embedding.wait()
-    assert session.embed() == 0
+    embedder.fails = None
+    session.derive()
+    wait_until(lambda: len(store_of(session).vectors("s", "topics")) == 3)
+    assert embed(store_of(session), "s", embedder) == 0
     session.close()

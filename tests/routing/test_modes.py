@@ -27,7 +27,7 @@ class View:
     def estimate(self, agent):
         return self.estimates[agent]
 
-    def seed_score(self, agent):
+    def cell_score(self, agent):
         return {"known": 0.55, "new": 0.0}[agent]
 
     def warmed_score(self, agent):
@@ -39,7 +39,7 @@ def aim(mode, agent):
 
 
 def test_each_mode_scores_as_it_says():
-    assert aim("seed", "new") == (0.0, 0.0)
+    assert aim("cadmas", "new") == (0.0, 0.0)
     assert aim("lcb", "new") == (0.4, 0.0)
     assert aim("mean", "known") == (0.6, 0.0)
     new = View.estimates["new"]
@@ -69,11 +69,11 @@ def test_what_may_be_hoped_for_is_a_rate(mean, deviation, deviations):
 
 def test_only_those_that_look_for_more_try_what_is_new():
     preferred = {mode: max(View.estimates, key=lambda agent, mode=mode: aim(mode, agent).centre) for mode in MODES}
-    assert preferred == {"seed": "known", "lcb": "known", "mean": "known", "ucb": "new", "thompson": "new", "cost": "new"}  # fmt: skip
+    assert preferred == {"cadmas": "known", "lcb": "known", "mean": "known", "ucb": "new", "thompson": "new", "cost": "new"}  # fmt: skip
 
 
 def test_an_unknown_mode_is_refused():
-    with pytest.raises(pt.InvalidInput, match="mode: expected one of seed, lcb"):
+    with pytest.raises(pt.InvalidInput, match="mode: expected one of cadmas, lcb"):
         mode_of("best")
 
 

@@ -4,6 +4,7 @@ import math
 import random
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -168,7 +169,7 @@ def test_a_mode_that_aims_at_nothing_is_refused(aim):
 
 def test_the_seed_starves_what_it_has_not_seen_and_ours_try_it():
     hopeless = {"hopeless": (0, 100)}
-    assert taught(hopeless, mode="seed").choose(["new", "hopeless"], "model_call", EASY).choice == "hopeless"
+    assert taught(hopeless, mode="cadmas").choose(["new", "hopeless"], "model_call", EASY).choice == "hopeless"
     for mode in ("lcb", "mean", "ucb", "thompson"):
         assert taught(hopeless, mode=mode).choose(["hopeless", "new"], "model_call", EASY).choice == "new"
 
@@ -397,12 +398,20 @@ def test_a_date_to_rest_until_is_respected_by_the_routers_own_clock():
     assert made.choose(["a/one", "b/one"]).choice == "a/one"
 
 
-def test_failover_goes_on_in_the_mode_and_with_the_local_agent_of_the_decision():
+def test_decisions_and_configurations_that_have_the_former_name_of_a_mode_still_open():
     made = taught({"me": (20, 20), "best": (38, 2), "next": (22, 20)})
     decision = made.choose(["best", "next"], "model_call", EASY, local="me", mode="seed")
+    assert decision.mode == "cadmas"
+    stored = msgspec.structs.replace(decision, mode="seed")
+    assert made.choose_router_target(stored, ApiError("busy", 503)).mode == "cadmas"
+
+
+def test_failover_goes_on_in_the_mode_and_with_the_local_agent_of_the_decision():
+    made = taught({"me": (20, 20), "best": (38, 2), "next": (22, 20)})
+    decision = made.choose(["best", "next"], "model_call", EASY, local="me", mode="cadmas")
     after = made.choose_router_target(decision, TimeoutError())
-    assert (decision.choice, decision.mode) == ("best", "seed")
-    assert (after.choice, after.mode, after.local, after.margin) == ("me", "seed", "me", 0.05)
+    assert (decision.choice, decision.mode) == ("best", "cadmas")
+    assert (after.choice, after.mode, after.local, after.margin) == ("me", "cadmas", "me", 0.05)
     siblings = taught({"me": (20, 20), "x/best": (38, 2), "x/next": (22, 20)})
     decision = siblings.choose(["x/best", "x/next"], "model_call", EASY, local="me")
     assert siblings.choose_router_target(decision.id, TimeoutError()).choice == "me"

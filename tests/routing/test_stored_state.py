@@ -265,7 +265,7 @@ def test_an_update_is_stamped(store):
 
 def test_a_hand_off_needs_the_margin_as_the_seed_says_and_a_router_in_that_mode_says_the_same(store):
     beliefs = beliefs_in(store)
-    router = pt.Router(beliefs, mode="seed")
+    router = pt.Router(beliefs, mode="cadmas")
     for wins, expected in ((2, None), (40, "peer")):
         for number in range(20):
             beliefs.update("local", "model_call", EASY, number % 2 == 0)

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from pageturn.stores import Freed, MemorySidecars, MemoryStore, SessionRow
-from pageturn.testing import check_store, reopened_store_cases, sidecar_cases, store_cases
+from pageturn.testing import check_store, maintained_store_cases, reopened_store_cases, sidecar_cases, store_cases
 from pageturn.values.errors import Conflict, StoreError
 from tests.testing.twins import broken, caught
 
@@ -123,7 +123,7 @@ TWINS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", store_cases(), ids=str)
+@pytest.mark.parametrize("case", [*store_cases(), *maintained_store_cases()], ids=str)
 def test_a_broken_store_is_noticed(case):
     assert caught(case, broken(MemoryStore, **TWINS[case.claim]))
 
@@ -179,11 +179,9 @@ def test_all_that_fails_is_named_and_one_claim_can_be_checked_alone():
     with pytest.raises(AssertionError) as failure:
         check_store(twin)
     told = str(failure.value)
-    assert told.startswith(
-        "check_store: vacuum says first and frees then\n  expected: what a vacuum would free to be (1, 5)"
-    )
+    assert told.startswith("check_store: threads share a store\n  expected: what is wrong with the store to be []")
     assert "2 more of" in told
-    assert told.endswith("claims fail:\n  a sound store has nothing to report\n  threads share a store")
+    assert told.endswith("claims fail:\n  vacuum says first and frees then\n  a sound store has nothing to report")
     check_store(twin, only="a snapshot is replaced")
     with pytest.raises(ValueError, match="there is no claim 'a store is fast'; there are\n  records come back"):
         check_store(twin, only="a store is fast")

@@ -133,7 +133,10 @@ def test_what_a_person_refuses_is_rejected_with_their_reason():
     assert session.waiting() == ()
     assert session.write_back(form_of(rule, key="k")) == outcome == reopened(session).reader.state().settled["k"]
     for again in (lambda: session.approve(waiting.id), lambda: session.reject(waiting.id, "no")):
-        with pytest.raises(pt.InvalidInput, match="id: expected the id of a proposal, though none waits, got 0"):
+        with pytest.raises(
+            pt.InvalidInput,
+            match="id: expected the id of a proposal that is waiting, though no proposal is waiting, got 0",
+        ):
             again()
 
 
@@ -141,7 +144,7 @@ def test_what_a_person_refuses_is_rejected_with_their_reason():
 def test_only_what_waits_can_be_answered(wrong):
     session, rule = started()
     session.write_back(form_of(rule))
-    with pytest.raises(pt.InvalidInput, match="id: expected the id of a proposal that waits, one of 0, got"):
+    with pytest.raises(pt.InvalidInput, match="id: expected the id of a proposal that is waiting, one of 0, got"):
         session.approve(wrong)
     with pytest.raises(pt.InvalidInput, match="id: expected"):
         session.reject(wrong, "no")

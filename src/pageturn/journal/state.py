@@ -116,6 +116,10 @@ class SessionState(msgspec.Struct):
         """The page of the last reset that was not undone: its summary covers every page before it. 0 where there is none."""
         return self.resets[-1] if self.resets else 0
 
+    def is_covered(self, seq: int) -> bool:
+        """Whether the last reset covers a page, or the page is its summary: neither is to be summed up or listed again."""
+        return seq <= self.last_reset
+
     @property
     def notes(self) -> dict[str, ContextMessage]:
         """The durable notes, by key."""

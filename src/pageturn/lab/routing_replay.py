@@ -265,7 +265,7 @@ class Ours(Cells):
         """How many outcomes are known."""
         return self.pooled().trials
 
-    def seed_score(self, agent: str) -> float:
+    def cell_score(self, agent: str) -> float:
         """The lower bound of the cell; 0 where it was never seen."""
         won, lost = self.counts(self.bucket, self.agents.index(agent))
         return _lower(won + 1.0, lost + 1.0) if won + lost else 0.0
@@ -300,11 +300,11 @@ def ours(mode: str | Mode, memory: float = 1.0) -> Maker:
 BASELINES: Mapping[str, Maker] = {
     "random": AtRandom,
     "static scores": Static,
-    "seed rank_candidates": SeedRule,
-    "seed lcb, pre-seeded": Seeded,
+    "CADMAS-CTX rank_candidates": SeedRule,
+    "CADMAS-CTX lcb, pre-seeded": Seeded,
     "plain Thompson": PlainThompson,
 }
-OURS: Mapping[str, Maker] = {name: ours(name) for name in MODES if name not in {"seed", "cost"}}
+OURS: Mapping[str, Maker] = {name: ours(name) for name in MODES if name not in {"cadmas", "cost"}}
 
 
 def _lower(alpha: float, beta: float) -> float:

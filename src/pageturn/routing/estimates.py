@@ -33,7 +33,7 @@ class Estimates:
         self.cost = cost
         self.value = value
 
-    def seed_score(self, agent: str) -> float:
+    def cell_score(self, agent: str) -> float:
         """The lower bound of its cell alone; 0 where it was never seen."""
         posterior = self._beliefs.posterior(agent, self._setting)
         return 0.0 if posterior is None else posterior.score(self._beliefs.config.gamma)

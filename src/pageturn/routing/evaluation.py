@@ -59,8 +59,10 @@ class Comparison(NamedTuple):
 
     mode: str
     decisions: int
-    observed: float  # what the log came to
-    estimated: float  # what the mode would have come to: outcomes weighted by how much likelier it makes them
+    observed: float  # the average outcome in the log
+    estimated: (
+        float  # the outcome that the mode would have had: those of the log, weighted by how much likelier it makes them
+    )
     error: float  # the standard error of that
     effective: float  # how many decisions the estimate really rests on
 

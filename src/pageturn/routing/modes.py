@@ -2,7 +2,7 @@
 
 | mode | score |
 |---|---|
-| seed | the lower confidence bound of CADMAS-CTX for the cell alone; an unseen agent scores 0 |
+| cadmas | the lower confidence bound of CADMAS-CTX for the cell alone; an unseen agent scores 0 |
 | lcb | the same lower bound, with at most two pooled outcomes for a cell that has none; for hand-offs that have a local agent |
 | mean | the expected rate |
 | ucb | the rate that one may hope for: the expected one and some standard deviations, in log-odds |
@@ -61,7 +61,7 @@ class Aim(NamedTuple):
 class View(Protocol):
     """What a mode may ask about a candidate in the setting at hand."""
 
-    def seed_score(self, agent: str) -> float:
+    def cell_score(self, agent: str) -> float:
         """The lower bound of its cell alone; 0 where it was never seen."""
         ...
 
@@ -107,18 +107,18 @@ class Mode(Protocol):
         ...
 
 
-class Seed:
-    """The seed's ranking, to the letter."""
+class Cadmas:
+    """The ranking of CADMAS-CTX, to the letter."""
 
-    name = "seed"
+    name = "cadmas"
 
     def aim(self, agent: str, view: View) -> Aim:
         """The lower bound of the cell."""
-        return Aim(view.seed_score(agent))
+        return Aim(view.cell_score(agent))
 
 
 class LowerBound:
-    """The seed's lower bound, where what is unseen is thought to be like what is nearest."""
+    """The lower bound of CADMAS-CTX, where what is unseen is thought to be like what is nearest."""
 
     name = "lcb"
 
@@ -181,14 +181,22 @@ class Cost(Thompson):
 
 
 MODES: Mapping[str, Mode] = {
-    mode.name: mode for mode in (Seed(), LowerBound(), Mean(), UpperBound(), Thompson(), Cost())
+    mode.name: mode for mode in (Cadmas(), LowerBound(), Mean(), UpperBound(), Thompson(), Cost())
 }
+
+
+_FORMER_NAMES = {"seed": "cadmas"}  # which stored decisions and configurations still have
+
+
+def name_now(name: str) -> str:
+    """The present name of a mode."""
+    return _FORMER_NAMES.get(name, name)
 
 
 def mode_of(mode: str | Mode) -> Mode:
     """The mode of a name, or the mode itself."""
-    if isinstance(mode, str) and mode in MODES:
-        return MODES[mode]
+    if isinstance(mode, str) and name_now(mode) in MODES:
+        return MODES[name_now(mode)]
     if not callable(getattr(mode, "aim", None)) or not isinstance(getattr(mode, "name", None), str):
         raise InvalidInput("mode", expected=f"one of {', '.join(MODES)}, or a mode", got=show(mode))
     return mode  # type: ignore[return-value]

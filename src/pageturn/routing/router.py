@@ -1,8 +1,9 @@
 """The router: chooses an agent or a model by past outcomes, explains the choice, and learns from its outcome.
 
-    router = pt.Router.open("agent.db")
-    decision = router.choose(["openai/gpt-5", "anthropic/claude-opus-5"], "model_call", {"domain": "sql"})
-    router.observe(decision, True)
+    >>> import pageturn as pt
+    >>> router = pt.Router.open("agent.db")
+    >>> decision = router.choose(["openai/gpt-5", "anthropic/claude-opus-5"], "model_call", {"domain": "sql"})
+    >>> router.observe(decision, True)
 
 Choosing reads the store but does not write to it; decisions are written with their outcomes, or by `flush`.
 """
@@ -24,11 +25,11 @@ from pageturn.routing.declared import Declared
 from pageturn.routing.estimates import Estimates
 from pageturn.routing.failover import Failure, left_after, nearest, read_failure, read_verdict
 from pageturn.routing.limits import Limits, Needs, Traffic
-from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of
+from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of, name_now
 from pageturn.routing.prices import MONEY_A_SECOND, VALUE_OF_SUCCESS, Costs, Price
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
-from pageturn.stores import MemorySidecars, Store, open_store, path_of
+from pageturn.stores import MemorySidecars, Sidecars, SqliteStore, open_store, path_of
 from pageturn.values.checks import require_bool, require_callable, require_finite, require_text
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.ids import uuid7
@@ -79,7 +80,7 @@ class Router:
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         if not isinstance(beliefs, Beliefs | None):
-            raise InvalidInput("beliefs", expected="Beliefs, or none; a file is for Router.open", got=show(beliefs))
+            raise InvalidInput("beliefs", expected="Beliefs or nothing (Router.open takes a file)", got=show(beliefs))
         if mode is not None:
             mode_of(mode)
         if not isinstance(skills, Iterable):
@@ -97,7 +98,7 @@ class Router:
         self._rng = _rng_of(rng)
         self._clock = clock
         self._entropy = entropy
-        self._own_store: Store | None = None
+        self._own_store: SqliteStore | None = None
         self._pending: dict[str, Decision] = {}
         self._rests = self.beliefs.rests()
         self._traffic = Traffic()
@@ -110,7 +111,7 @@ class Router:
     @classmethod
     def open(
         cls,
-        url: str | os.PathLike[str] | Store = ":memory:",
+        url: str | os.PathLike[str] | Sidecars = ":memory:",
         scope: str | None = None,
         *,
         config: DelegationConfig | None = None,
@@ -136,10 +137,12 @@ class Router:
             config = msgspec.structs.replace(config, enabled=enabled is not False)
         elif enabled is not None:
             config = DelegationConfig(enabled=enabled)
-        store = url if isinstance(url, Store) else open_store(path_of(url))
+        opened = None if isinstance(url, Sidecars) else open_store(path_of(url))
+        store = url if isinstance(url, Sidecars) else opened
+        assert store is not None
         beliefs = Beliefs(store, scope_of_beliefs(scope), clock=clock, config=config, half_life=half_life)
         router = cls(beliefs, mode=mode, value=value, skills=skills, rng=rng, clock=clock, entropy=entropy)
-        router._own_store = None if store is url else store
+        router._own_store = opened
         return router
 
     # -- choosing
@@ -234,7 +237,7 @@ class Router:
     def _mode_of(self, decision: Decision) -> Mode:
         """The mode of a decision, or the router's own if it is no longer known."""
         own = mode_of(self._mode or "thompson")
-        return own if own.name == decision.mode else MODES.get(decision.mode, own)
+        return own if own.name == decision.mode else MODES.get(name_now(decision.mode), own)
 
     def _decide(  # noqa: PLR0917
         self,

@@ -19,7 +19,7 @@ from pageturn.routing.pruning import Entry, Pruned, beyond, older, remains
 from pageturn.routing.rests import Rests
 from pageturn.routing.skills import Setting, require_name
 from pageturn.routing.state import DelegationConfig, DelegationState, graded
-from pageturn.stores import Change, SidecarDocument, Sidecars, Slot, Store
+from pageturn.stores import Change, SidecarDocument, Sidecars, Slot
 from pageturn.values.checks import require_bool, require_finite, require_instance, require_text, require_whole
 from pageturn.values.errors import InvalidInput, PageturnError, StoreError, show
 from pageturn.values.ids import fitting_session_id, require_session_id
@@ -92,7 +92,7 @@ class Beliefs:
 
     @property
     def state(self) -> DelegationState:
-        """Everything that is believed now, as the seed's value; changing it changes nothing here."""
+        """Everything that is believed now, as a `DelegationState`; changing it changes nothing here."""
         self.refresh()
         return DelegationState(dict(self._cells), self._config)
 
@@ -150,7 +150,7 @@ class Beliefs:
         return math.pow(0.5, min(max(age, 0.0), 1_000.0))
 
     def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
-        """The peer to hand a task to by the seed's rule, or None to do it yourself. No decision is logged: a `Router` does that."""
+        """The peer to hand a task to by the rule of CADMAS-CTX, its lower bound, or None to do it yourself. No decision is logged: a `Router` does that."""
         return self.state.delegate_to(local, peers, skill, bucket)
 
     # -- changing
@@ -439,7 +439,7 @@ def _logged(decision: Decision) -> Logged:
     return Logged(decision, decision.probability)
 
 
-def examine_beliefs(store: Store) -> Iterator[str]:
+def examine_beliefs(store: Sidecars) -> Iterator[str]:
     """What is wrong with the posteriors and decisions of a store; for `journal.doctor.examine(also=...)`."""
     try:
         scopes = sorted({name.partition("/")[2] for name in store.sidecars()})

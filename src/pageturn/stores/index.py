@@ -70,7 +70,7 @@ def add(db: sqlite3.Connection, number: int, documents: Iterable[Document], insi
     for seq, text in documents:
         if seq > _LAST_SEQ or number > _LAST_NUMBER:
             raise StoreError(
-                f"no more than {_LAST_SEQ:,} entries of a session, and {_LAST_NUMBER:,} sessions, have words in one file"
+                f"one file can index {_LAST_NUMBER:,} sessions and {_LAST_SEQ:,} entries of each: begin another file"
             )
         if seq in inside:
             _copy_blob(db, inside[seq], _row(number, seq))

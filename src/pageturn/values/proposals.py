@@ -69,7 +69,7 @@ class DestructiveOp(Rejection, tag="destructive_op"):
 
 
 class InvariantViolation(Rejection, tag="invariant_violation"):
-    """The proposal would break a promise: a floor, a pin, or the quality of a summary."""
+    """The proposal would break a guarantee: a floor, a pin, or the quality of a summary."""
 
     detail: str
 

@@ -77,10 +77,8 @@ class Writeback:
         waiting = self._journal.state.waiting
         if type(txn) is not int or txn not in waiting:
             ids = ", ".join(map(str, waiting))
-            expected = (
-                f"the id of a proposal that waits, one of {ids}" if ids else "the id of a proposal, though none waits"
-            )
-            raise InvalidInput("id", expected=expected, got=show(txn))
+            which = f"one of {ids}" if ids else "though no proposal is waiting"
+            raise InvalidInput("id", expected=f"the id of a proposal that is waiting, {which}", got=show(txn))
 
     def _answer(self, txn: int, settlement: Callable[[], Settlement]) -> Committed | Rejected:
         head = self._journal.head

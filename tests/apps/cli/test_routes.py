@@ -48,7 +48,7 @@ def test_stats_counts_cells_decisions_and_what_is_waiting(path):
 def test_replay_compares_modes_and_finds_the_log_sound(path):
     shown = run("route", "replay", path)
     assert shown.returncode == 0
-    assert [line.split()[0] for line in shown.stdout.splitlines()[1:6]] == ["seed", "lcb", "mean", "ucb", "thompson"]
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:6]] == ["cadmas", "lcb", "mean", "ucb", "thompson"]
     assert "40 decisions are consistent with the log" in shown.stdout
     assert len(run("route", "replay", path, "--mode", "ucb").stdout.splitlines()) == 3
 
@@ -103,7 +103,7 @@ def test_a_state_is_exported_and_imported_as_json(path, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["explain", "{path}", "no-such"], "pageturn: decision: expected the id of one of 40 decisions, got 'no-such'\n"),
+        (["explain", "{path}", "no-such"], "pageturn: decision: expected the id, or its beginning, of one of 40 decisions, got 'no-such'\n"),
         (["stats", "{path}", "--scope", "../x"], "pageturn: id: expected 1 to 128 letters"),
         (["stats", "nowhere.db"], "pageturn: store: expected the path of an existing store"),
         (["prune", "{path}"], "pageturn: keep: expected a number of decisions to keep, or a moment before which they go, got None\n"),

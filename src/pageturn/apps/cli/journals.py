@@ -22,7 +22,7 @@ from pageturn.recall.reach import reach
 from pageturn.recall.search import recall
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.session import Session
-from pageturn.stores import SessionRow, Store, open_store
+from pageturn.stores import Maintained, SessionRow, SqliteStore, Store, open_store
 from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import Fault
 from pageturn.values.ids import require_session_id
@@ -33,7 +33,7 @@ from pageturn.values.search_text import search_text
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Store]:
+def opened(path: str) -> Iterator[SqliteStore]:
     """The store in an existing file; a command that reads never creates one."""
     file = path.removeprefix("sqlite:").removeprefix("//").partition("?")[0]
     if not Path(file).is_file():
@@ -140,7 +140,7 @@ def show_hits(
     return True
 
 
-def show_health(console: Console, store: Store) -> bool:
+def show_health(console: Console, store: SqliteStore) -> bool:
     """Check the store and print what is wrong; returns whether no problems were found."""
     rows = store.sessions()
     findings = []
@@ -167,7 +167,7 @@ def show_health(console: Console, store: Store) -> bool:
     return not findings
 
 
-def show_repair(console: Console, store: Store) -> None:
+def show_repair(console: Console, store: Maintained) -> None:
     """Repair the store and print what was done."""
     repaired = repair(store)
     console.print(f"a copy of the store before the repair: {escape(repaired.backup)}", soft_wrap=True)
@@ -183,7 +183,7 @@ def settle(store: Store, row: SessionRow) -> int:
     return staged
 
 
-def show_vacuum(console: Console, store: Store, *, dry_run: bool) -> None:
+def show_vacuum(console: Console, store: Maintained, *, dry_run: bool) -> None:
     """Free unreferenced blobs, or print what would be freed."""
     freed = store.vacuum(dry_run=dry_run)
     verb = "would free" if dry_run else "freed"

@@ -81,7 +81,7 @@ def route_replay(store: str, modes: tuple[str, ...], scope: str) -> None:
 @route.command("prune")
 @_STORE
 @click.option("--keep", type=click.IntRange(0), help="Drop all but the newest N.")
-@click.option("--days", type=click.FloatRange(0), help="Drop decisions at least so many days old.")
+@click.option("--days", type=click.FloatRange(0), help="Drop decisions that are at least N days old.")
 @click.option("--abandoned", is_flag=True, help="With --days: also drop decisions that never had an outcome.")
 @_SCOPE
 def route_prune(store: str, keep: int | None, days: float | None, scope: str, *, abandoned: bool) -> None:

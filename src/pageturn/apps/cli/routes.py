@@ -13,16 +13,17 @@ from pageturn.apps.cli.terminal import write_json
 from pageturn.routing import MODES, Beliefs, DelegationState, Logged, Setting
 from pageturn.routing.decisions import ESTIMATES
 from pageturn.routing.evaluation import Replayed, compare, differing, drifts, replay
+from pageturn.routing.modes import name_now
 from pageturn.routing.regret import Regret, regrets
 from pageturn.routing.router import Router
-from pageturn.stores import MemorySidecars, Store
-from pageturn.values.errors import InvalidInput, show
+from pageturn.stores import MemorySidecars, Sidecars
+from pageturn.values.errors import InvalidInput, PageturnError, show
 from pageturn.values.json import from_json, to_json
 
 REPLAYED = tuple(name for name in MODES if name != "cost")  # a log does not know prices
 
 
-def beliefs_of(store: Store, scope: str) -> Beliefs:
+def beliefs_of(store: Sidecars, scope: str) -> Beliefs:
     """The routing state of a scope."""
     return Beliefs(store, scope, clock=lambda: datetime.now(UTC))
 
@@ -31,8 +32,10 @@ def show_decision(console: Console, beliefs: Beliefs, wanted: str | None) -> Non
     """Print a decision, without an id the newest: the estimate for each candidate, and the outcome."""
     log = [entry for _, entry in beliefs.log()]
     found = [entry for entry in log if wanted is None or entry.decision.id.startswith(wanted)]
+    if not log:
+        raise PageturnError("no decisions are logged yet: `Router.choose` logs the first")
     if not found or (wanted is not None and len(found) > 1):
-        known = "the beginning of one id only" if found else f"the id of one of {len(log)} decisions"
+        known = "the beginning of one id only" if found else f"the id, or its beginning, of one of {len(log)} decisions"
         raise InvalidInput("decision", expected=known, got=show(wanted))
     entry = max(found, key=lambda each: each.decision.at)
     decision = entry.decision
@@ -68,7 +71,7 @@ def show_stats(console: Console, beliefs: Beliefs) -> None:
     modes: dict[str, list[float]] = defaultdict(list)
     for _, entry in log:
         if entry.verdict is not None:
-            modes[entry.decision.mode].append(entry.verdict)
+            modes[name_now(entry.decision.mode)].append(entry.verdict)
     for name, verdicts in sorted(modes.items()):
         console.print(
             f"{plain(name)}: {len(verdicts):,} decisions with an outcome, {sum(verdicts) / len(verdicts):.3f} on average"
@@ -191,7 +194,7 @@ def _lost(regret: Regret | None) -> str:
 
 def report_outcome(
     console: Console,
-    store: Store,
+    store: Sidecars,
     scope: str,
     decision: str,
     verdict: float,

@@ -18,10 +18,10 @@ SECTIONS = (
         "Recorded sessions",
         (
             ("demo", "A session of 120 turns: what was sent, and what it cost."),
-            ("import", "Take over sessions that other tools recorded."),
+            ("import", "Import sessions that other tools recorded."),
             ("replay", "What recorded sessions would have cost, by method."),
             ("report", "The results of replay as a page with pictures."),
-            ("flip", "The results of replay again, and the default they elect."),
+            ("flip", "Compare replay results and pick the default policy."),
             ("compactions", "How much recorded summaries kept of what was needed later."),
         ),
     ),

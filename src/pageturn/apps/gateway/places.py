@@ -7,7 +7,7 @@ share it.
 
 from collections.abc import Mapping, Sequence
 
-from pageturn.stores import Slot, Store
+from pageturn.stores import Sidecars, Slot
 from pageturn.values.json import Closed, from_json, to_json
 
 SIDECAR = "gateway/places"
@@ -46,7 +46,7 @@ class Terms(Closed, omit_defaults=True):
 class Places:
     """What is known of histories in one store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Sidecars) -> None:
         self._store = store
 
     def at(self, link: str) -> tuple[Place, ...]:

@@ -14,7 +14,7 @@ from pageturn.apps.gateway.reconcile import Located, chain, first_link, locate
 from pageturn.formats.cache_marks import CacheMarks
 from pageturn.journal.blobs import pack
 from pageturn.session import Session
-from pageturn.stores import Store, open_store
+from pageturn.stores import SqliteStore, open_store
 from pageturn.values.ids import fitting_session_id
 from pageturn.values.messages import Message, Role, system, tool_result
 from pageturn.values.recall_tool import RecallTool
@@ -50,11 +50,11 @@ class Sessions:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._store: Store | None = None
+        self._store: SqliteStore | None = None
         self._open: OrderedDict[str, Session] = OrderedDict()
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SqliteStore:
         """The store, which is opened at the first use."""
         if self._store is None:
             self._store = open_store(self._url)

@@ -36,7 +36,9 @@ class EmbeddingEndpoint:
         require_whole("dimension", dimension)
         require_finite("timeout_seconds", timeout_seconds, at_least=0.001)
         if not url.startswith(("http://", "https://")):
-            raise InvalidInput("url", expected="http://host/path or https://host/path", got="another")
+            raise InvalidInput(
+                "url", expected="http://host/path or https://host/path", got="a URL that begins with neither"
+            )
         try:
             import httpx2  # noqa: PLC0415
         except ImportError as error:
