@@ -465,7 +465,7 @@ def test_whom_to_ask_instead_is_checked_before_anything_is_counted(candidates):
 
 
 def test_what_is_no_router_is_refused_at_once():
-    with pytest.raises(pt.InvalidInput, match=r"beliefs: expected .* a file is for Router\.open, got 'agent\.db'"):
+    with pytest.raises(pt.InvalidInput, match=r"beliefs: expected Beliefs or nothing .Router\.open takes a file., got 'agent\.db'"):
         pt.Router("agent.db")
     for mode in (3, type("Nameless", (), {"aim": lambda *_: (0.5, 0.0)})()):
         with pytest.raises(pt.InvalidInput, match="mode: expected one of"):
