@@ -75,9 +75,9 @@ def test_declared_confidence_counts_until_something_is_known(store):
     beliefs = beliefs_in(store)
     beliefs.declare("a", WHERE, 0.9)
     beliefs.declare("a", WHERE, 0.1)
-    assert record(beliefs, skill=WHERE.skill) == pytest.approx((1.8, 0.2, 0))
+    assert record(beliefs, skill=WHERE.skill) == pytest.approx((10.8, 1.2, 0))
     assert beliefs.estimate("a", WHERE).mean > beliefs.estimate("b", WHERE).mean
-    with pytest.raises(pt.InvalidInput, match="c_self"):
+    with pytest.raises(pt.InvalidInput, match="confidence"):
         beliefs.declare("b", WHERE, float("nan"))
     assert record(beliefs, "b", WHERE.skill) is None
 

@@ -47,6 +47,7 @@ SECTIONS = (
             ("diff", "What a turn changed in the context."),
             ("proposals", "What models proposed and a person decides."),
             ("route", "The routing state, and its decisions."),
+            ("outcome", "Report what came of a routing decision."),
         ),
     ),
     Section(
