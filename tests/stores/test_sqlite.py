@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 import pageturn as pt
-from pageturn.stores import Batch, Broken, Record, SessionRow, SqliteStore
+from pageturn.stores import Batch, Broken, MemoryStore, Record, SessionRow, SqliteStore
 from pageturn.stores.sqlite_file import _refuse_foreign
 from pageturn.stores.tables import APPLICATION_ID, FORMAT, FORMATS
 from pageturn.values.errors import Conflict, NotScrubbed, StoreError
@@ -386,3 +386,18 @@ def test_a_fork_does_not_find_the_words_of_a_very_long_text_that_its_parent_got_
         session.append(pt.user(LONG))
         assert isinstance(session.recall(FAR_APART[2]), pt.Recalled)
         assert isinstance(fork.recall(FAR_APART[2]), pt.NoMatch)
+
+
+def steps_of_appends(waiting):
+    """The steps that SQLite takes for some appends behind an import of so many messages, whose words wait for the index."""
+    store, steps = MemoryStore(), []
+    session = open_session(store)
+    session.extend([pt.user("a word and another " * 50)] * waiting)
+    store._connection.set_progress_handler(lambda: steps.append(1), 50)
+    for number in range(130):
+        session.append(pt.user(f"one more {number}"))
+    return len(steps)
+
+
+def test_an_append_takes_the_same_however_much_waits_for_the_index():
+    assert steps_of_appends(4_000) < 1.2 * steps_of_appends(1_000)

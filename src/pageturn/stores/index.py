@@ -119,8 +119,9 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
     left = AT_ONCE
     taken: list[tuple[int, str]] = []
     for number in numbers:
-        rows = [row for (row,) in db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number))]
-        for row in rows:
+        # One by one: behind an import a hundred thousand may wait, and few of them are brought in at a time.
+        rows = db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number))
+        for (row,) in rows:
             if row in large:
                 continue
             (text,) = db.execute("SELECT text FROM unindexed WHERE row = ?", (row,)).fetchone()
@@ -131,6 +132,7 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
             if left < 0:
                 break
             taken.append((row, text))
+        rows.close()
     _fill(db, taken)
     db.executemany("DELETE FROM unindexed WHERE row = ?", [(row,) for row, _ in taken])
 
