@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from pageturn.stores import LAST, Batch, Found, Freed, Loss, Record, SessionRow, Snapshot, Span
-from pageturn.stores.words import hidden_parts, terms
+from pageturn.stores.words import hidden_parts, is_beginning, parts_of, terms
 from pageturn.testing import check_store
 from pageturn.values.errors import Conflict, StoreError
 
@@ -58,12 +58,16 @@ class DictStore:
         data = self.data.get(digest)
         return data if data is None else data[start : None if length is None else start + length]
 
-    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:  # noqa: ARG002
+    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:
         upto = dict(spans)
-        texts = {at: _words(text) for at, text in self.texts.items() if at[1] <= upto.get(at[0], 0)}
+        texts = {
+            at: _words(f"{text} {hidden_parts(text)}") for at, text in self.texts.items() if at[1] <= upto.get(at[0], 0)
+        }
         score = dict.fromkeys(texts, 0.0)
         for term in terms(query):
-            hits = [at for at, words in texts.items() if _words(term, term) in words]
+            hits = [at for at, words in texts.items() if _has(words, term)]
+            if not hits and parts_of(term):  # a name that nobody says whole
+                hits = [at for at, words in texts.items() if all(_has(words, part) for part in parts_of(term))]
             for at in hits:
                 score[at] += 1 / len(hits)
         return sorted((Found(*at, worth) for at, worth in score.items() if worth), key=lambda each: -each.score)[:limit]
@@ -99,12 +103,15 @@ class DictStore:
     def close(self) -> None: ...
 
 
-def _words(text: str, hidden: str | None = None) -> str:
+def _words(text: str) -> str:
     """The words of a text, stemmed a little, with a blank around each."""
-    parts = hidden_parts(text) if hidden is None else ""
-    return (
-        f" {' '.join(re.sub('(ing|es|s)$', '', word) for word in re.findall('[a-z0-9]+', f'{text} {parts}'.lower()))} "
-    )
+    words = re.findall(r"[^\W_]+", text.lower())
+    return f" {' '.join(re.sub('(ing|es|s)$', '', word) for word in words)} "
+
+
+def _has(words: str, term: str) -> bool:
+    """Whether a term is among words; a single character of a script without blanks may be the beginning of one."""
+    return (_words(term).rstrip() if is_beginning(term) else _words(term)) in words
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pageturn.values.notes import NoteDecision
 from tests.apps.cli.command import run
 from tests.sessions import Clock, call, open_session, resolve_range, take_turn, write_elsewhere
 
-TURNS = 28
+TURNS = 29
 
 
 @pytest.fixture(scope="module")
@@ -168,8 +168,8 @@ def test_a_context_that_must_fold_says_so_and_why(path):
 
 
 def test_notices_are_counted_and_shown(path):
-    _, below = rows(run("context", path, "--budget", "450"))
-    context = reader(path).derive(budget_tokens=450)
+    _, below = rows(run("context", path, "--budget", "600"))
+    context = reader(path).derive(budget_tokens=600)
     assert context.notices
     assert f"; {len(context.notices)} notice" in below[0]
     assert below[1:] == [*context.notices]

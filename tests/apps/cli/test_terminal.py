@@ -35,6 +35,7 @@ def files(tmp_path_factory):
         session.derive()
         call = pt.ToolCall(id=f"c{number}{ACTS}", name=f"read{ACTS}", arguments=json.dumps({"path": f"src/{ACTS}.py"}))
         session.extend([pt.assistant(HOSTILE, call), pt.tool_result(call, f"{HOSTILE}\n" * 30)])
+    session.write_back(pt.Proposal(field="pin", value=f"Never use {HOSTILE}.", evidence=(page.handle,)))
     with open_session(path, id="billed", model=f"model{ACTS}") as billed:
         billed.append(pt.user(HOSTILE))
         billed.derive()
@@ -87,6 +88,12 @@ COMMANDS = {
     "route export": ("route", "export", "{store}"),
     "route prune": ("route", "prune", "{store}", "--keep", "100"),
     "route import": ("route", "import", "{store}", "{broken}"),
+    "mcp serve": ("mcp", "serve", "{store}", "--http", "--port", f"x{ACTS}"),
+    "mcp install": ("mcp", "install", "--client", f"x{ACTS}"),
+    "mcp uninstall": ("mcp", "uninstall", "--client", f"x{ACTS}"),
+    "proposals list": ("proposals", "list", "{store}"),
+    "proposals approve": ("proposals", "approve", f"x{ACTS}", "{store}"),
+    "proposals reject": ("proposals", "reject", f"x{ACTS}", "{store}", "--reason", HOSTILE),
     "outcome": ("outcome", "{store}", f"x{ACTS}", "success"),
     "replay": ("replay", "{store}", "--policy", "keep-last"),
     "flip": ("flip", "{broken}"),
@@ -138,7 +145,9 @@ def test_no_command_lets_a_text_act_on_a_terminal(name, files):
 
 
 def test_every_command_is_among_them():
-    known = {" ".join(words[: 2 if words[0] in ("page", "route") else 1]) for words in COMMANDS.values()}
+    known = {
+        " ".join(words[: 2 if words[0] in ("page", "route", "mcp", "proposals") else 1]) for words in COMMANDS.values()
+    }
     for name, command in cli.commands.items():
         inner = getattr(command, "commands", None)
         assert {f"{name} {each}" for each in inner} <= known if inner else name in known
