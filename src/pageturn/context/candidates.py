@@ -93,7 +93,7 @@ def candidates_of(
 ) -> Iterator[Candidate]:
     """The units as the policy sees them, newest first."""
     lines = _Lines(state)
-    covered, seen, folded, placed, pins = state.last_reset, state.seen, state.folded, state.placed, state.pins
+    seen, folded, placed, pins = state.seen, state.folded, state.placed, state.pins
     binding = _BINDING if can_point else _BINDING_ALWAYS
     after = 0
     made_since: set[tuple[str, str]] = set()
@@ -105,7 +105,8 @@ def candidates_of(
         first = page.seq
         made = forms.get(first)
         if made is None:
-            if can_point or unit[-1].seq > covered:  # without pointers, what a reset covers is only in its summary
+            # Without pointers, what a reset covers is only in its summary.
+            if can_point or not state.is_covered(unit[-1].seq):
                 yield Candidate(first, unit[-1].seq, {}, _POINTER, tokens_after=after)
             continue
         is_usual = (

@@ -210,7 +210,7 @@ class WorkingSet:
         """Wish for a summary of a large run that no reset covers."""
         state = self._journal.state
         size = state.size_between(line.first, line.last)
-        if size >= _LARGE_RUN and line.last > state.last_reset:
+        if size >= _LARGE_RUN and not state.is_covered(line.last):
             reason = f"a run of {size:,} bytes stands as its counts alone"
             pages = state.between(line.first, line.last)
             yield Wish(f"{pages[0].handle}..{pages[-1].handle}", ResidencyLevel.STRUCTURED, reason)
@@ -360,7 +360,9 @@ class WorkingSet:
                 handle = page.handle if page is not None else f"page {seq}"
                 self._made_of = None  # the store may have been repaired before the next try
                 raise RuleUnreadable(
-                    f"{handle} is a rule, and its content cannot be read: {fault}", page=seq, fault=fault
+                    f"{handle} is a rule, and its content cannot be read: {fault} (docs/session.md, A rule that cannot be read)",
+                    page=seq,
+                    fault=fault,
                 )
         return tuple([fault for _, fault in found])
 
@@ -489,4 +491,9 @@ def _notices(layout: Layout) -> tuple[str, ...]:
     free = layout.budget_tokens - layout.tokens
     if free >= _STARVED * max(layout.room, 1):
         return layout.notices
-    return (*layout.notices, f"starved: a fold left {free:,} of {layout.room:,} tokens free")
+    return (*layout.notices, _little_room(free, layout.room))
+
+
+def _little_room(free: int, room: int) -> str:
+    soon = "the next will come soon. Raise the budget, or unpin rules"
+    return f"little room: the last fold left {free:,} of {room:,} tokens free; {soon}"
