@@ -58,7 +58,7 @@ class DictStore:
         data = self.data.get(digest)
         return data if data is None else data[start : None if length is None else start + length]
 
-    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:  # noqa: ARG002
+    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:
         upto = dict(spans)
         texts = {at: _words(text) for at, text in self.texts.items() if at[1] <= upto.get(at[0], 0)}
         score = dict.fromkeys(texts, 0.0)
