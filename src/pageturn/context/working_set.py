@@ -413,7 +413,6 @@ class WorkingSet:
             fixed_tokens=asked.terms.fixed_tokens + self._rule_tokens,
             read_tokens=state.read_since_fold,
             last_fold=state.fold_cost,
-            session_turns=len(state.turns),
         )
 
     def _head_holds(self, asked: ContextRequest) -> bool:

@@ -18,11 +18,11 @@ _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 READ, WRITE = IDEAL_CACHE.prices.read, IDEAL_CACHE.prices.write
 _FETCHED_TOKENS = 8_000  # of a page that is fetched again, at most
 _CALL_TOKENS = 1_500  # of the call that fetches: its output, and reading the prompt once more
-_ALONE = 0.5  # of such a call, what one page saves by being shown: a call often brings several back
+_ALONE = 0.5  # of such a call, what one page saves that holds missed names: a call often brings several back
 _SIZE = 1_000  # tokens, of the units that the rates are for
 _NAMED = {About.EDIT: 0.8, About.EDITED: 0.35, About.FILE: 0.65, About.OTHER: 0.3, About.PERSON: 0.005}
 _QUOTED = {About.EDIT: 0.13, About.EDITED: 0.15, About.FILE: 0.07, About.OTHER: 0.01, About.PERSON: 0.0}
-_NAMES = 3.0  # times what its own names are worth, since a name is told once, by one unit on behalf of all
+_NAMES = 4.5  # times what its own names are worth, since a name is told once, by one unit on behalf of all
 _NAMED_GROWS, _QUOTED_GROWS = 0.4, 0.6  # exponents: how rates grow with size
 _SUPERSEDED = 0.4  # of its worth is left to a unit if a newer one shows the same
 _EDITED_NOW = 2  # turns: the greatest age of a unit whose file was changed just now, since its lines are quoted next
@@ -69,9 +69,11 @@ class Valuation(NamedTuple):
         since = min(age, _EDITED_NOW) if unit.since_edit == 0 and not unit.is_superseded else age
         named = self._times(age) * self.naming * _NAMED[unit.about] * (full / _SIZE) ** _NAMED_GROWS
         quoted = self._times(since) * _QUOTED[unit.about] * (full / _SIZE) ** _QUOTED_GROWS * self.quoting
-        miss = WRITE * min(full, _FETCHED_TOKENS) + _ALONE * (_CALL_TOKENS + self.miss_tokens)
-        miss *= (_SUPERSEDED if unit.is_superseded else 1.0) * (1 + unit.fetched)
-        return {level: miss * (kept * named + whole * quoted) for level, (kept, whole) in _KEPT.items()}
+        fetching, call = WRITE * min(full, _FETCHED_TOKENS), _CALL_TOKENS + self.miss_tokens
+        named *= fetching + _ALONE * call
+        quoted *= fetching + call
+        needed = (_SUPERSEDED if unit.is_superseded else 1.0) * (1 + unit.fetched)
+        return {level: needed * (kept * named + whole * quoted) for level, (kept, whole) in _KEPT.items()}
 
     def _times(self, age: int) -> float:
         """How often what has an age is needed until the next fold, relative to its rate: the integral over the ages until then."""
