@@ -59,9 +59,9 @@ def _alike(rates: Mapping[Any, float]) -> dict[Any, float]:
 
 SIGNALS: dict[str, tuple[Off, ...]] = {
     "age": _blind(lambda session, unit: (session, unit._replace(turn=session.turn))),
-    "size": (Off(worth, "_NAMED_GROWS", 0.0), Off(worth, "_QUOTED_GROWS", 0.0)),
-    "kind": (Off(worth, "_NAMED", _alike(worth._NAMED)), Off(worth, "_QUOTED", _alike(worth._QUOTED))),
-    "superseded": (Off(worth, "_SUPERSEDED", 1.0),),
+    "size": (Off(worth, "NAMED_GROWS", 0.0), Off(worth, "QUOTED_GROWS", 0.0)),
+    "kind": (Off(worth, "NAMED", _alike(worth.NAMED)), Off(worth, "QUOTED", _alike(worth.QUOTED))),
+    "superseded": (Off(worth, "SUPERSEDED", 1.0),),
     "fetched before": _blind(lambda session, unit: (session, unit._replace(fetched=0))),
     "edited just now": _blind(lambda session, unit: (session, unit._replace(since_edit=None))),
     "how often the session edits": _blind(lambda session, unit: (session._replace(quoting=1.0), unit)),

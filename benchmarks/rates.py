@@ -32,8 +32,8 @@ SIZE_EXPONENTS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _FULL = pt.ResidencyLevel.FULL
 _ROOM = 100_000_000  # tokens: nothing is ever put away
 # Of worth: what a unit that is new is needed at a turn, by kind; and how that grows with its size.
-CONSTANTS = {"quoted": worth._QUOTED, "named": worth._NAMED}
-GROWS = {"quoted": worth._QUOTED_GROWS, "named": worth._NAMED_GROWS}
+CONSTANTS = {"quoted": worth.QUOTED, "named": worth.NAMED}
+GROWS = {"quoted": worth.QUOTED_GROWS, "named": worth.NAMED_GROWS}
 
 
 class Looked(NamedTuple):
@@ -94,7 +94,7 @@ def _seen(source: str, frame: Frame, unit: Candidate, quoted: set[int], named: s
     return Looked(
         source,
         unit.about,
-        min(age, worth._EDITED_NOW) if unit.since_edit == 0 and not unit.is_superseded else age,
+        min(age, worth.EDITED_NOW) if unit.since_edit == 0 and not unit.is_superseded else age,
         max(1, unit.sizes[_FULL]),
         unit.is_superseded,
         any(unit.first <= page <= unit.last for page in quoted),
@@ -119,8 +119,8 @@ def counts(seen: Sequence[Looked], use: Use, age: float, size: float) -> tuple[d
     expected: defaultdict[tuple[About, str], float] = defaultdict(float)
     likelihood = 0.0
     for each in seen:
-        weight = (2 / (2 + each.age)) ** age * (each.tokens / worth._SIZE) ** size
-        weight *= worth._SUPERSEDED if each.is_superseded else 1.0
+        weight = (2 / (2 + each.age)) ** age * (each.tokens / worth.SIZE) ** size
+        weight *= worth.SUPERSEDED if each.is_superseded else 1.0
         key = (each.about, each.source)
         expected[key] += weight
         if each.quoted if use == "quoted" else each.named:
@@ -162,7 +162,7 @@ def main() -> None:
     traces = chosen(options.data, options.half, options.sessions, 0)
     seen = [each for trace in traces for each in looked(trace)]
     console.print(
-        f"{len(seen):,} looks at a unit; rates per turn of a new unit of {worth._SIZE:,} tokens, and in brackets the turns that needed one"
+        f"{len(seen):,} looks at a unit; rates per turn of a new unit of {worth.SIZE:,} tokens, and in brackets the turns that needed one"
     )
     for use in ("quoted", "named"):
         console.print(table_of(seen, use))
