@@ -113,6 +113,7 @@ trial-small: setup .venv-small/installed  ## a trial with a real small model on 
 pictures: setup  ## draw the pictures of the documentation again
 	@$(BIN)/python -m tools.pictures
 	@$(BIN)/python -m tools.report_pictures
+	@$(BIN)/python -m tools.front_picture
 	@$(BIN)/python -m tools.turn_picture
 	@$(BIN)/python -m tools.fold_picture
 	@$(BIN)/python -m tools.demo_picture

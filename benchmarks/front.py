@@ -1,11 +1,11 @@
 """The priced bill against the share of turns that miss: the three names of Paged beside baselines and providers, by source and budget.
 
     python -m benchmarks.front ../shared/data [--budgets 32000,64000] [--sessions 8] [--half tuning] [--fixed 15000]
-    python -m benchmarks.front --read results.jsonl
+    python -m benchmarks.front --read results.jsonl [--into docs/results.md]
 
 Long recorded sessions, tokens of four characters, the half that nothing is tuned on (of a file with no long session there, the other). Of each source
 the first so many sessions in the order of their ids' digests. `--fixed` puts a system prompt of so many tokens before each, as clients send one
-with their tools; recordings mostly have none. `--out` keeps results as `pageturn replay` does.
+with their tools; recordings mostly have none. `--out` keeps results as `pageturn replay` does. `--into` writes the tables between the two marks of a page.
 Differences carry the interval that holds 95 % of resampled sets of sessions.
 """
 
@@ -86,22 +86,74 @@ def show(console: Console, rows: Rows) -> None:
             table.add_column(column, justify="right")
         for method, scores in sorted(methods.items(), key=lambda item: pooled(item[1]).priced()):
             score = pooled(scores)
-            ours = methods.get("thrifty", {})
-            both = sorted(scores.keys() & ours.keys())
-            less = (
-                paired([scores[each] for each in both], [ours[each] for each in both], _priced)
-                if len(both) > 1
-                else "-"
-            )
             shown = (score.priced(), score.bill, score.coverage, score.verbatim_coverage, score.share_missing)
             table.add_row(
                 method,
                 *(f"{value:.3f}" for value in shown),
                 f"{score.folds:,}",
-                str(less) if method != "thrifty" else "",
+                _cheaper(method, methods),
             )
         console.print(table)
         console.print(*_not_below(methods) or ("no baseline is below the curve of the three names",), sep="\n")
+
+
+def markdown(rows: Rows) -> str:
+    """A table for each source, and what no name of ours beats."""
+    told = []
+    for source in SOURCES:
+        of = {key[1:]: scores for key, scores in rows.items() if key[0] == source}
+        if not of:
+            continue
+        sessions = len(next(iter(of.values())))
+        told += [f"**{_TITLES[source]}**, {sessions} session{'s' if sessions > 1 else ''}", "", *_HEAD]
+        for budget in sorted({budget for budget, _ in of}):
+            methods = {method: scores for (at, method), scores in of.items() if at == budget}
+            told += [
+                _line(budget, method, methods)
+                for method in sorted(methods, key=lambda each: pooled(methods[each]).priced())
+            ]
+        told.append("")
+        told += [
+            f"- {budget:,}: {found}"
+            for budget in sorted({at for at, _ in of})
+            for found in _not_below({method: scores for (at, method), scores in of.items() if at == budget})
+        ]
+        told.append("")
+    return "\n".join(told)
+
+
+_TITLES = dict(zip(SOURCES, ("Claude Code", "Codex", "pi", "OpenCode"), strict=True))
+_HEAD = (
+    "| budget | method | priced | bill | coverage | verbatim | turns that miss | folds | thrifty is cheaper by |",
+    "|---|---|---|---|---|---|---|---|---|",
+)
+
+
+def _line(budget: int, method: str, methods: Mapping[str, Mapping[str, Score]]) -> str:
+    score = pooled(methods[method])
+    shown = (score.priced(), score.bill, score.coverage, score.verbatim_coverage, score.share_missing)
+    cells = (f"{value:.3f}" for value in shown)
+    return f"| {budget:,} | {method} | {' | '.join(cells)} | {score.folds:,} | {_cheaper(method, methods)} |"
+
+
+def _cheaper(method: str, methods: Mapping[str, Mapping[str, Score]]) -> str:
+    """By how much thrifty is cheaper over the sessions that both have; nothing of one session is sure."""
+    both = sorted(methods[method].keys() & methods.get("thrifty", {}).keys())
+    if method == "thrifty" or len(both) < 2:
+        return ""
+    return str(paired([methods[method][each] for each in both], [methods["thrifty"][each] for each in both], _priced))
+
+
+def write_into(page: Path, text: str) -> None:
+    """Put the tables between the marks of a page."""
+    before, mark, rest = page.read_text(encoding="utf-8").partition(_BEGIN)
+    _, end, after = rest.partition(_END)
+    if not mark or not end:
+        raise SystemExit(f"{page} has no {_BEGIN} ... {_END} to write the tables between")
+    page.write_text(f"{before}{mark}\n\n{text}\n{end}{after}", encoding="utf-8")
+
+
+_BEGIN, _END = "<!-- tables of benchmarks.front -->", "<!-- end of the tables -->"
 
 
 def _priced(scores: Sequence[Score]) -> float:
@@ -122,6 +174,13 @@ def _not_below(methods: Mapping[str, Mapping[str, Score]]) -> list[str]:
     return found
 
 
+def _tell(console: Console, rows: Rows, page: Path | None) -> None:
+    if page is not None:
+        write_into(page, markdown(rows))
+    else:
+        show(console, rows)
+
+
 def main() -> None:
     parser = ArgumentParser(prog="python -m benchmarks.front")
     parser.add_argument("data", type=Path, nargs="?", default=Path("../shared/data"))
@@ -132,11 +191,14 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=None, help="a method, instead of all")
     parser.add_argument("--out", type=Path, default=None, help="where results are kept")
     parser.add_argument("--read", type=Path, action="append", default=[], help="only show these results")
+    parser.add_argument(
+        "--into", type=Path, default=None, help="a page, such as docs/results.md, to write the tables into"
+    )
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     console = Console(width=150)
     if options.read:
-        show(console, rows_of(result for path in options.read for result in read_results(path)))
+        _tell(console, rows_of(result for path in options.read for result in read_results(path)), options.into)
         return
     if not (options.data / "traces").is_dir():
         console.print(f"skipped: there is no {options.data / 'traces'}; give the data folder")
@@ -153,7 +215,7 @@ def main() -> None:
             if options.out is not None:
                 with options.out.open("ab") as file:
                     file.writelines(map(to_line, lines))
-    show(console, rows_of(found))
+    _tell(console, rows_of(found), options.into)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from pageturn.context.renditions import ContentType
-from tools import demo_picture, fold_picture, pictures, report_pictures, turn_picture
+from tools import demo_picture, fold_picture, front_picture, pictures, report_pictures, turn_picture
 from tools.picture_samples import SAMPLES
 
 
@@ -17,6 +17,7 @@ def test_there_is_a_picture_for_each_content_type():
         turn_picture.NAME,
         demo_picture.NAME,
         fold_picture.NAME,
+        front_picture.NAME,
     }
 
 
@@ -48,4 +49,13 @@ def test_the_picture_of_the_demo_says_what_the_demo_says():
 def test_the_picture_of_the_three_names_is_what_would_be_drawn_today():
     drawn = fold_picture.picture()
     assert (pictures.FOLDER / f"{fold_picture.NAME}.svg").read_text(encoding="utf-8") == drawn, "run: make pictures"
+    ET.fromstring(drawn)
+
+
+def test_the_picture_of_the_front_shows_the_tables_of_the_results():
+    text = front_picture.RESULTS.read_text(encoding="utf-8")
+    points = [point for every in front_picture.tables(text).values() for point in every]
+    assert {point.method for point in points} > {*front_picture.NAMES, "cut", "masking"}
+    drawn = front_picture.drawn(text)
+    assert (pictures.FOLDER / f"{front_picture.NAME}.svg").read_text(encoding="utf-8") == drawn, "run: make pictures"
     ET.fromstring(drawn)

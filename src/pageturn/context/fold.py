@@ -375,7 +375,6 @@ def growth_of(state: SessionState) -> Growth:
         turns=state.turn - (state.folds[-1] if state.folds else 0),
         read_tokens=state.read_since_fold,
         last_fold=state.fold_cost,
-        session_turns=len(state.turns),
     )
 
 

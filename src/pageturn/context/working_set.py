@@ -413,14 +413,13 @@ class WorkingSet:
             self._promises, self._rule_tokens = state.promises, self._tokens_of_rules()
         return Growth(
             tokens,
-            self._frozen_tokens,
-            self._tail.tokens,
-            state.turn - (state.folds[-1] if state.folds else 0),
-            state.is_cold or not holds,
-            asked.terms.fixed_tokens + self._rule_tokens,
-            state.read_since_fold,
-            state.fold_cost,
-            len(state.turns),
+            standing_tokens=self._frozen_tokens,
+            grown_tokens=self._tail.tokens,
+            turns=state.turn - (state.folds[-1] if state.folds else 0),
+            is_cold=state.is_cold or not holds,
+            fixed_tokens=asked.terms.fixed_tokens + self._rule_tokens,
+            read_tokens=state.read_since_fold,
+            last_fold=state.fold_cost,
         )
 
     def _head_holds(self, asked: ContextRequest) -> bool:

@@ -25,8 +25,11 @@ _COLD_TOKENS = 4_000  # the same where the provider has forgotten the prompt, so
 _MISSES = 0.3  # turns that miss something because of a fold, about
 _FIRST_SHARE = 0.75  # of the room, where the budget is so small that this is less
 _LEAST_REWRITTEN = 1_000  # tokens that a fold is expected to write anew, however little the last one did
+_LEFT = 0.15  # of the room: a fold that must make room leaves so much at least, or the next one is due at once
 _TURNS = 10  # until the next fold, where there was none yet
 _LEAST_TURNS = 4
+_WAITED_FOR = 0.25  # of what the last fold rewrote: the rest grows with waiting, so it is no reason to wait
+_SAVES = 1.5  # times what a token costs until the next fold, it must save to stay: later folds write it anew, too
 
 
 class Paged(DerivePolicy, tag="paged", omit_defaults=True):
@@ -84,12 +87,14 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
         if last is None or growth.is_cold:
             least = _COLD_TOKENS if growth.is_cold else _FIRST_TOKENS
             return movable > min(least, _FIRST_SHARE * (budget_tokens - growth.fixed_tokens))
-        return READ * growth.read_tokens > self._fold_price(growth)
+        return READ * growth.read_tokens > self._fold_price(growth, _WAITED_FOR)
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
         units = [unit for unit in frame.candidates if unit.sizes]
         valuation = self._valuation(frame)
         room = max(0, frame.budget_tokens - tokens)
+        if frame.is_pressed:
+            room -= int(_LEFT * room)
         price = _price(frame, valuation, self._fold_price(frame.growth))
         reading, writing = price(room // 2) - (WRITE - READ), WRITE - READ
         # A mere change in a small context moves nothing else: the provider has it in its cache.
@@ -110,13 +115,13 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
                 before, after = unit.stands, levels.get(unit.first)
                 stood = worth[before] if before is not None else 0.0
                 risk += max(0.0, stood - (worth[after] if after is not None else 0.0))
-        return Forecast(round(valuation.turns), round(risk), round(READ * valuation.turns + WRITE - READ, 3))
+        return Forecast(round(valuation.turns), round(risk), round(_token_price(valuation), 3))
 
-    def _fold_price(self, growth: Growth) -> float:
-        """What the next fold is expected to cost: what the last one did, and the misses that a fold brings."""
+    def _fold_price(self, growth: Growth, share: float = 1.0) -> float:
+        """What the next fold is expected to cost: what the last one did, or a share of that, and the misses that a fold brings."""
         last = growth.last_fold
         rewritten = last.rewritten_tokens + last.unreasoned_tokens if last is not None else 0
-        return (WRITE - READ) * max(_LEAST_REWRITTEN, rewritten) + _MISSES * self.miss_tokens
+        return share * (WRITE - READ) * max(_LEAST_REWRITTEN, rewritten) + _MISSES * self.miss_tokens
 
     def _valuation(self, frame: Frame) -> Valuation:
         turns = frame.growth.turns if frame.growth.last_fold is not None else _TURNS
@@ -136,19 +141,20 @@ def _miss_tokens_for(thrift: float) -> int:
 
 
 def _price(frame: Frame, valuation: Valuation, fold_price: float) -> Callable[[int], float]:
-    """What a token must save until the next fold in order to stay, by the room that is then left.
+    """What a token must save until the next fold in order to stay, by the room that is then left."""
+    plain = _token_price(valuation)
+    return lambda room: plain + _budget_price(frame, fold_price, room)
 
-    Where the budget will be full before a fold would pay, each token also bears its share of what brings that fold nearer.
-    """
+
+def _token_price(valuation: Valuation) -> float:
+    return _SAVES * (READ * valuation.turns + WRITE - READ)
+
+
+def _budget_price(frame: Frame, fold_price: float, room: int) -> float:
+    """A token's share of what brings the next fold nearer, where the budget will be full before one would pay."""
     growth = frame.growth
     pace = max(1.0, growth.grown_tokens / max(1, growth.turns))
     until_it_pays = sqrt(2 * fold_price * pace / READ)  # tokens of growth
-    plain = READ * valuation.turns + WRITE - READ
-
-    def price(room: int) -> float:
-        if room >= until_it_pays:
-            return plain
-        filled = max(0, frame.budget_tokens - frame.needed_tokens - room)
-        return plain + (WRITE - READ) * filled / max(1, room)
-
-    return price
+    if room >= until_it_pays:
+        return 0.0
+    return (WRITE - READ) * max(0, frame.budget_tokens - frame.needed_tokens - room) / max(1, room)

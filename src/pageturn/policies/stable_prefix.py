@@ -6,7 +6,7 @@ one for it, if enough unchanged text follows it.
 
 from collections.abc import Callable, Sequence
 
-from pageturn.policies.packing import Values
+from pageturn.policies.packing import Values, beyond
 from pageturn.values.layout import Candidate, Levels
 from pageturn.values.pages import ResidencyLevel
 
@@ -24,15 +24,19 @@ def held(
 ) -> dict[int, ResidencyLevel | None]:
     """The units that stay as they were shown, from the oldest on: with a level, or None for those in an index line.
 
-    As many as make the difference greatest between what is saved by not writing them again and what their levels lose; never one that must
-    rise. `reading` and `writing` are the prices of a token until the next fold.
+    As many as fit and make the difference greatest between what is saved by not writing them again and what their levels lose; never one
+    that must rise. `reading` and `writing` are the prices of a token until the next fold.
     """
     levels: dict[int, ResidencyLevel | None] = {}
     gain = most = 0.0
-    until = wasted = 0
+    until = wasted = taken = 0
     for unit in units:
         lowest = least.get(unit.first)
         if not _may_stay(unit, lowest):
+            break
+        if unit.stands is not None:
+            taken += beyond(unit, unit.stands, lowest)
+        if taken > room:
             break
         values = worth(unit)
         levels[unit.first] = unit.stands

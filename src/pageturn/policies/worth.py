@@ -18,14 +18,14 @@ _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 READ, WRITE = IDEAL_CACHE.prices.read, IDEAL_CACHE.prices.write
 FETCHED_TOKENS = 8_000  # of a page that is fetched again, at most: more of it nobody reads at once
 _CALL_TOKENS = 1_500  # of the call that fetches: its output, and reading the prompt once more
-_ALONE = 0.5  # of such a call, what one page saves by being shown: a call often brings several back
-_SIZE = 1_000  # tokens, of the units that the rates are for
-_NAMED = {About.EDIT: 0.8, About.EDITED: 0.35, About.FILE: 0.65, About.OTHER: 0.3, About.PERSON: 0.005}
-_QUOTED = {About.EDIT: 0.13, About.EDITED: 0.15, About.FILE: 0.07, About.OTHER: 0.01, About.PERSON: 0.0}
-_NAMES = 3.0  # times what its own names are worth, since a name is told once, by one unit on behalf of all
-_NAMED_GROWS, _QUOTED_GROWS = 0.4, 0.6  # exponents: how rates grow with size
-_SUPERSEDED = 0.4  # of its worth is left to a unit if a newer one shows the same
-_EDITED_NOW = 2  # turns: the greatest age of a unit whose file was changed just now, since its lines are quoted next
+_ALONE = 0.5  # of such a call, what one page saves that holds missed names: a call often brings several back
+SIZE = 1_000  # tokens, of the units that the rates are for
+NAMED = {About.EDIT: 0.8, About.EDITED: 0.35, About.FILE: 0.65, About.OTHER: 0.3, About.PERSON: 0.005}
+QUOTED = {About.EDIT: 0.13, About.EDITED: 0.15, About.FILE: 0.07, About.OTHER: 0.01, About.PERSON: 0.0}
+_NAMES = 4.5  # times what its own names are worth, since a name is told once, by one unit on behalf of all
+NAMED_GROWS, QUOTED_GROWS = 0.4, 0.6  # exponents: how rates grow with size
+SUPERSEDED = 0.4  # of its worth is left to a unit if a newer one shows the same
+EDITED_NOW = 2  # turns: the greatest age of a unit whose file was changed just now, since its lines are quoted next
 _EDITS = 0.2  # changes to files a turn, in the sessions that the rates of quotes are fitted on
 _EDITS_KNOWN = 20  # turns that this counts for, beside those of the session itself
 _KEPT = {
@@ -66,18 +66,20 @@ class Valuation(NamedTuple):
             return {level: _ALWAYS * (1 + at) for at, level in enumerate(_KEPT)}
         full = unit.sizes[_FULL]
         age = max(0, self.turn - unit.turn) if unit.tokens_after else 0
-        since = min(age, _EDITED_NOW) if unit.since_edit == 0 and not unit.is_superseded else age
+        since = min(age, EDITED_NOW) if unit.since_edit == 0 and not unit.is_superseded else age
         often = self._times(age)
-        named = often * self.naming * _NAMED[unit.about] * (full / _SIZE) ** _NAMED_GROWS
+        named = often * self.naming * NAMED[unit.about] * (full / SIZE) ** NAMED_GROWS
         quoted = (
             (often if since == age else self._times(since))
-            * _QUOTED[unit.about]
-            * (full / _SIZE) ** _QUOTED_GROWS
+            * QUOTED[unit.about]
+            * (full / SIZE) ** QUOTED_GROWS
             * self.quoting
         )
-        miss = WRITE * min(full, FETCHED_TOKENS) + _ALONE * (_CALL_TOKENS + self.miss_tokens)
-        miss *= (_SUPERSEDED if unit.is_superseded else 1.0) * (1 + unit.fetched)
-        return {level: miss * (kept * named + whole * quoted) for level, (kept, whole) in _KEPT.items()}
+        fetching, call = WRITE * min(full, FETCHED_TOKENS), _CALL_TOKENS + self.miss_tokens
+        named *= fetching + _ALONE * call
+        quoted *= fetching + call
+        needed = (SUPERSEDED if unit.is_superseded else 1.0) * (1 + unit.fetched)
+        return {level: needed * (kept * named + whole * quoted) for level, (kept, whole) in _KEPT.items()}
 
     def _times(self, age: int) -> float:
         """How often what has an age is needed until the next fold, relative to its rate: the integral over the ages until then."""

@@ -194,7 +194,6 @@ class Growth(NamedTuple):
     fixed_tokens: int = 0  # of `tokens`, what no fold can take away: tools, and the rules
     read_tokens: int = 0  # what was read of the grown part since the last fold, summed up over its turns
     last_fold: FoldCost | None = None  # of the last fold, where it was measured
-    session_turns: int = 0  # all turns so far
 
 
 NO_GROWTH = Growth(0, 0, 0, 0)

@@ -35,6 +35,7 @@ from pageturn.lab.stored_traces import stored_traces
 from pageturn.lab.sweep import Setup, sweep
 from pageturn.lab.synthetic_coding import coding_session
 from pageturn.lab.traces import Trace, read_traces
+from pageturn.policies import Paged
 from pageturn.stores import MemoryStore, open_store
 from pageturn.values.errors import InvalidInput
 from pageturn.values.json import from_json
@@ -208,8 +209,12 @@ def _show_points(console: Console, points: Points, units: str) -> None:
 
 
 def conclusion(points: Sequence[Point], prices: Sequence[ModelPrice]) -> str:
-    """The result in one sentence: sending everything, and Paged where it is cheapest; empty where that is not known."""
+    """The result in one sentence: sending everything, and Paged where it is cheapest; empty where that is not known.
+
+    Where the default is among the rows, the sentence is about it, since whoever reads "Paged" thinks of that.
+    """
     ours = [point for point in points if point.policy.startswith("paged") and point.score.is_priced]
+    ours = [point for point in ours if point.policy == "paged"] or ours
     known = [point for point in ours if point.dollars is not None and not point.score.refused]
     point = min(known, key=lambda point: point.dollars or 0.0, default=None)
     if point is None or point.dollars is None or point.dollars_for_everything is None:
@@ -225,9 +230,16 @@ def conclusion(points: Sequence[Point], prices: Sequence[ModelPrice]) -> str:
         cost = f"would have cost {whole} with everything sent ({point.compacted:,} of {point.sessions:,} were compacted {ran})"
     models = " and ".join(f"{price.model}, {price.as_of}" for price in prices)
     return (
-        f"{these} {cost}; with {plain(point.policy).replace('paged', 'Paged', 1)} at {point.budget_tokens:,} tokens {they} "
+        f"{these} {cost}; with {_called(point.policy)} at {point.budget_tokens:,} tokens {they} "
         f"would have cost {money(point.dollars)}, re-fetches included (prices of {models})."
     )
+
+
+def _called(row: str) -> str:
+    """A row of Paged as a program would call it."""
+    names = {"paged": "Paged", f"paged:miss_tokens={Paged.thrifty().miss_tokens}": "Paged.thrifty"}
+    names[f"paged:miss_tokens={Paged.faithful().miss_tokens}"] = "Paged.faithful"
+    return names.get(row, plain(row).replace("paged", "Paged", 1))
 
 
 def _cost_of(points: Points) -> str:
