@@ -12,13 +12,13 @@ import msgspec
 
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import Damage, page_of
-from pageturn.journal.reindexing import give_words
+from pageturn.journal.reindexing import give_words, is_missed
 from pageturn.recall.embedders import EmbedderFailed
 from pageturn.recall.excerpts import excerpt
 from pageturn.recall.ranking import Candidate, Ranked, rank
-from pageturn.stores import Found, Span
+from pageturn.stores import Found, MemoryStore, Reindexed, Span
 from pageturn.stores.words import terms
-from pageturn.values.errors import InvalidInput, StoreError, show
+from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import AnyFault, BackendError, Denied, NoMatch
 from pageturn.values.ids import micros, require_session_id
 from pageturn.values.json import Closed, from_json, to_json
@@ -241,7 +241,7 @@ def _search(
     notices: tuple[str, ...] = ()
     is_embedded = look.meaning is None
     while True:
-        found = journals[0].store.search(spans, look.query, wanted)
+        found = _found(journals, spans, look.query, wanted)
         if not is_embedded:
             near, notices = _near(look, spans, found)
             is_embedded = True
@@ -250,6 +250,25 @@ def _search(
         if len(hits) == limit or len(found) < wanted:
             return hits, tuple(damages), notices
         wanted *= 4  # some of what was found is undone, erased, hidden, damaged or not wanted
+
+
+def _found(journals: Sequence[Journal], spans: Sequence[Span], query: str, wanted: int) -> Sequence[Found]:
+    """What the index finds. Where it is damaged, it is built anew; where it finds nothing, the newest pages tell whether that is so."""
+    store = journals[0].store
+    try:
+        found = store.search(spans, query, wanted)
+    except Damaged:
+        if not isinstance(store, Reindexed):
+            raise
+    else:
+        if found or not terms(query) or not isinstance(store, Reindexed) or isinstance(store, MemoryStore):
+            return found
+        if not is_missed(journals, query):
+            return found
+    store.drop_words()
+    for journal in journals:
+        give_words(journal)
+    return store.search(spans, query, wanted)
 
 
 def _near(
