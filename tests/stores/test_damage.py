@@ -148,8 +148,10 @@ def test_an_altered_index_hides_no_page_without_a_fault_and_the_doctor_sees_it(i
         session = pt.Session.open(store, id="one")
         answers = [session.recall(word) for word in _WORDS]
         for word, answer in zip(_WORDS, answers, strict=True):
-            is_told = not isinstance(answer, pt.Recalled) and answer.code == "backend_error"
-            assert is_told or any(word in hit.excerpt for hit in answer.hits), (number, word)
+            if isinstance(answer, pt.Recalled):  # a word that was altered into another one is what only the doctor sees
+                assert findings or any(word in hit.excerpt for hit in answer.hits), (number, word)
+            else:
+                assert answer.code == "backend_error", (number, word)
         damaging.repair(store)
         assert all(word in session.recall(word).hits[0].excerpt for word in _WORDS)
         assert [*damaging.examine(store)] == []
