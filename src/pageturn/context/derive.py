@@ -145,7 +145,7 @@ class Deriver:
         digest, fixed_tokens = self._count(tools, counter)
         fixed_tokens += self._opening_tokens(counter)
         if room_tokens is not None:
-            above = room_tokens + self._reported_for(model, fixed_tokens + self._rule_tokens())
+            above = room_tokens + self._reported_for(model, fixed_tokens + self._prompt_tokens(working_set))
             budget_tokens = min(budget_tokens, above) if budget_tokens else above
         limit = self._limit(policy, model, budget_tokens)
         asked = ContextRequest(
@@ -355,13 +355,13 @@ class Deriver:
         tokens: int = opening(first)
         return tokens
 
-    def _rule_tokens(self) -> int:
-        """The tokens of the prompt that opens the session."""
+    def _prompt_tokens(self, working_set: WorkingSet) -> int:
+        """The tokens of the prompt that opens the session, as the model of this call counts."""
         state = self._state
         opening = (page for page in state.pages[: self._begins[1]] if page.counts)
         own = [page for page in opening if page.seq != state.system]
         replaced = state.page(state.system) if state.system is not None else None
-        return sum(page.tokens for page in (*own, *((replaced,) if replaced is not None else ())))
+        return sum(working_set.tokens_of(page) for page in (*own, *((replaced,) if replaced is not None else ())))
 
     def _reported_for(self, model: str, tokens: int) -> int:
         """What the provider will report for this many tokens of our count."""
