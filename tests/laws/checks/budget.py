@@ -35,7 +35,8 @@ def _with_room(case: Case) -> int:
     """What is allowed where room is asked for beside the tools and the prompt; 0 where it is not, or where a provider's counts move it."""
     if case.asked.room is None or case.session.reader.usage:
         return 0
-    rules = sum(case.tokens(item.message) for item in case.model.rules)  # the opening prompt, and others beside it
+    said = case.session.reader.messages()
+    rules = sum(map(case.tokens, [each for each in said if each.role in (Role.SYSTEM, Role.DEVELOPER)]))
     opening = case.counter.opening(Role.ASSISTANT)  # what goes out first where the model begins
     return case.asked.room + case.tool_tokens + rules + opening
 
