@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -29,7 +29,7 @@ test: setup  ## the tests, long suites sampled
 test-long: setup  ## the tests, long suites whole
 	@PYTHONDONTWRITEBYTECODE= PAGETURN_LONG=1 $(BIN)/pytest -q -n auto --timeout 5400
 
-test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through the gateway, installed from npm
+test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through the gateway, and the MCP server in clients, from npm
 	@$(BIN)/python -m tests.clients.installed
 	@PAGETURN_CLIENTS=1 $(BIN)/pytest -q -n 2 tests/clients $(ARGS)
 
@@ -37,12 +37,13 @@ fuzz: setup  ## coverage-guided fuzzing of everything that takes bytes from outs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'
 	@$(BIN)/python -m tools.fuzz --seconds $(or $(SECONDS),3600)
 
-check: setup  ## format, lint, types (of the examples too), import layers, regular expressions
+check: setup  ## format, lint, types (of the examples too), import layers, purity, regular expressions
 	@$(BIN)/ruff format --check --quiet $(SOURCES) || { echo "run: make format"; exit 1; }
 	@$(BIN)/ruff check --quiet $(SOURCES)
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/mypy --no-error-summary tests/formats/typed_clients.py tests/session/typed_api.py
 	@$(BIN)/lint-imports --no-cache >.venv/lint-imports.log || { cat .venv/lint-imports.log; exit 1; }
+	@$(BIN)/python -m tools.purity --quiet
 	@$(BIN)/python -m tools.expressions --quiet
 	@$(BIN)/python -m tools.typed_examples --quiet
 	@echo "checks passed"
@@ -71,6 +72,9 @@ bench-simulation: setup  ## faults of policies on synthetic sessions (ClawVM)
 
 bench-growth: setup  ## how work grows with hostile text
 	@$(BIN)/python -m benchmarks.growth $(ARGS)
+
+bench-speed: setup  ## a turn as a sum: append, derive, fold; beside a revision (DATA=folder, AGAINST=revision)
+	@$(BIN)/python -m benchmarks.turn_speed $(if $(AGAINST),--against $(AGAINST)) $(if $(DATA),--data $(DATA)) $(ARGS)
 
 bench-lab: setup  ## every policy beside the oracle, and the default that is elected (DATA=folder)
 	@$(BIN)/python -m benchmarks.lab $(DATA) $(ARGS)

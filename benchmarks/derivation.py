@@ -25,7 +25,7 @@ from pageturn.lab.baselines import cut, keep_last, masking, prototype
 from pageturn.lab.bootstrap import paired
 from pageturn.lab.columns import (
     MISSES_PRICED,
-    TIMES_THE_FLOOR,
+    TIMES_THE_LOWER_BOUND,
     WITH_REFETCHES,
     leading_cells,
     leading_heads,
@@ -45,7 +45,7 @@ HALVES: dict[str, Callable[[Trace], bool]] = {
     "all": lambda _: True,
 }
 MODELS = {"claude-code": "claude-sonnet-4-5", "codex-cli": "gpt-5"}  # whose counter is our own for a source
-OTHERS = (*MISSES_PRICED, WITH_REFETCHES, TIMES_THE_FLOOR)
+OTHERS = (*MISSES_PRICED, WITH_REFETCHES, TIMES_THE_LOWER_BOUND)
 COLUMNS = (
     "",
     *leading_heads(),

@@ -69,7 +69,7 @@ def appends(console: Console, folder: Path) -> None:
             f"{store:.0f}",
             f"{raw:.0f}",
             f"{raw / whole:.0%} of its rate",
-            "60%",
+            "80%",
             f"{batched:.0f}",
             f"{batched / whole:.0%}",
         )

@@ -10,7 +10,7 @@ from rich.table import Table
 
 import pageturn as pt
 from benchmarks.stopwatch import best_ms
-from pageturn.context.renditions import Voiced, render
+from pageturn.context.renditions import PageMessage, render
 from pageturn.tokens.counters import counter_for
 from pageturn.values.identifiers import Vocabulary, names_in
 
@@ -46,7 +46,7 @@ def assignments() -> None:
 
 def took(text: str, arguments: str) -> float:
     call = pt.ToolCall(id="c", name="read", arguments=arguments)
-    unit = [Voiced("p1-abcd", pt.assistant(call)), Voiced("p2-abcd", pt.tool_result(call, text))]
+    unit = [PageMessage("p1-abcd", pt.assistant(call)), PageMessage("p2-abcd", pt.tool_result(call, text))]
     counter = counter_for("gpt-5")
 
     def work() -> None:

@@ -23,7 +23,7 @@ from rich.progress import track
 from rich.table import Table
 
 import pageturn as pt
-from pageturn.context.renditions import Voiced
+from pageturn.context.renditions import PageMessage
 from pageturn.context.renditions.compressed import Compressor
 from pageturn.context.renditions.content import material_of
 from pageturn.context.renditions.structured import structured
@@ -112,9 +112,9 @@ def pages_of(trace: Trace) -> Iterator[Page]:
 def forms_of(page: Page, headroom: "Headroom") -> Iterator[tuple[str, Score]]:
     material = material_of(page.text, page.call)
     compressor = Compressor(page.vocabulary)
-    unit = [Voiced("p2-abcd", page.message)]
+    unit = [PageMessage("p2-abcd", page.message)]
     if page.call is not None:
-        unit.insert(0, Voiced("p1-abcd", pt.assistant(page.call)))
+        unit.insert(0, PageMessage("p1-abcd", pt.assistant(page.call)))
     full = COUNT(page.text)
     ours = {
         "structured": lambda: structured(unit, page.vocabulary).text(),

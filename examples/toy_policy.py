@@ -9,7 +9,7 @@ FULL = pt.ResidencyLevel.FULL
 
 @pt.register_policy("failures_first")  # the name under which journals know it
 class FailuresFirst(pt.DerivePolicy):
-    """Whatever is not chosen stands in index lines that lead back to it; rules and the task stand anyway."""
+    """Whatever is not chosen is shown as index lines that lead back to it; rules and the task are shown anyway."""
 
     budget_tokens: int = 0  # a field is a setting, and is stored with the name
 
@@ -18,7 +18,7 @@ class FailuresFirst(pt.DerivePolicy):
         return min(most, self.budget_tokens or most)
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
-        """The units that deserve to stand whole, the most important first. `tokens` is what stands anyway."""
+        """The units that deserve to be shown whole, the most important first. `tokens` is what is shown anyway."""
         room = frame.budget_tokens - tokens
         if frame.is_pressed:
             room //= 2  # so that the next fold is some turns away

@@ -1,4 +1,4 @@
-"""A renderer of your own: what matters in the output of `pip install`, for when a page stands compressed."""
+"""A renderer of your own: what matters in the output of `pip install`, for when a page is shown compressed."""
 
 import pageturn as pt
 from pageturn.context.renditions import BUILT_IN, Line, Material, Renderers

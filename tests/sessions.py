@@ -1,22 +1,32 @@
 """Sessions for tests: a clock that ticks by itself, and randomness that repeats."""
 
+import gc
 from weakref import WeakKeyDictionary
 
 import pageturn as pt
+from pageturn.context.unit_forms import Forms
 from pageturn.formats.task_log import read_task_log
-from pageturn.journal.journal import Journal
-from pageturn.recall.search import Resolved
+from pageturn.journal.journal import Fresh, Journal
+from pageturn.recall.resolving import Resolved
 from pageturn.stores import Store, open_store
 from pageturn.testing import FixedClock as Clock
 from pageturn.testing import seeded
+from pageturn.tokens.counters import counter_for
+from pageturn.writeback.settle import staged
 
 _STORES = WeakKeyDictionary()  # session -> the store that it was opened on, or the path of one
+_COUNTERS = WeakKeyDictionary()  # session -> the counter that it was given
+_CLOCKS = WeakKeyDictionary()  # session -> its clock
 
 
 def open_session(url=":memory:", *, id="s", seed=1, clock=None, **options):
     if url == ":memory:":
         url = open_store(url)  # so that others can open the session, too
-    session = pt.Session.open(url, id=id, clock=clock or Clock(), entropy=seeded(seed), **options)
+    clock = clock or Clock()
+    session = pt.Session.open(url, id=id, clock=clock, entropy=seeded(seed), **options)
+    _CLOCKS[session] = clock
+    if "counter" in options:
+        _COUNTERS[session] = options["counter"]
     return opened_on(session, url)
 
 
@@ -50,6 +60,35 @@ def store_of(session):
 def journal_of(session):
     """The journal of a session, as another process would read it."""
     return Journal.open(store_of(session), session.id)
+
+
+def counter_of(session):
+    """What a session counts with: the counter that it was given, or that of its model."""
+    return _COUNTERS.get(session) or counter_for(session.reader.model)
+
+
+def clock_of(session):
+    """The clock that a session was opened with."""
+    return _CLOCKS[session]
+
+
+def forms_in_memory(session):
+    """The forms of units of a session that nobody has let go of."""
+    gc.collect()
+    pages = {id(page) for page in session.reader.pages(uncounted=True)}
+    return [each for each in gc.get_objects() if isinstance(each, Forms) and id(each.unit[0]) in pages]
+
+
+def write_elsewhere(session, *entries):
+    """Write entries as another program would, and let the session read them."""
+    fresh = [each if isinstance(each, Fresh) else Fresh(each) for each in entries]
+    journal_of(session).append(fresh, at=0)
+    session.refresh()
+
+
+def leave_staged(session, proposal):
+    """What is left where a program crashes between staging a proposal and settling it."""
+    write_elsewhere(session, staged(proposal, session.reader.state().next_txn))
 
 
 def facts(session):

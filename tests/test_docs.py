@@ -11,12 +11,14 @@ import pytest
 import pageturn as pt
 from pageturn.values.messages import Part
 from tests.formats.upstream import upstream
-from tools.examples import blocks, pages, prompts
+from tools.examples import blocks, hidden, pages, prompts
 from tools.typed_examples import complaints
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(pages())
 EXAMPLES = [example for page in PAGES for example in blocks(page)]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+DOCSTRINGS = [example for source in SOURCES for example in prompts(source)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page.name}-{example.line}")
@@ -24,6 +26,12 @@ def test_an_example_runs(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with scripted_model(monkeypatch):
         exec(compile(example.code, str(example.page), "exec"), {})
+
+
+@pytest.mark.parametrize("example", DOCSTRINGS, ids=lambda example: example.name)
+def test_an_example_of_a_docstring_runs(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(example.code, str(example.page), "exec"), {})
 
 
 @contextmanager
@@ -55,6 +63,36 @@ def test_the_readme_has_an_example():
 
 def test_no_fence_is_python_without_being_an_example():
     assert len(EXAMPLES) == sum(len(re.findall(r"^ *```+ *py", page.read_text(), re.MULTILINE)) for page in PAGES)
+
+
+def test_no_indented_block_is_python_without_being_an_example():
+    assert [(example.page.name, example.line) for page in (*PAGES, *SOURCES) for example in hidden(page)] == []
+
+
+@pytest.mark.parametrize(
+    "code", ["    import os\n", "    with open(x) as f:\n        f.read()\n\n    print(1)\n", "    f(1)  # so\n"]
+)
+def test_indented_python_is_found_in_pages_and_docstrings(code, tmp_path):
+    page, source = tmp_path / "page.md", tmp_path / "module.py"
+    page.write_text(f"Text:\n\n{code}\nMore.\n")
+    source.write_text(f'"""Text:\n\n{code}\nMore.\n"""\n')
+    assert [[example.line for example in hidden(each)] for each in (page, source)] == [[3], [3]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "    make test    # all\n",
+        "    pip install x\n",
+        "```python\n    a = 1\n```\n",
+        "- a\n    b = 1\n",
+        "    agent.db\n    <page>\n",
+    ],
+)
+def test_other_indented_text_is_not_python(text, tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"Text.\n\n{text}")
+    assert list(hidden(page)) == []
 
 
 def test_a_block_goes_on_where_it_says_so_and_every_line_keeps_its_number(tmp_path):

@@ -8,7 +8,9 @@ import pytest
 
 import pageturn as pt
 from pageturn.policies import registry
+from pageturn.stores import Maintained, Sidecars, Store, VectorStore
 from pageturn.testing import Script, open_session
+from tests.recall.test_meaning import Topics
 
 FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
@@ -31,6 +33,17 @@ def test_a_toy_is_under_sixty_lines_and_meets_the_suite_of_its_family(name):
     text = (FOLDER / f"{name}.py").read_text()
     assert len(text.splitlines()) < 60
     assert f"{TOYS[name]}(" in text
+
+
+def test_a_store_needs_no_more_than_the_port_of_a_session():
+    store = runpy.run_path(str(FOLDER / "dict_store.py"))["DictStore"]()
+    assert isinstance(store, Store)
+    assert not isinstance(store, Maintained | Sidecars | VectorStore)
+    with pt.Session.open(store, id="s") as session:
+        page = session.append(pt.user("The port is 8443."))
+        assert [hit.handle for hit in session.recall("port").hits] == [page.handle]
+    with pytest.raises(pt.InvalidInput, match="embedder: expected a store that keeps vectors"):
+        pt.Session.open(store, id="s", embedder=Topics())
 
 
 def test_the_loop_of_an_agent_recalls_by_itself_and_answers_every_call():

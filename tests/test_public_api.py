@@ -15,7 +15,7 @@ from pageturn.values import faults
 ROOT = Path(__file__).parents[1]
 NAMES = pt.__all__
 MOST_NAMES = 60
-MOST_MEMBERS = 33
+MOST_MEMBERS = 32
 FOLDERS = ("src", "tests", "benchmarks", "tools", "docs")
 
 
@@ -63,13 +63,24 @@ def test_a_reader_has_no_member_that_a_session_writes_with():
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_nobody_reaches_into_the_journal_of_a_session(folder):
-    """Of its own journal an object may speak; that of another is private."""
-    reaching = re.compile(r"(?<!self)\._journal\b")
-    files = [*(ROOT / folder).rglob("*.py"), *(ROOT / folder).rglob("*.md")]
+def test_nobody_reaches_into_a_session(folder):
+    """Of its own parts an object may speak; those of another are private. A session has them all, by these names."""
+    with pt.Session.open() as session:
+        inside = "|".join(name for name in vars(session) if name.startswith("_"))
+    reaching = re.compile(rf"(?<!self)\._journal\b|\b(?!self)\w*(?:session|summarizing|held|fork)\w*\.(?:{inside})\b")
+    own = ROOT / "src" / "pageturn" / "session.py"
+    files = [file for kind in ("*.py", "*.md") for file in (ROOT / folder).rglob(kind) if file != own]
     assert files
     found = [f"{file}: {line}" for file in files for line in file.read_text().splitlines() if reaching.search(line)]
-    assert [line for line in found if "def test_nobody" not in line and "re.compile" not in line] == []
+    assert [line for line in found if "re.compile" not in line] == []
+
+
+def test_nobody_reaches_through_a_member_of_a_session():
+    """What lies behind `session.reader` and `session.summaries` is as private as the session is."""
+    reaching = re.compile(r"\.(?:reader|summaries)\._[a-z]")
+    found = [f"{file}: {line}" for folder in FOLDERS for file in (ROOT / folder).rglob("*.py")
+             for line in file.read_text().splitlines() if reaching.search(line)]  # fmt: skip
+    assert found == []
 
 
 def test_importing_loads_no_program_and_no_heavy_package():

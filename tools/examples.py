@@ -8,6 +8,7 @@ import ast
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from textwrap import dedent
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
@@ -59,6 +60,50 @@ def blocks(page: Path) -> Iterator[Example]:
                 told = told if "continued" in words else []
         elif start is not None:
             told += [""] * (number - 1 - len(told)) + [line]
+
+
+def hidden(page: Path) -> Iterator[Example]:
+    """Python in the indented blocks of a page or of a module's docstrings, which nobody would check: it belongs into a fence or behind `>>>`."""
+    text = page.read_text("utf-8")
+    texts = [(1, text)] if page.suffix == ".md" else list(_docstrings(text))
+    for first, each in texts:
+        yield from (Example(page, line, code) for line, code in _indented(each, first) if _is_python(code))
+
+
+def _docstrings(text: str) -> Iterator[tuple[int, str]]:
+    """The docstrings of a module, each with its first line."""
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            docstring = ast.get_docstring(node)
+            if docstring is not None:
+                yield node.body[0].lineno, docstring
+
+
+def _indented(text: str, first: int) -> Iterator[tuple[int, str]]:
+    """The blocks of a text that are indented by four blanks, behind an empty line and outside of fences."""
+    is_fenced, was_empty = False, True
+    block: list[str] = []
+    start = first
+    for number, line in enumerate([*text.splitlines(), "end"], start=first):
+        is_fenced ^= _FENCE.match(line) is not None
+        if not is_fenced and ((line.startswith("    ") and (block or was_empty)) or (block and not line.strip())):
+            start = start if block else number
+            block.append(line)
+        else:
+            if block:
+                yield start, dedent("\n".join(block))
+            block = []
+        was_empty = not line.strip()
+
+
+def _is_python(code: str) -> bool:
+    try:
+        tree = ast.parse(code)
+    except SyntaxError:
+        return False
+    return any(
+        not (isinstance(each, ast.Expr) and isinstance(each.value, ast.Name | ast.Constant)) for each in tree.body
+    )
 
 
 def prompts(source: Path) -> Iterator[Example]:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 import pageturn as pt
-from pageturn.context.renditions import Voiced, render
+from pageturn.context.renditions import PageMessage, render
 from pageturn.context.renditions.content import material_of
 from pageturn.tokens.counters import counter_for
 from pageturn.values.identifiers import Vocabulary
@@ -76,8 +76,8 @@ def panels_of(name: str, sample: Sample) -> list[Panel]:
     found = str(material_of(sample.text, call).type)
     assert found == name, f"the sample of {name} is taken for {found}"
     result = pt.tool_result(call, sample.text, is_error=sample.is_error)
-    unit = [Voiced("p7-k3qz", pt.assistant(call)), Voiced("p8-w5ta", result)]
-    tokens = sum(COUNTER.message(voiced.message) for voiced in unit)
+    unit = [PageMessage("p7-k3qz", pt.assistant(call)), PageMessage("p8-w5ta", result)]
+    tokens = sum(COUNTER.message(page.message) for page in unit)
     panels = [Panel("full", tokens, list(wrapped(sample.text)))]
     for level in list(pt.ResidencyLevel)[1:]:
         messages = render(unit, level, Vocabulary())

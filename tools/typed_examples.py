@@ -14,7 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from tools.examples import ROOT, Example, every_example
+from tools.examples import ROOT, Example, every_example, hidden, pages
 
 _MYPY_LINE = re.compile(r"(?P<file>[^:\n]+)\.py:(?P<line>\d+): error: (?P<message>.*)")
 
@@ -83,6 +83,13 @@ def _cache() -> Path:
 
 
 def main() -> None:
+    unchecked = [each for source in (*pages(), *sorted((ROOT / "src").rglob("*.py"))) for each in hidden(source)]
+    for example in unchecked:
+        print(
+            f"{_page(example.page)}:{example.line}: indented Python is not checked; use ```python, or >>> in a docstring"
+        )
+    if unchecked:
+        sys.exit(f"{len(unchecked)} examples that no checker sees")
     examples = list(every_example())
     found = complaints(examples)
     for each in found:

@@ -4,11 +4,12 @@
 
 Questions about long chats, and questions made of the re-reads in recorded coding sessions. A question counts by the rank of the first
 page that answers it (any1, any5, any10, mean reciprocal rank), and by whether the first ten have all of them (all10). For a question that
-nothing answers, whatever is found is a false hit.
+nothing answers, whatever is found is a false hit, and so it is for words about nothing that was said (noise).
 """
 
 import sys
 from argparse import ArgumentParser
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,9 @@ _CATEGORIES = {
     "event_ordering": "order",
     "summarization": "summaries",
 }
+
+
+_TOP = 5
 
 
 class Found(NamedTuple):
@@ -72,6 +76,7 @@ Ways = dict[str, Callable[[Case], searchers.Searcher | None]]
 def _ways(vectors: Path | None) -> Ways:
     ways: Ways = {
         "FTS5, whole messages": searchers.plain_fts5,
+        "FTS5, passages": searchers.fts5_of_passages,
         "bm25s, whole messages": searchers.by_bm25s,
         "recall: words": searchers.ours,
     }
@@ -93,8 +98,9 @@ def _report(title: str, ways: Ways, cases: Sequence[Case]) -> None:
     categories = list(
         dict.fromkeys(question.category for case in cases for question in case.questions if question.answers)
     )
-    figures = ("any1", "any5", "any10", "all10", "MRR", "false", "ms")
-    for column in ("", *figures, *(f"{_CATEGORIES.get(each, each)} in 5" for each in categories)):
+    counts = Counter(question.category for case in cases for question in case.questions if question.answers)
+    figures = ("any1", "any5", "95 %", "any10", "all10", "MRR", "false", "noise", "ms")
+    for column in ("", *figures, *(f"{_CATEGORIES.get(each, each)} ({counts[each]}) in 5" for each in categories)):
         table.add_column(column, justify="left" if not column else "right", no_wrap=not column)
     for way, make in ways.items():
         found = _all_found(way, make, cases)
@@ -102,7 +108,10 @@ def _report(title: str, ways: Ways, cases: Sequence[Case]) -> None:
             table.add_row(
                 way,
                 *_figures(found),
-                *(_share(each for each in found if each.question.category == c) for c in categories),
+                *(
+                    _share(each for each in found if each.question.category == c and each.question.answers)
+                    for c in categories
+                ),
             )
     Console(width=240).print(table)
 
@@ -121,18 +130,30 @@ def _all_found(way: str, make: Callable[[Case], searchers.Searcher | None], case
 def _figures(found: Sequence[Found]) -> list[str]:
     asked = [each for each in found if each.question.answers]
     ranks = [each.rank for each in asked]
-    none = [each for each in found if not each.question.answers]
+    none = [each for each in found if not each.question.answers and each.question.category != "nothing"]
+    nothing = [each for each in found if each.question.category == "nothing"]
     figures = [f"{sum(r is not None and r < top for r in ranks) / len(ranks):.2f}" for top in (1, 5, 10)]
     every = sum(each.question.answers <= {*each.places} for each in asked) / len(asked)
     reciprocal = sum(1 / (r + 1) for r in ranks if r is not None) / len(ranks)
-    false = f"{sum(bool(each.places) for each in none) / len(none):.2f}" if none else "-"
+    false, noise = (
+        f"{sum(bool(each.places) for each in those) / len(those):.2f}" if those else "-" for those in (none, nothing)
+    )
+    figures.insert(2, _interval(sum(r is not None and r < _TOP for r in ranks), len(ranks)))
     milliseconds = sorted(each.seconds for each in found)[len(found) // 2] * 1_000
-    return [*figures, f"{every:.2f}", f"{reciprocal:.2f}", false, f"{milliseconds:.0f}"]
+    return [*figures, f"{every:.2f}", f"{reciprocal:.2f}", false, noise, f"{milliseconds:.0f}"]
 
 
 def _share(found: Iterable[Found]) -> str:
     ranks = [each.rank for each in found]
-    return f"{sum(rank is not None and rank < 5 for rank in ranks) / len(ranks):.2f}"
+    return f"{sum(rank is not None and rank < _TOP for rank in ranks) / len(ranks):.2f}"
+
+
+def _interval(hits: int, of: int) -> str:
+    """The interval of Wilson in which a share lies with 95 %, as if each question were asked by itself."""
+    share, z = hits / of, 1.96
+    middle = (share + z * z / (2 * of)) / (1 + z * z / of)
+    half = z / (1 + z * z / of) * (share * (1 - share) / of + z * z / (4 * of * of)) ** 0.5
+    return f"{middle - half:.2f}-{middle + half:.2f}"
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ class Cached:
     def __init__(self, embedder: Any, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.name, self.dimension = embedder.name, embedder.dimension
+        self.least_cosine = embedder.least_cosine
         self._embedder = embedder
         self._db = sqlite3.connect(folder / f"{self.name}.db", check_same_thread=False)
         self._db.execute("CREATE TABLE IF NOT EXISTS vectors (text BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")

@@ -21,6 +21,13 @@ CODING = ("claude-code", "codex-cli", "opencode", "pi", "gemini-cli")
 _READING = {"Read", "read", "read_file", "View", "view"}
 _PATH_FIELDS = ("file_path", "path", "filePath", "notebook_path", "absolute_path")
 _PATH = re.compile(r"(?:[\w.@~-]*/)+[\w.@-]+\.\w{1,8}")
+NOTHING = (  # what nobody in any of the chats talks about, and that shares no more than a word with them
+    "xylophone qqq", "zorblax frimble", "asdf jkl qwerty", "submarine licence fee", "recipe for goulash", "1974 world cup",
+    "ingress controller of the cluster", "capital of Mongolia", "lorem ipsum dolor", "the walrus and the carpenter",
+    "ozone layer above Antarctica", "how do bees find their hive", "quorum of the parish council", "tax on chimneys in 1662",
+    "glaciers of Patagonia", "blorptastic vimmel", "who invented the zipper", "tuning a harpsichord", "fjords near Bergen",
+    "moulting of lobsters", "opening move of the Sicilian defence", "kiln temperature for porcelain", "sumo ranks", "yak butter",
+)  # fmt: skip
 _MOST_WORDS = 300  # characters of what the assistant said before a call
 
 
@@ -58,6 +65,7 @@ def chats(folder: Path, *, tuning: bool, together: int) -> Iterator[Case]:
             for asked in chat["qa"]:
                 answers = frozenset(first + at for at in _flat(asked["evidence"]) if at < count)
                 questions.append(Question(asked["question"], answers, asked["category"]))
+        questions += [Question(text, frozenset(), "nothing") for text in NOTHING if is_for_tuning(text) is tuning]
         yield Case("+".join(chat["id"] for chat in group), messages, questions)
 
 

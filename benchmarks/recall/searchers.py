@@ -8,21 +8,28 @@ from typing import Any
 
 import pageturn as pt
 from benchmarks.recall.questions import Case, Question
+from pageturn.recall.embedders import embed
+from pageturn.stores import open_store
 from pageturn.values.cuts import cuts
 from pageturn.values.search_text import search_text
 
 LIMIT = 10
 _WORD = re.compile(r"\w+")
+_STOP_WORDS = frozenset(  # those that Lucene leaves out
+    "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this to was will"
+    " with".split()
+)
 Searcher = Callable[[Question], Sequence[int]]
 """The messages that a question finds, the best first."""
 
 
 def ours(case: Case, **options: Any) -> Searcher:
     """Recall, in a session with these options."""
-    session = pt.Session.open(id="case", **options)
+    store = open_store(":memory:")
+    session = pt.Session.open(store, id="case", **options)
     pages = session.extend(case.messages)
     if "embedder" in options:
-        session.embed()
+        embed(store, "case", options["embedder"])
     places = {page.handle: at for at, page in enumerate(pages)}
     turns = [0]
     for message in case.messages:
@@ -52,26 +59,48 @@ def plain_fts5(case: Case) -> Searcher:
     return search
 
 
+def fts5_of_passages(case: Case) -> Searcher:
+    """SQLite's full-text search over passages, with stems, without stop words; a message counts by its best passage."""
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter')")
+    passages = [(at, text[a:b]) for at, text in enumerate(map(search_text, case.messages)) for a, b in cuts(text)]
+    db.executemany("INSERT INTO words(rowid, text) VALUES (?,?)", enumerate((text for _, text in passages), start=1))
+    first = {at: row for row, (at, _) in reversed([*enumerate(passages, start=1)])}
+
+    def search(question: Question) -> list[int]:
+        words = [word for word in words_of(question.text) if word.lower() not in _STOP_WORDS]
+        upto = next((first[at] for at in range(question.asked_at or 0, len(case.messages)) if at in first), 0)
+        last = upto - 1 if question.asked_at is not None and upto else len(passages)
+        statement = "SELECT rowid - 1 FROM words WHERE words MATCH ? AND rowid <= ? ORDER BY rank LIMIT ?"
+        asked = " OR ".join(f'"{word}"' for word in words)
+        found = db.execute(statement, (asked, last, 50 * LIMIT)) if asked else ()
+        return list(dict.fromkeys(passages[row][0] for (row,) in found))[:LIMIT]
+
+    return search
+
+
 def words_of(question: str) -> list[str]:
     """All words of a question."""
     return _WORD.findall(question)
 
 
 def by_bm25s(case: Case) -> Searcher | None:
-    """The library bm25s over whole messages; None where it is not installed."""
-    if find_spec("bm25s") is None:
+    """The library bm25s over whole messages, with stems and without stop words; None where it is not installed."""
+    if find_spec("bm25s") is None or find_spec("Stemmer") is None:
         return None
     import bm25s  # noqa: PLC0415
+    import Stemmer  # noqa: PLC0415
 
+    stemmer = Stemmer.Stemmer("english")
     retriever = bm25s.BM25()
     corpus = [search_text(message) for message in case.messages]
-    retriever.index(bm25s.tokenize(corpus, show_progress=False), show_progress=False)
+    retriever.index(bm25s.tokenize(corpus, stemmer=stemmer, show_progress=False), show_progress=False)
 
     def search(question: Question) -> list[int]:
-        asked = bm25s.tokenize([question.text], show_progress=False, return_ids=False)
+        asked = bm25s.tokenize([question.text], stemmer=stemmer, show_progress=False, return_ids=False)
         upto = len(corpus) if question.asked_at is None else question.asked_at
         scores = retriever.get_scores(asked[0])[:upto]
-        return [int(at) for at in scores.argsort()[::-1][:LIMIT]]
+        return [int(at) for at in scores.argsort()[::-1][:LIMIT] if scores[at] > 0]
 
     return search
 

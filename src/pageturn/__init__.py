@@ -6,7 +6,8 @@ The names here are those of everyday use; everything else is imported from its r
 
 from pageturn.journal.reader import SessionReader, sessions
 from pageturn.policies import DerivePolicy, Incremental, Legacy, Paged, Reset, register_policy
-from pageturn.recall.search import Recalled, Resolved
+from pageturn.recall.hits import Recalled
+from pageturn.recall.resolving import Resolved
 from pageturn.routing import BetaPosterior, DelegationConfig, DelegationState
 from pageturn.routing.router import Router
 from pageturn.session import Session

@@ -28,8 +28,11 @@ from pageturn.policies import DerivePolicy, Paged, as_chosen, require_online, re
 from pageturn.recall import search as recalling
 from pageturn.recall.embedders import Embedder
 from pageturn.recall.embedders.beside import embedding
+from pageturn.recall.hits import Recalled, within
+from pageturn.recall.narrowing import Where, where_of
 from pageturn.recall.reach import reach
-from pageturn.recall.search import Recalled, Reranker, Resolved, Where
+from pageturn.recall.resolving import Resolved, resolve
+from pageturn.recall.search import Reranker, session_ids
 from pageturn.recall.tool import RecallRequest, answer, last_calls
 from pageturn.stores import SessionRow, Store, open_store, path_of
 from pageturn.tokens.counters import TokenCounter, counter_for
@@ -82,7 +85,7 @@ class Session:
         self._clock = clock
         self._entropy = entropy
         self._embedder = embedder
-        self._embedding = embedding(journal, embedder) if embedder is not None else None
+        self._embedding = embedding(journal, embedder, clock) if embedder is not None else None
         self._reranker = reranker
         self._recall_tool = recall
         self._renderers = renderers
@@ -91,7 +94,7 @@ class Session:
         self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
         self._recorder = Recorder(self._pager, clock)
         self._deriver = Deriver(self._recorder, self._counter_of, recall, renderers)
-        self._writeback = Writeback(self._recorder, self._require_room_for_plan)
+        self._writeback = Writeback(self._recorder, self._require_room_for_proposal)
         self._summarizer = summarizer
         self._summaries = (
             Summaries(self._recorder, self._counter.text, self.write_back, summarizer)
@@ -329,7 +332,11 @@ class Session:
             fresh = self._pager.constraint(str(what), structured)
         else:
             if not page.counts or self._journal.message(page) is None:
-                raise InvalidInput("handle", expected="the handle of a page that counts", got=show(page.handle))
+                raise InvalidInput(
+                    "handle",
+                    expected="the handle of a page that counts (not undone, erased or replaced)",
+                    got=show(page.handle),
+                )
             fresh = [self._pager.pin(page.seq, structured)]
         name = page.handle if page is not None else "the new pin"
         self._require_room(fresh, name)
@@ -422,9 +429,10 @@ class Session:
         """Refuse a promise that no context would have room for."""
         self._deriver.require_room(self._policy_now, self._model_of(None), fresh, name)
 
-    def _require_room_for_plan(self, fresh: Sequence[Fresh]) -> None:
+    def _require_room_for_proposal(self, fresh: Sequence[Fresh]) -> None:
+        name = "the new pin" if any(isinstance(each.entry, e.Pinned) for each in fresh) else "the new plan"
         with suppress(UnknownPolicy):  # which derives nothing either
-            self._require_room(fresh, "the new plan")
+            self._require_room(fresh, name)
 
     def inject(self, note: ContextMessage) -> Page | None:
         """Add a durable note, which replaces an earlier one with its key. A note of the conversation only becomes a page.
@@ -465,7 +473,7 @@ class Session:
     ) -> Recalled | AnyFault:
         """Search everything that was ever appended to this session, to other named sessions, or to all sessions of a scope.
 
-        `where` filters by role, kind, tool and turns. The excerpts take at most `budget_tokens` together.
+        `where` filters by role, kind, tool, turns, path and times. The excerpts take at most `budget_tokens` together.
         """
         require_instance("query", query, str)
         if type(limit) is not int or not 1 <= limit <= _MOST_HITS:
@@ -474,39 +482,34 @@ class Session:
             require_text("scope", scope)
         if budget_tokens is not None:
             require_whole("budget_tokens", budget_tokens)
-        wanted = recalling.where_of(where)
-        named = recalling.session_ids(sessions)
+        wanted = where_of(where)
+        named = session_ids(sessions)
         name = query_name(self._journal, query)
-        within = reach(self._journal, scope, named)
-        if isinstance(within, Fault):
-            return self._recorder.fault(within, detail=name)
+        reached = reach(self._journal, scope, named)
+        if isinstance(reached, Fault):
+            return self._recorder.fault(reached, detail=name)
         found = recalling.recall(
-            within.journals,
+            reached.journals,
             query,
             limit,
             see_internal=lambda journal: internal or journal is self._journal,
             where=wanted,
+            recall_tool=self._recall_tool.name if self._recall_tool is not None else None,
             meaning=self._embedding.meaning if self._embedding is not None else None,
             reranker=self._reranker,
-            unread=within.unread,
+            unread=reached.unread,
         )
         outcome = self._recorder.with_faults(found.outcome, found.damages, name)
         if budget_tokens is None or not isinstance(outcome, Recalled):
             return outcome
-        return recalling.within(outcome, budget_tokens, self._counter.text)
-
-    def embed(self) -> int:
-        """Embed at once what is not embedded yet, without waiting for the thread that does so beside the turns; how many pages that were."""
-        if self._embedding is None:
-            raise InvalidInput("embedder", expected="one, given to Session.open", got="none")
-        return self._embedding.meaning.embed(self._journal)
+        return within(outcome, budget_tokens, self._counter.text)
 
     def resolve(self, handle: str | Page, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
         """The original text of a page, or a byte range of it; an empty range is a fault."""
         handle = handle.handle if isinstance(handle, Page) else handle
         require_whole("start", start)
         require_whole("length", 0 if length is None else length)
-        outcome = recalling.resolve(self._journal, handle, start=start, length=length)
+        outcome = resolve(self._journal, handle, start=start, length=length)
         if not isinstance(outcome, Fault):
             return outcome
         page = page_of(self._journal.state, handle)
@@ -539,7 +542,7 @@ class Session:
         return self._writeback.propose(proposal)
 
     def waiting(self) -> tuple[ProposalForReview, ...]:
-        """The proposals that wait for a person, oldest first: other wordings of what the host said, and replacements of its plan."""
+        """The proposals that wait for a person, oldest first: rules, other wordings of what the host said, replacements of its plan."""
         return self._writeback.waiting()
 
     def approve(self, id: int) -> Committed | Rejected:  # noqa: A002
@@ -620,11 +623,11 @@ class _Source:
 
     def __init__(self, session: Session, sessions: Iterable[str]) -> None:
         self._session = session
-        self._sessions = recalling.session_ids(sessions)
+        self._sessions = session_ids(sessions)
         self.resolve = session.resolve
 
-    def recall(self, query: str, limit: int = 5) -> Recalled | AnyFault:
-        return self._session.recall(query, limit, sessions=self._sessions)
+    def recall(self, query: str, limit: int = 5, *, where: Where | None = None) -> Recalled | AnyFault:
+        return self._session.recall(query, limit, where=where, sessions=self._sessions)
 
     def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault:
         return self._session._pages_between(handles, start)  # noqa: SLF001

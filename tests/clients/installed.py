@@ -15,6 +15,7 @@ PACKAGES = {
     "opencode": "opencode-ai",
     "qwen": "@qwen-code/qwen-code",
     "pi": "@mariozechner/pi-coding-agent",
+    "inspector": "@modelcontextprotocol/inspector",
 }
 PATH = f"{FOLDER / 'node_modules' / '.bin'}{os.pathsep}{os.environ.get('PATH', '')}"
 

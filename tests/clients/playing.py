@@ -74,7 +74,8 @@ def play(client: str, mode: str, folder: Path, scene: Scene, flags: Sequence[str
     task.write(place.work)
     begun = perf_counter()
     with provider(_pausing(scene.pages // 2) if scene.pauses else decide) as upstream:
-        upstream.forgiven = CLIENTS[client].forgiven + scene.forgiven
+        upstream.forgiven = CLIENTS[client].forgiven
+        upstream.forgiven_in_steps = scene.forgiven
         upstream.faults = dict(scene.faults)
         upstream.window = scene.window
         ended = []

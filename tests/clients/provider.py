@@ -57,6 +57,9 @@ class Provider:
         self.keeps = False
         self.window = 1_000_000
         self.forgiven: tuple[str, ...] = ()  # rules that do not hold here, with the place where that matters
+        self.forgiven_in_steps: tuple[
+            str, ...
+        ] = ()  # and those that hold where a client asks for a summary, but not in its steps
         self._decide = decide
         self._cache = Cache()
         self._made: dict[str, int] = {}  # the request of each mark
@@ -93,7 +96,8 @@ class Provider:
         if fault.is_too_long or size > self.window:
             return _refused(wire, 400, wire.TOO_LONG.format(size, min(self.window, size - 1)))
         found = wire.problems(body, previous=self._lineage(wire, body), whole=True)
-        if problems := [each for each in found if not f"{each.code} {each.path}".startswith(self.forgiven)]:
+        forgiven = self.forgiven if is_summary_wanted(view) else self.forgiven + self.forgiven_in_steps
+        if problems := [each for each in found if not f"{each.code} {each.path}".startswith(forgiven)]:
             self.refused.append(f"{path}: {'; '.join(map(str, problems[:3]))}")
             return _refused(wire, 400, str(problems[0]))
         if len(self.turns) >= _MOST_CALLS:

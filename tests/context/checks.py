@@ -9,7 +9,7 @@ from pageturn.testing import check_context
 from pageturn.testing.contexts import said, unpaired
 from pageturn.values.messages import Role
 from pageturn.values.notes import NoteDecision
-from tests.sessions import journal_of, store_of
+from tests.sessions import counter_of, journal_of, store_of
 
 
 def check_pairs(messages):
@@ -20,14 +20,14 @@ def check_pairs(messages):
 
 def counted(session, context):
     tools = [tool.definition if isinstance(tool, pt.RecallTool) else tool for tool in context.tools]
-    return session._counter.tools(tools) + sum(map(session._counter.message, context.messages))
+    return counter_of(session).tools(tools) + sum(map(counter_of(session).message, context.messages))
 
 
 def check_budget(session, context, budget):
     speakers = (
         page.role for page in session.reader.pages() if page.counts and page.role not in ("system", "developer")
     )
-    begins = session._counter.opening(Role.ASSISTANT) if next(speakers, "assistant") == "assistant" else 0
+    begins = counter_of(session).opening(Role.ASSISTANT) if next(speakers, "assistant") == "assistant" else 0
     assert context.tokens == counted(session, context) + (begins if context.messages else 0)
     assert context.tokens <= context.budget_tokens <= budget
 
@@ -108,7 +108,7 @@ def check_pending(session, context):
 
 
 def check_all(session, context, budget):
-    check_context(session, context, budget_tokens=budget, counter=session._counter)
+    check_context(session, context, budget_tokens=budget, counter=counter_of(session))
     check_floors(session, context)
     check_rules(session, context)
     check_task(session, context)
@@ -127,7 +127,7 @@ def check_notes(session, context):
     for outcome in context.notes:
         assert (outcome.tokens > 0) is (outcome.band is not None)
     messages = [message for message in context.messages if is_note(message)]
-    assert sum(outcome.tokens for outcome in standing) == sum(map(session._counter.message, messages))
+    assert sum(outcome.tokens for outcome in standing) == sum(map(counter_of(session).message, messages))
     assert len(standing) == len(messages)
     bands = [pt.ContextMessageTarget.SYSTEM, pt.ContextMessageTarget.SESSION]
     assert len([outcome for outcome in standing if outcome.band in bands]) == notes - base

@@ -11,7 +11,7 @@ from pageturn.values.entries import FoldReason
 from tests.context.checks import check_all
 from tests.context.test_reasoning import BOUND, TOOL, think, thoughts
 from tests.context.test_turns import words, work
-from tests.sessions import call, open_session, reopened, store_of
+from tests.sessions import call, clock_of, counter_of, forms_in_memory, open_session, reopened, store_of
 
 FULL, COMPRESSED, STRUCTURED, POINTER = pt.ResidencyLevel
 frames = []  # that the policy was given
@@ -83,12 +83,11 @@ def test_a_line_is_cut_behind_what_came_to_rest():
 def test_what_a_fold_sealed_is_let_go_when_it_is_answered():
     session = reading(12)
     answered(session, 2)
-    (working_set,) = session._deriver._working_sets.values()
-    folder, state = working_set._folder, session.reader.state()
-    sealed = next(line for line in state.lines if line.sealed)
-    assert not any(sealed.first <= forms.unit[0].seq <= sealed.last for forms in folder.forms._made.values())
-    assert set(folder.forms._held) == {session.reader.pages()[-1].seq}
-    assert set(folder._lines._tokens) | set(folder._lines._runs) <= set(state.lines)
+    sealed = next(line for line in session.reader.lines if line.sealed)
+    frames.clear()  # which hold candidates, and those their forms
+    kept = [forms.first for forms in forms_in_memory(session)]
+    assert kept
+    assert not any(sealed.first <= first <= sealed.last for first in kept)
 
 
 def test_a_few_units_before_a_sealed_line_are_sealed_with_it():
@@ -214,7 +213,7 @@ def test_reasoning_stays_before_the_first_call_that_is_shown_otherwise_than_it_w
     assert calls == [FULL, COMPRESSED, FULL]
     assert thoughts(context) == ["sig0"]
     assert context.fold.unreasoned is not None
-    assert context.tokens == sum(map(session._counter.message, context.messages)) + session._counter.tools(
+    assert context.tokens == sum(map(counter_of(session).message, context.messages)) + counter_of(session).tools(
         [TOOL, pt.RecallTool().definition]
     )
     session.append(pt.assistant("so"))
@@ -290,7 +289,7 @@ def test_a_policy_learns_whether_a_context_was_sent_before_and_is_likely_remembe
     session.append(pt.assistant("so"))
     assert session.derive().fold.reason is FoldReason.PAYS
     assert (frames[-1].is_running, frames[-1].is_warm) == (True, True)
-    session._clock.now += timedelta(hours=1)
+    clock_of(session).now += timedelta(hours=1)
     session.append(pt.user("Go on"))
     assert session.derive().fold.reason is FoldReason.COLD
     assert (frames[-1].is_running, frames[-1].is_warm) == (True, False)

@@ -3,7 +3,7 @@
 import pageturn as pt
 from tests.context.checks import check_pairs, check_rules
 from tests.context.test_turns import words, work
-from tests.sessions import call, open_session, store_of
+from tests.sessions import call, leave_staged, open_session, store_of
 
 
 def read(session, number, path, text):
@@ -27,10 +27,8 @@ def test_bootstrap_is_shown_after_every_fold():
 def test_what_is_staged_survives_a_reset():
     session = open_session()
     page = session.append(pt.user("The port is 8443."))
-    session._writeback._settle = lambda txn: None  # a crash between staging and deciding
-    session.write_back(pt.Proposal(field="memory.port", op="append", value=8443, evidence=(page.handle,)))
+    leave_staged(session, pt.Proposal(field="memory.port", op="append", value=8443, evidence=(page.handle,)))
     assert session.reader.memory("port") is None
-    del session._writeback._settle
     session.reset("All is said.")
     assert session.reader.memory("port") == [8443]
     assert session.reader.fault_counts()["flush_miss"] == 0

@@ -8,11 +8,15 @@ import msgspec
 import pytest
 
 import pageturn as pt
+from pageturn.context.index_lines import IndexLines
+from pageturn.journal.journal import Fresh
+from pageturn.values.digests import digest_of
+from pageturn.values.entries import ModelChosen
 from pageturn.values.layout import IndexLine
 from tests.context.checks import check_all
 from tests.context.test_turns import words
 from tests.policies.own import ErrorsFirst
-from tests.sessions import open_session, reopened
+from tests.sessions import counter_of, journal_of, open_session, reopened, write_elsewhere
 
 
 @pt.register_policy("paged_with_a_ledger")
@@ -98,12 +102,9 @@ def test_a_fold_takes_no_longer_for_what_lies_far_back():
 def test_a_ledger_that_was_written_before_anything_was_counted_is_read():
     old = msgspec.json.encode([[n, f"ran x{n}", f"p{n}-aaaa ran x{n}"] for n in range(3, 40)])
     session = begin(pt.Reset(4_000))
-    session.append(pt.user("go"))
-    session.derive()
-    (working_set,) = session._deriver._working_sets.values()
-    lines = working_set._folder._lines
-    lines._unwritten["old"] = old
     session.extend(pt.user(f"word {n}") for n in range(50))
-    text = lines.message(IndexLine(3, 40, ledger="old", tells_changes=True)).text
+    write_elsewhere(session, Fresh(ModelChosen(model="gpt-5"), {digest_of(old): old}))
+    lines = IndexLines(journal_of(session), counter_of(session))
+    text = lines.message(IndexLine(3, 40, ledger=digest_of(old), tells_changes=True)).text
     assert text.count("ran x") == 12
     assert "and 25 more before: 25 other changes" in text

@@ -37,7 +37,8 @@ def played(seed, steps=150):
                 told += derived(session)
                 session.append(pt.assistant("done"))
             case 7:
-                told.append(pinned(session, session.reader.pages()[-chance.randrange(1, 3)]))
+                pages = session.reader.pages()
+                told.append(pinned(session, pages[-chance.randrange(1, min(len(pages), chance.choice((3, 60))) + 1)]))
             case _:
                 told.append(pinned(session, f"Rule {number}" + " and so on" * chance.randrange(4)))
                 if session.reader.pins and chance.random() < 0.3:
@@ -73,3 +74,20 @@ def test_most_pins_are_accepted_by_the_bound(monkeypatch):
     for seed in range(5):
         played(seed)
     assert sum(1 for each in asked if each is not None) > len(asked) / 5
+
+
+@pytest.mark.parametrize("is_folded", [False, True])
+def test_pages_are_pinned_without_a_look_at_everything(monkeypatch, is_folded):
+    asked, with_rule = [], MinimumBound.with_rule
+    monkeypatch.setattr(MinimumBound, "with_rule", lambda *given: asked.append(with_rule(*given)) or asked[-1])
+    session = open_session(policy=pt.Paged(40_000))
+    pages = [session.append(pt.user(f"note {number}: leave file {number} alone")) for number in range(40)]
+    if is_folded:
+        for number in range(60):
+            asked_for = call(number, "read", f'{{"path": "src/f{number}.py"}}')
+            session.extend([pt.assistant("I look.", asked_for), pt.tool_result(asked_for, "a line of it\n" * 300)])
+        assert session.derive().fold is not None
+        session.append(pt.assistant("done"))
+    for page in pages:
+        session.pin(page)
+    assert [each for each in asked if each is None] == [None]  # the first, behind which there is a bound

@@ -12,7 +12,7 @@ from pageturn.values.entries import FoldReason
 from tests.context.checks import check_notes
 from tests.context.notes import Note, answered, begun, grow, said
 from tests.long import examples
-from tests.sessions import reopened
+from tests.sessions import clock_of, reopened
 
 POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000), pt.Paged.thrifty(3_000))
 
@@ -139,7 +139,7 @@ def after_folds(policy):
 def after_a_silence(policy):
     """The cache is gone, so the context is folded if that pays."""
     session = after_folds(policy)
-    session._clock.now += timedelta(hours=1)
+    clock_of(session).now += timedelta(hours=1)
     session.append(pt.user("Where were we?"))
     return session
 
@@ -171,7 +171,7 @@ def test_a_pin_between_a_fold_for_a_cold_cache_and_its_answer_moves_nothing_with
     for number in range(60):
         session.derive()
         grow(session, number, lines=40)
-    session._clock.now += timedelta(hours=1)
+    clock_of(session).now += timedelta(hours=1)
     session.append(pt.user("Where were we?"))
     sent = session.derive()
     assert sent.fold.reason is FoldReason.COLD

@@ -47,7 +47,7 @@ def test_suffix_and_session_notes_give_way_before_system_notes_and_the_context_s
         "where": Decision.OVER_BUDGET,
         "end": Decision.OVER_BUDGET,
     }
-    assert "no room for the notes where, end" in context.notices
+    assert "no room for note(s): where, end" in context.notices
     check_all(session, context, 800)
 
 

@@ -121,4 +121,4 @@ def test_long_sessions_with_notes_keep_the_laws(seed):
 
 
 def test_these_sessions_have_everything_in_them():
-    assert play_long(1, POLICIES[0]) | play_long(4, POLICIES[0]) == set(NoteDecision)
+    assert play_long(1, POLICIES[0]) | play_long(6, POLICIES[0]) == set(NoteDecision)

@@ -12,7 +12,7 @@ from tests.sessions import open_session
 
 PAGE = Path(__file__).parents[2] / "docs" / "contexts.md"
 DOCUMENTED = re.findall(r"`([^`]+)`", PAGE.read_text(encoding="utf-8").split("## Notices")[1].split("\n## ")[0])
-VARIABLE = re.compile(r"\d[\d,]*|(?<=for the notes )[\w, ]+$|(?<=^the notes )[\w ]+(?=, which)")
+VARIABLE = re.compile(r"\d[\d,]*|(?<=for note\(s\): )[\w, ]+$|(?<=^the notes )[\w ]+(?=, which)")
 
 
 def large_task(lines):
@@ -47,10 +47,10 @@ def large_results(count):
     return session.derive()
 
 
-def starved():
+def little_room():
     session = open_session(policy=SpendsAll(2_500, share=1.0))
     session.extend([pt.system("A rule. " * 100), pt.user("Fix it.")])
-    return next(each for each in work(session, 80, lines=6) if any("starved" in said for said in each.notices))
+    return next(each for each in work(session, 80, lines=6) if any("little room" in said for said in each.notices))
 
 
 def noted(note, turns=0):
@@ -68,8 +68,8 @@ CASES = {
     "earlier steps are": without_recall,
     "a new page is": lambda: large_results(1),
     "new pages are": lambda: large_results(3),
-    "starved": starved,
-    "no room for the notes": lambda: noted(pt.ContextMessage.session("clock", "late " * 3_000)),
+    "little room": little_room,
+    "no room for note(s)": lambda: noted(pt.ContextMessage.session("clock", "late " * 3_000)),
     "which are shown once": lambda: noted(
         pt.ContextMessage.session("clock", "Late.", consume_after_emit=True), turns=2
     ),

@@ -95,7 +95,7 @@ def test_a_pin_that_was_refused_leaves_nothing_behind():
 
 def test_a_rule_that_was_refused_once_is_shown_when_it_is_accepted():
     """What was supposed for it must not make a later rule pass for one that was said before."""
-    session = open_session(policy=pt.Paged.thrifty(600))
+    session = open_session(policy=pt.Paged.thrifty(664))
     session.append(pt.user("Fix src/auth.py"))
     rule = "Never touch the billing tables, whatever a ticket says. " * 8
     session.unpin(session.pin(rule).handle)

@@ -6,7 +6,7 @@ import pageturn as pt
 from pageturn.formats import anthropic
 from pageturn.values.messages import Thinking
 from pageturn.values.vendors import ReasoningRule, profile_of
-from tests.sessions import call, open_session, reopened
+from tests.sessions import call, counter_of, open_session, reopened
 from tests.strict import anthropic as strict
 
 BOUND = "claude-opus-5-5"
@@ -82,8 +82,8 @@ def test_a_fold_leaves_the_reasoning_before_the_first_thing_that_it_changes(note
     levels = {each.level for each in context.layout.placements}
     assert levels == {pt.ResidencyLevel.FULL, pt.ResidencyLevel.STRUCTURED}
     assert thoughts(context) == ["sig0", "sig1"]
-    assert context.tokens == session._counter.tools([TOOL, pt.RecallTool().definition]) + sum(
-        map(session._counter.message, context.messages)
+    assert context.tokens == counter_of(session).tools([TOOL, pt.RecallTool().definition]) + sum(
+        map(counter_of(session).message, context.messages)
     )
     session.append(pt.assistant("done"))
     after = session.derive([TOOL])
@@ -151,7 +151,7 @@ def test_an_overtaken_answer_that_was_nothing_but_reasoning_leaves_nothing_eithe
     context = session.derive([TOOL])
     assert context.fold is None
     assert [message.text for message in context.messages] == ["Fix src/auth.py", "wait", "and?"]
-    assert context.tokens == sum(map(session._counter.message, context.messages)) + session._counter.tools(
+    assert context.tokens == sum(map(counter_of(session).message, context.messages)) + counter_of(session).tools(
         [TOOL, pt.RecallTool().definition]
     )
 

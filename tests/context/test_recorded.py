@@ -1,4 +1,4 @@
-"""Real recorded sessions, turn by turn, at four budgets: every context is valid, or the rules alone do not fit."""
+"""Real recorded sessions, turn by turn, at several budgets: every context is valid, or the rules alone do not fit."""
 
 import os
 from pathlib import Path
@@ -9,9 +9,10 @@ import pageturn as pt
 from pageturn.lab.traces import read_traces
 from tests.context.checks import check_budget, check_pairs, check_rules, check_task
 from tests.long import examples
+from tests.sessions import counter_of
 
 DATA = Path(os.environ.get("PAGETURN_DATA", "../shared/data")) / "traces"
-BUDGETS = (8_000, 16_000, 32_000, 64_000)
+BUDGETS = (8_000, 16_000, 32_000, 64_000)[:: examples(2, whole=1)]
 SLACK = 600  # tokens: the task, index lines and pointers beside the rules
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"no recorded sessions in {DATA}; set PAGETURN_DATA")
@@ -35,7 +36,7 @@ def test_every_context_of_a_recorded_session_is_valid(path, at):
 
 def replay(trace, policy, budget):
     session = pt.Session.open(policy=policy)
-    tools = session._counter.tools([pt.RecallTool().definition])
+    tools = counter_of(session).tools([pt.RecallTool().definition])
     rules, before = 0, None
     for message in trace.messages:
         if message.role == "assistant":

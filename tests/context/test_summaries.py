@@ -6,7 +6,7 @@ import pageturn as pt
 from pageturn.writeback.summaries import Extractive
 from tests.context.checks import check_all
 from tests.context.test_turns import words, work
-from tests.sessions import open_session, reopened, resolve_range, store_of
+from tests.sessions import counter_of, open_session, reopened, resolve_range, store_of
 from tests.writeback.summaries.scripted import PLAIN
 
 POLICIES = {
@@ -231,7 +231,7 @@ def test_a_summary_that_saves_less_than_half_is_admitted_and_not_shown():
         edit(session, number, lines=3)
     asked, *_, last = (page for page in session.reader.pages() if page.calls or page.results)
     tokens = sum(page.tokens for page in session.reader.pages() if page.seq >= asked.seq)
-    assert session._counter.text(EDITS) < tokens < 2 * session._counter.text(EDITS)
+    assert counter_of(session).text(EDITS) < tokens < 2 * counter_of(session).text(EDITS)
     summary = pt.Proposal(field="summary", value=EDITS, evidence=(asked.handle, last.handle))
     assert isinstance(session.write_back(summary), pt.Committed)
     context, _ = until_a_fold(session, 2)
@@ -263,7 +263,7 @@ def test_what_a_reset_covers_is_shown_by_its_summary_alone(policy):
     contexts = []
     for number in range(40):
         contexts.append(edit(session, number))
-        assert session.summaries._worker.wait(60)
+        assert session.summaries.wait(60)
     assert any(line.summary is not None for context in contexts for line in lines_of(context))
     covered = session.reader.pages()[6]
     session.reset(f"All parts were edited. {PLAIN}", force=True)

@@ -267,11 +267,11 @@ def test_a_cold_cache_is_a_time_to_fold():
     assert reopened(session, policy=pt.Paged.faithful(40_000)).derive().messages == context.messages
 
 
-def test_a_fold_that_frees_too_little_says_starved():
+def test_a_fold_that_frees_too_little_says_that_there_is_little_room():
     session = open_session(policy=SpendsAll(2_500, share=1.0))
     session.extend([pt.system("A rule. " * 100), pt.user("Fix it.")])
     contexts = work(session, 80, lines=6)
-    assert any("starved" in notice for context in contexts for notice in context.notices)
+    assert any("little room" in notice for context in contexts for notice in context.notices)
 
 
 def test_old_runs_become_lines_that_seal_and_grow_with_the_logarithm():

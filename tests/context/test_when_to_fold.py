@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 
 import pageturn as pt
-from pageturn.values.entries import FoldReason
+from pageturn.values.entries import Fold, FoldReason
+from pageturn.values.layout import FoldCost, Forecast
 from tests.context.test_turns import words, work
-from tests.sessions import Clock, open_session, reopened
+from tests.sessions import Clock, forms_in_memory, open_session, reopened
 
 growths = []
 
@@ -117,10 +118,8 @@ def test_a_fold_that_was_answered_is_kept_at_hand_and_what_it_sealed_is_let_go()
     session = open_session(policy=pt.Paged(3_000))
     session.append(pt.user("Fix src/auth.py"))
     work(session, 150, lines=20)
-    (working_set,) = session._deriver._working_sets.values()
     assert len(session.reader.folds) > 5
-    assert len(working_set._folder.forms._made) < 120
-    assert len(working_set._folder.forms._held) < 60
+    assert 0 < len(forms_in_memory(session)) < 120
 
 
 def folding(policy, **options):
@@ -135,6 +134,12 @@ def folding(policy, **options):
     raise AssertionError("no fold")
 
 
+def test_a_fold_that_does_not_pay_says_what_it_costs_more():
+    cost = FoldCost(rewritten_tokens=5_000, freed_tokens=900, forecast=Forecast(turns=4, risk_tokens=2_475))
+    fold = Fold(upto=9, reason=FoldReason.FULL, placed={}, cost=cost)
+    assert "is expected to cost 2,115 more over the next 4 turns, with 2,475 for re-fetches" in str(fold)
+
+
 def test_a_fold_says_why_now_what_it_costs_and_what_it_is_expected_to_save():
     session, context = folding(pt.Paged.thrifty(60_000))
     cost = context.fold.cost
@@ -143,7 +148,7 @@ def test_a_fold_says_why_now_what_it_costs_and_what_it_is_expected_to_save():
     assert cost.price_tokens == round(1.15 * cost.rewritten_tokens)
     assert 0 < cost.saved_tokens <= 0.1 * cost.freed_tokens * cost.forecast.turns
     told = str(context.fold)
-    assert "reading on would cost more than folding" in told
+    assert "keeping the old context would cost more than folding" in told
     assert f"{cost.rewritten_tokens:,} tokens are written anew, which costs {cost.price_tokens:,}" in told
     assert f"{cost.freed_tokens:,} tokens smaller, which is expected to save {cost.saved_tokens:,}" in told
     session.append(pt.assistant("and on"))

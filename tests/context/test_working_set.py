@@ -150,16 +150,19 @@ def test_a_model_that_gets_or_loses_the_recall_tool_gets_a_context_that_fits_it(
     assert "p4-" not in words(context)
 
 
-@pytest.mark.parametrize(("free", "is_starved"), [(100, False), (99, True), (-1, True)])
-def test_a_fold_is_starved_that_leaves_less_than_a_tenth_of_the_room_free(free, is_starved):
+@pytest.mark.parametrize(("free", "is_short"), [(100, False), (99, True), (-1, True)])
+def test_a_fold_that_leaves_less_than_a_tenth_of_the_room_free_says_so(free, is_short):
     layout = Layout((), 2_000 - free, 2_000, needed_tokens=1_000, notices=("something else",))
-    told = (f"starved: a fold left {free:,} of 1,000 tokens free",)
-    assert _notices(layout) == ("something else", *(told if is_starved else ()))
+    first, *others = _notices(layout)
+    assert first == "something else"
+    said = f"little room: the last fold left {free:,} of 1,000 tokens free; the next will come soon."
+    assert [each.startswith(said) for each in others] == [True] * is_short
 
 
-def test_a_fold_with_no_room_at_all_is_starved():
+def test_a_fold_with_no_room_at_all_says_so():
     layout = Layout((), 2_000, 2_000, needed_tokens=2_000)
-    assert _notices(layout) == ("starved: a fold left 0 of 0 tokens free",)
+    (notice,) = _notices(layout)
+    assert notice.startswith("little room: the last fold left 0 of 0 tokens free;")
 
 
 def test_a_fold_that_would_be_longer_than_what_stands_is_not_made():
@@ -191,4 +194,4 @@ def test_a_note_for_which_a_fold_had_no_room_does_not_come_beside_what_stands_ei
     assert context.tokens <= 2_000
     assert NoteDecision.OVER_BUDGET in [outcome.decision for outcome in context.notes]
     assert all(outcome.band is None for outcome in context.notes)
-    assert "no room for the notes log" in context.notices
+    assert "no room for note(s): log" in context.notices

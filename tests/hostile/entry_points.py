@@ -13,7 +13,7 @@ from typing import Any
 
 import pageturn as pt
 from pageturn.apps.importing import Report, import_file
-from pageturn.context.renditions import Voiced
+from pageturn.context.renditions import PageMessage
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from pageturn.lab.our_policies import Deriving
 from pageturn.lab.replay import Recording
@@ -274,7 +274,7 @@ def _replayed(messages: Callable[[str], list[pt.Message]]) -> EntryPoint:
 
 def _summarized(text: str) -> Work:
     said = [pt.user("Fix the login."), *step(call(command="make"), text)]
-    pages = tuple(Voiced(f"p{number}-aaaa", message) for number, message in enumerate(said, start=1))
+    pages = tuple(PageMessage(f"p{number}-aaaa", message) for number, message in enumerate(said, start=1))
     request = SummaryRequest(pages=pages, target_tokens=800, least_tokens=10, count=lambda words: len(words) // 4)
     return lambda: Extractive().summarize(request)
 

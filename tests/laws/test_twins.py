@@ -94,7 +94,7 @@ def test_l1_an_erase_that_keeps_the_words(monkeypatch):
 
 
 def test_l1_a_journal_that_gives_back_other_words(monkeypatch):
-    resolve = sessions.recalling.resolve
+    resolve = sessions.resolve
 
     def shortened(*given, **options):
         found = resolve(*given, **options)
@@ -104,7 +104,7 @@ def test_l1_a_journal_that_gives_back_other_words(monkeypatch):
             else (msgspec.structs.replace(found, text=found.text[:-1]) if isinstance(found, pt.Resolved) else found)
         )
 
-    monkeypatch.setattr(sessions.recalling, "resolve", shortened)
+    monkeypatch.setattr(sessions, "resolve", shortened)
     assert noticed(monkeypatch, "L1", "resolves to other words")
 
 

@@ -12,7 +12,7 @@ from pageturn.stores import MemoryStore, SessionRow
 from pageturn.tokens.windows import input_capacity
 from pageturn.values.entries import PolicyChosen
 from pageturn.values.layout import Frame
-from tests.sessions import open_session, reopened, store_of
+from tests.sessions import open_session, reopened, store_of, write_elsewhere
 
 WINDOWS = st.integers(1, 3_000_000)
 
@@ -90,7 +90,7 @@ def test_the_policy_that_looks_ahead_is_refused_outside_the_lab():
         open_session(policy=OracleReplay(3), id="other")
     with pytest.raises(pt.InvalidInput, match=expected):
         session.choose(OracleReplay(3))
-    session._recorder.append(PolicyChosen(policy=OracleReplay(3)))  # as another program may have stored it
+    write_elsewhere(session, PolicyChosen(policy=OracleReplay(3)))  # as another program may have stored it
     with pytest.raises(pt.InvalidInput, match=expected):
         reopened(session).derive()
     assert [row.id for row in store_of(session).sessions()] == ["s"]

@@ -17,7 +17,7 @@ from tests.context.checks import check_all
 from tests.context.test_turns import work
 from tests.policies.own import ErrorsFirst
 from tests.policies.test_contract import EMPTY
-from tests.sessions import journal_of, open_session, reopened
+from tests.sessions import journal_of, open_session, reopened, write_elsewhere
 
 FULL, COMPRESSED, STRUCTURED, POINTER = pt.ResidencyLevel
 
@@ -120,7 +120,7 @@ def test_where_its_fields_are_others_now_it_says_so(names):
 
 def test_a_policy_of_a_newer_pageturn_is_read_like_a_users_own():
     session = begin(pt.Paged())
-    session._recorder.append(PolicyChosen(policy=StoredPolicy(policy="from_the_future", extra={"a": [1, {"b": None}]})))
+    write_elsewhere(session, PolicyChosen(policy=StoredPolicy(policy="from_the_future", extra={"a": [1, {"b": None}]})))
     other = reopened(session)
     assert list(other.reader.messages())
     with pytest.raises(UnknownPolicy, match="from_the_future"):

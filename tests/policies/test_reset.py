@@ -6,7 +6,7 @@ import pageturn as pt
 from pageturn.values.layout import Candidate
 from tests.context.test_turns import words, work
 from tests.policies.test_contract import EMPTY
-from tests.sessions import open_session, resolve_range
+from tests.sessions import counter_of, open_session, resolve_range
 from tests.writeback.summaries.scripted import PLAIN
 
 TASK = "Find out why src/part_3.py is slow."
@@ -114,5 +114,5 @@ def test_a_summary_is_of_pages_and_never_of_a_summary():
                 session.write_back(pt.Proposal(field="summary", value=text, evidence=evidence)), pt.Committed
             )
         standing = [message.text for message in context.messages if ", summed up:" in message.text]
-        assert sum(map(session._counter.text, standing)) < 4_000 / 3
+        assert sum(map(counter_of(session).text, standing)) < 4_000 / 3
     assert max(covered) > 3 * min(covered)  # older runs have become one

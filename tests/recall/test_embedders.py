@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 import pageturn as pt
 from pageturn.recall.embedders.minilm import MiniLm
-from pageturn.testing import reranker_cases
+from pageturn.testing import embedder_cases, reranker_cases
 from tests.sessions import open_session
 
 WORDS = ["[PAD]", "[UNK]", "login", "fails", "token", "expired", "banana", "yellow", "fruit"]
@@ -52,6 +52,11 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("case", reranker_cases(), ids=str)
 def test_it_passes_the_suite_that_a_reranker_of_a_user_has_to_pass(folder, case):
+    case(MiniLm(folder))
+
+
+@pytest.mark.parametrize("case", embedder_cases(), ids=str)
+def test_it_is_an_embedder(case, folder):
     case(MiniLm(folder))
 
 

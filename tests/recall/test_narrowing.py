@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import pageturn as pt
-from pageturn.recall.search import Where
+from pageturn.recall.narrowing import Where
 from pageturn.stores import MemoryStore
 from pageturn.tokens.counters import counter_for
+from pageturn.values.messages import ToolResult
 from tests.sessions import call, open_session
 
 COUNT = counter_for("gpt-5").text
@@ -145,3 +146,47 @@ def test_times_are_from_when_to_when():
     assert found(None, at[1]) == ["walrus 0", "walrus 1"]
     assert found(at[1].replace(tzinfo=None), at[1]) == ["walrus 1"]
     assert found(at[2] + timedelta(1), None) == []
+
+
+def test_a_filter_applies_to_the_result_that_is_shown_for_a_call():
+    session = open_session()
+    asked = pt.ToolCall(id="c", name="bash", arguments='{"command": "make walrus"}')
+    session.append(pt.assistant(asked))
+    page = session.append(pt.tool_result(asked, "built in 3 seconds"))
+    session.append(pt.user("never mind"))
+    for where in ({"role": "tool"}, {"kind": "evidence"}, {"times": (micros_to(page), None)}, {"tool": "bash"}):
+        assert [hit.handle for hit in session.recall("walrus", where=where).hits] == [page.handle], where
+    assert [hit.role for hit in session.recall("walrus", where={"role": "assistant"}).hits] == [pt.Role.ASSISTANT]
+
+
+def micros_to(page):
+    return datetime.fromtimestamp(page.at / 1_000_000, UTC)
+
+
+def test_a_tool_is_found_among_calls_and_results_that_came_together():
+    session = open_session()
+    listed = pt.ToolCall(id="a", name="bash", arguments='{"command": "ls"}')
+    opened = pt.ToolCall(id="b", name="read_file", arguments='{"path": "src/walrus.py"}')
+    calls = session.append(pt.assistant(listed, opened))
+    assert [hit.handle for hit in session.recall("walrus", where={"tool": "read_file"}).hits] == [calls.handle]
+    results = pt.Message(
+        role=pt.Role.USER,
+        content=(
+            ToolResult(tool_call_id="a", content="one file"),
+            ToolResult(tool_call_id="b", content="def walrus(): ..."),
+        ),
+    )
+    page = session.append(results)
+    for tool in ("bash", "read_file"):
+        assert page.handle in [hit.handle for hit in session.recall("walrus", where={"tool": tool}).hits]
+    assert session.recall("walrus", where={"tool": "grep"}) == pt.NoMatch()
+
+
+def test_a_hit_that_is_too_long_makes_room_for_those_behind_it():
+    session = open_session(model="gpt-5")
+    session.extend(pt.user("tulip, tulip and tulip " * 10 + f"in bed {number}") for number in range(2))
+    session.append(pt.assistant("a tulip in May"))
+    first, second, last = session.recall("tulip").hits
+    assert COUNT(last.excerpt) < COUNT(second.excerpt)
+    few = session.recall("tulip", budget_tokens=COUNT(first.excerpt) + COUNT(last.excerpt))
+    assert ([hit.handle for hit in few.hits], few.left_out) == ([first.handle, last.handle], 1)

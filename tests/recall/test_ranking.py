@@ -46,7 +46,7 @@ def test_a_call_without_a_result_is_found_itself():
 
 def test_the_newest_of_equals_comes_first():
     session = open_session()
-    pages = [read(session, number, "src/state.py", "value = 1") for number in range(3)]
+    pages = [read(session, number, "src/state.py", f"value = {number}") for number in range(3)]
     assert found(session, "src/state.py") == [page.handle for page in reversed(pages)]
 
 
@@ -115,3 +115,102 @@ def test_the_tool_tells_where_to_open_a_long_page():
     assert start > 4_000
     told = session.reader.messages()[-1].tool_results[0].content
     assert f"an excerpt; start {start} opens it there" in told
+
+
+def look_back(session, number, **asked):
+    call = pt.ToolCall(id=f"r{number}", name="recall", arguments=json.dumps(asked))
+    session.append(pt.assistant(call))
+    session.answer()
+    return session.reader.messages()[-1].tool_results[0]
+
+
+def test_the_tool_finds_originals_however_often_it_was_asked():
+    session = open_session()
+    page = session.append(pt.tool_result("c", "The cause was a stale lock."))
+    for number in range(40):
+        told = look_back(session, number, query="cause of the stale lock")
+        assert page.handle in told.content
+        assert not told.is_error
+    assert found(session, "cause of the stale lock") == [page.handle]
+    assert found(session, "cause of the stale lock", where={"tool": "recall"}) == []
+
+
+def test_a_message_that_also_calls_another_tool_is_found():
+    session = open_session()
+    calls = [pt.ToolCall(id=name, name=name, arguments='{"query": "the walrus"}') for name in ("recall", "grep")]
+    page = session.append(pt.assistant(*calls))
+    assert found(session, "walrus") == [page.handle]
+
+
+def test_a_tool_of_the_host_may_be_called_recall_where_ours_is_not():
+    session = open_session(recall=pt.RecallTool(name="look_back"))
+    call = pt.ToolCall(id="c", name="recall", arguments='{"id": 7}')
+    session.append(pt.assistant(call))
+    page = session.append(pt.tool_result(call, "The part was recalled for its walrus."))
+    assert found(session, "walrus") == [page.handle]
+
+
+def test_the_tool_filters_and_a_slip_filters_nothing():
+    session = open_session()
+    session.append(pt.user("the walrus of the first turn"))
+    session.append(pt.assistant("a walrus, then"))
+    page = read(session, 1, "src/walrus.py", "def walrus(): ...")
+    session.append(pt.user("the walrus again"))
+
+    def told(number, **asked):
+        return look_back(session, number, query="walrus", **asked).content
+
+    assert told(1, role="user").count("<page>") == 2
+    assert told(2, role="user", turns=[1, 1]).count("<page>") == 1
+    for number, filter_ in enumerate(({"tool": "read_file"}, {"path": "src/walrus"}, {"role": "tool"}), start=3):
+        assert (told(number, **filter_).count("<page>"), page.handle in told(number + 10, **filter_)) == (1, True)
+    for number, slip in enumerate(
+        ({"role": "human"}, {"turns": "all"}, {"turns": [1, 2, 3]}, {"tool": 3}, {"path": ""})
+    ):
+        assert told(number + 20, **slip).count("<page>") == 4
+
+
+def test_identical_pages_are_one_hit_that_says_how_many():
+    session = open_session()
+    pages = [session.append(pt.user("the walrus sleeps")) for _ in range(6)]
+    other = session.append(pt.user("a walrus, and what else there is in the garden of the zoo"))
+    hits = session.recall("walrus sleeps").hits
+    assert [(hit.handle, hit.count) for hit in hits] == [(pages[-1].handle, 6), (other.handle, 1)]
+    assert "said 6 times" in look_back(session, 1, query="walrus sleeps").content
+
+
+def test_results_are_identical_if_they_answer_the_same_call():
+    session = open_session()
+    first = read(session, 1, "src/walrus.py", "the walrus")
+    again = read(session, 2, "src/walrus.py", "the walrus")
+    other = read(session, 3, "src/penguin.py", "the walrus")
+    counts = {hit.handle: hit.count for hit in session.recall("walrus").hits}
+    assert counts == {again.handle: 2, other.handle: 1}
+    assert first.handle not in counts
+
+
+def test_the_latest_value_comes_first_where_the_question_asks_for_it():
+    session = open_session()
+    old = session.append(pt.user("The deadline of the launch is in May."))
+    session.extend(pt.assistant(f"Something else was done in step {number}, as it says here.") for number in range(20))
+    new = session.append(pt.user("The deadline of the launch is in June, as we said."))
+    assert found(session, "deadline of the launch") == [old.handle, new.handle]
+    for question in ("current deadline of the launch", "What is the latest deadline of the launch?"):
+        assert found(session, question) == [new.handle, old.handle]
+
+
+def test_a_hit_names_its_neighbours_and_when_it_was():
+    session = open_session()
+    before = session.append(pt.user("where does it sleep?"))
+    page = session.append(pt.assistant("the walrus sleeps on ice"))
+    session.extend([pt.user("undone"), pt.assistant("this too")])
+    session.undo()
+    session.append(pt.user("hidden", visibility=pt.Visibility.INTERNAL))
+    after = session.append(pt.user("thanks"))
+    hidden = session.reader.pages(uncounted=True)[-2]
+    (hit,) = session.recall("walrus").hits
+    assert (hit.handle, hit.before, hit.after) == (page.handle, before.handle, hidden.handle)
+    assert (hit.turn, hit.time.timestamp()) == (1, page.at / 1_000_000)
+    assert session.resolve(hit.before).text == "where does it sleep?"
+    (last,) = session.recall("thanks").hits
+    assert (last.handle, last.after) == (after.handle, None)

@@ -41,7 +41,7 @@ def test_not_every_error_is_the_agents_fault(error, blames, helps):
     trouble = read_failure(error, now=NOW)
     assert (trouble.blames_agent, trouble.helps_elsewhere) == (blames, helps)
     verdict = read_verdict(error, now=NOW)
-    assert verdict == ((0.0, None) if blames else (None, trouble.why))
+    assert verdict == ((0.0, None) if blames else (None, trouble.why)) + (False, trouble)
 
 
 @pytest.mark.parametrize(("asked", "rest"), [("7", 7.0), ("0.5", 0.5), ("soon", 0.0), ("nan", 0.0), ("-3", 0.0), ("1e9", 86_400.0), ("inf", 86_400.0)])  # fmt: skip
@@ -75,13 +75,14 @@ def test_what_is_no_error_is_refused(error):
 def test_outcomes_of_every_kind():
     call = pt.ToolCall(id="c1", name="bash", arguments="{}")
     good, bad = pt.tool_result(call, "fine"), pt.tool_result("c2", "no", is_error=True)
-    assert read_verdict(True, now=NOW) == (1.0, None)
-    assert read_verdict(0, now=NOW) == (0.0, None)
-    assert read_verdict(0.25, now=NOW) == (0.25, None)
-    assert read_verdict(Fraction(1, 4), now=NOW) == (0.25, None)
-    assert read_verdict(good.tool_results[0], now=NOW) == (1.0, None)
-    assert read_verdict([good, bad], now=NOW) == (0.5, None)
-    assert read_verdict(pt.assistant("done"), now=NOW) == (None, "no tool was called")
+    assert read_verdict(True, now=NOW)[:2] == (1.0, None)
+    assert read_verdict(0, now=NOW)[:2] == (0.0, None)
+    assert read_verdict(0.25, now=NOW)[:2] == (0.25, None)
+    assert read_verdict(Fraction(1, 4), now=NOW)[:2] == (0.25, None)
+    assert read_verdict(good.tool_results[0], now=NOW)[:2] == (1.0, None)
+    assert read_verdict([good, bad], now=NOW)[:2] == (0.5, None)
+    assert [read_verdict(each, now=NOW).is_weak for each in (True, 0.25, [good, bad])] == [False, False, True]
+    assert read_verdict(pt.assistant("done"), now=NOW)[:2] == (None, "no tool was called")
 
 
 @pytest.mark.parametrize("outcome", [None, "yes", math.nan, 2, -1, [], [True], {}, math.inf])

@@ -1,5 +1,6 @@
 """Modes: where scores lie, and how likely a choice was."""
 
+import math
 import random
 from typing import ClassVar
 
@@ -18,12 +19,15 @@ class View:
     """Two agents: one that is well known, and one that is not."""
 
     estimates: ClassVar = {"known": Estimate(0.6, 0.05), "new": Estimate(0.5, 0.25)}
-    cost = {"known": 4.0, "new": 1.0}.__getitem__
+    cost = {"known": 0.4, "new": 0.1}.__getitem__
+    value = 2.0
+    usual = 0.5
+    outcomes = math.inf
 
     def estimate(self, agent):
         return self.estimates[agent]
 
-    def seed_score(self, agent):
+    def cell_score(self, agent):
         return {"known": 0.55, "new": 0.0}[agent]
 
     def warmed_score(self, agent):
@@ -35,21 +39,41 @@ def aim(mode, agent):
 
 
 def test_each_mode_scores_as_it_says():
-    assert aim("seed", "new") == (0.0, 0.0)
+    assert aim("cadmas", "new") == (0.0, 0.0)
     assert aim("lcb", "new") == (0.4, 0.0)
     assert aim("mean", "known") == (0.6, 0.0)
-    assert aim("ucb", "new").centre == pytest.approx(0.5 + 1.2 * 0.25)
-    assert aim("thompson", "new") == pytest.approx((0.5 + 1.2 * 0.25, 0.25 * 0.25))
-    assert aim("cost", "known") == pytest.approx((0.66 / 4.0, 0.25 * 0.05 / 4.0))
+    new = View.estimates["new"]
+    assert aim("ucb", "new") == (new.at(1.1), 0.0)
+    assert (
+        0.5 < new.at(1.1) == pytest.approx(1.0 / (1.0 + math.exp(-1.1)))
+    )  # a deviation of .25 at one half is 1 in log-odds
+    centre, spread = aim("thompson", "new")
+    assert (centre, spread) == pytest.approx((new.at(1.1), (new.at(1.35) - new.at(0.85)) / 2.0))
+    assert aim("cost", "new") == pytest.approx((2.0 * centre - 0.1, 2.0 * spread))
+
+
+def test_hope_is_greater_at_the_beginning_and_for_those_who_are_not_better_than_usual():
+    late, early = View(), View()
+    early.outcomes = 0.0
+    assert MODES["ucb"].aim("new", early).centre > MODES["ucb"].aim("new", late).centre
+    easy, hard = View(), View()
+    easy.usual, hard.usual = 0.9, 0.1
+    assert MODES["ucb"].aim("new", easy).centre > MODES["ucb"].aim("new", hard).centre > 0.5
+
+
+@given(st.floats(-1, 2), st.floats(0, 1), st.floats(-50, 50))
+def test_what_may_be_hoped_for_is_a_rate(mean, deviation, deviations):
+    assert 0.0 < Estimate(mean, deviation).at(deviations) < 1.0
+    assert Estimate(mean, deviation).at(0.0) == pytest.approx(min(max(mean, 0.0), 1.0), abs=4e-4)
 
 
 def test_only_those_that_look_for_more_try_what_is_new():
     preferred = {mode: max(View.estimates, key=lambda agent, mode=mode: aim(mode, agent).centre) for mode in MODES}
-    assert preferred == {"seed": "known", "lcb": "known", "mean": "known", "ucb": "new", "thompson": "new", "cost": "new"}  # fmt: skip
+    assert preferred == {"cadmas": "known", "lcb": "known", "mean": "known", "ucb": "new", "thompson": "new", "cost": "new"}  # fmt: skip
 
 
 def test_an_unknown_mode_is_refused():
-    with pytest.raises(pt.InvalidInput, match="mode: expected one of seed, lcb"):
+    with pytest.raises(pt.InvalidInput, match="mode: expected one of cadmas, lcb"):
         mode_of("best")
 
 

@@ -50,7 +50,7 @@ def test_a_thick_cell_stands_by_itself():
 
 
 def test_what_hard_work_does_to_everybody_is_not_held_against_those_who_were_given_it():
-    found = pool(brave=(None, None, (6, 30)), lucky=((20, 30),), usual=((18, 30), None, (2, 30)))
+    found = pool(brave=(None, None, (9, 30)), lucky=((20, 30),), usual=((18, 30), None, (2, 30)))
     assert found.estimate("brave", HERE).mean > found.estimate("usual", HERE).mean
     assert found.estimate("brave", HERE).mean > found.estimate("new", HERE).mean
 

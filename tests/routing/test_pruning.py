@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.routing import MODES, Beliefs
+from pageturn.routing import MODES, Beliefs, Outcome
 from pageturn.routing.evaluation import differing, replay
 from pageturn.stores import MemorySidecars, MemoryStore, SqliteStore
 from tests.routing.test_failover import ApiError
@@ -222,10 +222,12 @@ def test_whatever_is_pruned_every_decision_that_is_left_rests_on_what_the_log_sa
             case "observe" if waiting:
                 made, decision = waiting.pop(number % len(waiting))
                 verdict = None if number == 5 else (number % 3) / 2
-                counted = {"retries": number % 2, "excused": None if verdict is not None else "no"}
-                assert made.beliefs.observe(decision, verdict, is_first=decision.id in made._pending, **counted)
+                outcome = Outcome(
+                    verdict, number % 2, None if verdict is not None else "no", weight=1.0 - number % 3 / 4
+                )
+                assert made.beliefs.observe(decision, outcome, is_first=decision.id in made._pending)
                 made._pending.pop(decision.id, None)
-                twin.observe(decision, verdict, **counted)
+                twin.observe(decision, outcome)
             case "flush":
                 routers[number].flush()
             case "keep":

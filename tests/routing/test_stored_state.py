@@ -75,9 +75,9 @@ def test_declared_confidence_counts_until_something_is_known(store):
     beliefs = beliefs_in(store)
     beliefs.declare("a", WHERE, 0.9)
     beliefs.declare("a", WHERE, 0.1)
-    assert record(beliefs, skill=WHERE.skill) == pytest.approx((1.8, 0.2, 0))
+    assert record(beliefs, skill=WHERE.skill) == pytest.approx((10.8, 1.2, 0))
     assert beliefs.estimate("a", WHERE).mean > beliefs.estimate("b", WHERE).mean
-    with pytest.raises(pt.InvalidInput, match="c_self"):
+    with pytest.raises(pt.InvalidInput, match="confidence"):
         beliefs.declare("b", WHERE, float("nan"))
     assert record(beliefs, "b", WHERE.skill) is None
 
@@ -265,7 +265,7 @@ def test_an_update_is_stamped(store):
 
 def test_a_hand_off_needs_the_margin_as_the_seed_says_and_a_router_in_that_mode_says_the_same(store):
     beliefs = beliefs_in(store)
-    router = pt.Router(beliefs, mode="seed")
+    router = pt.Router(beliefs, mode="cadmas")
     for wins, expected in ((2, None), (40, "peer")):
         for number in range(20):
             beliefs.update("local", "model_call", EASY, number % 2 == 0)

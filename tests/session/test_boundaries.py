@@ -6,8 +6,9 @@ import pytest
 
 import pageturn as pt
 from pageturn.stores import MemoryStore
+from pageturn.testing import FailingStore
 from pageturn.values.entries import BoundaryCrossed, BoundaryKind, TurnTaken
-from tests.sessions import call, facts, open_session, reopened
+from tests.sessions import call, facts, leave_staged, open_session, reopened
 from tests.writeback.summaries.scripted import PLAIN
 
 POLICIES = {
@@ -69,7 +70,7 @@ def test_what_is_staged_is_settled_at_a_fold():
     store = MemoryStore()
     session = started(store)
     folded(session)
-    _stage(session, store)
+    _stage(session)
     assert session.reader.memory("x") is None
     work(session, 1)
     assert session.reader.memory("x") == [1]
@@ -78,41 +79,29 @@ def test_what_is_staged_is_settled_at_a_fold():
 
 
 def test_a_fold_that_leaves_something_behind_says_so():
-    store = MemoryStore()
+    store = FailingStore()
     session = started(store)
     folded(session)
-    _stage(session, store)
-    genuine = session._writeback._settle
-
-    def fail(_txn):
-        raise pt.StoreError("the disk is full")
-
-    session._writeback._settle = fail
+    _stage(session)
     before = len(boundaries(session))
+    store.fail_on = store.appends + 1  # which settles what is staged
     work(session, 1)
     assert len(boundaries(session)) == before
     assert session.reader.fault_counts()["flush_miss"] == 1
-    session._writeback._settle = genuine
     assert session.checkpoint() is None
     assert session.reader.memory("x") == [1]
     assert reopened(session).reader.fault_counts()["flush_miss"] == 1
 
 
-def _stage(session, store):
-    """Leave a proposal staged, as a store that fails in between would."""
-    genuine = session._writeback._settle
-    session._writeback._settle = lambda txn: store._connection.execute("PRAGMA query_only = ON") and genuine(txn)
-    with pytest.raises(pt.StoreError):
-        session.write_back(pt.Proposal(field="memory.x", value=1, evidence=(session.reader.pages()[1].handle,)))
-    session._writeback._settle = genuine
-    store._connection.execute("PRAGMA query_only = OFF")
+def _stage(session):
+    leave_staged(session, pt.Proposal(field="memory.x", value=1, evidence=(session.reader.pages()[1].handle,)))
 
 
 def test_whoever_answers_a_fold_must_have_seen_what_others_wrote():
     store = MemoryStore()
     session = started(store)
     folded(session)
-    _stage(session, store)
+    _stage(session)
     other = open_session(store)  # settles it
     assert other.reader.memory("x") == [1]
     with pytest.raises(pt.Conflict):

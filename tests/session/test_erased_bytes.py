@@ -8,7 +8,7 @@ import pageturn as pt
 from pageturn.journal.erasing import Quote
 from pageturn.values.messages import File, Native, Thinking
 from tests.apps.importing.taking import said, take, write_lines
-from tests.sessions import forked, open_session, reopened, resolve_range, store_of
+from tests.sessions import forked, leave_staged, open_session, reopened, resolve_range, store_of
 
 SECRET = "tulip7f3a9c"
 LONG = "\n".join(f"line {number} of {SECRET} in src/{SECRET}.py" for number in range(400))
@@ -81,9 +81,7 @@ def remembered(session):
 
 def left_staged(session):
     page = session.append(pt.user(f"remember {SECRET}"))
-    settle, session._writeback._settle = session._writeback._settle, lambda txn: None
-    session.write_back(pt.Proposal(field="memory.a", value=SECRET, evidence=(page.handle,)))
-    session._writeback._settle = settle
+    leave_staged(session, pt.Proposal(field="memory.a", value=SECRET, evidence=(page.handle,)))
     assert session.reader.state().staged
     return [page]
 

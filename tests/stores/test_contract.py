@@ -19,7 +19,7 @@ from pageturn.stores import (
     open_store,
 )
 from pageturn.stores.words import hidden_parts, terms
-from pageturn.testing import reopened_store_cases, sidecar_cases, store_cases
+from pageturn.testing import maintained_store_cases, reopened_store_cases, sidecar_cases, store_cases
 from pageturn.testing.stores import batch
 from pageturn.values.errors import Conflict, Damaged, InvalidInput, StoreError
 
@@ -44,7 +44,7 @@ def bodies(store, session="a", **bounds):
     return [record.body for record in store.records(session, **bounds)]
 
 
-@pytest.mark.parametrize("case", store_cases(), ids=str)
+@pytest.mark.parametrize("case", [*store_cases(), *maintained_store_cases()], ids=str)
 @pytest.mark.parametrize("name", ["memory", "sqlite"])
 def test_every_store(case, name, tmp_path):
     case(new_store(name, tmp_path))

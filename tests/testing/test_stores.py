@@ -4,8 +4,8 @@ import threading
 
 import pytest
 
-from pageturn.stores import Freed, MemorySidecars, MemoryStore, SessionRow
-from pageturn.testing import check_store, reopened_store_cases, sidecar_cases, store_cases
+from pageturn.stores import Freed, MemorySidecars, MemoryStore, SessionRow, Span
+from pageturn.testing import check_store, maintained_store_cases, reopened_store_cases, sidecar_cases, store_cases
 from pageturn.values.errors import Conflict, StoreError
 from tests.testing.twins import broken, caught
 
@@ -66,6 +66,12 @@ def own_thread_only(self, session, after, batch):
     REAL.append(self, session, after, batch)
 
 
+def without_what_is_common_anywhere(self, spans, query, limit, *, every=False):
+    others = [row.id for row in self.sessions()]
+    rare = [word for word in query.split() if len(REAL.search(self, [Span(id, 10**9) for id in others], word, 99)) < 99]
+    return REAL.search(self, spans, " ".join(rare), limit, every=every)
+
+
 def late_index(self, spans, query, limit):
     return REAL.search(
         self, [span._replace(upto=min(span.upto, self.session(span.session).head - 60)) for span in spans], query, limit
@@ -119,11 +125,15 @@ TWINS = {
     "common words do not hide a rare one": {
         "search": lambda self, spans, query, limit: REAL.search(self, spans, query.split()[0], limit)
     },
+    "what other sessions say hides nothing": {"search": without_what_is_common_anywhere},
+    "every word counts where that is asked for": {
+        "search": lambda self, spans, query, limit, *, every=False: REAL.search(self, spans, query, limit, every=not every)
+    },
     "every document is found as soon as it is there": {"search": late_index},
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", store_cases(), ids=str)
+@pytest.mark.parametrize("case", [*store_cases(), *maintained_store_cases()], ids=str)
 def test_a_broken_store_is_noticed(case):
     assert caught(case, broken(MemoryStore, **TWINS[case.claim]))
 
@@ -179,11 +189,9 @@ def test_all_that_fails_is_named_and_one_claim_can_be_checked_alone():
     with pytest.raises(AssertionError) as failure:
         check_store(twin)
     told = str(failure.value)
-    assert told.startswith(
-        "check_store: vacuum says first and frees then\n  expected: what a vacuum would free to be (1, 5)"
-    )
+    assert told.startswith("check_store: threads share a store\n  expected: what is wrong with the store to be []")
     assert "2 more of" in told
-    assert told.endswith("claims fail:\n  a sound store has nothing to report\n  threads share a store")
+    assert told.endswith("claims fail:\n  vacuum says first and frees then\n  a sound store has nothing to report")
     check_store(twin, only="a snapshot is replaced")
     with pytest.raises(ValueError, match="there is no claim 'a store is fast'; there are\n  records come back"):
         check_store(twin, only="a store is fast")

@@ -15,7 +15,7 @@ from tests import long
 from tests.context.test_turns import work
 from tests.hostile.growth import looked_at
 from tests.policies.own import SpendsAll
-from tests.sessions import open_session, reopened, store_of
+from tests.sessions import open_session, reopened, store_of, write_elsewhere
 
 SAID = {
     "prompt is too long: 215311 tokens > 200000 maximum": (215_311, 200_000),
@@ -236,7 +236,7 @@ def test_an_accepted_prompt_proves_the_bound_wrong():
 def test_a_journal_that_does_not_say_what_was_refused_is_not_cornered():
     session, refused = cornered()
     entry = UsageReported(usage=pt.Usage(input_tokens=9, model="gpt-5"), most_tokens=9)
-    session._recorder.append(entry)
+    write_elsewhere(session, entry)
     assert session.derive().tokens == refused.needed_tokens
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import pageturn as pt
 from pageturn.lab.our_policies import CharacterCounter
 from pageturn.stores import MemoryStore
+from pageturn.testing import FailingStore
 from pageturn.tokens.counters import counter_for
 from pageturn.values import proposals as p
 from pageturn.values.entries import Committed, Rejected, Waiting
@@ -248,16 +249,14 @@ def test_a_proposal_that_a_crash_left_staged_is_settled_at_the_next_opening(fiel
 
 
 def test_a_proposal_that_could_not_be_settled_is_settled_at_the_next_boundary():
-    store = MemoryStore()
+    store = FailingStore()
     session = open_session(store)
     page = session.append(pt.user("x"))
-    genuine = session._writeback._settle
-    session._writeback._settle = lambda txn: store._connection.execute("PRAGMA query_only = ON") and genuine(txn)
+    store.fail_on = store.appends + 2  # the first stages the proposal, the second settles it
     with pytest.raises(pt.StoreError):
         session.write_back(pt.Proposal(field="memory.x", value=1, evidence=(page.handle,)))
-    session._writeback._settle = genuine
+    store.fail_on = store.appends + 1
     assert session.checkpoint() == pt.FlushMiss()
-    store._connection.execute("PRAGMA query_only = OFF")
     assert session.checkpoint() is None
     assert session.reader.memory("x") == [1]
 

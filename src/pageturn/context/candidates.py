@@ -59,8 +59,10 @@ def near(state: SessionState, units: Sequence[Unit], wanted: Wanted) -> Sequence
         size += sum(page.size for unit in group for page in unit)
         is_far = size > _REACH_BYTES or len(near) > _REACH
         if is_far or all(unit[-1].seq < covered for unit in group):
-            is_said = any(unit[0].seq in wanted.people for unit in group)
-            if not is_said and not any(_binds(state, unit, wanted) for unit in group):
+            for unit in group:
+                if unit[0].seq in wanted.people or _binds(state, unit, wanted):
+                    break
+            else:
                 continue
         near += group
     return sorted(near, key=_last)
@@ -72,8 +74,11 @@ def _last(unit: Unit) -> int:
 
 def _binds(state: SessionState, unit: Unit, wanted: Wanted) -> bool:
     """Whether a unit keeps a level of its own regardless of its age and of resets."""
-    if state.kind(unit[0]) is PageKind.PREFERENCE or any(state.kind(page).is_rule for page in unit):
+    if unit[0].kind is PageKind.PREFERENCE:
         return True
+    for page in unit:  # asked of every unit of a long import
+        if page.seq in state.pins or page.kind is PageKind.BOOTSTRAP:
+            return True
     return state.is_in_force(unit[0]) or unit[0].seq in wanted.tasks or _is_open(state, unit)
 
 
@@ -88,7 +93,7 @@ def candidates_of(
 ) -> Iterator[Candidate]:
     """The units as the policy sees them, newest first."""
     lines = _Lines(state)
-    covered, seen, folded, placed, pins = state.last_reset, state.seen, state.folded, state.placed, state.pins
+    seen, folded, placed, pins = state.seen, state.folded, state.placed, state.pins
     binding = _BINDING if can_point else _BINDING_ALWAYS
     after = 0
     made_since: set[tuple[str, str]] = set()
@@ -100,7 +105,8 @@ def candidates_of(
         first = page.seq
         made = forms.get(first)
         if made is None:
-            if can_point or unit[-1].seq > covered:  # without pointers, what a reset covers is only in its summary
+            # Without pointers, what a reset covers is only in its summary.
+            if can_point or not state.is_covered(unit[-1].seq):
                 yield Candidate(first, unit[-1].seq, {}, _POINTER, tokens_after=after)
             continue
         is_usual = (

@@ -71,6 +71,14 @@ class _Counted(NamedTuple):
     tokens: int = 0
 
 
+class _Opened(NamedTuple):
+    """The tokens sent before a conversation that has begun, by a counter, as long as nothing changes."""
+
+    counter: TokenCounter
+    changes: int
+    tokens: int
+
+
 class _Limit(NamedTuple):
     """The token limit of a policy for a model, and what it rests on beside them."""
 
@@ -109,12 +117,14 @@ class Deriver:
         self._repeats = RepeatedPages(self._state)
         self._counted: dict[str, _Counted] = {}  # by counter: the last tools
         self._own_tools = [recall_tool.definition] if recall_tool is not None else []
+        self._own_data = to_json(self._own_tools)
         self._asked = _Asked()
         self._limited: _Limit | None = None
         self._begins: tuple[int, int] = (
             -1,
             0,
         )  # the state's changes when pages were last scanned, and where the scan ended
+        self._opened: _Opened | None = None
         self._accepting: tuple[WorkingSet, Needed] | None = None  # for a rule that fits and is not written yet
         self._noticed: list[PageErased] = []  # pages that other sessions erased, not yet recorded here
         self._derived: Derived | None = None  # the last context, if it is not answered yet
@@ -129,21 +139,25 @@ class Deriver:
         room_tokens: int | None = None,
     ) -> Context:
         """The context for the next call. Writes nothing."""
-        if not self._asked.is_again(policy, model, budget_tokens) or room_tokens is not None:
+        is_again = room_tokens is None and self._asked.is_again(policy, model, budget_tokens)
+        if not is_again:
             for path, tokens in (("budget_tokens", budget_tokens), ("room_tokens", room_tokens)):
                 if tokens is not None:
                     require_whole(path, tokens)
             require_online(policy)
             require_text("model", model)
-        if not isinstance(tools, Iterable):
-            raise InvalidInput("tools", expected="tool definitions", got=show(tools))
-        tools = tuple(tools)
+        if type(tools) is not tuple:
+            if not isinstance(tools, Iterable):
+                raise InvalidInput("tools", expected="tool definitions", got=show(tools))
+            tools = tuple(tools)
         self._require_entries()
         counter = self._counter_of(model)
         working_set = self._working_set(counter)
         self._noticed += self._recorder.journal.notice_erased()
         digest, fixed_tokens = self._count(tools, counter)
-        fixed_tokens += self._opening_tokens(counter)
+        known = self._opened
+        is_known = known is not None and known.counter is counter and known.changes == self._state.changes
+        fixed_tokens += known.tokens if known is not None and is_known else self._opening_tokens(counter)
         if room_tokens is not None:
             above = room_tokens + self._reported_for(model, fixed_tokens + self._prompt_tokens(working_set))
             budget_tokens = min(budget_tokens, above) if budget_tokens else above
@@ -165,7 +179,8 @@ class Deriver:
         except RuleUnreadable as error:
             self._keep_damage(error.page, error.fault)
             raise
-        self._asked = _Asked(tools, model, budget_tokens, policy)
+        if not is_again or self._asked.tools is not tools:
+            self._asked = _Asked(tools, model, budget_tokens, policy)
         return self._derived.context
 
     def _require_entries(self) -> None:
@@ -330,7 +345,7 @@ class Deriver:
 
     def _count(self, tools: Sequence[Mapping[str, Any]], counter: TokenCounter) -> tuple[str, int]:
         """The digest and the tokens of the tools, including the recall tool."""
-        data = to_json([*tools, *self._own_tools])
+        data = to_json([*tools, *self._own_tools]) if tools else self._own_data
         known = self._counted.get(counter.name)
         if known is None or known.data != data:
             for index, tool in enumerate(tools):
@@ -343,16 +358,18 @@ class Deriver:
 
     def _opening_tokens(self, counter: TokenCounter) -> int:
         """The tokens sent before a conversation that the model began, or in its place; a host's counter may not define them."""
-        pages, (changes, at) = self._state.pages, self._begins
-        at = at if changes == self._state.changes else 0
+        pages, changes, at = self._state.pages, self._state.changes, self._begins[1]
+        at = at if changes == self._begins[0] else 0
         while at < len(pages) and (pages[at].role in _INSTRUCTIONS or not pages[at].counts):
             at += 1
-        self._begins = (self._state.changes, at)
+        self._begins = (changes, at)
         opening = getattr(counter, "opening", None)
         if opening is None or not (pages or self._state.notes):
             return 0
         first = pages[at].role if at < len(pages) else Role.ASSISTANT  # nobody has spoken: the user is made to
         tokens: int = opening(first)
+        if at < len(pages):
+            self._opened = _Opened(counter, changes, tokens)
         return tokens
 
     def _prompt_tokens(self, working_set: WorkingSet) -> int:

@@ -309,7 +309,7 @@ class FoldMaker:
         wanted = terms.policy.plan(frame, dict(draft.levels), draft.tokens())
         layout = enforce(draft, wanted)
         for seal in (True, False):  # a line cut in two takes more tokens
-            placements = lines.place(layout.placements, [*frame.candidates], seal=seal)
+            placements = lines.place(layout.placements, draft.units, seal=seal)
             prefix = self._prefixes.made_of(placements, forms)
             if terms.fixed_tokens + prefix.tokens <= terms.budget_tokens:
                 break

@@ -12,7 +12,16 @@ import msgspec
 
 from pageturn.context.names_before import NamesBefore
 from pageturn.context.pairing import Pairing
-from pageturn.context.renditions import BUILT_IN, Effect, Renderers, Voiced, effects_of, pointer, render, structured
+from pageturn.context.renditions import (
+    BUILT_IN,
+    Effect,
+    PageMessage,
+    Renderers,
+    effects_of,
+    pointer,
+    render,
+    structured,
+)
 from pageturn.context.renditions.content import file_of
 from pageturn.context.renditions.edits import files_edited
 from pageturn.context.sizes import PageSizes
@@ -180,8 +189,10 @@ class FormMaker:
     def effects(self, forms: Forms) -> tuple[Effect, ...]:
         """What a unit changed."""
         if forms.effects is None:
-            voiced = [(page.seq, Voiced(self.handle(page), message)) for page, message in self._messages(forms.unit)]
-            forms.effects = tuple(effects_of(voiced))
+            pages = [
+                (page.seq, PageMessage(self.handle(page), message)) for page, message in self._messages(forms.unit)
+            ]
+            forms.effects = tuple(effects_of(pages))
         return forms.effects
 
     def relevance(self, forms: Forms) -> RelevanceMeta:
@@ -249,16 +260,16 @@ class FormMaker:
 
     def _render(self, forms: Forms, messages: Sequence[tuple[Page, Message]], level: ResidencyLevel) -> None:
         """Offer the form that a renderer makes for a level."""
-        voiced = [Voiced(self.handle(page), message) for page, message in messages]
+        pages = [PageMessage(self.handle(page), message) for page, message in messages]
         vocabulary = self._names.before(forms.unit[-1])
         if level is _COMPRESSED:
             if forms.own_tokens is not None or sum(page.size for page, _ in messages) >= _COMPRESSED_FROM:
-                shown = render(voiced, level, vocabulary, self._renderers)
+                shown = render(pages, level, vocabulary, self._renderers)
                 counted = zip((page for page, _ in messages), shown, map(self._counter.message, shown), strict=True)
                 forms.offer(level, self._reasoned(forms.unit, self._paired(counted)))
             return
-        fields = structured(voiced, vocabulary) if level is _STRUCTURED else None
-        text = fields.text() if fields is not None else pointer(voiced)
+        fields = structured(pages, vocabulary) if level is _STRUCTURED else None
+        text = fields.text() if fields is not None else pointer(pages)
         message = user(fenced(text), synthetic=True)
         forms.offer(level, Form((message,), self._counter.message(message)))
         if fields is not None:
@@ -267,8 +278,8 @@ class FormMaker:
 
     def _offer_in_part(self, forms: Forms, messages: Sequence[tuple[Page, Message]]) -> None:
         """Offer the compressed form of the pages already seen, with the new pages in full."""
-        voiced = [Voiced(self.handle(page), message) for page, message in messages]
-        shown = render(voiced, _COMPRESSED, self._names.before(forms.unit[-1]), self._renderers)
+        pages = [PageMessage(self.handle(page), message) for page, message in messages]
+        shown = render(pages, _COMPRESSED, self._names.before(forms.unit[-1]), self._renderers)
         mixed = [
             (page, message, self.sizes.of(page))
             if page.seq >= forms.whole_from
@@ -290,18 +301,18 @@ class FormMaker:
         if len(unit) == 1:
             return self.formed([words[unit[0].seq].message(unit[0], self.handle(unit[0]))])
         vocabulary = self._names.before(unit[-1])
-        voiced = [Voiced(self.handle(page), message) for page, message in messages]
+        pages = [PageMessage(self.handle(page), message) for page, message in messages]
         if level is _COMPRESSED:
-            shown = render(voiced, level, vocabulary, self._renderers)
+            shown = render(pages, level, vocabulary, self._renderers)
             placed = zip((page for page, _ in messages), shown, strict=True)
             shown = tuple(_with_given(message, words.get(page.seq), self.handle(page)) for page, message in placed)
             counted = zip((page for page, _ in messages), shown, map(self._counter.message, shown), strict=True)
             return self._reasoned(unit, self._paired(counted))
-        told = [
+        lines = [
             words[page.seq].quoted(each.handle) if page.seq in words else structured([each], vocabulary).text()
-            for (page, _), each in zip(messages, voiced, strict=True)
+            for (page, _), each in zip(messages, pages, strict=True)
         ]
-        return self.formed([user(fenced("\n".join(filter(None, told))), synthetic=True)])
+        return self.formed([user(fenced("\n".join(filter(None, lines))), synthetic=True)])
 
     def _plan(self, page: Page) -> Form | None:
         """The short form of a plan, which is extracted."""

@@ -41,7 +41,7 @@ class AdmittedSummaries:
                 others = [other for other in self._by_first.get(each.first, ()) if other.last != each.last]
                 self._by_first[each.first] = tuple(sorted([*others, line], key=lambda line: -line.last))
         self._taken = len(state.renditions)
-        return {first: lines for first, lines in self._by_first.items() if first > state.last_reset}
+        return {first: lines for first, lines in self._by_first.items() if not state.is_covered(first)}
 
 
 def changes(

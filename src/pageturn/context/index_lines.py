@@ -6,7 +6,7 @@ grows with the logarithm of the history, and the old ones, at the start of the p
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from functools import reduce
 
@@ -40,6 +40,8 @@ class IndexLines:
         self._shows_handles = shows_handles
         self._runs: dict[IndexLine, Run] = {}
         self._tokens: dict[IndexLine, int] = {}
+        self._run_tokens: dict[Hashable, int] = {}  # of runs that this fold tried, by their ends and their folders
+        self._tried_before: dict[Hashable, int] = {}  # and the last one, since many are tried again
         self._effect_line_tokens: dict[str, int] = {}  # of the lines of effects
         self._unwritten: dict[str, bytes] = {}  # blobs of lines that are not acknowledged yet
         self.damaged: dict[int, StoreError] = {}  # by the first page of a line whose blobs could not be read
@@ -77,7 +79,14 @@ class IndexLines:
         """The tokens of a line that has no details, and whose folders are not written yet. Most of those are only asked about."""
         if not self._shows_handles:
             return 0
-        return self._counter.message(user(fenced(index(self._count(line, _most(folders)))), synthetic=True))
+        run = (line.first, line.last, *folders.items())
+        if (tokens := self._run_tokens.get(run)) is None:
+            tokens = self._tried_before.get(run)
+            if tokens is None:
+                text = fenced(index(self._count(line, _most(folders))))
+                tokens = self._counter.message(user(text, synthetic=True))
+            self._run_tokens[run] = tokens
+        return tokens
 
     @property
     def counted_tokens(self) -> int:
@@ -160,12 +169,15 @@ class IndexLines:
         """Drop everything cached, because the history has changed."""
         self._runs.clear()
         self._tokens.clear()
+        self._run_tokens.clear()
+        self._tried_before.clear()
         self.damaged.clear()
 
     def keep(self, lines: AbstractSet[IndexLine]) -> None:
         """Drop everything cached about other lines."""
         self._runs = {line: run for line, run in self._runs.items() if line in lines}
         self._tokens = {line: tokens for line, tokens in self._tokens.items() if line in lines}
+        self._tried_before, self._run_tokens = self._run_tokens, {}
         self._unwritten.clear()
         if len(self._effect_line_tokens) > _MOST_COUNTED:
             self._effect_line_tokens.clear()

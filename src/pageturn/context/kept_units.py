@@ -55,10 +55,15 @@ class KeptUnits:
     def _take(self, page: Page) -> int:
         """Add a page; the first page of its unit."""
         waiting, units = self._waiting, self._units
-        first = next((waiting[result.call] for result in page.results if result.call in waiting), None)
+        first = None
+        for result in page.results:
+            if (first := waiting.get(result.call)) is not None:
+                break
         if first is None or turns_between(units[first][0], page, self._state.turns) >= ABANDONED:
             first = page.seq
-        units[first] = (*units.get(first, ()), page)
+            units[first] = (page,)
+        else:
+            units[first] = (*units[first], page)
         for call in page.calls:
             waiting[call.id] = first
         return first

@@ -4,6 +4,7 @@ The exact value needs a whole layout. A rule that fits beside the bound fits; on
 So adding many rules among many other pages costs no more than adding the pages.
 """
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -11,10 +12,12 @@ from pageturn.context.sizes import PageSizes
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.values.entries import Pinned
 from pageturn.values.pages import Page
+from pageturn.values.units import unanswered
 
 _AROUND = 96  # tokens; more than an index line grows by one page, or by being cut in two
 _BYTES = 16  # of a page for one token more: it moves other pages out of reach, which are then shown in lines
-_LOOKED_BACK = 64  # pages between a call and its result, or after a page that becomes a rule
+_CUT = 4 * _AROUND  # tokens; more than a line of many tools and folders grows by when it is cut in two around a page
+_LOOKED_BACK = 64  # pages between a call and its result
 
 
 class _Least(NamedTuple):
@@ -35,6 +38,7 @@ class MinimumBound:
         self._least: _Least | None = None
         self._heard = 0  # pages
         self._places: dict[str, int] = {}  # by the id of a call, the newest page that made it
+        self._starts: list[int] = []  # where the pages begin that stand together, as calls and their results span them
 
     def keep(self, tokens: int) -> None:
         """Set the bound for the present state."""
@@ -54,8 +58,10 @@ class MinimumBound:
             return None
         if rule_tokens:
             return now + rule_tokens + _AROUND
-        page = self._lone_page(rule[0])
-        return now + self._sizes.of(page) + 2 * _AROUND if page is not None else None
+        pages = self._pages_with(rule[0])
+        if not pages:
+            return None
+        return now + _CUT + sum(self._sizes.of(page) + page.size // _BYTES + _AROUND for page in pages)
 
     def _basis(self) -> tuple[int, ...]:
         """Counts that change when anything but new pages could raise the needed tokens."""
@@ -78,9 +84,13 @@ class MinimumBound:
         return tokens if state.promises == least.promises + rules else None
 
     def _hear(self) -> None:
-        """Remember where calls were made."""
-        pages = self._journal.state.pages
+        """Remember where calls were made, and which pages they and their results span."""
+        pages, starts = self._journal.state.pages, self._starts
         for at in range(self._heard, len(pages)):
+            starts.append(at)
+            first = self._first(at)
+            while starts[-1] > first:
+                starts.pop()
             for call in pages[at].calls:
                 self._places[call.id] = at
         self._heard = len(pages)
@@ -100,12 +110,13 @@ class MinimumBound:
             place -= 1
         return sum(self._sizes.of(page) + _AROUND for page in self._journal.state.pages[first:known])
 
-    def _lone_page(self, rule: Fresh) -> Page | None:
-        """The page that becomes a rule, if no fold has placed it and it is not part of or between a call and its result."""
+    def _pages_with(self, rule: Fresh) -> Sequence[Page]:
+        """The pages that get a level of their own if one of them becomes a rule; none if they are too many, or a call is still open."""
         state = self._journal.state
         at = state.index(rule.entry.page) if isinstance(rule.entry, Pinned) else None
-        if at is None or len(state.pages) - at > _LOOKED_BACK:
-            return None
-        page = state.pages[at]
-        is_alone = page.seq > state.folded and not page.calls and not page.results
-        return page if is_alone and all(self._first(place) > at for place in range(at + 1, len(state.pages))) else None
+        if at is None:
+            return ()
+        after = bisect_right(self._starts, at)
+        end = self._starts[after] if after < len(self._starts) else len(state.pages)
+        pages = state.pages[self._starts[after - 1] : end]
+        return pages if len(pages) <= _LOOKED_BACK and not unanswered(tuple(pages)) else ()

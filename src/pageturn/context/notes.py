@@ -116,7 +116,7 @@ class PlacedNotes(NamedTuple):
             return ()
         moved = [wanted.note for wanted in self.suffix if wanted.note.is_of_prefix]
         texts = (
-            ("no room for the notes {}", [wanted.note for wanted in self.left_out]),
+            ("no room for note(s): {}", [wanted.note for wanted in self.left_out]),
             (_ONCE, [note for note in moved if note.consume_after_emit]),
             (_COOLING, [note for note in moved if not note.consume_after_emit]),
         )

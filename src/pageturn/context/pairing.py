@@ -5,7 +5,7 @@ where it arrived, since what the model has seen must not change.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -18,9 +18,10 @@ PENDING = "[pending: this call has no result yet]"
 class Pairing:
     """Takes messages in order of arrival, and gives them in the order of a valid request, with their tokens."""
 
-    def __init__(self, count: Callable[[Message], int]) -> None:
+    def __init__(self, count: Callable[[Message], int], before: Iterable[Message] = ()) -> None:
+        """Messages that come `before` are given with the others, and not counted."""
         self._count = count
-        self._messages: list[Message] = []
+        self._messages: list[Message] = [*before]
         self._tokens = 0
         self._waiting = _Waiting()  # open calls of the last message that is not a result
         self._held: list[tuple[Message, int]] = []  # what arrived before their results
@@ -35,7 +36,7 @@ class Pairing:
             self._place(message, tokens)
         for call in message.tool_calls:
             self._waiting.add(call.id)
-        if not self._waiting:
+        if self._held and not self._waiting:
             self._release()
 
     def add_note(self, message: Message, tokens: int) -> None:
@@ -53,14 +54,14 @@ class Pairing:
     @property
     def messages(self) -> tuple[Message, ...]:
         """The messages of a request made now."""
-        if not self._waiting:
+        if not self._waiting.ids:
             return tuple(self._messages)
         return (*self._messages, *map(pending, self._waiting), *(message for message, _ in self._held))
 
     @property
     def tokens(self) -> int:
         """Its tokens."""
-        if not self._waiting:
+        if not self._waiting.ids:
             return self._tokens
         return self._tokens + sum(self._count(pending(call)) for call in self._waiting) + sum(n for _, n in self._held)
 
@@ -114,18 +115,18 @@ class _Waiting:
     """The ids of open calls in order; an id that was used twice is answered twice."""
 
     def __init__(self) -> None:
-        self._ids: dict[int, str] = {}
+        self.ids: dict[int, str] = {}  # by the order in which they were made
         self._places: dict[str, deque[int]] = {}
         self._made = 0
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.ids)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._ids.values())
+        return iter(self.ids.values())
 
     def add(self, call: str) -> None:
-        self._ids[self._made] = call
+        self.ids[self._made] = call
         self._places.setdefault(call, deque()).append(self._made)
         self._made += 1
 
@@ -134,11 +135,11 @@ class _Waiting:
         places = self._places.get(call)
         if not places:
             return False
-        del self._ids[places.popleft()]
+        del self.ids[places.popleft()]
         return True
 
     def clear(self) -> None:
-        self._ids.clear()
+        self.ids.clear()
         self._places.clear()
 
 

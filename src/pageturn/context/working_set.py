@@ -27,6 +27,7 @@ from pageturn.context.sealed_runs import has_place
 from pageturn.context.unit_forms import LevelGone
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.tokens.counters import TokenCounter
+from pageturn.values.collector import without_garbage_collection
 from pageturn.values.context import Context, Wish
 from pageturn.values.entries import FoldReason, NoteShown, Shown, TextReference
 from pageturn.values.errors import BudgetTooSmall, RuleUnreadable
@@ -94,7 +95,6 @@ class WorkingSet:
         """Start from the result of a fold; later pages are added one by one."""
         state = self._journal.state
         self._prefix = prefix
-        self._tail = Pairing(self._count)
         self._recent: list[Placement] = []  # the placements of later pages
         self._closed = 0  # how many overtaken contexts are included
         self._taken = state.after(state.folded)  # how many pages of the journal are included
@@ -112,6 +112,7 @@ class WorkingSet:
         self._front = len(behind)  # how many of them are after the base prompt
         self._has_reasoning = any(map(has_reasoning, prefix.messages))
         self._frozen = put_into(prefix.messages, prefix.opening, [message for message, _ in made])
+        self._tail = Pairing(self._count, self._frozen)
         self._frozen_tokens = prefix.tokens + sum(tokens for _, tokens in made)
         self._digest = _named(bytes.fromhex(prefix.digest), [each.digest for each in behind])
 
@@ -145,7 +146,8 @@ class WorkingSet:
             tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.placed_tokens
             tokens += sum([page.tokens for page in state.pages[self._taken :] if page.counts])
         requests = self._placer.requests(state)
-        reason = self._reason_to_fold(asked, tokens + requests.tokens)
+        wanted = requests.tokens if requests is not NO_NOTES else 0
+        reason = self._reason_to_fold(asked, tokens + wanted)
         folded = self._fold(asked, reason, tokens, requests) if reason is not None else None
         faults = self._known_faults()
         upto = state.pages[-1].seq if state.pages else 0
@@ -156,10 +158,11 @@ class WorkingSet:
         else:
             prefix, front = self._prefix, self._front
             placed_notes = add(requests, terms.budget_tokens - tokens, state.note_state.left_out)
-            tokens, messages, digest = tokens + placed_notes.tokens, self._frozen + self._tail.messages, self._digest
+            messages, digest = self._tail.messages, self._digest
             opening, frozen = self._opening, len(self._frozen)
         shown_notes: tuple[NoteShown, ...] = ()
         if placed_notes is not NO_PLACED_NOTES:
+            tokens += placed_notes.tokens if folded is None else 0
             messages, digest = placed_notes.into(messages, opening), _named(digest, placed_notes.digests)
             shown_notes = placed_notes.shown(base_of(state), upto)
         fold = folded.fold if folded is not None else None
@@ -179,7 +182,7 @@ class WorkingSet:
             notices=(
                 *prefix.notices,
                 *(_notices(folded.layout) if folded is not None else ()),
-                *placed_notes.notices,
+                *(placed_notes.notices if placed_notes is not NO_PLACED_NOTES else ()),
                 *terms.policy.notices,
             ),
             frozen=frozen,
@@ -211,7 +214,7 @@ class WorkingSet:
         """Wish for a summary of a large run that no reset covers."""
         state = self._journal.state
         size = state.size_between(line.first, line.last)
-        if size >= _LARGE_RUN and line.last > state.last_reset:
+        if size >= _LARGE_RUN and not state.is_covered(line.last):
             reason = f"a run of {size:,} bytes stands as its counts alone"
             pages = state.between(line.first, line.last)
             yield Wish(f"{pages[0].handle}..{pages[-1].handle}", ResidencyLevel.STRUCTURED, reason)
@@ -352,14 +355,18 @@ class WorkingSet:
     def _known_faults(self) -> tuple[AnyFault, ...]:
         """The faults of the present context; raises if a rule cannot be read: a model that does not see it may break it."""
         state = self._journal.state
-        found = tuple(self.faults()) if state.restored or self._folder.is_damaged else ()
+        if not (state.restored or self._folder.is_damaged):
+            return ()
+        found = tuple(self.faults())
         for seq, fault in found:
             if isinstance(fault, PinnedInvariantMiss | PostCompactionBootstrap):
                 page = state.page(seq)
                 handle = page.handle if page is not None else f"page {seq}"
                 self._made_of = None  # the store may have been repaired before the next try
                 raise RuleUnreadable(
-                    f"{handle} is a rule, and its content cannot be read: {fault}", page=seq, fault=fault
+                    f"{handle} is a rule, and its content cannot be read: {fault} (docs/session.md, A rule that cannot be read)",
+                    page=seq,
+                    fault=fault,
                 )
         return tuple([fault for _, fault in found])
 
@@ -388,10 +395,10 @@ class WorkingSet:
             return FoldReason.CHANGED
         if tokens > terms.budget_tokens:
             return FoldReason.FULL
-        switched = not self._head_holds(asked)
-        if switched and self._has_reasoning:
+        holds = self._head_holds(asked)
+        if self._has_reasoning and not holds:
             return FoldReason.CHANGED  # reasoning is only sent to its own model, after the messages it was based on
-        growth = self._growth(asked, tokens)
+        growth = self._growth(asked, tokens, holds=holds)
         if terms.policy.is_full(growth, terms.budget_tokens):
             return FoldReason.FULL
         if not terms.policy.pays(growth, terms.budget_tokens):
@@ -403,33 +410,33 @@ class WorkingSet:
         folded = sum(each.tokens for each in self._prefix.placements if each.why is Why.RULE)
         return folded + sum(tokens for page, tokens in self._taken_in if self._journal.state.kind(page).is_rule)
 
-    def _growth(self, asked: ContextRequest, tokens: int) -> Growth:
-        """How the context has grown since the last fold."""
+    def _growth(self, asked: ContextRequest, tokens: int, *, holds: bool) -> Growth:
+        """How the context has grown since the last fold; `holds` where model and tools are those of the call before."""
         state = self._journal.state
         if self._promises != state.promises:  # a page of the tail became a rule, or is none any more
             self._promises, self._rule_tokens = state.promises, self._tokens_of_rules()
         return Growth(
             tokens,
-            standing_tokens=self._frozen_tokens,
-            grown_tokens=self._tail.tokens,
-            turns=state.turn - (state.folds[-1] if state.folds else 0),
-            is_cold=state.is_cold or not self._head_holds(asked),
-            fixed_tokens=asked.terms.fixed_tokens + self._rule_tokens,
-            read_tokens=state.read_since_fold,
-            last_fold=state.fold_cost,
-            session_turns=len(state.turns),
+            self._frozen_tokens,
+            self._tail.tokens,
+            state.turn - (state.folds[-1] if state.folds else 0),
+            state.is_cold or not holds,
+            asked.terms.fixed_tokens + self._rule_tokens,
+            state.read_since_fold,
+            state.fold_cost,
+            len(state.turns),
         )
 
     def _head_holds(self, asked: ContextRequest) -> bool:
         """Whether the call has the same model and tools as the one before."""
         before = self._journal.state.shown
-        return before is None or (before.model, before.tools) == (asked.model, asked.tools_digest)
+        return before is None or (before.model == asked.model and before.tools == asked.tools_digest)
 
     def _sent(self, asked: ContextRequest, tokens: int) -> Sent:
         """What would be sent without a fold."""
         keeps_loop = profile_of(asked.model).reasoning is ReasoningRule.OPEN_LOOP_STAYS
         return Sent(
-            self._frozen + self._tail.messages,
+            self._tail.messages,
             tokens,
             head_holds=self._head_holds(asked) and self._is_settled(),
             loop=self._open_loop() if keeps_loop and self._same_model(asked) else None,
@@ -459,7 +466,8 @@ class WorkingSet:
         key = (self._journal.head, self._journal.state.changes, asked.model, asked.tools_digest, terms, reason)
         if self._planned is None or self._planned[0] != key:
             try:
-                made = self._folder.fold(terms, self._folder.tasks(), reason, notes, self._sent(asked, tokens))
+                with without_garbage_collection():  # which would stop a fold for as long as the host's own values take
+                    made = self._folder.fold(terms, self._folder.tasks(), reason, notes, self._sent(asked, tokens))
                 self._planned = (key, made)
             except BudgetTooSmall as error:
                 if reason is FoldReason.CHANGED:
@@ -487,4 +495,9 @@ def _notices(layout: Layout) -> tuple[str, ...]:
     free = layout.budget_tokens - layout.tokens
     if free >= _STARVED * max(layout.room, 1):
         return layout.notices
-    return (*layout.notices, f"starved: a fold left {free:,} of {layout.room:,} tokens free")
+    return (*layout.notices, _little_room(free, layout.room))
+
+
+def _little_room(free: int, room: int) -> str:
+    soon = "the next will come soon. Raise the budget, or unpin rules"
+    return f"little room: the last fold left {free:,} of {room:,} tokens free; {soon}"

@@ -140,7 +140,9 @@ def refusing_depth(read: Callable[P, T]) -> Callable[P, T]:
         try:
             return read(*given, **named)
         except RecursionError:
-            raise InvalidInput("$", expected="objects and lists that end somewhere", got="too many levels") from None
+            raise InvalidInput(
+                "$", expected="objects and lists in a limited number of levels", got="more than can be read"
+            ) from None
 
     return bounded
 

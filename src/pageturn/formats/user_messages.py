@@ -27,6 +27,7 @@ OPENINGS = (
     "<system-reminder>",
     "<user-prompt-submit-hook>",
     "[Request interrupted by user",
+    "Your response above was cut off",
     "Operation stopped by hook: ",
     "Base directory for this skill: ",
     # Codex

@@ -6,13 +6,13 @@ state with the snapshot, and checks that every page has its handle, its text in 
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pageturn.journal.blobs import digests
 from pageturn.journal.journal import Journal
 from pageturn.journal.reindexing import documents_of
 from pageturn.journal.salvage import salvaged
-from pageturn.stores import Broken, Reindexed, SessionRow, Store
+from pageturn.stores import Broken, Maintained, Reindexed, SessionRow
 from pageturn.values.digests import digest_of
 from pageturn.values.entries import (
     Entry,
@@ -39,14 +39,14 @@ class Finding(NamedTuple):
     what: str
 
 
-Check = Callable[[Store], Iterator[str]]
+S = TypeVar("S", bound=Maintained)
 
 
 def examine(
-    store: Store,
+    store: S,
     *,
     progress: Callable[[SessionRow, int], None] = lambda _row, _done: None,
-    also: Sequence[Check] = (),
+    also: Sequence[Callable[[S], Iterator[str]]] = (),
 ) -> Iterator[Finding]:
     """Every finding about a store: its own tables, each session's entries, pages and index, then what others keep beside them."""
     try:
@@ -63,7 +63,7 @@ def examine(
     yield from (Finding("", what) for check in also for what in check(store))
 
 
-def _examine_words(store: Store) -> Iterator[str]:
+def _examine_words(store: Maintained) -> Iterator[str]:
     """Whether the index has the words of the messages and no others, if all of them can be read."""
     if not isinstance(store, Reindexed):
         return
@@ -77,7 +77,7 @@ def _examine_words(store: Store) -> Iterator[str]:
         yield f"the index could not be compared with the messages: {error}"
 
 
-def _examine_session(store: Store, row: SessionRow, progress: Callable[[int], None]) -> Iterator[str]:
+def _examine_session(store: Maintained, row: SessionRow, progress: Callable[[int], None]) -> Iterator[str]:
     journal = Journal(store, row)
     said: dict[int, Entry] = {}
     for record in store.records(row.id):
@@ -97,7 +97,7 @@ def _examine_session(store: Store, row: SessionRow, progress: Callable[[int], No
         elif seq not in erased:
             for digest in texts_of(entry):
                 yield from _examine_blob(journal, digest, f"entry {seq}")
-    yield from _examine_lists(journal, {seq: entry for seq, entry in said.items() if seq not in erased})
+    yield from _examine_lists(store, journal, {seq: entry for seq, entry in said.items() if seq not in erased})
 
 
 def _what_is_left(journal: Journal, broken: Broken) -> str:
@@ -114,17 +114,16 @@ def _examine_state(journal: Journal) -> Iterator[str]:
         yield "the snapshot differs from the entries that it was made from"
 
 
-def _examine_lists(journal: Journal, said: dict[int, Entry]) -> Iterator[str]:
+def _examine_lists(store: Maintained, journal: Journal, said: dict[int, Entry]) -> Iterator[str]:
     """Whether the index has the words of every message, and the store knows of every blob that is needed."""
-    store = journal.store
     is_older = isinstance(store, Reindexed) and store.lacks_words(journal.row.id)  # the next recall gives them
-    found = journal.store.documents(journal.row.id)
+    found = store.documents(journal.row.id)
     for seq, entry in said.items() if not is_older else ():
         if isinstance(entry, MessageAdded) and seq not in found:
             yield f"{entry.page.handle}: its text is missing from the index"
         elif not isinstance(entry, MessageAdded | EntryLost) and seq in found:
             yield f"entry {seq}: the index has text for it, but it has none"
-    known = journal.store.references(journal.row.id)
+    known = store.references(journal.row.id)
     for seq, entry in said.items():
         if any((seq, digest) not in known for digest in needed_by(journal, entry)):
             yield f"entry {seq}: the store does not know that its text is needed, so a vacuum would delete it"

@@ -4,7 +4,6 @@ The store is authoritative. The state is built from it once, when the journal is
 with every append. A fork begins with the entries of its parent.
 """
 
-import gc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
@@ -18,6 +17,7 @@ from pageturn.journal.blobs import unpack
 from pageturn.journal.salvage import salvaged
 from pageturn.journal.state import SessionState
 from pageturn.stores import LAST, Batch, Broken, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
+from pageturn.values.collector import without_garbage_collection
 from pageturn.values.digests import digest_of, digest_of_text
 from pageturn.values.entries import Entry, EntryLost, MessageAdded, PageErased
 from pageturn.values.errors import Conflict, Damaged, InvalidInput, StoreError, show
@@ -52,7 +52,7 @@ class Journal:
         self._erasures, self._erased = 0, frozenset[int]()
         self._noticed: AbstractSet[int] = self._erased  # those that the state knows of
         self.state, self._snapshot_seq = _state_of(parent) or _load_snapshot(store, self.spans)
-        with _without_garbage_collection():
+        with without_garbage_collection():
             self._apply_stored(self.state)
 
     @classmethod
@@ -373,7 +373,7 @@ def _load_snapshot(store: Store, spans: Sequence[Span]) -> tuple[SessionState, i
 def read_snapshot(snapshot: Snapshot) -> SessionState | None:
     """The state that a snapshot holds; None where it cannot be read, or is of another version."""
     try:
-        with _without_garbage_collection():
+        with without_garbage_collection():
             stored = _SNAPSHOTS.decode(snapshot.body)
     except (ValueError, TypeError, RecursionError):  # msgspec's own errors, and those of invalid text, are ValueErrors
         return None
@@ -387,15 +387,3 @@ class _StoredState(msgspec.Struct):
 
 _SNAPSHOT_FORMAT = 15  # grows with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState, dec_hook=lambda type_, raw: type_.from_builtins(raw))
-
-
-@contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """A hundred thousand pages that all stay alive would make the collector run again and again for nothing."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -36,6 +36,7 @@ from pageturn.values.relevance import RelevanceMeta
 from pageturn.values.session_records import JournalEntry, LastShown, SessionInfo, Turn
 from pageturn.values.usage import Usage
 
+_BESIDE = (PageKind.CONSTRAINT, PageKind.PLAN, PageKind.PREFERENCE)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -151,8 +152,11 @@ class SessionReader:
 
     @property
     def page_count(self) -> int:
-        """How many pages there are, those that no longer count too."""
-        return len(self._state.pages)
+        """How many pages the conversation has, those that no longer count too.
+
+        Without the rules, plans and preferences that were stated beside it, by whichever program: they do not change where it goes on.
+        """
+        return sum(page.kind not in _BESIDE for page in self._state.pages)
 
     def page(self, which: str | int) -> Page | None:
         """The page of a handle or of a number; None where there is no such page."""

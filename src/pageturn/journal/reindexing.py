@@ -53,8 +53,8 @@ def documents_of(journal: Journal) -> Iterator[Document]:
             yield Document(record.seq, search_text(message))
 
 
-def is_missed(journals: Sequence[Journal], query: str) -> bool:
-    """Whether a query that found nothing has words that the newest pages of these sessions do contain: the index is damaged then."""
+def is_missed(journals: Sequence[Journal], words: str) -> bool:
+    """Whether the newest pages of these sessions have any of these words, by which nothing is found: the index is damaged then."""
     texts: list[str] = []
     left = _LOOKED_AT
     for journal in journals:
@@ -69,7 +69,7 @@ def is_missed(journals: Sequence[Journal], query: str) -> bool:
     beside.create(SessionRow("beside", b"", 0))
     records = [Record(seq, 0, b"{}") for seq in range(1, len(texts) + 1)]
     beside.append("beside", 0, Batch(records, documents=[*map(Document._make, enumerate(texts, start=1))]))
-    found = beside.search([Span("beside", len(texts))], query, 1)
+    found = beside.search([Span("beside", len(texts))], words, 1, every=True)
     beside.close()
     return bool(found)
 

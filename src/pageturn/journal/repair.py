@@ -14,7 +14,17 @@ from pageturn.journal.doctor import needed_by, texts_of
 from pageturn.journal.erasing import records_about
 from pageturn.journal.journal import Journal
 from pageturn.journal.salvage import salvaged
-from pageturn.stores import ERASURES_UNKNOWN, SIDECAR, Broken, Document, Record, Reindexed, Repairs, SessionRow, Store
+from pageturn.stores import (
+    ERASURES_UNKNOWN,
+    SIDECAR,
+    Broken,
+    Document,
+    Maintained,
+    Record,
+    Reindexed,
+    Repairs,
+    SessionRow,
+)
 from pageturn.values.digests import digest_of
 from pageturn.values.entries import Entry, EntryLost, Faulted, MessageAdded, PageErased
 from pageturn.values.errors import NotScrubbed, PageturnError, StoreError
@@ -33,7 +43,7 @@ class Repaired(NamedTuple):
     done: tuple[str, ...]
 
 
-def repair(store: Store) -> Repaired:
+def repair(store: Maintained) -> Repaired:
     """Put right what can be put right; raises `StoreError`, with the copy made, where the file itself is too damaged for that."""
     backup = store.backup()
     try:
@@ -48,7 +58,7 @@ def repair(store: Store) -> Repaired:
     return Repaired(backup, tuple(done))
 
 
-def _journals(store: Store) -> Iterator[Journal]:
+def _journals(store: Maintained) -> Iterator[Journal]:
     """The sessions that can be read, parents before their forks."""
     for row in reversed(store.sessions()):
         try:
@@ -57,7 +67,7 @@ def _journals(store: Store) -> Iterator[Journal]:
             continue
 
 
-def _mend_entries(store: Store) -> Iterator[str]:
+def _mend_entries(store: Maintained) -> Iterator[str]:
     """Replace entries that are altered or missing, and rebuild the chain of the session and its forks."""
     records: dict[str, list[Record]] = {}
     misplaced: list[tuple[str, int]] = []
@@ -108,7 +118,7 @@ def _from_snapshot(journal: Journal, broken: Broken) -> MessageAdded | None:
     return MessageAdded(page=msgspec.structs.replace(page, undone=False, erased=False, replaced=False))
 
 
-def _entries(store: Store, row: SessionRow) -> Iterator[tuple[int, Entry]]:
+def _entries(store: Maintained, row: SessionRow) -> Iterator[tuple[int, Entry]]:
     """What a session's own entries say that can be read."""
     for record in store.records(row.id):
         if isinstance(record, Record):
@@ -118,7 +128,7 @@ def _entries(store: Store, row: SessionRow) -> Iterator[tuple[int, Entry]]:
                 continue
 
 
-def _mend_blobs(store: Store) -> Iterator[str]:
+def _mend_blobs(store: Maintained) -> Iterator[str]:
     """Find the bytes of damaged blobs elsewhere: under another name, as text, or by reading them off the message again.
 
     What a message needs beside its body is only known once that is there, so this is done twice.
@@ -152,7 +162,7 @@ def _relevance(journal: Journal, entry: MessageAdded) -> dict[str, bytes]:
     return {digest_of(data): data}
 
 
-def _is_whole(store: Store, digest: str) -> bool:
+def _is_whole(store: Maintained, digest: str) -> bool:
     try:
         data = store.blob(digest)
     except StoreError:
@@ -160,7 +170,7 @@ def _is_whole(store: Store, digest: str) -> bool:
     return data is not None and digest_of(data) == digest
 
 
-def _rebuild_lists(store: Store) -> Iterator[str]:
+def _rebuild_lists(store: Maintained) -> Iterator[str]:
     """Rebuild from the entries: what was erased, which blobs are needed, and the index."""
     wrong = store.check()
     losses = [*_losses(store)] if any(ERASURES_UNKNOWN in each for each in wrong) else None
@@ -191,7 +201,7 @@ def _rebuild_lists(store: Store) -> Iterator[str]:
     store.repair(Repairs(references=references, documents=None if is_indexed else documents))
 
 
-def _losses(store: Store) -> Iterator[tuple[str, int]]:
+def _losses(store: Maintained) -> Iterator[tuple[str, int]]:
     for journal in _journals(store):
         for _, entry in _entries(store, journal.row):
             page = journal.state.page(entry.page) if isinstance(entry, PageErased) else None

@@ -116,6 +116,10 @@ class SessionState(msgspec.Struct):
         """The page of the last reset that was not undone: its summary covers every page before it. 0 where there is none."""
         return self.resets[-1] if self.resets else 0
 
+    def is_covered(self, seq: int) -> bool:
+        """Whether the last reset covers a page, or the page is its summary: neither is to be summed up or listed again."""
+        return seq <= self.last_reset
+
     @property
     def notes(self) -> dict[str, ContextMessage]:
         """The durable notes, by key."""
@@ -256,11 +260,16 @@ class SessionState(msgspec.Struct):
         return not page.results or any(result.call in calls for result in page.results)
 
     def tool_of(self, page: Page) -> str | None:
-        """The name of the tool whose result a page holds."""
+        """The name of the tool whose result a page holds, or that it calls; of several the first."""
+        return next(iter(self.tools_of(page)), None)
+
+    def tools_of(self, page: Page) -> tuple[str, ...]:
+        """The names of the tools whose results a page holds, or that it calls, in the order of both."""
         if not page.results:
-            return page.calls[0].name if page.calls else None
+            return tuple(call.name for call in page.calls)
         caller = self.caller(page)
-        return next((call.name for call in caller.calls if call.id == page.results[0].call), None) if caller else None
+        called = {call.id: call.name for call in caller.calls} if caller is not None else {}
+        return tuple(called[result.call] for result in page.results if result.call in called)
 
     def caller(self, page: Page) -> Page | None:
         """The page that made the call which a page answers."""

@@ -47,7 +47,7 @@ class Recorder:
     def require_open(self) -> None:
         """Refuse to go on with a session that was closed."""
         if self.is_closed:
-            raise StoreError(f"session {self.journal.row.id!r} is closed")
+            raise StoreError(f"session {self.journal.row.id!r} is closed: open it again with Session.open")
 
     def insist(self, write: Callable[[], object]) -> None:
         """Write something that does not depend on what others write; after a conflict, write it again."""

@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from pageturn.policies.worth import FETCHED_TOKENS
 from pageturn.values.messages import Message, Part, Role
 from pageturn.values.vendors import IDEAL_CACHE, Prices, Vendor
 
-FETCHED_TOKENS = 8_000  # of one page that is fetched again, at most: more of it nobody reads at once
 _MOST_ADDED = 64  # blocks of a message; to count what each adds takes the square of their number
 CALL_TOKENS = 60  # of the call that fetches
 

@@ -46,8 +46,10 @@ WITH_REFETCHES = Column(
     "the bill, and that of reading whole pages again for the names that were missed; relative to sending everything",
     lambda score: f"{score.bill_with_refetches:.3f}",
 )
-TIMES_THE_FLOOR = Column(
-    "times the floor", "how many times the least possible bill", lambda score: f"{score.over_floor:.2f}"
+TIMES_THE_LOWER_BOUND = Column(
+    "times the lower bound",
+    "how many times the least that these requests can cost",
+    lambda score: f"{score.over_floor:.2f}",
 )
 MISSES_PRICED = tuple(
     Column(

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
+from pageturn.context.renditions.edits import REPLACED
 from pageturn.lab.traces import Trace, text_of
 from pageturn.values.identifiers import names_in
 from pageturn.values.messages import Message, ToolCall
@@ -13,7 +14,7 @@ _PIECE = 5  # letters; no identifier has fewer
 _LONGEST_RUN = 400  # letters
 _RUN = re.compile(r"[\w.@~/#-]{5,}+")
 _LINE_NUMBER = re.compile(r"^\s*\d+[→:\t|]")
-_OLD_TEXTS = ("old_string", "old_str", "oldText", "search")
+_OLD_TEXTS = (*REPLACED, "search")
 
 
 class Wanted(NamedTuple):

@@ -251,7 +251,7 @@ class _Sight:
     def _is_told_by_lines(self, forms: Forms, name: str) -> bool:
         if name in (folder_of(forms.path) or ""):
             return True
-        return any(name in effect.target or name in effect.told for effect in self._folds.forms.effects(forms))
+        return any(name in effect.target or name in effect.text for effect in self._folds.forms.effects(forms))
 
     def _offered(
         self, unit: Candidate, stands: ResidencyLevel | None, wanted: frozenset[str]

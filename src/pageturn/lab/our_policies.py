@@ -13,7 +13,7 @@ from pageturn.lab.replay import Seen, Shown
 from pageturn.lab.results import Form
 from pageturn.lab.traces import Trace, estimated_tokens, text_of
 from pageturn.policies import AnyPolicy
-from pageturn.recall.search import Resolved
+from pageturn.recall.resolving import Resolved
 from pageturn.session import Session
 from pageturn.stores import MemoryStore, SessionRow
 from pageturn.tokens.counters import TokenCounter

@@ -21,7 +21,7 @@ _OWN = ("legacy", "reset", "incremental", "paged")
 
 
 class Point(NamedTuple):
-    """One way at one budget. It is better with less cost, more coverage and fewer faults."""
+    """One method at one budget. It is better with less cost, more coverage and fewer faults."""
 
     policy: str
     budget_tokens: int
@@ -54,7 +54,7 @@ def _badness(point: Point) -> tuple[float, float, int]:
 
 
 class Versus(NamedTuple):
-    """By how much a way is above another at one budget; the sessions go in pairs."""
+    """By how much a method is above another at one budget; the sessions go in pairs."""
 
     cost: Difference
     coverage: Difference
@@ -72,7 +72,7 @@ class Versus(NamedTuple):
 
 
 class _Scored(NamedTuple):
-    """What a way came to in one session."""
+    """The figures of a method in one session."""
 
     score: Score
     faults: int
@@ -117,7 +117,7 @@ class Points:
         return sorted({budget for budget, _ in self._scores})
 
     def pooled(self) -> list[Point]:
-        """A point for each way and budget, over the sessions that all ways have at that budget; none where there is no such session."""
+        """A point for each method and budget, over the sessions that all methods have at that budget; none where there is no such session."""
         points = []
         spent = self._spent()
         for budget in self.budgets:
@@ -150,7 +150,7 @@ class Points:
         return points
 
     def versus(self, policy: str, other: str, budget_tokens: int) -> Versus | None:
-        """How a way compares with another over the sessions that are pooled, and how sure that is; None where there are none."""
+        """How a method compares with another over the sessions that are pooled, and how sure that is; None where there are none."""
         ours, theirs = (self._scores.get((budget_tokens, label)) for label in (policy, other))
         common = self._common(budget_tokens)
         if ours is None or theirs is None or not common:
@@ -175,7 +175,7 @@ class Points:
         return lambda score: score.billed + score.refetched
 
     def _common(self, budget_tokens: int) -> list[tuple[str, str]]:
-        """The sessions that every way of a budget has."""
+        """The sessions that every method of a budget has."""
         rows = [set(scores) for (budget, _), scores in self._scores.items() if budget == budget_tokens]
         return sorted(set.intersection(*rows)) if rows else []
 

@@ -9,6 +9,7 @@ from itertools import pairwise
 from msgspec.structs import replace
 
 from pageturn.context.renditions.content import file_of
+from pageturn.context.renditions.edits import REPLACED
 from pageturn.lab.baselines import masked
 from pageturn.lab.our_policies import first_lines
 from pageturn.lab.replay import Shows
@@ -16,7 +17,7 @@ from pageturn.lab.traces import Trace, estimated_tokens
 from pageturn.values.messages import Message, ToolCall, ToolResult, user
 
 # What a call says that edits a file or searches it, and so is no reading.
-_NO_READ = {"old_string", "old_str", "oldText", "new_string", "content", "edits", "patch", "pattern"}
+_NO_READ = {*REPLACED, "new_string", "content", "edits", "patch", "pattern"}
 
 
 class RollingSummary:

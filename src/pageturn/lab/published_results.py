@@ -85,7 +85,7 @@ def ablation(seeds: Sequence[int]) -> list[Without]:
     ]
 
 
-# -- ways to keep a session short
+# -- methods to keep a session short
 
 _WAYS: dict[str, Callable[[int], Shows]] = {
     "everything": lambda _: everything,
@@ -123,7 +123,7 @@ _PUBLISHED = {
 
 
 class Shortened(NamedTuple):
-    """What one way comes to on some sessions; costs are relative to sending everything."""
+    """The figures of one method on some sessions; costs are relative to sending everything."""
 
     name: str
     published: Published

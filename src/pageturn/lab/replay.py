@@ -30,7 +30,7 @@ class Shown(NamedTuple):
     )
     breakpoints: Sequence[int] = ()  # the messages after which the cache should keep the prompt
     tools_tokens: int = (
-        0  # of tools that this way adds to those of the session, such as one that brings back what was put away
+        0  # of tools that this method adds to those of the session, such as one that brings back what was put away
     )
 
 
@@ -45,7 +45,7 @@ _NOTHING = Wanted(-1, frozenset(), frozenset())
 
 
 class Replay(NamedTuple):
-    """What one way of showing a session came to, in sum and turn by turn."""
+    """The figures of one method in a session, in sum and turn by turn."""
 
     score: Score
     turns: tuple[ReplayedTurn, ...]
@@ -57,7 +57,7 @@ class Replay(NamedTuple):
 
 
 class Recording:
-    """A recorded session with all that does not depend on what is shown: make one, and score many ways with it.
+    """A recorded session with all that does not depend on what is shown: make one, and score many methods with it.
 
     Nothing is charged for a turn that is refused, but all that it demands is missed. A vendor that never forgets has no use for times:
     whoever folds when the cache is gone must not be told of a silence that the bill knows nothing of.
@@ -83,11 +83,11 @@ class Recording:
         self._cold = cold_turns(trace, self.vendor.ttl_seconds)
 
     def score(self, shows: Shows) -> Score:
-        """What this way of showing the session comes to."""
+        """The figures of a method."""
         return self.replay(shows).score
 
     def replay(self, shows: Shows) -> Replay:
-        """What this way of showing the session comes to, turn by turn."""
+        """The figures of a method, turn by turn."""
         turns: list[ReplayedTurn] = []
         self._reader.forget()
         largest = 0

@@ -36,7 +36,7 @@ class Form(StrEnum):
 
 
 class Score(Closed):
-    """What one way of showing a session came to. The scores of several sessions add up to the pooled one."""
+    """The figures of one method in a session. The scores of several sessions add up to the pooled one."""
 
     billed: float = 0.0
     whole: float = 0.0  # the bill of sending everything at every turn
@@ -52,7 +52,7 @@ class Score(Closed):
         default=0, name="rewritten"
     )  # turns whose request did not begin with the one before, by whatever name
     largest: int = 0  # tokens of the largest request
-    output: float = 0.0  # the bill of what the model wrote, the same for every way
+    output: float = 0.0  # the bill of what the model wrote, the same for every method
     fetching: float = 0.0  # the bill of one more call for each turn that misses something, which brings all of it back
     fetching_once: float = 0.0  # the same, if what was brought back stands there until the next fold
     missing: int = 0  # turns that name or quote something which was said before and does not stand in their request

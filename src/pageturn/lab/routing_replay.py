@@ -244,14 +244,28 @@ class Ours(Cells):
 
     def estimate(self, agent: str) -> Estimate:
         """What to expect of an agent."""
+        return self.pooled().estimate(agent, Context(self.bucket, self.bucket))
+
+    def pooled(self) -> Pool:
+        """The estimates of all agents, after what was learned so far."""
         if self.pool is None:
             cells: dict[str, list[Cell]] = {}
             for (name, at), (won, tried) in self.seen.items():
                 cells.setdefault(self.agents[at], []).append(Cell(Context(name, name), Evidence(won, tried)))
             self.pool = Pool(cells)
-        return self.pool.estimate(agent, Context(self.bucket, self.bucket))
+        return self.pool
 
-    def seed_score(self, agent: str) -> float:
+    @property
+    def usual(self) -> float:
+        """The rate of an average agent in the bucket."""
+        return self.pooled().usual(Context(self.bucket, self.bucket))
+
+    @property
+    def outcomes(self) -> float:
+        """How many outcomes are known."""
+        return self.pooled().trials
+
+    def cell_score(self, agent: str) -> float:
         """The lower bound of the cell; 0 where it was never seen."""
         won, lost = self.counts(self.bucket, self.agents.index(agent))
         return _lower(won + 1.0, lost + 1.0) if won + lost else 0.0
@@ -270,7 +284,12 @@ class Ours(Cells):
     @property
     def cost(self) -> Callable[[str], float]:
         """Nobody says what anything costs."""
-        return lambda _: 1.0
+        return lambda _: 0.0
+
+    @property
+    def value(self) -> float:
+        """A success is what counts."""
+        return 1.0
 
 
 def ours(mode: str | Mode, memory: float = 1.0) -> Maker:
@@ -281,11 +300,11 @@ def ours(mode: str | Mode, memory: float = 1.0) -> Maker:
 BASELINES: Mapping[str, Maker] = {
     "random": AtRandom,
     "static scores": Static,
-    "seed rank_candidates": SeedRule,
-    "seed lcb, pre-seeded": Seeded,
+    "CADMAS-CTX rank_candidates": SeedRule,
+    "CADMAS-CTX lcb, pre-seeded": Seeded,
     "plain Thompson": PlainThompson,
 }
-OURS: Mapping[str, Maker] = {name: ours(name) for name in MODES if name not in {"seed", "cost"}}
+OURS: Mapping[str, Maker] = {name: ours(name) for name in MODES if name not in {"cadmas", "cost"}}
 
 
 def _lower(alpha: float, beta: float) -> float:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from pageturn.policies.contract import DerivePolicy
 from pageturn.tokens.windows import input_capacity
@@ -34,7 +34,12 @@ class CheckedPolicy(NamedTuple):
     @property
     def notices(self) -> tuple[str, ...]:
         """What a user should know of its settings."""
-        notices = self._asked("notices", lambda: self.policy.notices)
+        try:
+            notices = self.policy.notices
+        except Exception as error:
+            raise self._raised("notices", error) from error
+        if notices == ():
+            return ()  # of most
         if not isinstance(notices, tuple) or not all(isinstance(notice, str) for notice in notices):
             raise self._error("notices", f"is {show(notices)}, expected a tuple of texts")
         return notices
@@ -48,11 +53,19 @@ class CheckedPolicy(NamedTuple):
 
     def is_full(self, growth: Growth, budget_tokens: int) -> bool:
         """Whether a context has grown so much that it must be folded."""
-        return self._yes_or_no("is_full", lambda: self.policy.is_full(growth, budget_tokens))
+        try:  # asked with every context, so without a function around it
+            answer = self.policy.is_full(growth, budget_tokens)
+        except Exception as error:
+            raise self._raised("is_full", error) from error
+        return answer if type(answer) is bool else self._no_answer("is_full", answer)
 
     def pays(self, growth: Growth, budget_tokens: int) -> bool:
         """Whether a fold would pay though none is needed yet."""
-        return self._yes_or_no("pays", lambda: self.policy.pays(growth, budget_tokens))
+        try:
+            answer = self.policy.pays(growth, budget_tokens)
+        except Exception as error:
+            raise self._raised("pays", error) from error
+        return answer if type(answer) is bool else self._no_answer("pays", answer)
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
         """The levels that it wants, in its order: of units that are there, at levels that each of them offers.
@@ -97,17 +110,17 @@ class CheckedPolicy(NamedTuple):
             offered = ", ".join(map(str, unit.sizes))
             raise self._error("plan", f"wants {frame.handle(unit.first)} at {level}, but it offers only {offered}")
 
-    def _yes_or_no(self, method: str, ask: Callable[[], Any]) -> bool:
-        answer = self._asked(method, ask)
-        if type(answer) is not bool:
-            raise self._error(method, f"returned {show(answer)}, expected True or False")
-        return answer
+    def _no_answer(self, method: str, answer: object) -> NoReturn:
+        raise self._error(method, f"returned {show(answer)}, expected True or False")
 
     def _asked(self, method: str, ask: Callable[[], T]) -> T:
         try:
             return ask()
         except Exception as error:
-            raise self._error(method, f"raised {type(error).__name__}: {error}") from error
+            raise self._raised(method, error) from error
+
+    def _raised(self, method: str, error: Exception) -> PolicyError:
+        return self._error(method, f"raised {type(error).__name__}: {error}")
 
     def _error(self, method: str, what: str) -> PolicyError:
         return PolicyError(self.policy.kind, f"{method}() {what}")

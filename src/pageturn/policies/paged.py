@@ -58,7 +58,7 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        if not self._retired:
+        if self.low is None and self.high is None and self.thrift is None:
             return ()
         told = ", ".join(f"{name}={value:g}" for name, value in self._retired.items())
         return (

@@ -16,7 +16,7 @@ from pageturn.values.vendors import IDEAL_CACHE
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
 # The same prices for every model, so that a session is folded alike wherever it is sent.
 READ, WRITE = IDEAL_CACHE.prices.read, IDEAL_CACHE.prices.write
-_FETCHED_TOKENS = 8_000  # of a page that is fetched again, at most
+FETCHED_TOKENS = 8_000  # of a page that is fetched again, at most: more of it nobody reads at once
 _CALL_TOKENS = 1_500  # of the call that fetches: its output, and reading the prompt once more
 _ALONE = 0.5  # of such a call, what one page saves by being shown: a call often brings several back
 _SIZE = 1_000  # tokens, of the units that the rates are for
@@ -67,9 +67,15 @@ class Valuation(NamedTuple):
         full = unit.sizes[_FULL]
         age = max(0, self.turn - unit.turn) if unit.tokens_after else 0
         since = min(age, _EDITED_NOW) if unit.since_edit == 0 and not unit.is_superseded else age
-        named = self._times(age) * self.naming * _NAMED[unit.about] * (full / _SIZE) ** _NAMED_GROWS
-        quoted = self._times(since) * _QUOTED[unit.about] * (full / _SIZE) ** _QUOTED_GROWS * self.quoting
-        miss = WRITE * min(full, _FETCHED_TOKENS) + _ALONE * (_CALL_TOKENS + self.miss_tokens)
+        often = self._times(age)
+        named = often * self.naming * _NAMED[unit.about] * (full / _SIZE) ** _NAMED_GROWS
+        quoted = (
+            (often if since == age else self._times(since))
+            * _QUOTED[unit.about]
+            * (full / _SIZE) ** _QUOTED_GROWS
+            * self.quoting
+        )
+        miss = WRITE * min(full, FETCHED_TOKENS) + _ALONE * (_CALL_TOKENS + self.miss_tokens)
         miss *= (_SUPERSEDED if unit.is_superseded else 1.0) * (1 + unit.fetched)
         return {level: miss * (kept * named + whole * quoted) for level, (kept, whole) in _KEPT.items()}
 

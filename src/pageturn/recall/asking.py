@@ -1,4 +1,4 @@
-"""Reads what a question asks for: whose words are meant, and whether a person's standing wishes on the subject matter.
+"""Reads what a question asks for: whose words are meant, what holds now, and whether a person's standing wishes on the subject matter.
 
 Fitted on questions about long chats. The lists are short and in English; a question that they do not fit is searched as any other.
 """
@@ -21,6 +21,10 @@ _WISH = re.compile(
     r"\b(?:always|never|prefer\w*|from now on|whenever|when i ask|rather than|i(?:'d| would) rather|i like to|i want you to)\b",
     re.IGNORECASE,
 )
+_LATEST = re.compile(
+    r"\b(?:latest|newest|current(?:ly)?|now(?:adays)?|most recent(?:ly)?|up[- ]to[- ]date|at the moment|these days)\b",
+    re.IGNORECASE,
+)
 
 
 class Asked(NamedTuple):
@@ -28,13 +32,14 @@ class Asked(NamedTuple):
 
     prefers_people: bool  # what people wrote counts more: most questions are about what somebody wanted or said
     wants_wishes: bool  # how somebody always wants it to be done counts more: the question is about something to do
+    wants_latest: bool  # what holds now: of the pages that answer about as well, the newest come first
 
 
 @lru_cache(maxsize=64)
 def asked(question: str) -> Asked:
     """What a question asks for."""
     is_past = _OF_THE_PAST.match(question) is not None
-    return Asked(_OF_THE_ASSISTANT.search(question) is None, not is_past)
+    return Asked(_OF_THE_ASSISTANT.search(question) is None, not is_past, _LATEST.search(question) is not None)
 
 
 def is_wish(text: str) -> bool:

@@ -48,7 +48,7 @@ class Background:
                     return
                 self._again = False
             try:
-                journal = self.read()
+                journal = self.read() if not self.meaning.is_pausing else None
                 if journal is not None:
                     self.meaning.embed(journal, self._stop.is_set)
             except PageturnError:  # what is not embedded is found by words; the next time tries again

@@ -3,12 +3,13 @@
 What the numbers were fitted on, and what each of them is worth: `make bench-recall`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from math import log2
 from typing import NamedTuple
 
 from pageturn.journal.journal import Journal
 from pageturn.recall.asking import asked, is_wish
+from pageturn.recall.narrowing import Narrowing
 from pageturn.stores.words import parts_of, terms
 from pageturn.values.cuts import cut_at
 from pageturn.values.errors import PageturnError
@@ -21,6 +22,7 @@ _WISH = 1.4  # and more again if it says how they always want something
 _MEANING = 2.0  # a cosine of 1, relative to the best match by words
 _LONGER = 0.1  # what a result gains with every doubling of its size: whoever asks for a file wants its text, and not that it was written
 _SMALL, _LARGE = 200, 20_000  # bytes
+_AS_GOOD = 0.8  # of the best score: where the latest is asked for, the newest of these come first
 _FURTHEST_RESULT = 64  # pages behind its call
 _LOOKED_AT = 40  # candidates whose words are looked at
 
@@ -42,16 +44,15 @@ class Candidate(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """A candidate, and how well it answers."""
+    """A candidate, how well it answers, and how many say exactly the same."""
 
     candidate: Candidate
     score: float
+    copies: int = 1
 
 
-def rank(
-    found: Iterable[Candidate], query: str, may_find: Callable[[Journal, Page], bool], *, by_meaning: bool = False
-) -> list[Ranked]:
-    """The candidates, the best first, and of those that are as good the newest.
+def rank(found: Iterable[Candidate], query: str, narrowing: Narrowing, *, by_meaning: bool = False) -> list[Ranked]:
+    """The candidates that are wanted, the best first, and of those that are as good the newest.
 
     A call is found in the form of its result, which seldom says itself of what it is one.
     """
@@ -62,17 +63,55 @@ def rank(
         best[key] = best[key].strongest(candidate) if key in best else candidate
 
     for candidate in found:
-        results = [page for page in _results(candidate, query) if may_find(candidate.journal, page)]
-        for page in results:
+        journal = candidate.journal
+        results = [page for page in _results(candidate, query) if narrowing.may_tell(journal, page)]
+        wanted = [page for page in results if narrowing.wants(journal, page)]
+        for page in wanted:
             add(candidate._replace(page=page, passage=None))
-        if not results:
+        if not wanted and narrowing.wants(journal, candidate.page):
             add(candidate)
     ranked = [Ranked(each, _score(each, query, by_meaning=by_meaning)) for each in best.values()]
-    ranked.sort(key=lambda each: (-each.score, -each.candidate.page.at, -each.candidate.page.seq))
-    if not asked(query).wants_wishes:
-        return ranked
-    wished = [_with_wish(each) for each in ranked[:_LOOKED_AT]]
-    return [*sorted(wished, key=lambda each: -each.score), *ranked[_LOOKED_AT:]]
+    ranked.sort(key=_best_first)
+    if asked(query).wants_wishes:
+        ranked[:_LOOKED_AT] = sorted(map(_with_wish, ranked[:_LOOKED_AT]), key=lambda each: -each.score)
+    ranked = _folded(ranked)
+    return _newest_first(ranked) if asked(query).wants_latest else ranked
+
+
+def _best_first(ranked: Ranked) -> tuple[float, int, int]:
+    page = ranked.candidate.page
+    return -ranked.score, -page.at, -page.seq
+
+
+def _folded(ranked: Iterable[Ranked]) -> list[Ranked]:
+    """Of candidates that say exactly the same the newest, in the place of the best."""
+    folded: dict[object, Ranked] = {}
+    for each in ranked:
+        said = _said(each.candidate)
+        if (known := folded.get(said)) is None:
+            folded[said] = each
+        else:
+            newest = max(known.candidate, each.candidate, key=lambda candidate: (candidate.page.at, candidate.page.seq))
+            folded[said] = Ranked(newest, known.score, known.copies + 1)
+    return [*folded.values()]
+
+
+def _said(candidate: Candidate) -> object:
+    """What is the same in pages of a session that say the same: results do if they also answer the same call."""
+    journal, page = candidate.journal, candidate.page
+    if not page.results:
+        return journal.row.id, page.role, page.digest
+    caller = journal.state.caller(page)
+    called = {call.id: (call.name, call.arguments) for call in caller.calls} if caller is not None else {}
+    return journal.row.id, tuple((called.get(result.call), result.content) for result in page.results)
+
+
+def _newest_first(ranked: Sequence[Ranked]) -> list[Ranked]:
+    """Those that answer nearly as well as the best, the newest first, and then the others."""
+    least = _AS_GOOD * ranked[0].score if ranked else 0.0
+    good = [each for each in ranked if each.score >= least]
+    good.sort(key=lambda each: (-each.candidate.page.at, -each.candidate.page.seq))
+    return [*good, *ranked[len(good) :]]
 
 
 def _score(candidate: Candidate, query: str, *, by_meaning: bool) -> float:

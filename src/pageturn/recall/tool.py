@@ -5,16 +5,18 @@ heading, because text that looks like a handle or a tag gets a backslash (`paget
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from pageturn.journal.journal import Journal
-from pageturn.recall.search import Hit, Recalled, Resolved
+from pageturn.recall.hits import Hit, Recalled
+from pageturn.recall.narrowing import Where
+from pageturn.recall.resolving import Resolved
 from pageturn.values.faults import AnyFault, Fault, NoMatch
 from pageturn.values.fencing import fenced, quoted
 from pageturn.values.handles import parse_range
 from pageturn.values.json import Closed
-from pageturn.values.messages import ToolCall
+from pageturn.values.messages import Role, ToolCall
 from pageturn.values.pages import Page
 from pageturn.values.recall_tool import LEAST_BYTES, RecallTool
 from pageturn.values.units import unanswered
@@ -22,6 +24,7 @@ from pageturn.values.units import unanswered
 _LISTED = 120  # bytes of each page in a list of pages
 _DIGITS = re.compile(r"[0-9]{1,15}")
 _MOST_HITS = 5
+_NO_BRACKETS = str.maketrans("[]<>", "()()")
 
 
 class RecallRequest(Closed):
@@ -30,6 +33,7 @@ class RecallRequest(Closed):
     handle: str = ""
     query: str = ""
     start: int | None = 0  # None where what was given is no place at all
+    where: Where = Where()  # the filter of a query, as `Where` has it
 
     @classmethod
     def of(cls, call: ToolCall) -> "RecallRequest":
@@ -37,7 +41,18 @@ class RecallRequest(Closed):
         value = call.parsed
         given = value if isinstance(value, dict) else {}
         texts = {name: str(given[name]).strip() for name in ("handle", "query") if isinstance(given.get(name), str)}
-        return cls(start=_start(given.get("start")), **texts)
+        return cls(start=_start(given.get("start")), where=_where(given), **texts)
+
+
+def _where(given: Mapping[str, object]) -> Where:
+    """The filter that a call asks for; what is no filter counts as left out, so that a slip finds too much rather than nothing."""
+    tool, path = (
+        said.strip() or None if isinstance(said := given.get(name), str) else None for name in ("tool", "path")
+    )
+    role = next((each for each in Role if each == given.get("role")), None)
+    turns = given.get("turns")
+    ends = [_start(each) for each in turns] if isinstance(turns, list) and len(turns) in (1, 2) else [None]
+    return Where(role=role, tool=tool, path=path, turns=None if None in ends else (ends[0], ends[-1]))
 
 
 def _start(given: object) -> int | None:
@@ -64,7 +79,7 @@ class Source(Protocol):
 
     def resolve(self, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault: ...
 
-    def recall(self, query: str, limit: int = 5) -> Recalled | AnyFault: ...
+    def recall(self, query: str, limit: int = 5, *, where: Where | None = None) -> Recalled | AnyFault: ...
 
     def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault: ...
 
@@ -78,7 +93,7 @@ def answer(tool: RecallTool, asked: RecallRequest, source: Source, most_bytes: i
     if asked.start is None:
         return Answer("start: expected a whole number, 0 or more", is_error=True)
     if not asked.handle:
-        return _found(tool, source.recall(asked.query, limit=4 * _MOST_HITS))
+        return _found(tool, source.recall(asked.query, limit=_MOST_HITS, where=asked.where))
     if parse_range(asked.handle) is not None:
         return _range(tool, asked.handle, asked.start, source)
     return _page(asked.handle, source.resolve(asked.handle, start=asked.start, length=tool.most_bytes))
@@ -146,21 +161,29 @@ def _listed(page: Page, outcome: Resolved | AnyFault, *, is_whole: bool) -> str:
 
 
 def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:
-    """The best matches, but for what the tool itself was asked and said before."""
+    """The best matches, and why the search was less than it could be."""
     if isinstance(outcome, Fault):
         return Answer(quoted(str(outcome)), is_error=True)
-    hits = [hit for hit in outcome.hits if hit.tool != tool.name][:_MOST_HITS]
-    told = [_excerpt(hit) for hit in hits]
+    told = [_excerpt(hit) for hit in outcome.hits]
     while len(told) > 1 and sum(len(each.encode()) + 1 for each in told) > tool.most_bytes:
         told.pop()
     if outcome.damaged:
         told.append(f"[these match too and cannot be read: {', '.join(outcome.damaged[:_MOST_HITS])}]")
-    return Answer("\n".join(told) or str(NoMatch()), is_error=not hits)
+    told += [f"[{_one_line(notice)}]" for notice in outcome.notices]
+    return Answer("\n".join(told))
+
+
+def _one_line(text: str) -> str:
+    """Words of others in a line of ours, which nothing in them may end."""
+    return " ".join(quoted(text).translate(_NO_BRACKETS).split())
 
 
 def _excerpt(hit: Hit) -> str:
     there = f"; start {hit.start} opens it there" if hit.start else ""
-    return _quotation(f"{hit.handle} {hit.role}, {hit.size:,} bytes, an excerpt{there}", hit.excerpt)
+    times = f", said {hit.count} times" if hit.count > 1 else ""
+    return _quotation(
+        f"{hit.handle} {hit.role}, turn {hit.turn}, {hit.size:,} bytes{times}, an excerpt{there}", hit.excerpt
+    )
 
 
 def _failed(handle: str, fault: AnyFault, unknown: str) -> Answer:

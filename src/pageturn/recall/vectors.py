@@ -5,6 +5,7 @@ whose signs differ least from the query's are looked at, and then scored by thei
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -12,17 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pageturn.journal.journal import Journal
-from pageturn.recall.embedders.contract import Embedder, EmbedderFailed
-from pageturn.stores import Embedded, Span, VectorStore
+from pageturn.recall.embedders.contract import Embedder, EmbedderFailed, least_cosine
+from pageturn.stores import Embedded, Found, Span, VectorStore
 from pageturn.values.cuts import cuts
 from pageturn.values.errors import PageturnError, StoreError
 from pageturn.values.pages import Page
 from pageturn.values.search_text import search_text
 
-_NEAREST = 256  # passages of a session that are given
 _ALL = 2_048  # passages that are all scored; of more, so many are that are nearest by their signs
+_LOOKED_AT = 8  # times as many as are wanted, if that is more
 _MOST_PASSAGES = 200  # of one page that are embedded: the rest of a very long one is found by words
 _AT_ONCE = 64  # passages that are embedded and kept at a time
+_HARMLESS = "ok"  # what an embedder refuses only if it refuses everything
+_PAUSE = timedelta(seconds=30)
 
 
 class Near(NamedTuple):
@@ -35,46 +38,61 @@ class Near(NamedTuple):
 class Meaning:
     """The vectors of sessions by one embedder: searches them, and makes those that are missing."""
 
-    def __init__(self, store: VectorStore, embedder: Embedder) -> None:
+    def __init__(self, store: VectorStore, embedder: Embedder, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._embedder = embedder
+        self._clock = clock
+        # Under another dimension the same bytes would be other vectors.
+        self._name = f"{embedder.name}/{embedder.dimension}"
+        self._floor = least_cosine(embedder)
+        self._failed: tuple[datetime, EmbedderFailed] | None = None  # the last time that it had no vector for anything
         self._lock = Lock()
         self._tables: dict[str, _Table] = {}
 
+    @property
+    def is_pausing(self) -> bool:
+        """Whether the embedder failed so lately that it is not worth asking: an endpoint that is down may take long to say so."""
+        return self._failed is not None and timedelta(0) <= self._clock() - self._failed[0] < _PAUSE
+
+    def asked(self, query: str) -> "Asked":
+        """What a query means; raises `EmbedderFailed`, for a while after a failure without asking."""
+        if self.is_pausing and self._failed is not None:
+            raise EmbedderFailed(f"{self._failed[1]} (it is asked again {_PAUSE.total_seconds():.0f} s after that)")
+        return Asked(self, self._embed([query])[0])
+
     def near(
-        self, spans: Sequence[Span], query: str, also: Iterable[tuple[str, int]] = ()
-    ) -> dict[tuple[str, int], Near]:
-        """The records of these spans that are nearest to a query, and how near others are, by session and number."""
-        asked = self._embed([query])[0]
+        self, vector: NDArray[np.float32], spans: Sequence[Span], found: Iterable[Found], most: int
+    ) -> tuple[dict[tuple[str, int], Near], bool]:
         named: dict[str, list[int]] = {}
-        for session, seq in also:
-            named.setdefault(session, []).append(seq)
-        found: dict[tuple[str, int], Near] = {}
+        for each in found:
+            named.setdefault(each.session, []).append(each.seq)
+        near: dict[tuple[str, int], Near] = {}
+        is_all = True
         for span in spans:
             with self._lock:
                 table = self._table(span.session)
-                found |= {
-                    (span.session, seq): near
-                    for seq, near in table.near(asked, span.upto, named.get(span.session, ())).items()
-                }
-        return found
+                found_here, is_all_here = table.near(vector, span.upto, named.get(span.session, ()), most, self._floor)
+            near |= {(span.session, seq): each for seq, each in found_here.items()}
+            is_all = is_all and is_all_here
+        return near, is_all
 
     def embed(self, journal: Journal, is_stopped: Callable[[], bool] = lambda: False) -> int:
         """Make the vectors that a session and its parents lack, and keep them; how many pages had none.
 
-        What is kept stays, whatever stops it: the next time goes on from there.
+        What is kept stays, whatever stops it: the next time goes on from there. So does a page that cannot be read now.
         """
         count = 0
         for session, pages in self._missing(journal).items():
             waiting: list[tuple[int, list[str]]] = []
-            for at, page in enumerate(pages, start=1):
+            for page in pages:
                 if is_stopped():
                     return count
-                waiting.append((page.seq, _passages(journal, page)))
-                if at == len(pages) or sum(len(texts) for _, texts in waiting) >= _AT_ONCE:
-                    self._keep(session, waiting)
-                    count += len(waiting)
+                if (passages := _passages(journal, page)) is not None:
+                    waiting.append((page.seq, passages))
+                if sum(len(texts) for _, texts in waiting) >= _AT_ONCE:
+                    count += self._keep(session, waiting)
                     waiting = []
+            count += self._keep(session, waiting)
         return count
 
     def _missing(self, journal: Journal) -> dict[str, list[Page]]:
@@ -87,19 +105,47 @@ class Meaning:
                 missing.setdefault(session, []).append(page)
         return missing
 
-    def _keep(self, session: str, waiting: Sequence[tuple[int, list[str]]]) -> None:
-        texts = [text for _, each in waiting for text in each]
-        vectors = self._embed(texts) if texts else np.zeros((0, self._embedder.dimension), np.float32)
+    def _keep(self, session: str, waiting: Sequence[tuple[int, list[str]]]) -> int:
+        if not waiting:
+            return 0
+        vectors = self._embed_each([text for _, each in waiting for text in each])
         kept, first = [], 0
         for seq, each in waiting:
             kept.append(Embedded(seq, packed(vectors[first : first + len(each)])))
             first += len(each)
-        self._store.keep_vectors(session, self._embedder.name, kept)
+        self._store.keep_vectors(session, self._name, kept)
         with self._lock:
             if session in self._tables and kept[0].seq <= self._tables[session].last:
                 del self._tables[session]  # which only looks for later ones
+        return len(waiting)
+
+    def _embed_each(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A vector for each text; zeros for one that the embedder refuses, which is found by its words alone.
+
+        Raises `EmbedderFailed` where it has no answer for a harmless text either.
+        """
+        if not texts:
+            return np.zeros((0, self._embedder.dimension), np.float32)
+        try:
+            return self._embed(texts)
+        except EmbedderFailed:
+            self._embed([_HARMLESS])
+        if len(texts) == 1:
+            return np.zeros((1, self._embedder.dimension), np.float32)
+        half = len(texts) // 2
+        return np.concatenate([self._embed_each(texts[:half]), self._embed_each(texts[half:])])
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One vector of length 1 for each text, whatever length the embedder gives them."""
+        try:
+            vectors = self._embedded(texts)
+        except EmbedderFailed as error:
+            self._failed = self._clock(), error
+            raise
+        self._failed = None
+        return vectors
+
+    def _embedded(self, texts: Sequence[str]) -> NDArray[np.float32]:
         try:
             vectors = np.asarray(self._embedder.embed(texts), np.float32)
         except PageturnError as error:
@@ -111,12 +157,32 @@ class Meaning:
             raise EmbedderFailed(
                 f"{self._embedder.name}: expected finite vectors of shape {expected}, got {vectors.shape}"
             )
-        return vectors
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not lengths.all():
+            raise EmbedderFailed(f"{self._embedder.name}: expected vectors with a direction, got one of zeros")
+        unit: NDArray[np.float32] = vectors / lengths
+        return unit
 
     def _table(self, session: str) -> "_Table":
         table = self._tables.setdefault(session, _Table(self._embedder.dimension))
-        table.take(self._store.vectors(session, self._embedder.name, table.last))
+        table.take(self._store.vectors(session, self._name, table.last))
         return table
+
+
+class Asked(NamedTuple):
+    """A query, as what it means."""
+
+    meaning: Meaning
+    vector: NDArray[np.float32]
+
+    def near(
+        self, spans: Sequence[Span], found: Iterable[Found], most: int
+    ) -> tuple[dict[tuple[str, int], Near], bool]:
+        """The records with the nearest passages, so many of each session, and how near those are that were found otherwise.
+
+        Also whether these are all that are near enough to be about the query.
+        """
+        return self.meaning.near(self.vector, spans, found, most)
 
 
 class _Table:
@@ -149,26 +215,30 @@ class _Table:
             self._signs[here] = _signs(self._bytes[here])
             self._count += count
 
-    def near(self, asked: NDArray[np.float32], upto: int, also: Sequence[int]) -> dict[int, Near]:
-        """The records whose passages are nearest, and how near some others are."""
+    def near(
+        self, asked: NDArray[np.float32], upto: int, also: Sequence[int], most: int, floor: float
+    ) -> tuple[dict[int, Near], bool]:
+        """The records whose passages are nearest, none below the floor, and how near some others are; whether that is all of them."""
         count = int(np.searchsorted(self._seqs[: self._count], upto, side="right"))
-        rows = self._candidates(asked, count)
+        rows = self._candidates(asked, count, max(_ALL, _LOOKED_AT * most))
         cosines = self._cosines(rows, asked)
-        best = np.argsort(-cosines, kind="stable")[:_NEAREST]
+        best = np.argsort(-cosines, kind="stable")[:most]
+        is_all = len(best) == count or cosines[best[-1]] < floor
+        best = best[cosines[best] >= floor]
         named = [np.arange(*np.searchsorted(self._seqs[:count], (seq, seq + 1))) for seq in also]
         others = np.concatenate([np.zeros(0, np.int64), *named]).astype(np.int64)
         rows, cosines = np.append(rows[best], others), np.append(cosines[best], self._cosines(others, asked))
         found: dict[int, Near] = {}
         for at in np.argsort(-cosines, kind="stable"):
             found.setdefault(int(self._seqs[rows[at]]), Near(float(cosines[at]), int(self._cuts[rows[at]])))
-        return found
+        return found, bool(is_all)
 
-    def _candidates(self, asked: NDArray[np.float32], count: int) -> NDArray[np.int64]:
-        if count <= _ALL:
+    def _candidates(self, asked: NDArray[np.float32], count: int, most: int) -> NDArray[np.int64]:
+        if count <= most:
             return np.arange(count)
         sign = _signs(asked[None, :])[0]
         apart = np.bitwise_count(self._signs[:count] ^ sign).sum(axis=1, dtype=np.int32)
-        return np.argpartition(apart, _ALL)[:_ALL]
+        return np.argpartition(apart, most)[:most]
 
     def _cosines(self, rows: NDArray[np.int64], asked: NDArray[np.float32]) -> NDArray[np.float32]:
         # Not a product of matrices, for which some builds of NumPy start threads that busy-wait.
@@ -201,11 +271,11 @@ def _signs(vectors: NDArray[Any]) -> NDArray[np.uint64]:
     return padded.view(np.uint64)
 
 
-def _passages(journal: Journal, page: Page) -> list[str]:
-    """The passages of a page that are embedded; none where it has no words, or they cannot be read."""
+def _passages(journal: Journal, page: Page) -> list[str] | None:
+    """The passages of a page that are embedded; None where they cannot be read now."""
     try:
         message = journal.message(page)
     except StoreError:
-        return []
+        return None
     text = search_text(message) if message is not None else ""
     return [text[start:end] for (start, end), _ in zip(cuts(text), range(_MOST_PASSAGES), strict=False)]

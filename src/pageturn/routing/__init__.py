@@ -3,7 +3,9 @@
 Hosts use it with or without a session; the session keeps its beliefs. It uses policies and below, and never the journal.
 """
 
-from pageturn.routing.decisions import Decision, Logged, Scored
+from pageturn.routing.decisions import Decision, Logged, Outcome, Scored
+from pageturn.routing.declared import Declared, read_declared
+from pageturn.routing.limits import Limits
 from pageturn.routing.modes import MODES, Mode, Thompson, UpperBound
 from pageturn.routing.posteriors import BetaPosterior, clamp_lambda
 from pageturn.routing.prices import Price
@@ -19,11 +21,14 @@ __all__ = [
     "Beliefs",
     "BetaPosterior",
     "Decision",
+    "Declared",
     "DelegationConfig",
     "DelegationState",
     "Interval",
+    "Limits",
     "Logged",
     "Mode",
+    "Outcome",
     "Price",
     "Pruned",
     "Scored",
@@ -31,5 +36,6 @@ __all__ = [
     "Thompson",
     "UpperBound",
     "clamp_lambda",
+    "read_declared",
     "setting",
 ]

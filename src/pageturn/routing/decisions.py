@@ -2,17 +2,22 @@
 
 import math
 from collections.abc import Mapping
+from statistics import NormalDist
 
 import msgspec
 
 from pageturn.routing.modes import Aim, probabilities, probability
-from pageturn.routing.quantiles import Interval, normal_interval
+from pageturn.routing.pooling import Estimate
+from pageturn.routing.posteriors import Evidence
+from pageturn.routing.quantiles import Interval
 from pageturn.routing.skills import Setting
 from pageturn.values.checks import require_finite, require_whole
 from pageturn.values.json import Closed, Instant
 from pageturn.values.relevance import Bucket
 
 DISABLED = "disabled"
+ESTIMATES = 2  # the way of estimating that is used now; 1 was a normal distribution of rates
+WEAK = 0.25  # of an outcome: a sign that somebody saw, such as failed tool calls or an answer that was asked for again
 
 
 class Scored(Closed):
@@ -26,9 +31,13 @@ class Scored(Closed):
     score: float
 
     def interval(self, mass: float = 0.95) -> Interval:
-        """Where its rate lies with this probability: of the normal distribution that was estimated, as far as it holds rates."""
+        """Where its rate lies with this probability: of the normal distribution of log-odds that was estimated."""
         require_finite("mass", mass, at_least=0.0, at_most=1.0)
-        return normal_interval(min(max(self.mean, 0.0), 1.0), self.deviation, mass)
+        if mass == 1.0:
+            return Interval(0.0, 1.0)
+        far = NormalDist().inv_cdf(0.5 + mass / 2.0)
+        at = Estimate(self.mean, self.deviation).at
+        return Interval(at(-far), at(far))
 
 
 class Decision(Closed, omit_defaults=True):
@@ -48,6 +57,12 @@ class Decision(Closed, omit_defaults=True):
     failed: tuple[str, ...] = ()  # those that were tried before
     wait_seconds: float = 0.0  # the choice asked for that much rest
     left_out: tuple[str, ...] = ()  # candidates that rest, or that come after siblings of the one that failed
+    reasons: Mapping[str, str] = msgspec.field(default_factory=dict)  # why candidates were left out
+    value: float = 0.0  # of a success, where money decides
+    costs: Mapping[str, float] = msgspec.field(default_factory=dict)  # of each candidate, where they are known
+    running: str | None = None  # who has the session's prompt in its cache
+    cache_money: float = 0.0  # what that cache saves, and a switch loses
+    estimates: int = 1  # which way of estimating it rests on
 
     @property
     def setting(self) -> Setting:
@@ -67,6 +82,17 @@ class Decision(Closed, omit_defaults=True):
     @property
     def why(self) -> str:
         """The reason, in a sentence."""
+        told = [self._why]
+        if self.running is not None and self.cache_money > 0.0:
+            if self.choice == self.running:
+                told.append(f"it has the session's prompt in its cache, which saves {self.cache_money:g}")
+            else:
+                told.append(f"although leaving {self.running} loses a prompt cache worth {self.cache_money:g}")
+        told += [f"{agent} is left out: {reason}" for agent, reason in self.reasons.items()]
+        return "; ".join(told)
+
+    @property
+    def _why(self) -> str:
         chosen = next((each for each in self.candidates if each.agent == self.choice), None)
         if self.mode == DISABLED or chosen is None:
             return f"{self.choice}: delegation is disabled, so the caller's order holds"
@@ -77,6 +103,8 @@ class Decision(Closed, omit_defaults=True):
         if self.local == self.choice:
             return f"{self.choice} keeps it: {best.agent} scores {best.score:.3f}, not more than {chosen.score:.3f} and the margin {self.margin:g}"
         beaten = f"{self.choice} scores {chosen.score:.3f} by {self.mode}, {best.agent} {best.score:.3f}"
+        if self.mode == "cost" and self.value:
+            beaten += f" (a success is worth {self.value:g}, and it costs {self.costs[self.choice]:g})"
         if self.local is not None:
             return f"{beaten}; the local {self.local} is beaten by more than the margin {self.margin:g}"
         if self.explored:
@@ -115,6 +143,58 @@ class Decision(Closed, omit_defaults=True):
         return [each.agent for each in ordered], aims
 
 
+class Outcome(Closed, omit_defaults=True):
+    """What came of a decision."""
+
+    verdict: float | None
+    retries: int = 0
+    excused: str | None = None  # why what came of it is not held against the agent
+    weight: float = 1.0
+    is_weak: bool = False  # a stronger one replaces it
+    seconds: float | None = None
+    money: float | None = None
+
+    def __post_init__(self) -> None:
+        require_whole("$.retries", self.retries)
+        if self.verdict is not None:
+            require_finite("$.verdict", self.verdict, at_least=0.0, at_most=1.0)
+        require_finite("$.weight", self.weight, at_least=0.0, at_most=1.0)
+        for name in ("seconds", "money"):
+            if getattr(self, name) is not None:
+                require_finite(f"$.{name}", getattr(self, name), at_least=0.0)
+
+    @property
+    def verdicts(self) -> list[float]:
+        """What it counts for: a failure for each retry, and then the verdict, if it has one."""
+        return [0.0] * self.retries + ([] if self.verdict is None else [self.verdict])
+
+    def says(self, other: "Outcome") -> bool:
+        """Whether both count the same."""
+        return self.verdicts == other.verdicts and (self.excused, self.weight, self.is_weak) == (
+            other.excused,
+            other.weight,
+            other.is_weak,
+        )
+
+    def evidence(self, lambda_: float, age: int) -> Evidence:
+        """What is left of it in a posterior that counted so many verdicts since."""
+        successes = trials = 0.0
+        for verdict in self.verdicts:
+            successes, trials = successes * lambda_ + self.weight * verdict, trials * lambda_ + self.weight
+        return Evidence(successes * lambda_**age, trials * lambda_**age)
+
+    def __str__(self) -> str:
+        told = "an excuse" if self.verdict is None else f"{self.verdict:g}"
+        return f"{told} with {self.retries} retries" + (" (weak)" if self.is_weak else "")
+
+
+class Former(Closed):
+    """An outcome that was replaced, and the number of the change that had counted it."""
+
+    version: int
+    outcome: Outcome
+
+
 class Logged(Closed, omit_defaults=True):
     """A decision as the log keeps it: with the probability of its choice, and its outcome."""
 
@@ -123,6 +203,12 @@ class Logged(Closed, omit_defaults=True):
     verdict: float | None = None
     retries: int = 0
     excused: str | None = None  # why what came of it is not held against the agent
+    weight: float = 1.0
+    is_weak: bool = False
+    seconds: float | None = None
+    money: float | None = None
+    counted: int = 0  # verdicts of its cell when it was counted, its own among them
+    former: tuple[Former, ...] = ()
 
     def __post_init__(self) -> None:
         require_whole("$.retries", self.retries)
@@ -135,10 +221,16 @@ class Logged(Closed, omit_defaults=True):
         return self.verdict is not None or self.excused is not None
 
     @property
-    def verdicts(self) -> list[float]:
-        """What it counts for: a failure for each retry, and then the verdict, if it has one."""
-        return [0.0] * self.retries + ([] if self.verdict is None else [self.verdict])
+    def outcome(self) -> Outcome:
+        """What came of it."""
+        return Outcome(self.verdict, self.retries, self.excused, self.weight, self.is_weak, self.seconds, self.money)
 
-    def settled(self, verdict: float | None, retries: int, excused: str | None) -> "Logged":
-        """The same, with its outcome."""
-        return msgspec.structs.replace(self, verdict=verdict, retries=retries, excused=excused)
+    @property
+    def verdicts(self) -> list[float]:
+        """What it counts for."""
+        return self.outcome.verdicts
+
+    def settled(self, outcome: Outcome, counted: int, replaced_at: int | None = None) -> "Logged":
+        """The same with an outcome; one that it had before is kept aside, with the number of the change that had counted it."""
+        former = self.former if replaced_at is None else (*self.former, Former(replaced_at, self.outcome))
+        return msgspec.structs.replace(self, **msgspec.structs.asdict(outcome), counted=counted, former=former)

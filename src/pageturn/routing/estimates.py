@@ -10,10 +10,16 @@ from pageturn.routing.stored_state import Beliefs, context_of
 
 
 class Estimates:
-    """The estimates of candidates in one setting; without prices, all cost the same."""
+    """The estimates of candidates in one setting; without prices, nobody costs anything."""
 
     def __init__(
-        self, beliefs: Beliefs, where: Setting, *, now: datetime, cost: Callable[[str], float] = lambda _: 1.0
+        self,
+        beliefs: Beliefs,
+        where: Setting,
+        *,
+        now: datetime,
+        cost: Callable[[str], float] = lambda _: 0.0,
+        value: float = 1.0,
     ) -> None:
         self._beliefs = beliefs
         self._setting = where
@@ -21,9 +27,13 @@ class Estimates:
         self._context = context_of(where)
         self._state: DelegationState | None = None
         self._estimates: dict[str, Estimate] = {}
+        self._pool = beliefs.pool(where, now)
+        self.usual = self._pool.usual(self._context)
+        self.outcomes = self._pool.trials
         self.cost = cost
+        self.value = value
 
-    def seed_score(self, agent: str) -> float:
+    def cell_score(self, agent: str) -> float:
         """The lower bound of its cell alone; 0 where it was never seen."""
         posterior = self._beliefs.posterior(agent, self._setting)
         return 0.0 if posterior is None else posterior.score(self._beliefs.config.gamma)
@@ -37,5 +47,5 @@ class Estimates:
     def estimate(self, agent: str) -> Estimate:
         """What to expect of it, with everything that is known of others and elsewhere."""
         if agent not in self._estimates:
-            self._estimates[agent] = self._beliefs.pool(self._setting).estimate(agent, self._context)
+            self._estimates[agent] = self._pool.estimate(agent, self._context)
         return self._estimates[agent]

@@ -5,13 +5,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from pageturn.routing.decisions import DISABLED, Decision, Logged, Scored
+from pageturn.routing.decisions import DISABLED, ESTIMATES, Decision, Logged, Outcome, Scored
 from pageturn.routing.estimates import Estimates
 from pageturn.routing.modes import Mode
+from pageturn.routing.posteriors import NEUTRAL, BetaPosterior
 from pageturn.routing.pruning import Entry, Pruned
 from pageturn.routing.skills import Setting
 from pageturn.routing.state import DelegationConfig, DelegationState
-from pageturn.routing.stored_state import Beliefs
+from pageturn.routing.stored_state import Beliefs, Forgotten
 from pageturn.stores import Sidecars
 
 RECENT = 20  # outcomes of a cell that are held against those before them
@@ -58,8 +59,10 @@ class Comparison(NamedTuple):
 
     mode: str
     decisions: int
-    observed: float  # what the log came to
-    estimated: float  # what the mode would have come to: outcomes weighted by how much likelier it makes them
+    observed: float  # the average outcome in the log
+    estimated: (
+        float  # the outcome that the mode would have had: those of the log, weighted by how much likelier it makes them
+    )
     error: float  # the standard error of that
     effective: float  # how many decisions the estimate really rests on
 
@@ -72,25 +75,64 @@ class Replayed(NamedTuple):
 
 
 def replay(
-    log: Sequence[Entry], store: Sidecars, config: DelegationConfig, mode: Mode, pruned: Pruned | None = None
+    log: Sequence[Entry],
+    store: Sidecars,
+    config: DelegationConfig,
+    mode: Mode,
+    pruned: Pruned | None = None,
+    *,
+    declared: DelegationState | None = None,
+    forgotten: Iterable[tuple[int, Forgotten]] = (),
 ) -> Iterator[Replayed]:
     """Every decision once more by a mode, each with what was known when it was made. The store, an empty one, is written to.
 
-    Decisions that did not know yet of all that was pruned are left out.
+    `declared` is a state whose priors are those that the log began with. Decisions that did not know yet of all that was pruned are
+    left out.
     """
     beliefs = Beliefs(store, clock=lambda: _EPOCH, config=config)
     if pruned is not None:
         beliefs.take(DelegationState(dict(pruned.taught), config))
-    settled = [(version, entry) for version, entry in log if entry.is_settled]
-    counted = 0
+    if declared is not None:
+        beliefs.take(_priors(declared))
+    events: list[tuple[int, _Counted | Forgotten]] = sorted([*_counted(log), *forgotten], key=lambda each: each[0])
+    happened = 0
     for _, entry in sorted(log, key=lambda each: (each[1].decision.seen, each[0])):
         if pruned is not None and entry.decision.seen < pruned.version:
             continue
-        while counted < len(settled) and settled[counted][0] <= entry.decision.seen:
-            past = settled[counted][1]
-            beliefs.observe(past.decision, past.verdict, retries=past.retries, excused=past.excused)
-            counted += 1
+        while happened < len(events) and events[happened][0] <= entry.decision.seen:
+            event = events[happened][1]
+            if isinstance(event, Forgotten):
+                beliefs.forget(event.agent, event.keep)
+            else:
+                beliefs.observe(event.decision, event.outcome, is_correction=True)
+            happened += 1
         yield Replayed(entry, _again(entry.decision, beliefs, mode))
+
+
+class _Counted(NamedTuple):
+    """An outcome of a decision."""
+
+    decision: Decision
+    outcome: Outcome
+
+
+def _counted(log: Iterable[Entry]) -> Iterator[tuple[int, _Counted]]:
+    """Every outcome when it was counted, also those that were corrected since."""
+    for version, entry in log:
+        for former in entry.former:
+            yield former.version, _Counted(entry.decision, former.outcome)
+        if entry.is_settled:
+            yield version, _Counted(entry.decision, entry.outcome)
+
+
+def _priors(state: DelegationState) -> DelegationState:
+    """The cells of which somebody declared something, as they were before any outcome."""
+    priors = {
+        key: BetaPosterior.from_self_confidence(each.c_self, each.kappa, now=_EPOCH)
+        for key, each in state.beliefs.items()
+        if each.c_self != NEUTRAL
+    }
+    return DelegationState(priors, state.config)
 
 
 def compare(replayed: Iterable[Replayed], mode: str) -> Comparison:
@@ -109,7 +151,13 @@ def compare(replayed: Iterable[Replayed], mode: str) -> Comparison:
 
 
 def _again(decision: Decision, beliefs: Beliefs, mode: Mode) -> Decision:
-    view = Estimates(beliefs, decision.setting, now=_EPOCH)
+    view = Estimates(
+        beliefs,
+        decision.setting,
+        now=_EPOCH,
+        cost=lambda agent: decision.costs.get(agent, 0.0),
+        value=decision.value or 1.0,
+    )
     scored = []
     for each in decision.candidates:
         aim = mode.aim(each.agent, view)
@@ -127,6 +175,7 @@ def _again(decision: Decision, beliefs: Beliefs, mode: Mode) -> Decision:
         local=local,
         margin=decision.margin,
         seen=decision.seen,
+        estimates=ESTIMATES,
     )
 
 
@@ -136,6 +185,7 @@ def differing(replayed: Iterable[Replayed]) -> list[str]:
         logged.decision.id
         for logged, again in replayed
         if logged.decision.mode != DISABLED
+        and logged.decision.estimates == ESTIMATES
         and any(
             not math.isclose(was.mean, now.mean, abs_tol=1e-9)
             or not math.isclose(was.deviation, now.deviation, abs_tol=1e-9)

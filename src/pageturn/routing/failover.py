@@ -24,6 +24,10 @@ class Failure(NamedTuple):
     helps_elsewhere: bool = True  # whether another agent might do better with the same request
     is_providers: bool = False  # whether others of the same provider are likely to meet it too
     rest_seconds: float = 0.0
+    is_limit: bool = False  # it was asked too often
+    is_down: bool = True  # whether it says that the agent cannot be reached; several in a row make it rest
+    is_too_long: bool = False
+    prompt_tokens: int | None = None  # of a prompt that was too long, where the error says it
 
 
 class Verdict(NamedTuple):
@@ -31,6 +35,8 @@ class Verdict(NamedTuple):
 
     value: float | None
     excused: str | None = None
+    is_weak: bool = False  # a sign of how the task went, not a judgement of it
+    failure: Failure | None = None  # why there was no answer
 
 
 def read_failure(error: object, *, now: datetime) -> Failure:
@@ -38,19 +44,31 @@ def read_failure(error: object, *, now: datetime) -> Failure:
     if error is None or isinstance(error, bool):
         raise InvalidInput("error", expected="an exception, or what a provider answered", got=show(error))
     if type(error).__name__ in _INTERRUPTIONS:
-        return Failure("it was interrupted", blames_agent=False, helps_elsewhere=False)
-    if read_overflow(error) is not None:
-        return Failure("the prompt was too long", blames_agent=False, helps_elsewhere=False)
+        return Failure("it was interrupted", blames_agent=False, helps_elsewhere=False, is_down=False)
+    overflow = read_overflow(error)
+    if overflow is not None:
+        return Failure(
+            "the prompt was too long",
+            blames_agent=False,
+            helps_elsewhere=False,
+            is_down=False,
+            is_too_long=True,
+            prompt_tokens=overflow.sent,
+        )
     status = _status(error)
     rest = _rest_seconds(error, now)
     if rest > 0.0 or status == 429:
-        return Failure("it asked to retry later", blames_agent=False, is_providers=True, rest_seconds=rest)
+        return Failure(
+            "it asked to retry later", blames_agent=False, is_providers=True, rest_seconds=rest, is_limit=True
+        )
     if status in _REFUSED:
         return Failure(f"the provider refused ({status})", blames_agent=False, is_providers=True)
     if status in _UNKNOWN:
         return Failure(f"there is no such agent ({status})", blames_agent=False)
     if status is not None and 400 <= status < 500 and status not in _BUSY:
-        return Failure(f"the request was not valid ({status})", blames_agent=False, helps_elsewhere=False)
+        return Failure(
+            f"the request was not valid ({status})", blames_agent=False, helps_elsewhere=False, is_down=False
+        )
     return Failure(f"it failed ({status or type(error).__name__})", blames_agent=True)
 
 
@@ -65,7 +83,9 @@ def read_verdict(outcome: object, *, now: datetime) -> Verdict:
             return Verdict(value)
         case BaseException():
             failure = read_failure(outcome, now=now)
-            return Verdict(0.0) if failure.blames_agent else Verdict(None, failure.why)
+            return Verdict(
+                0.0 if failure.blames_agent else None, None if failure.blames_agent else failure.why, failure=failure
+            )
         case ToolResult() | Message():
             return _share_of_successes([outcome])
         case list() | tuple() if outcome and all(isinstance(each, ToolResult | Message) for each in outcome):
@@ -109,7 +129,7 @@ def _share_of_successes(found: Sequence[ToolResult | Message]) -> Verdict:
     results = [r for each in found for r in (each.tool_results if isinstance(each, Message) else (each,))]
     if not results:
         return Verdict(None, "no tool was called")
-    return Verdict(sum(not result.is_error for result in results) / len(results))
+    return Verdict(sum(not result.is_error for result in results) / len(results), is_weak=True)
 
 
 def _status(error: object) -> int | None:

@@ -2,25 +2,32 @@
 
 | mode | score |
 |---|---|
-| seed | the lower confidence bound of CADMAS-CTX for the cell alone; an unseen agent scores 0 |
+| cadmas | the lower confidence bound of CADMAS-CTX for the cell alone; an unseen agent scores 0 |
 | lcb | the same lower bound, with at most two pooled outcomes for a cell that has none; for hand-offs that have a local agent |
 | mean | the expected rate |
-| ucb | the expected rate plus one standard deviation |
+| ucb | the rate that one may hope for: the expected one and some standard deviations, in log-odds |
 | thompson | as ucb, with a random number of standard deviations for each choice; without a local agent |
-| cost | as thompson, divided by money and time, including the prompt cache lost by switching |
+| cost | the value of a success times what thompson hopes for, less money and time, with the prompt cache that a switch loses |
 """
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
-from pageturn.routing.pooling import Estimate
+from pageturn.routing.pooling import Estimate, log_odds
 from pageturn.values.errors import InvalidInput, show
 
 T = TypeVar("T")
 
-_OPTIMISM = 1.2  # deviations; without it, an agent that began unluckily is never tried again
+# Deviations; without them, an agent that began unluckily is never tried again. At the beginning there are more, and they fade
+# as outcomes come in: what is found out early pays for longest.
+_OPTIMISM = 1.1
+_EARLY = 0.7
+_EARLY_OUTCOMES = 80.0
 _CHANCE = 0.25  # of a deviation, so that what was not chosen is learned about, and logs can be compared
+# Who is better than usual by one unit of log-odds needs that much less of them: it is asked anyway, and whether it deserves it will show.
+_LESS_FOR_THE_GOOD = 0.15
+_BETTER_AT_MOST = 2.0
 _ROOT_2 = math.sqrt(2.0)
 
 
@@ -54,7 +61,7 @@ class Aim(NamedTuple):
 class View(Protocol):
     """What a mode may ask about a candidate in the setting at hand."""
 
-    def seed_score(self, agent: str) -> float:
+    def cell_score(self, agent: str) -> float:
         """The lower bound of its cell alone; 0 where it was never seen."""
         ...
 
@@ -67,8 +74,23 @@ class View(Protocol):
         ...
 
     @property
+    def usual(self) -> float:
+        """The rate of an average agent here."""
+        ...
+
+    @property
+    def outcomes(self) -> float:
+        """How many outcomes of anybody are known at this skill."""
+        ...
+
+    @property
     def cost(self) -> Callable[[str], float]:
         """What it takes to ask a candidate, switching included."""
+        ...
+
+    @property
+    def value(self) -> float:
+        """What a success is worth, in the unit of the cost."""
         ...
 
 
@@ -85,18 +107,18 @@ class Mode(Protocol):
         ...
 
 
-class Seed:
-    """The seed's ranking, to the letter."""
+class Cadmas:
+    """The ranking of CADMAS-CTX, to the letter."""
 
-    name = "seed"
+    name = "cadmas"
 
     def aim(self, agent: str, view: View) -> Aim:
         """The lower bound of the cell."""
-        return Aim(view.seed_score(agent))
+        return Aim(view.cell_score(agent))
 
 
 class LowerBound:
-    """The seed's lower bound, where what is unseen is thought to be like what is nearest."""
+    """The lower bound of CADMAS-CTX, where what is unseen is thought to be like what is nearest."""
 
     name = "lcb"
 
@@ -115,56 +137,66 @@ class Mean:
         return Aim(view.estimate(agent).mean)
 
 
-class UpperBound:
-    """What is expected, and a little more for what is not known well."""
-
-    name = "ucb"
-
-    def __init__(self, optimism: float = _OPTIMISM) -> None:
-        self.optimism = optimism
-
-    def aim(self, agent: str, view: View) -> Aim:
-        """The expected rate and some deviations."""
-        mean, deviation = view.estimate(agent)
-        return Aim(mean + self.optimism * deviation)
-
-
 class Thompson:
-    """The upper bound, higher for some choices and lower for others, by chance."""
+    """What one may hope for, more for some choices and less for others, by chance."""
 
     name = "thompson"
 
-    def __init__(self, optimism: float = _OPTIMISM, chance: float = _CHANCE) -> None:
+    def __init__(self, optimism: float = _OPTIMISM, chance: float = _CHANCE, early: float = _EARLY) -> None:
         self.optimism = optimism
         self.chance = chance
+        self.early = early
 
     def aim(self, agent: str, view: View) -> Aim:
-        """The upper bound, and how far a draw moves it."""
-        mean, deviation = view.estimate(agent)
-        return Aim(mean + self.optimism * deviation, self.chance * deviation)
+        """The expected rate and some deviations, and how far a draw moves it."""
+        estimate = view.estimate(agent)
+        better = log_odds(estimate.mean) - log_odds(view.usual)
+        share = math.exp(-_LESS_FOR_THE_GOOD * min(max(better, -_BETTER_AT_MOST), _BETTER_AT_MOST))
+        hope = share * (self.optimism + self.early * math.exp(-view.outcomes / _EARLY_OUTCOMES))
+        centre = estimate.at(hope)
+        if self.chance == 0.0:
+            return Aim(centre)
+        chance = share * self.chance
+        return Aim(centre, (estimate.at(hope + chance) - estimate.at(hope - chance)) / 2.0)
+
+
+class UpperBound(Thompson):
+    """What one may hope for, without chance."""
+
+    name = "ucb"
+
+    def __init__(self, optimism: float = _OPTIMISM, early: float = _EARLY) -> None:
+        super().__init__(optimism, 0.0, early)
 
 
 class Cost(Thompson):
-    """The most success for money and time."""
+    """The most money: what success is worth, less what it takes. A quotient of both would prefer a cheap agent that never succeeds."""
 
     name = "cost"
 
     def aim(self, agent: str, view: View) -> Aim:
-        """What Thompson aims at, per unit of cost."""
+        """The value of what Thompson aims at, less the cost."""
         centre, spread = super().aim(agent, view)
-        cost = view.cost(agent)
-        return Aim(max(centre, 0.0) / cost, spread / cost)
+        return Aim(view.value * centre - view.cost(agent), view.value * spread)
 
 
 MODES: Mapping[str, Mode] = {
-    mode.name: mode for mode in (Seed(), LowerBound(), Mean(), UpperBound(), Thompson(), Cost())
+    mode.name: mode for mode in (Cadmas(), LowerBound(), Mean(), UpperBound(), Thompson(), Cost())
 }
+
+
+_FORMER_NAMES = {"seed": "cadmas"}  # which stored decisions and configurations still have
+
+
+def name_now(name: str) -> str:
+    """The present name of a mode."""
+    return _FORMER_NAMES.get(name, name)
 
 
 def mode_of(mode: str | Mode) -> Mode:
     """The mode of a name, or the mode itself."""
-    if isinstance(mode, str) and mode in MODES:
-        return MODES[mode]
+    if isinstance(mode, str) and name_now(mode) in MODES:
+        return MODES[name_now(mode)]
     if not callable(getattr(mode, "aim", None)) or not isinstance(getattr(mode, "name", None), str):
         raise InvalidInput("mode", expected=f"one of {', '.join(MODES)}, or a mode", got=show(mode))
     return mode  # type: ignore[return-value]

@@ -1,10 +1,13 @@
 """Estimates the success rate of each agent in a context by pooling evidence, when the context has little of its own.
 
-The rate of an agent in a context is modelled as the usual rate there, plus how much better the agent is overall, plus how much better it
-is in similar contexts (neighbours), plus how much better it is in this one. Each step is drawn from a normal distribution whose width
-is learned from the observed spread of agents, neighbours and contexts. So a cell with few outcomes is shrunk towards its neighbours, they
-towards the agent's own mean, and that towards the pool's; a cell with many is not. The effect of a context on all agents is removed
-first, so that an agent is not rated worse for having been tried at hard work.
+The log-odds of an agent's success in a context are modelled as what is usual there, plus how much better the agent is overall, plus how
+much better it is in similar contexts (neighbours), plus how much better it is in this one. Each step is drawn from a normal
+distribution whose width is learned from the observed spread of agents, neighbours and contexts. So a cell with few outcomes is shrunk
+towards its neighbours, they towards the agent's own mean, and that towards the pool's; a cell with many is not. The effect of a context on
+all agents is removed first, so that an agent is not rated worse for having been tried at hard work.
+
+It is a logistic regression with three levels of random effects, fitted by a few rounds of weighted least squares. On log-odds an agent that
+failed twice where everybody fails stays possible, and one that failed twice where everybody succeeds does not.
 
 A pure function of the evidence: no clock, no randomness, no dependence on order.
 """
@@ -15,15 +18,16 @@ from typing import NamedTuple
 
 from pageturn.routing.posteriors import Evidence
 
-# The widths expected before anything is known, and how many agents or cells that expectation counts for. Tuned on mcpmark,
-# bfcl and livecodebench (docs/routing.md); half or twice as much changes little.
-_AGENTS_APART = 0.2
-_CELLS_APART = 0.15
-_AGENTS_EXPECTED = 6.0
-_CELLS_EXPECTED = 3.0
-_USUAL_STRENGTH = 4.0  # outcomes that the wider usual rate counts for against that of one context
-_ROUNDS = 3
-_NEVER_SURE = 0.02  # no context is so easy or so hard that outcomes there have less spread than this rate's
+# The widths expected before anything is known, in log-odds, and how many agents or cells that expectation counts for. Tuned on half
+# of the agents of five tables (docs/routing.md); half or twice as much changes little.
+_AGENTS_APART = 1.0
+_CELLS_APART = 0.8
+_USUAL_APART = 1.0  # contexts from each other
+_USUAL_EXPECTED = 1.5  # the usual rate of everything, from one half
+_COUNTED = 6.0
+_BEGINNING = 2.0  # outcomes at the usual rate that a cell's own rate begins with
+_ROUNDS = 5
+_SUREST = 8.0  # log-odds; nobody is surer of a cell than one in three thousand
 
 
 class Context(NamedTuple):
@@ -39,6 +43,12 @@ class Estimate(NamedTuple):
     mean: float
     deviation: float
 
+    def at(self, deviations: float) -> float:
+        """The rate so many deviations away; they are steps in log-odds, so that it stays a rate."""
+        middle = log_odds(self.mean)
+        rate = _rate(middle)
+        return _rate(middle + deviations * self.deviation / (rate * (1.0 - rate)))
+
 
 class Cell(NamedTuple):
     """The evidence about one agent in one context."""
@@ -48,26 +58,50 @@ class Cell(NamedTuple):
 
 
 class _Spread(NamedTuple):
-    """How far agents lie apart everywhere, in groups, and in contexts: variances."""
+    """How far agents lie apart everywhere, in groups, and in contexts: variances of log-odds."""
 
     agents: float
     groups: float
     contexts: float
 
 
-_Members = list[tuple[str, float, float]]  # of a group: context, rate, trials; or context, trust, and what it shows
-_Groups = dict[str, _Members]
+class _Fitted:
+    """A cell while the fit goes on: what was seen, and the log-odds that follow."""
+
+    __slots__ = ("context", "log_odds", "seen", "successes", "trials", "trust", "weight")
+
+    def __init__(self, context: Context, evidence: Evidence, usual: float) -> None:
+        self.context = context
+        self.successes, self.trials = evidence
+        self.log_odds = log_odds((self.successes + _BEGINNING * usual) / (self.trials + _BEGINNING))
+        self.seen = self.weight = self.trust = 0.0
+
+    def linearise(self) -> None:
+        """What was seen as log-odds, and its precision, near what is believed now."""
+        rate = _rate(self.log_odds)
+        self.weight = self.trials * rate * (1.0 - rate)
+        seen = self.log_odds + (self.successes - self.trials * rate) / self.weight
+        self.seen = min(max(seen, -_SUREST), _SUREST)
+
+
+class _Group(NamedTuple):
+    """The cells of an agent in one group: how far they are trusted against the agent's mean, and how much better they show it."""
+
+    trust: float
+    better: float
+    cells: Mapping[str, tuple[float, float]]  # by context: how far it is trusted against the group, and what it shows
 
 
 class _Known(NamedTuple):
-    """How much better than usual an agent is, the variance of that, and for each group trust, what it shows, and its cells."""
+    """How much better than usual an agent is, the variance of that, and what its groups show."""
 
     mean: float
     variance: float
-    groups: Mapping[str, tuple[float, float, _Members]]
+    groups: Mapping[str, _Group]
 
 
 _EXPECTED = _Spread(_AGENTS_APART**2, _CELLS_APART**2 / 2.0, _CELLS_APART**2 / 2.0)
+_UNKNOWN = _Known(0.0, 0.0, {})
 
 
 class Pool:
@@ -75,98 +109,109 @@ class Pool:
 
     def __init__(self, cells: Mapping[str, Iterable[Cell]]) -> None:
         self._spread = _EXPECTED
-        self._everywhere = 0.5
-        self._usual: dict[str, float] = {}
-        self._usual_of_group: dict[str, float] = {}
+        self.trials = 0.0  # outcomes at this skill, of anybody
+        self._everywhere = 0.0
+        self._of_group: dict[str, float] = {}
+        self._of_context: dict[str, float] = {}
         self._known: dict[str, _Known] = {}
-        self._group_of: dict[str, str] = {}
-        self._trials: dict[str, float] = {}
-        self._learn({agent: self._grouped(each) for agent, each in cells.items()})
+        seen = {agent: [each for each in some if each.evidence.trials > 0.0] for agent, some in cells.items()}
+        every = [each.evidence for some in seen.values() for each in some]
+        if every:
+            self.trials = sum(each.trials for each in every)
+            usual = (sum(each.successes for each in every) + 1.0) / (self.trials + 2.0)
+            self._everywhere = log_odds(usual)
+            self._fit({a: [_Fitted(c, e, usual) for c, e in some] for a, some in seen.items() if some})
 
     def estimate(self, agent: str, context: Context) -> Estimate:
         """What to expect of an agent in a context; both may be new."""
-        group, name = context
-        usual = self._usual.get(name)
-        if usual is None:
-            usual = self._usual_of_group.get(group, self._everywhere)
-        _, of_groups, of_contexts = self._spread
-        known = self._known.get(agent)
-        mean, variance = (0.0, self._spread.agents) if known is None else known[:2]
-        near = None if known is None else known.groups.get(group)
-        if near is None:
-            return Estimate(usual + mean, math.sqrt(variance + of_groups + of_contexts))
-        trust, seen, members = near
-        mean += trust * (seen - mean)
-        variance = of_groups * (1.0 - trust) + (1.0 - trust) ** 2 * variance
-        here = next((each for each in members if each[0] == name), None)
-        if here is None:
-            return Estimate(usual + mean, math.sqrt(variance + of_contexts))
-        _, trust, seen = here
-        mean += trust * (seen - mean)
-        return Estimate(usual + mean, math.sqrt(of_contexts * (1.0 - trust) + (1.0 - trust) ** 2 * variance))
+        known = self._known.get(agent, _UNKNOWN)
+        of_agents, of_groups, of_contexts = self._spread
+        mean, variance = known.mean, of_agents if known is _UNKNOWN else known.variance
+        group = known.groups.get(context.group)
+        if group is None:
+            variance += of_groups + of_contexts
+        else:
+            mean += group.trust * (group.better - mean)
+            variance = of_groups * (1.0 - group.trust) + (1.0 - group.trust) ** 2 * variance
+            here = group.cells.get(context.name)
+            if here is None:
+                variance += of_contexts
+            else:
+                trust, better = here
+                mean += trust * (better - mean)
+                variance = of_contexts * (1.0 - trust) + (1.0 - trust) ** 2 * variance
+        rate = _rate(self._usual(context) + mean)
+        return Estimate(rate, rate * (1.0 - rate) * math.sqrt(variance))
 
-    def _grouped(self, cells: Iterable[Cell]) -> _Groups:
-        groups: dict[str, _Members] = {}
-        for (group, name), (successes, trials) in cells:
-            if trials > 0.0:
-                groups.setdefault(group, []).append((name, successes / trials, trials))
-                self._group_of[name] = group
-                self._trials[name] = self._trials.get(name, 0.0) + trials
-        return groups
+    def usual(self, context: Context) -> float:
+        """The rate of an average agent in a context."""
+        return _rate(self._usual(context))
 
-    def _learn(self, observed: Mapping[str, _Groups]) -> None:
+    def _usual(self, context: Context) -> float:
+        return self._everywhere + self._of_group.get(context.group, 0.0) + self._of_context.get(context.name, 0.0)
+
+    def _fit(self, cells: Mapping[str, list[_Fitted]]) -> None:
         """What is usual depends on who was tried, and how good they are on what is usual: a few rounds settle it."""
-        for _ in range(_ROUNDS - 1 if self._trials else 0):
-            self._learn_usual(observed)
-            self._known = {agent: self._agent(groups) for agent, groups in observed.items()}
-            self._learn_spread()
-        self._learn_usual(observed)
-        self._known = {agent: self._agent(groups) for agent, groups in observed.items()}
+        for left in reversed(range(_ROUNDS)):
+            for some in cells.values():
+                for each in some:
+                    each.linearise()
+            self._learn_usual(cells)
+            for agent, some in cells.items():
+                self._known[agent] = self._agent(some)
+            if left:
+                self._learn_spread()
 
-    def _learn_usual(self, observed: Mapping[str, _Groups]) -> None:
+    def _learn_usual(self, cells: Mapping[str, list[_Fitted]]) -> None:
         """What an average agent does in each context, given how much better those are that were tried there."""
-        won = dict.fromkeys(self._trials, 0.0)
-        for agent, groups in observed.items():
-            better = self._known[agent].mean if self._known else 0.0
-            for members in groups.values():
-                for name, rate, trials in members:
-                    won[name] += (rate - better) * trials
-        in_group = {group: [0.0, 0.0] for group in self._group_of.values()}
-        for name, group in self._group_of.items():
-            total = in_group[group]
-            total[0] += won[name]
-            total[1] += self._trials[name]
-        everywhere = (sum(won.values()) + 1.0) / (sum(self._trials.values()) + 2.0)
-        self._everywhere = min(max(everywhere, 0.0), 1.0)
-        self._usual_of_group = {
-            group: _leaning(successes, trials, self._everywhere) for group, (successes, trials) in in_group.items()
-        }
-        self._usual = {
-            name: _leaning(won[name], self._trials[name], self._usual_of_group[group])
-            for name, group in self._group_of.items()
-        }
+        apart = self._spread.groups + self._spread.contexts
+        told = []  # for each cell: its context, its precision, and what it shows of an average agent
+        for agent, some in cells.items():
+            better = self._known.get(agent, _UNKNOWN).mean
+            told += [(each.context, 1.0 / (apart + 1.0 / each.weight), each.seen - better) for each in some]
+        weights = 1.0 / _USUAL_EXPECTED**2
+        pull = 0.0
+        for (group, name), weight, seen in told:
+            weights += weight
+            pull += weight * (seen - self._of_group.get(group, 0.0) - self._of_context.get(name, 0.0))
+        self._everywhere = pull / weights
+        self._of_group = _offsets(
+            (group, weight, seen - self._everywhere - self._of_context.get(name, 0.0))
+            for (group, name), weight, seen in told
+        )
+        self._of_context = _offsets(
+            (name, weight, seen - self._everywhere - self._of_group[group]) for (group, name), weight, seen in told
+        )
 
-    def _agent(self, groups: _Groups) -> _Known:
+    def _agent(self, cells: Iterable[_Fitted]) -> _Known:
         """How good an agent is everywhere, and how far each of its groups and cells is to be trusted."""
         of_agents, of_groups, of_contexts = self._spread
-        usual = self._usual
-        told = {}
+        grouped: dict[str, list[_Fitted]] = {}
+        for each in cells:
+            grouped.setdefault(each.context.group, []).append(each)
         precision, pull = 1.0 / of_agents, 0.0
-        for group, cells in groups.items():
+        groups = {}
+        for name, some in grouped.items():
             weights = pulls = 0.0
-            members = []
-            for name, rate, trials in cells:
-                expected = usual[name]
-                weight = 1.0 / (of_contexts + expected * (1.0 - expected) / trials)
+            members = {}
+            for each in some:
+                better = each.seen - self._usual(each.context)
+                weight = 1.0 / (of_contexts + 1.0 / each.weight)
                 weights += weight
-                pulls += weight * (rate - expected)
-                members.append((name, of_contexts * weight, rate - expected))
+                pulls += weight * better
+                members[each.context.name] = of_contexts * weight, better
             weight = 1.0 / (of_groups + 1.0 / weights)
-            seen = pulls / weights
+            groups[name] = _Group(of_groups * weight, pulls / weights, members)
             precision += weight
-            pull += weight * seen
-            told[group] = (of_groups * weight, seen, members)
-        return _Known(pull / precision, 1.0 / precision, told)
+            pull += weight * pulls / weights
+        known = _Known(pull / precision, 1.0 / precision, groups)
+        for each in (each for some in grouped.values() for each in some):
+            group = groups[each.context.group]
+            mean = known.mean + group.trust * (group.better - known.mean)
+            trust, better = group.cells[each.context.name]
+            believed = self._usual(each.context) + mean + trust * (better - mean)
+            each.log_odds = min(max(believed, -_SUREST), _SUREST)
+        return known
 
     def _learn_spread(self) -> None:
         """How far agents, groups and contexts lie apart: what was expected and what is seen, each for its count."""
@@ -176,22 +221,39 @@ class Pool:
         for mean, variance, told in self._known.values():
             agents += mean * mean + variance
             group_count += len(told)
-            for trust, seen, members in told.values():
-                step = trust * (seen - mean)
+            for trust, better, cells in told.values():
+                step = trust * (better - mean)
                 left = of_groups * (1.0 - trust)
                 groups += step * step + left + trust * trust * variance
                 near, near_variance = mean + step, left + (1.0 - trust) ** 2 * variance
-                context_count += len(members)
-                for _, trust_here, seen_here in members:
-                    step = trust_here * (seen_here - near)
+                context_count += len(cells)
+                for trust_here, better_here in cells.values():
+                    step = trust_here * (better_here - near)
                     contexts += step * step + of_contexts * (1.0 - trust_here) + trust_here * trust_here * near_variance
         self._spread = _Spread(
-            (_AGENTS_EXPECTED * _EXPECTED.agents + agents) / (_AGENTS_EXPECTED + len(self._known)),
-            (_CELLS_EXPECTED * _EXPECTED.groups + groups) / (_CELLS_EXPECTED + group_count),
-            (_CELLS_EXPECTED * _EXPECTED.contexts + contexts) / (_CELLS_EXPECTED + context_count),
+            (_COUNTED * _EXPECTED.agents + agents) / (_COUNTED + len(self._known)),
+            (_COUNTED * _EXPECTED.groups + groups) / (_COUNTED + group_count),
+            (_COUNTED * _EXPECTED.contexts + contexts) / (_COUNTED + context_count),
         )
 
 
-def _leaning(successes: float, trials: float, wider: float) -> float:
-    rate = (successes + _USUAL_STRENGTH * wider) / (trials + _USUAL_STRENGTH)
-    return min(max(rate, _NEVER_SURE), 1.0 - _NEVER_SURE)
+def _offsets(told: Iterable[tuple[str, float, float]]) -> dict[str, float]:
+    """For each name how far what it shows lies from what is usual, shrunk towards nothing."""
+    totals: dict[str, tuple[float, float]] = {}
+    for name, weight, seen in told:
+        weights, pull = totals.get(name, (2.0 / _USUAL_APART**2, 0.0))  # half of it lies between groups, half within
+        totals[name] = weights + weight, pull + weight * seen
+    return {name: pull / weights for name, (weights, pull) in totals.items()}
+
+
+def _rate(log_odds: float) -> float:
+    return 1.0 / (1.0 + math.exp(-min(max(log_odds, -_SUREST), _SUREST)))
+
+
+def log_odds(rate: float) -> float:
+    """The log-odds of a rate, as far as anybody may be sure of one."""
+    rate = min(max(rate, _LEAST), 1.0 - _LEAST)
+    return math.log(rate / (1.0 - rate))
+
+
+_LEAST = _rate(-_SUREST)

@@ -12,7 +12,7 @@ from pageturn.values.json import Closed, Instant
 
 _SHORTEST_MEMORY = 0.9  # a lambda below it would remember fewer than ten outcomes
 _LEAST_EVIDENCE, _MOST_EVIDENCE = 1e-9, 1e15  # outcomes; beyond these lie only numbers that somebody made up
-_NEUTRAL = 0.5  # the confidence of a cell about which nobody declared anything
+NEUTRAL = 0.5  # the confidence of a cell about which nobody declared anything
 
 
 class Evidence(NamedTuple):
@@ -80,15 +80,35 @@ class BetaPosterior(Closed):
         require_bool("$.outcome", outcome)
         return self.graded(1.0 if outcome else 0.0, lambda_, now=now)
 
-    def graded(self, verdict: float, lambda_: float, *, now: datetime) -> "BetaPosterior":
-        """The posterior after a verdict between failure, 0, and success, 1."""
+    def graded(self, verdict: float, lambda_: float, *, now: datetime, weight: float = 1.0) -> "BetaPosterior":
+        """The posterior after a verdict between failure, 0, and success, 1; weak evidence weighs less than an outcome."""
         require_finite("$.verdict", verdict, at_least=0.0, at_most=1.0)
+        require_finite("$.weight", weight, at_least=0.0, at_most=1.0)
         return msgspec.structs.replace(
             self,
-            alpha=self.alpha * lambda_ + verdict,
-            beta=self.beta * lambda_ + (1.0 - verdict),
+            alpha=self.alpha * lambda_ + weight * verdict,
+            beta=self.beta * lambda_ + weight * (1.0 - verdict),
             n=self.n + 1,
             last_update=Instant.of(now),
+        )
+
+    def faded(self, keep: float) -> "BetaPosterior":
+        """The same with that share of what was observed; the prior stays."""
+        require_finite("$.keep", keep, at_least=0.0, at_most=1.0)
+        return msgspec.structs.replace(
+            self,
+            alpha=self.alpha * keep + self.kappa * self.c_self * (1.0 - keep),
+            beta=self.beta * keep + self.kappa * (1.0 - self.c_self) * (1.0 - keep),
+            n=self.n if keep > 0.0 else 0,
+        )
+
+    def corrected(self, before: Evidence, after: Evidence, more: int) -> "BetaPosterior":
+        """The same where evidence that was counted is replaced by other; `more` verdicts than before."""
+        return msgspec.structs.replace(
+            self,
+            alpha=max(0.0, self.alpha - before.successes + after.successes),
+            beta=max(0.0, self.beta - (before.trials - before.successes) + (after.trials - after.successes)),
+            n=max(0, self.n + more),
         )
 
     def evidence(self, lambda_: float) -> Evidence:
@@ -102,7 +122,7 @@ class BetaPosterior(Closed):
 
     def known(self, lambda_: float) -> Evidence:
         """The evidence, and with it what the agent declared of itself, unless it stayed neutral."""
-        if self.c_self == _NEUTRAL:
+        if self.c_self == NEUTRAL:
             return self.evidence(lambda_)
         return _evidence(self.alpha, self.beta, _MOST_EVIDENCE)
 

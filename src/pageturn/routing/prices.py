@@ -4,19 +4,25 @@ import math
 from collections.abc import Mapping
 from typing import NamedTuple, Self
 
-from pageturn.values.checks import require_finite
+from pageturn.values.checks import require_finite, require_whole
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.json import Closed
 
+VALUE_OF_SUCCESS = 1.0  # in the unit of the prices: a dollar, where they are dollars
 MONEY_A_SECOND = 0.001  # what waiting is worth, in the unit of the prices
 
 
 class Price(Closed):
-    """What it takes to ask a candidate: money, seconds, and the money that its prompt cache would save if it goes on."""
+    """What it takes to ask a candidate: money, seconds, and the money that its prompt cache would save if it goes on.
+
+    `money` is that of a prompt that nobody has in a cache. What the cache saves is given for the whole prompt, or for each token of
+    the prefix that is cached; a choice says how many there are.
+    """
 
     money: float
     seconds: float = 0.0
     cached_money: float = 0.0
+    money_a_cached_token: float = 0.0
 
     def __post_init__(self) -> None:
         for name in self.__struct_fields__:
@@ -29,10 +35,17 @@ class Costs(NamedTuple):
     prices: Mapping[str, Price]
     running: str | None
     money_a_second: float
+    cached_tokens: int
+    value: float  # of a success
 
     @classmethod
     def of(
-        cls, prices: Mapping[str, Price] | None, running: str | None = None, money_a_second: float = MONEY_A_SECOND
+        cls,
+        prices: Mapping[str, Price] | None,
+        running: str | None = None,
+        money_a_second: float = MONEY_A_SECOND,
+        cached_tokens: int = 0,
+        value: float = VALUE_OF_SUCCESS,
     ) -> Self:
         """What somebody gave, if it is what it should be."""
         if prices is not None and not isinstance(prices, Mapping):
@@ -43,7 +56,15 @@ class Costs(NamedTuple):
         if running is not None and not isinstance(running, str):
             raise InvalidInput("running", expected="a candidate", got=show(running))
         require_finite("money_a_second", money_a_second, at_least=0.0)
-        return cls({} if prices is None else prices, running, money_a_second)
+        require_whole("cached_tokens", cached_tokens)
+        require_finite("value", value, at_least=0.0)
+        return cls({} if prices is None else prices, running, money_a_second, cached_tokens, value)
+
+    @property
+    def cache(self) -> float:
+        """The money that the prompt cache of the one who runs would save."""
+        price = None if self.running is None else self.prices.get(self.running)
+        return 0.0 if price is None else price.cached_money + price.money_a_cached_token * self.cached_tokens
 
     def asking(self, agent: str) -> float:
         """Money and time; a candidate that is not already in use has to read the whole prompt again."""
@@ -52,9 +73,8 @@ class Costs(NamedTuple):
             raise InvalidInput(
                 "prices", expected=f"a price for {agent!r}", got="none" if price is None else show(price)
             )
-        runs = None if self.running is None or self.running == agent else self.prices.get(self.running)
-        lost = 0.0 if runs is None else runs.cached_money
+        lost = 0.0 if agent == self.running else self.cache
         cost = price.money + lost + price.seconds * self.money_a_second
-        if not 0.0 < cost < math.inf:
-            raise InvalidInput(f"prices.{agent}", expected="something above 0, and finite", got=show(price))
+        if not cost < math.inf:
+            raise InvalidInput(f"prices.{agent}", expected="a sum that is finite", got=show(price))
         return cost

@@ -51,6 +51,6 @@ def remains(going: Sequence[Entry], before: Pruned | None, config: DelegationCon
         if entry.verdicts:
             decision = entry.decision
             key = DelegationState.key(decision.choice, *decision.setting)
-            taught[key] = graded(taught.get(key), entry.verdicts, config, now=decision.at)
+            taught[key] = graded(taught.get(key), entry.verdicts, config, now=decision.at, weight=entry.weight)
     moments = [entry.decision.at for _, entry in going] + ([] if before is None else [before.until])
     return Pruned(count + len(going), version, max(moments), taught)

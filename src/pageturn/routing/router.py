@@ -1,8 +1,9 @@
 """The router: chooses an agent or a model by past outcomes, explains the choice, and learns from its outcome.
 
-    router = pt.Router.open("agent.db")
-    decision = router.choose(["openai/gpt-5", "anthropic/claude-opus-5"], "model_call", {"domain": "sql"})
-    router.observe(decision, True)
+    >>> import pageturn as pt
+    >>> router = pt.Router.open("agent.db")
+    >>> decision = router.choose(["openai/gpt-5", "anthropic/claude-opus-5"], "model_call", {"domain": "sql"})
+    >>> router.observe(decision, True)
 
 Choosing reads the store but does not write to it; decisions are written with their outcomes, or by `flush`.
 """
@@ -16,16 +17,20 @@ from datetime import UTC, datetime, timedelta
 from operator import attrgetter
 from typing import NamedTuple, Self
 
+import msgspec
+
 from pageturn.routing import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Scored, Setting
-from pageturn.routing.decisions import DISABLED
+from pageturn.routing.decisions import DISABLED, ESTIMATES, WEAK, Outcome
+from pageturn.routing.declared import Declared
 from pageturn.routing.estimates import Estimates
-from pageturn.routing.failover import left_after, nearest, read_failure, read_verdict
-from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of
-from pageturn.routing.prices import MONEY_A_SECOND, Costs, Price
+from pageturn.routing.failover import Failure, left_after, nearest, read_failure, read_verdict
+from pageturn.routing.limits import Limits, Needs, Traffic
+from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of, name_now
+from pageturn.routing.prices import MONEY_A_SECOND, VALUE_OF_SUCCESS, Costs, Price
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
-from pageturn.stores import MemorySidecars, Store, open_store, path_of
-from pageturn.values.checks import require_callable, require_text
+from pageturn.stores import MemorySidecars, Sidecars, SqliteStore, open_store, path_of
+from pageturn.values.checks import require_bool, require_callable, require_finite, require_text
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.ids import uuid7
 from pageturn.values.json import Instant
@@ -34,17 +39,18 @@ from pageturn.values.relevance import Bucket, bucket_for_messages
 
 _MOST_PENDING = 256  # decisions without an outcome that are held in memory before they are written
 _MOST_SETTINGS = 1_000
+_HOPE = 1.64  # deviations above the expected rate; nineteen of twenty rates are below
 
 
-class _Rest(NamedTuple):
-    """What somebody asked for. A clock that was set back does not make it longer."""
+_MOST_SESSIONS = 10_000
+_CACHE_LASTS = timedelta(minutes=5)  # a provider's prompt cache, without another request
 
-    since: datetime
-    until: datetime
 
-    def left(self, now: datetime) -> float:
-        """The seconds that are left of it."""
-        return (self.until - now).total_seconds() if self.since <= now < self.until else 0.0
+class _Seat(NamedTuple):
+    """Who served a session last, and when."""
+
+    agent: str
+    at: datetime
 
 
 class _Ready(NamedTuple):
@@ -56,6 +62,7 @@ class _Ready(NamedTuple):
     ]  # those whom chance moves, and their fields
     expected: float  # of the one whom one would take without exploring
     mode: Mode  # held, so that no other takes its identity meanwhile
+    hoped: Mapping[str, float]  # the rate that each may have
 
 
 class Router:
@@ -66,13 +73,14 @@ class Router:
         beliefs: Beliefs | None = None,
         *,
         mode: str | Mode | None = None,  # lcb with a local agent, cost with prices, otherwise thompson
+        value: float = VALUE_OF_SUCCESS,  # in the unit of the prices
         skills: Iterable[str] = (),  # beyond those of the catalogue
         rng: RandomSource | int | None = None,  # a seed, or what draws
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
         if not isinstance(beliefs, Beliefs | None):
-            raise InvalidInput("beliefs", expected="Beliefs, or none; a file is for Router.open", got=show(beliefs))
+            raise InvalidInput("beliefs", expected="Beliefs or nothing (Router.open takes a file)", got=show(beliefs))
         if mode is not None:
             mode_of(mode)
         if not isinstance(skills, Iterable):
@@ -82,40 +90,59 @@ class Router:
         names = (skills,) if isinstance(skills, str) else tuple(skills)
         for name in names:
             require_skill_name(name)
+        require_finite("value", value, at_least=0.0)
         self.beliefs = Beliefs(MemorySidecars(), clock=clock) if beliefs is None else beliefs
         self.skills = CATALOGUE.union(names)
         self._mode = mode
+        self._value = value
         self._rng = _rng_of(rng)
         self._clock = clock
         self._entropy = entropy
-        self._own_store: Store | None = None
+        self._own_store: SqliteStore | None = None
         self._pending: dict[str, Decision] = {}
-        self._resting: dict[str, _Rest] = {}
+        self._rests = self.beliefs.rests()
+        self._traffic = Traffic()
+        self._seats: dict[str, _Seat] = {}
         self._ready: dict[tuple[object, ...], _Ready] = {}
-        self._ready_at = -1
+        self._ready_at: tuple[int, datetime | None] = -1, None
         self._agents: dict[tuple[str, ...], tuple[str, ...]] = {}  # that were checked before, by what was given
         self._settings: dict[object, Setting] = {}
 
     @classmethod
     def open(
         cls,
-        url: str | os.PathLike[str] | Store = ":memory:",
+        url: str | os.PathLike[str] | Sidecars = ":memory:",
         scope: str | None = None,
         *,
         config: DelegationConfig | None = None,
+        enabled: bool | None = None,
+        half_life: timedelta | None = None,
         mode: str | Mode | None = None,
+        value: float = VALUE_OF_SUCCESS,
         skills: Iterable[str] = (),
         rng: RandomSource | int | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> Self:
-        """A router on the routing state of a store, of one scope or of the sessions without a scope."""
+        """A router on the routing state of a store, of one scope or of the sessions without a scope.
+
+        `DelegationConfig` is off by itself, as its serialised form has it. Whoever gives a router settings that differ from the
+        default wants them used, so they switch it on, unless `enabled=False` says otherwise. After `half_life` an outcome counts half.
+        """
         if scope is not None:
             require_text("scope", scope)
-        store = url if isinstance(url, Store) else open_store(path_of(url))
-        beliefs = Beliefs(store, scope_of_beliefs(scope), clock=clock, config=config)
-        router = cls(beliefs, mode=mode, skills=skills, rng=rng, clock=clock, entropy=entropy)
-        router._own_store = None if store is url else store
+        if enabled is not None:
+            require_bool("enabled", enabled)
+        if config is not None and (enabled is not None or config != DelegationConfig()):
+            config = msgspec.structs.replace(config, enabled=enabled is not False)
+        elif enabled is not None:
+            config = DelegationConfig(enabled=enabled)
+        opened = None if isinstance(url, Sidecars) else open_store(path_of(url))
+        store = url if isinstance(url, Sidecars) else opened
+        assert store is not None
+        beliefs = Beliefs(store, scope_of_beliefs(scope), clock=clock, config=config, half_life=half_life)
+        router = cls(beliefs, mode=mode, value=value, skills=skills, rng=rng, clock=clock, entropy=entropy)
+        router._own_store = opened
         return router
 
     # -- choosing
@@ -130,16 +157,33 @@ class Router:
         local: str | None = None,  # who does it unless a candidate is better by the margin
         mode: str | Mode | None = None,
         prices: Mapping[str, Price] | None = None,
+        value: float | None = None,  # of a success, in the unit of the prices; the router's own by default
         running: str | None = None,  # who has the session's prompt in its cache
+        session: str | None = None,  # whose last choice is the one that runs, unless `running` says otherwise
+        cached_tokens: int = 0,  # of the prefix that the one who runs has in its cache
         money_a_second: float = MONEY_A_SECOND,
+        most_money: float | None = None,  # a cap on what a candidate may cost
+        least_success: float | None = None,  # who cannot be hoped to reach it is left out, unless nobody can
+        tokens: int | None = None,  # of the prompt
+        limits: Mapping[str, Limits] | None = None,
     ) -> Decision:
-        """Pick one of the candidates for a task: of a skill, in a bucket that is given, divided by axes, or read off messages."""
+        """Pick one of the candidates for a task: of a skill, in a bucket that is given, divided by axes, or read off messages.
+
+        Where prices decide, the best is the one with the most of `value` times the rate that may be hoped for, less what it costs.
+        """
         agents = self._checked(candidates, local)
         local = None if local is None else str.__str__(local)
         where = self._setting(skill, bucket, messages)
-        costs = Costs.of(prices, running, money_a_second)
+        if session is not None:
+            require_text("session", session)
+            running = running if running is not None else self._seated(session)
+        costs = Costs.of(prices, running, money_a_second, cached_tokens, self._value if value is None else value)
+        needs = Needs.of(limits, tokens, most_money, least_success)
         usual = "lcb" if local is not None else "cost" if prices else "thompson"
-        return self._decide(agents, where, mode or self._mode or usual, costs, local)
+        decision = self._decide(agents, where, mode or self._mode or usual, costs, local, needs)
+        if session is not None:
+            self._seat(session, decision.choice)
+        return decision
 
     def choose_router_target(
         self,
@@ -148,12 +192,15 @@ class Router:
         candidates: Iterable[str] | None = None,
         *,
         prices: Mapping[str, Price] | None = None,
+        limits: Mapping[str, Limits] | None = None,
+        tokens: int | None = None,
         retries: int = 0,
     ) -> Decision | None:
         """Record an error with its attribution, and pick another candidate: never one that failed; None if no other would help.
 
         It goes on as the decision was made: in its mode, and with its local agent. Where cost decides, it needs the prices
-        again; without them, success alone does.
+        again; without them, success alone does. A prompt that was too long goes to a candidate with a longer window, by its limits
+        or by its name.
         """
         decision = self._known(decision)
         known: Iterable[str] = (*(each.agent for each in decision.candidates), *decision.left_out)
@@ -164,29 +211,33 @@ class Router:
         failure = read_failure(error, now=now)
         failed = (*decision.failed, decision.choice)
         left = left_after(failed, known)
-        costs = Costs.of(prices)
+        costs = Costs.of(prices, decision.running, value=decision.value or self._value)
+        needs = Needs.of(limits, tokens or failure.prompt_tokens, None, None)
         mode = self._mode_of(decision)
         if mode is MODES["cost"]:
             mode = mode if costs.prices else MODES["thompson"]
             for name in left if costs.prices else ():
                 costs.asking(name)  # refused before anything is counted
         verdict, excused = (0.0, None) if failure.blames_agent else (None, failure.why)
-        self._count(decision, verdict, excused, retries)
-        if failure.rest_seconds:
-            self._resting[decision.choice] = _Rest(now, now + timedelta(seconds=failure.rest_seconds))
-        if not left or not failure.helps_elsewhere:
+        self._count(decision, Outcome(verdict, retries, excused), failure)
+        if failure.is_too_long:
+            left = [name for name in left if needs.window(name) > needs.window(decision.choice)]
+        elif not failure.helps_elsewhere:
+            left = []
+        if not left:
             return None
-        awake = [name for name in left if not self._rest_left(name, now)] or left
-        agents = nearest(awake, decision.choice, failure)
+        resting = self._rests.of(left, now)
+        awake = [name for name in left if name not in resting] or left
+        agents = awake if failure.is_too_long else nearest(awake, decision.choice, failure)
         local = decision.local if decision.local in awake else None
         if local is not None and local not in agents:
             agents.append(local)
-        return self._decide(tuple(agents), decision.setting, mode, costs, local, failed, left)
+        return self._decide(tuple(agents), decision.setting, mode, costs, local, needs, failed, left)
 
     def _mode_of(self, decision: Decision) -> Mode:
         """The mode of a decision, or the router's own if it is no longer known."""
         own = mode_of(self._mode or "thompson")
-        return own if own.name == decision.mode else MODES.get(decision.mode, own)
+        return own if own.name == decision.mode else MODES.get(name_now(decision.mode), own)
 
     def _decide(  # noqa: PLR0917
         self,
@@ -195,15 +246,23 @@ class Router:
         mode: str | Mode,
         costs: Costs,
         local: str | None,
+        needs: Needs,
         failed: tuple[str, ...] = (),
         named: Sequence[str] = (),
     ) -> Decision:
         now = self._clock()
         self.beliefs.refresh()
+        self._rests.refresh(self.beliefs.version)
         config = self.beliefs.config
         chosen_mode = mode_of(mode)
-        awake = self._awake(agents, now)
-        ready = self._readied(awake, where, chosen_mode, costs, now)
+        asked, reasons = self._able(agents, costs, needs, now)
+        ready = self._readied(asked, where, chosen_mode, costs, now)
+        if needs.least_success is not None and config.enabled:
+            poor = _below(ready.hoped, needs.least_success)
+            if poor:
+                reasons |= poor
+                asked = tuple(agent for agent in asked if agent not in poor)
+                ready = self._readied(asked, where, chosen_mode, costs, now)
         scored = list(ready.scored)
         if config.enabled:
             if ready.drawn:
@@ -212,10 +271,11 @@ class Router:
                     scored[at] = Scored(*fields, aim.at(draw))
             choice = self._best(scored, local, config.delta)
         else:
-            choice = awake[0] if local is None else local
+            choice = asked[0] if local is None or local not in asked else local
         left_out = (
-            () if awake is agents and not named else tuple(name for name in (named or agents) if name not in awake)
+            () if asked is agents and not named else tuple(name for name in (named or agents) if name not in asked)
         )
+        self._traffic.ask(choice, needs, now)
         decision = Decision(
             uuid7(now, self._entropy),
             Instant.of(now),
@@ -231,28 +291,75 @@ class Router:
             failed,
             self._rest_left(choice, now),
             left_out,
+            reasons,
+            costs.value if costs.prices else 0.0,
+            {agent: costs.asking(agent) for agent in asked if agent in costs.prices},
+            costs.running,
+            costs.cache,
+            ESTIMATES,
         )
         self._pending[decision.id] = decision
         if len(self._pending) > _MOST_PENDING:
             self.flush()
         return decision
 
+    def _able(
+        self, agents: tuple[str, ...], costs: Costs, needs: Needs, now: datetime
+    ) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Those that can be asked now, and why the others cannot; somebody always can."""
+        reasons: dict[str, str] = {}
+        for find in (
+            needs.too_long,
+            lambda left: needs.too_dear(left, costs),
+            lambda left: self._resting(left, now),
+            lambda left: self._traffic.full(left, needs, now),
+        ):
+            found = find(agents)
+            if found:
+                reasons |= found
+                agents = tuple(agent for agent in agents if agent not in found)
+        return agents, reasons
+
+    def _resting(self, agents: Sequence[str], now: datetime) -> dict[str, str]:
+        """Those that are to be left alone; if all are, the one that is back first is not."""
+        rests = dict(self._rests.of(agents, now))
+        if rests and len(rests) == len(agents):
+            del rests[min(agents, key=lambda name: rests[name].until)]
+        return {agent: f"it rests for {rest.left(now):.0f} s, since {rest.why}" for agent, rest in rests.items()}
+
+    def _rest_left(self, agent: str, now: datetime) -> float:
+        rest = self._rests.of((agent,), now).get(agent)
+        return 0.0 if rest is None else rest.left(now)
+
+    def _seated(self, session: str) -> str | None:
+        """Who has the prompt of a session in its cache, as far as this router knows."""
+        seat = self._seats.get(session)
+        return None if seat is None or self._clock() - seat.at > _CACHE_LASTS else seat.agent
+
+    def _seat(self, session: str, agent: str) -> None:
+        self._seats.pop(session, None)
+        if len(self._seats) >= _MOST_SESSIONS:
+            del self._seats[next(iter(self._seats))]
+        self._seats[session] = _Seat(agent, self._clock())
+
     def _readied(self, agents: tuple[str, ...], where: Setting, mode: Mode, costs: Costs, now: datetime) -> _Ready:
         """Estimates and aims; recomputed only after something was learned."""
-        if self._ready_at != self.beliefs.version:
+        hour = now.replace(minute=0, second=0, microsecond=0)  # time passes over evidence hour by hour
+        if self._ready_at != (self.beliefs.version, hour):
             self._ready.clear()
-            self._ready_at = self.beliefs.version
+            self._ready_at = self.beliefs.version, hour
         key = (agents, where, id(mode), *((tuple(costs.prices.items()), *costs[1:]) if costs.prices else ()))
         ready = self._ready.get(key)
         if ready is None:
-            view = Estimates(self.beliefs, where, now=now, cost=costs.asking)
+            view = Estimates(self.beliefs, where, now=now, cost=costs.asking, value=costs.value)
             aims = [_checked_aim(mode.aim(agent, view), agent) for agent in agents]
             scored = tuple(
                 Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
             )
             expected = max(each.mean for each in scored)
             drawn = tuple((at, aim, _FIELDS(scored[at])) for at, aim in enumerate(aims) if aim.spread > 0.0)
-            ready = self._ready[key] = _Ready(scored, drawn, expected, mode)
+            hoped = {agent: view.estimate(agent).at(_HOPE) for agent in agents}
+            ready = self._ready[key] = _Ready(scored, drawn, expected, mode, hoped)
         return ready
 
     def _best(self, scored: Sequence[Scored], local: str | None, margin: float) -> str:
@@ -266,18 +373,6 @@ class Router:
         # Where chance has a part, it has one between equals too: tasks that start together are not all given to the first.
         best = self._rng.choice(equals) if len(equals) > 1 and equals[0].spread > 0.0 else equals[0]
         return best.agent
-
-    def _awake(self, agents: tuple[str, ...], now: datetime) -> tuple[str, ...]:
-        """Those that did not ask for rest; if all did, the one that is back first."""
-        if not self._resting:
-            return agents
-        self._resting = {name: rest for name, rest in self._resting.items() if rest.left(now)}
-        awake = tuple(name for name in agents if name not in self._resting)
-        return awake or (min(agents, key=lambda name: self._resting[name].until),)
-
-    def _rest_left(self, agent: str, now: datetime) -> float:
-        rest = self._resting.get(agent)
-        return 0.0 if rest is None else rest.left(now)
 
     def _checked(self, candidates: Iterable[str], local: str | None) -> tuple[str, ...]:
         """The names of the candidates, each once, and the local agent among them."""
@@ -317,19 +412,65 @@ class Router:
 
     # -- learning
 
-    def observe(self, decision: Decision | str, outcome: object, *, retries: int = 0) -> bool:
+    def observe(
+        self,
+        decision: Decision | str,
+        outcome: object,
+        *,
+        retries: int = 0,
+        weight: float | None = None,
+        is_weak: bool | None = None,
+        is_correction: bool = False,
+        seconds: float | None = None,
+        money: float | None = None,
+    ) -> bool:
         """Record the outcome of a decision: true or false, a grade, an exception, or the results of tool calls; each retry counts as a failure.
 
-        A decision may be named by its id, later and elsewhere, once it was written. The same outcome twice counts once, and
-        the answer says whether it was new.
+        A decision may be named by its id, later and elsewhere, once it was written; an unknown one is refused. The same outcome twice
+        counts once, and the answer says whether it changed anything. Weak evidence, such as results of tool calls, counts a quarter
+        and is replaced by a strong outcome; any other change has to be said to be a correction. `seconds` and `money` are what it took.
         """
-        value, excused = read_verdict(outcome, now=self._clock())
-        return self._count(self._known(decision), value, excused, retries)
+        told = _told(outcome, retries, weight, is_weak, seconds, money, self._clock())
+        return self._count(self._known(decision), *told, is_correction=is_correction)
 
-    def _count(self, decision: Decision, verdict: float | None, excused: str | None, retries: int) -> bool:
+    def observe_all(self, outcomes: Iterable[tuple[Decision | str, object]]) -> int:
+        """Record many outcomes; how many changed anything. All are looked at before any is counted."""
+        now = self._clock()
+        told = [
+            (self._known(decision), *_told(outcome, 0, None, None, None, None, now)) for decision, outcome in outcomes
+        ]
+        return sum(self._count(*each) for each in told)
+
+    @property
+    def pending(self) -> tuple[Decision, ...]:
+        """The decisions that wait for their outcome, the oldest first: those of this router, and all that were written."""
+        written = {entry.decision.id: entry.decision for _, entry in self.beliefs.log() if not entry.is_settled}
+        return tuple(sorted((written | self._pending).values(), key=lambda each: each.at))
+
+    def declare(self, scores: Iterable[Declared]) -> int:
+        """Load declared scores, for agents of which nothing is known yet where they were declared; how many were new."""
+        table = list(scores)
+        for each in table:
+            if not isinstance(each, Declared):
+                raise InvalidInput("scores", expected="Declared scores", got=show(each))
+            require_name("agent", each.agent)
+        return sum(
+            self.beliefs.declare(each.agent, setting(each.skill, each.bucket, self.skills), each.score, each.strength)
+            for each in table
+        )
+
+    def _count(
+        self, decision: Decision, outcome: Outcome, failure: Failure | None = None, *, is_correction: bool = False
+    ) -> bool:
         is_first = decision.id in self._pending  # nobody else knows of it
-        counted = self.beliefs.observe(decision, verdict, retries=retries, excused=excused, is_first=is_first)
+        counted = self.beliefs.observe(decision, outcome, is_first=is_first, is_correction=is_correction)
         self._pending.pop(decision.id, None)
+        if counted and not is_correction:
+            now = self._clock()
+            if failure is None and outcome.verdict is not None:
+                self._rests.answered(decision.choice, now)
+            elif failure is not None and failure.is_down:
+                self._rests.failed(decision.choice, failure, now)
         return counted
 
     def flush(self) -> None:
@@ -358,6 +499,31 @@ class Router:
         if known is None:
             raise InvalidInput("decision", expected="a decision, or the id of one that was written", got=show(decision))
         return known
+
+
+def _told(  # noqa: PLR0917
+    outcome: object,
+    retries: int,
+    weight: float | None,
+    is_weak: bool | None,
+    seconds: float | None,
+    money: float | None,
+    now: datetime,
+) -> tuple[Outcome, Failure | None]:
+    """What somebody reported, and the failure if it was one."""
+    read = read_verdict(outcome, now=now)
+    weak = read.is_weak if is_weak is None else is_weak
+    require_bool("is_weak", weak)
+    counts = weight if weight is not None else WEAK if weak else 1.0
+    return Outcome(read.value, retries, read.excused, counts, weak, seconds, money), read.failure
+
+
+def _below(hoped: Mapping[str, float], least: float) -> dict[str, str]:
+    """Those that cannot be hoped to reach a rate; where nobody can, all but the most hopeful."""
+    poor = {agent: rate for agent, rate in hoped.items() if rate < least}
+    if len(poor) == len(hoped):
+        del poor[max(poor, key=poor.__getitem__)]
+    return {agent: f"it may reach {rate:.2f} at most, and {least:g} is asked for" for agent, rate in poor.items()}
 
 
 def _rng_of(rng: RandomSource | int | None) -> RandomSource:

@@ -18,7 +18,7 @@ HANDOFF = "ralph_handoff"
 PERSONA = "autochat_persona"
 CATALOGUE = frozenset({MODEL_CALL, COMPACTION, DISPATCH, HANDOFF, PERSONA})
 
-ANY_BUCKET = Bucket(Difficulty.EASY, Dependency.ISOLATED, ToolUse.NO)  # where the seed's axes say nothing
+ANY_BUCKET = Bucket(Difficulty.EASY, Dependency.ISOLATED, ToolUse.NO)  # where the axes of CADMAS-CTX say nothing
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _SEPARATORS = frozenset("|@,=")
 _QUOTED = {ord(mark): f"%{ord(mark):02X}" for mark in (*_SEPARATORS, "%")}
@@ -40,7 +40,7 @@ class Setting(NamedTuple):
 def setting(
     skill: str, bucket: Bucket | Mapping[str, str] | str | None, catalogue: frozenset[str] = CATALOGUE
 ) -> Setting:
-    """Where a task belongs: a bucket of the seed, or axes of one's own by name, which become part of the skill."""
+    """Where a task belongs: a bucket of CADMAS-CTX, or axes of one's own by name, which become part of the skill."""
     base, divided, rest = skill.partition("@") if isinstance(skill, str) else ("", "", "")
     if base not in catalogue:
         known = ", ".join(sorted(catalogue))

@@ -44,12 +44,17 @@ class DelegationConfig(Closed):
 
 
 def graded(
-    known: BetaPosterior | None, verdicts: Iterable[float], config: DelegationConfig, *, now: datetime
+    known: BetaPosterior | None,
+    verdicts: Iterable[float],
+    config: DelegationConfig,
+    *,
+    now: datetime,
+    weight: float = 1.0,
 ) -> BetaPosterior:
     """What is believed after verdicts, where so much was known before; an unseen cell starts undecided."""
     posterior = known or BetaPosterior.from_self_confidence(0.5, config.kappa, now=now)
     for verdict in verdicts:
-        posterior = posterior.graded(verdict, clamp_lambda(config.lambda_), now=now)
+        posterior = posterior.graded(verdict, clamp_lambda(config.lambda_), now=now, weight=weight)
     return posterior
 
 

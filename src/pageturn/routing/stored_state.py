@@ -4,30 +4,43 @@ Both are a sidecar: they are never part of a context. Every change reads and wri
 is lost and none counts twice. Changes by other processes are seen at the next read.
 """
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 from typing import TypeVar
 
-from pageturn.routing.decisions import Decision, Logged
+import msgspec
+
+from pageturn.routing.decisions import Decision, Logged, Outcome
 from pageturn.routing.pooling import Cell, Context, Estimate, Pool
-from pageturn.routing.posteriors import BetaPosterior, clamp_lambda
+from pageturn.routing.posteriors import BetaPosterior, Evidence, clamp_lambda
 from pageturn.routing.pruning import Entry, Pruned, beyond, older, remains
+from pageturn.routing.rests import Rests
 from pageturn.routing.skills import Setting, require_name
 from pageturn.routing.state import DelegationConfig, DelegationState, graded
-from pageturn.stores import Change, Sidecars, Slot, Store
+from pageturn.stores import Change, SidecarDocument, Sidecars, Slot
 from pageturn.values.checks import require_bool, require_finite, require_instance, require_text, require_whole
 from pageturn.values.errors import InvalidInput, PageturnError, StoreError, show
 from pageturn.values.ids import fitting_session_id, require_session_id
-from pageturn.values.json import Instant, from_json, to_json
+from pageturn.values.json import Closed, Instant, from_json, to_json
 from pageturn.values.relevance import Bucket
 
 T = TypeVar("T")
 
 DEFAULT_SCOPE = "default"
+STRENGTH_OF_DECLARED = 12.0  # outcomes that a declared score counts for, unless its source is worth more or less
+_STRONGEST = 1e6
 _MOST_RETRIES = 1_000  # each is counted by itself, while others wait
 _BATCH = 500  # decisions that are dropped at once, while others wait
 _CONFIG = "config"  # keys of posteriors have bars, so this is none of them
+
+
+class Forgotten(Closed):
+    """That what was observed of an agent was forgotten, but for a share."""
+
+    agent: str
+    keep: float
 
 
 class Beliefs:
@@ -40,19 +53,27 @@ class Beliefs:
         *,
         clock: Callable[[], datetime],
         config: DelegationConfig | None = None,
+        half_life: timedelta | None = None,  # after which an outcome counts half; none for never
     ) -> None:
         require_session_id(scope)
+        if half_life is not None and not (isinstance(half_life, timedelta) and half_life > timedelta()):
+            raise InvalidInput("half_life", expected="a timedelta above 0, or none", got=show(half_life))
         self.scope = scope
         self._store = store
         self._clock = clock
         self._name = f"delegation/{scope}"
         self._log = f"decisions/{scope}"
         self._pruned = Slot(f"pruned/{scope}", "log")
+        self._forgotten = f"forgotten/{scope}"
+        self._half_life = half_life
         self._version = 0
         self._config = DelegationConfig(enabled=True)
         self._cells: dict[str, BetaPosterior] = {}
-        self._families: dict[str, dict[str, dict[str, Cell]]] = {}  # by skill and agent; what pools are made of
+        self._families: dict[
+            str, dict[str, dict[str, tuple[Cell, datetime]]]
+        ] = {}  # by skill and agent; what pools are made of
         self._pools: dict[str, Pool] = {}
+        self._pools_at: datetime | None = None
         self.refresh()
         if config is not None and config != self._config:
             self.configure(config)
@@ -71,7 +92,7 @@ class Beliefs:
 
     @property
     def state(self) -> DelegationState:
-        """Everything that is believed now, as the seed's value; changing it changes nothing here."""
+        """Everything that is believed now, as a `DelegationState`; changing it changes nothing here."""
         self.refresh()
         return DelegationState(dict(self._cells), self._config)
 
@@ -91,19 +112,45 @@ class Beliefs:
         """What is believed of one agent in one cell, if anything."""
         return self._cells.get(DelegationState.key(agent, *setting))
 
+    def rests(self) -> Rests:
+        """Who is to be left alone, for all routers of this scope."""
+        return Rests(self._store, self.scope)
+
     def estimate(self, agent: str, setting: Setting) -> Estimate:
         """What to expect of an agent, with everything that is known of others and elsewhere."""
-        return self.pool(setting).estimate(agent, context_of(setting))
+        return self.pool(setting, self._clock()).estimate(agent, context_of(setting))
 
-    def pool(self, setting: Setting) -> Pool:
-        """The estimates of all agents at the skill of a setting."""
+    def pool(self, setting: Setting, now: datetime) -> Pool:
+        """The estimates of all agents at the skill of a setting. Where time passes over evidence, it does so hour by hour."""
         base = setting.base
+        if self._half_life is not None:
+            hour = now.replace(minute=0, second=0, microsecond=0)
+            if hour != self._pools_at:
+                self._pools.clear()
+                self._pools_at = hour
         if base not in self._pools:
-            self._pools[base] = Pool({a: cells.values() for a, cells in self._families.get(base, {}).items()})
+            family = self._families.get(base, {})
+            self._pools[base] = Pool(
+                {
+                    agent: [cell._replace(evidence=self._left(cell.evidence, since)) for cell, since in cells.values()]
+                    for agent, cells in family.items()
+                }
+            )
         return self._pools[base]
 
+    def _left(self, evidence: Evidence, since: datetime) -> Evidence:
+        """What time leaves of evidence that was last added to at some moment."""
+        if self._half_life is None or self._pools_at is None:
+            return evidence
+        keep = self._keep(since, self._pools_at)
+        return Evidence(evidence.successes * keep, evidence.trials * keep)
+
+    def _keep(self, since: datetime, now: datetime) -> float:
+        age = (now - since) / self._half_life if self._half_life is not None else 0.0
+        return math.pow(0.5, min(max(age, 0.0), 1_000.0))
+
     def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
-        """The peer to hand a task to by the seed's rule, or None to do it yourself. No decision is logged: a `Router` does that."""
+        """The peer to hand a task to by the rule of CADMAS-CTX, its lower bound, or None to do it yourself. No decision is logged: a `Router` does that."""
         return self.state.delegate_to(local, peers, skill, bucket)
 
     # -- changing
@@ -117,19 +164,49 @@ class Beliefs:
         self.refresh()
         self._config = config
 
-    def declare(self, agent: str, setting: Setting, confidence: float) -> None:
-        """Write down what an agent says of itself, where nothing is known of it yet."""
+    def declare(self, agent: str, setting: Setting, confidence: float, strength: float = STRENGTH_OF_DECLARED) -> bool:
+        """Write down what is said of an agent, where nothing is known of it yet; it counts for so many outcomes. Says whether it was new."""
         require_name("agent", agent)
-        fresh = BetaPosterior.from_self_confidence(confidence, self._config.kappa, now=self._clock())
+        require_finite("confidence", confidence, at_least=0.0, at_most=1.0)
+        require_finite("strength", strength, at_least=0.0, at_most=_STRONGEST)
+        fresh = BetaPosterior.from_self_confidence(confidence, strength, now=self._clock())
         slot = self._slot(agent, setting)
-        self._amend([slot], lambda found: {} if found[slot] is not None else {slot: to_json(fresh)})
+        return self._amend([slot], lambda found: {} if found[slot] is not None else {slot: to_json(fresh)})
+
+    def forget(self, agent: str, keep: float = 0.0) -> int:
+        """Forget what was observed of an agent, or keep a share of it, as when its model changed; how many cells it had.
+
+        Scores that were declared stay. The log keeps its decisions.
+        """
+        require_name("agent", agent)
+        require_finite("keep", keep, at_least=0.0, at_most=1.0)
+        self.refresh()
+        slots = [Slot(self._name, key) for key in self._cells if key.partition("|")[0] == agent]
+        now = Instant.of(self._clock())
+        event = Slot(self._forgotten, f"{now} {self._version} {agent}")
+
+        def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
+            faded = {
+                slot: to_json(self._decoded(BetaPosterior, slot.key, body).faded(keep))
+                for slot in slots
+                if (body := found[slot]) is not None
+            }
+            return {**faded, event: to_json(Forgotten(agent, keep))} if faded else {}
+
+        self._amend([*slots, event], change)
+        return len(slots)
+
+    def forgotten(self) -> Iterator[tuple[int, "Forgotten"]]:
+        """What was forgotten on request, each with the number of the change."""
+        for key, document in self._store.sidecar(self._forgotten).documents.items():
+            yield document.version, self._decoded(Forgotten, key, document.body)
 
     def update(self, agent: str, skill: str, bucket: Bucket, outcome: bool) -> None:
         """Count one outcome that belongs to no decision."""
         require_name("agent", agent)
         require_bool("outcome", outcome)
         slot = self._slot(agent, Setting(skill, bucket))
-        self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], [float(outcome)])})
+        self._amend([slot], lambda found: {slot: self._counted(slot, found[slot], Outcome(float(outcome)))[1]})
 
     def take(self, state: DelegationState) -> None:
         """Add the evidence of another state, and its settings if this scope has none."""
@@ -167,41 +244,65 @@ class Beliefs:
         return None if body is None else self._decoded(Logged, id, body).decision
 
     def observe(
-        self,
-        decision: Decision,
-        verdict: float | None,
-        *,
-        retries: int = 0,
-        excused: str | None = None,
-        is_first: bool = False,
+        self, decision: Decision, outcome: Outcome, *, is_first: bool = False, is_correction: bool = False
     ) -> bool:
-        """Record the outcome of a decision once. Returns whether it was new; a different verdict is refused.
+        """Record the outcome of a decision once. Returns whether it changed anything; a different verdict is refused.
 
-        So is one about a decision that may have been pruned, unless the caller knows that it was never written.
+        A correction replaces what was recorded, and so does a strong outcome a weak one; a weak one after a strong one changes
+        nothing. An outcome of a decision that may have been pruned is refused, unless the caller knows that it was never written.
         """
-        require_whole("retries", retries, below=_MOST_RETRIES)
-        if verdict is not None:
-            require_finite("verdict", verdict, at_least=0.0, at_most=1.0)
+        require_whole("retries", outcome.retries, below=_MOST_RETRIES)
         cell = self._slot(decision.choice, decision.setting)
         entry = Slot(self._log, decision.id)
+        known: SidecarDocument | None = None  # what was recorded, and when, once that matters
+        missing = False
 
         def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
+            nonlocal missing
+            missing = False
             body = found[entry]
             if body is None and not is_first:
                 self._refuse_pruned(decision, found[self._pruned])
             before = _logged(decision) if body is None else self._decoded(Logged, decision.id, body)
-            after = before.settled(verdict, retries, excused)
-            if before.is_settled:
-                if before != after:
-                    came = (
-                        "an excuse" if before.verdict is None else f"{before.verdict:g} with {before.retries} retries"
-                    )
-                    raise InvalidInput("outcome", expected=f"{came}, as was recorded before", got=show(verdict))
+            if not before.is_settled:
+                counted, posterior = self._counted(cell, found[cell], outcome)
+                kept = {entry: to_json(before.settled(outcome, counted))}
+                return {**kept, cell: posterior} if outcome.verdicts else kept
+            was = before.outcome
+            if was.says(outcome) or (outcome.is_weak and not was.is_weak and not is_correction):
                 return {}
-            kept = {entry: to_json(after)}
-            return {**kept, cell: self._counted(cell, found[cell], after.verdicts)} if after.verdicts else kept
+            if not is_correction and not (was.is_weak and not outcome.is_weak):
+                expected = f"{was}, as was recorded before, or a correction that is named as such"
+                raise InvalidInput("outcome", expected=expected, got=str(outcome))
+            if known is None or known.body != body:
+                missing = True
+                return {}
+            return self._replaced(before, outcome, known.version, entry, cell, found[cell])
 
-        return self._amend([entry, cell] if is_first else [entry, cell, self._pruned], change)
+        slots = [entry, cell] if is_first else [entry, cell, self._pruned]
+        changed = self._amend(slots, change)
+        while missing:
+            known = self._store.sidecar(self._log, after=decision.seen).documents.get(decision.id)
+            changed = self._amend(slots, change)
+        return changed
+
+    def _replaced(  # noqa: PLR0917
+        self, before: Logged, outcome: Outcome, version: int, entry: Slot, cell: Slot, body: bytes | None
+    ) -> Mapping[Slot, bytes | None]:
+        """The documents after an outcome that was counted is replaced by another."""
+        lambda_ = clamp_lambda(self._config.lambda_)
+        was = before.outcome
+        if body is None or not was.verdicts:  # it was excused, and counts from now
+            counted, posterior = self._counted(cell, body, outcome)
+            kept = {cell: posterior} if outcome.verdicts else {}
+        else:
+            mine = self._decoded(BetaPosterior, cell.key, body)
+            age = max(0, mine.n - before.counted) if before.counted else 0
+            more = len(outcome.verdicts) - len(was.verdicts)
+            corrected = mine.corrected(was.evidence(lambda_, age), outcome.evidence(lambda_, age), more)
+            counted = max(0, before.counted + more)
+            kept = {cell: to_json(corrected)}
+        return {entry: to_json(before.settled(outcome, counted, version)), **kept}
 
     def log(self) -> Iterator[Entry]:
         """Every decision that was written, each with the number of the change that settled it, in that order."""
@@ -272,9 +373,14 @@ class Beliefs:
         require_instance("setting", setting, Setting)
         return Slot(self._name, DelegationState.key(agent, *setting))
 
-    def _counted(self, slot: Slot, body: bytes | None, verdicts: Sequence[float]) -> bytes:
+    def _counted(self, slot: Slot, body: bytes | None, outcome: Outcome) -> tuple[int, bytes]:
+        """How many verdicts a cell has counted after an outcome, and its posterior then."""
         known = None if body is None else self._decoded(BetaPosterior, slot.key, body)
-        return to_json(graded(known, verdicts, self._config, now=self._clock()))
+        now = self._clock()
+        if known is not None and self._half_life is not None:
+            known = msgspec.structs.replace(known.faded(self._keep(known.last_update, now)), n=known.n)
+        posterior = graded(known, outcome.verdicts, self._config, now=now, weight=outcome.weight)
+        return posterior.n, to_json(posterior)
 
     def _read_pruned(self, body: bytes | None) -> Pruned | None:
         return None if body is None else self._decoded(Pruned, self._pruned.key, body)
@@ -310,7 +416,7 @@ class Beliefs:
         base, _, division = skill.partition("@")
         family = self._families.setdefault(base, {}).setdefault(agent, {})
         context = Context(division or rest.split("|", 1)[1], f"{division}|{rest}")
-        family[context.name] = Cell(context, value.known(clamp_lambda(self._config.lambda_)))
+        family[context.name] = Cell(context, value.known(clamp_lambda(self._config.lambda_))), value.last_update
         self._pools.pop(base, None)
 
 
@@ -333,7 +439,7 @@ def _logged(decision: Decision) -> Logged:
     return Logged(decision, decision.probability)
 
 
-def examine_beliefs(store: Store) -> Iterator[str]:
+def examine_beliefs(store: Sidecars) -> Iterator[str]:
     """What is wrong with the posteriors and decisions of a store; for `journal.doctor.examine(also=...)`."""
     try:
         scopes = sorted({name.partition("/")[2] for name in store.sidecars()})

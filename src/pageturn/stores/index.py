@@ -16,7 +16,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from pageturn.stores.ports import LAST, Document, Found
-from pageturn.stores.words import hidden_parts, parts_of, terms, weight_of
+from pageturn.stores.words import hidden_parts, is_beginning, parts_of, terms, weight_of
 from pageturn.values.cuts import MOST_CUTS, cuts
 from pageturn.values.errors import Damaged, StoreError
 
@@ -28,6 +28,7 @@ WAITING = "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL)"
 STALE = """CREATE TABLE stale (session INTEGER PRIMARY KEY);
 INSERT INTO stale SELECT number FROM sessions;
 """
+STALE_AGAIN = "INSERT OR IGNORE INTO stale SELECT number FROM sessions;\n"
 WAITING_SUM = (
     "ALTER TABLE unindexed ADD COLUMN sum INTEGER;\n"  # the CRC-32 of the text; NULL where an older version wrote it
 )
@@ -37,7 +38,9 @@ AT_ONCE = 256_000  # characters that an append brings in at the most
 _LONG = 64_000  # characters of a document that no append brings in
 _PIECE = 1_000_000  # bytes of a text that are copied at a time
 
-_COMMON = 2_000  # a term that occurs in more passages than this is dropped from a query that has rarer ones
+_COMMON = (
+    2_000  # a term that occurs in more of the searched passages than this is dropped from a query that has rarer ones
+)
 _LEAST_WEIGHT = 1e-6  # of a term that most passages contain, as FTS5 has it
 _PASSAGES_A_RECORD = 3  # that match, on the average, where any does; when there are more, it is asked again
 _CUT_BITS = (MOST_CUTS - 1).bit_length()
@@ -75,7 +78,7 @@ def add(db: sqlite3.Connection, number: int, documents: Iterable[Document], insi
     for seq, text in documents:
         if seq > _LAST_SEQ or number > _LAST_NUMBER:
             raise StoreError(
-                f"no more than {_LAST_SEQ:,} entries of a session, and {_LAST_NUMBER:,} sessions, have words in one file"
+                f"one file can index {_LAST_NUMBER:,} sessions and {_LAST_SEQ:,} entries of each: begin another file"
             )
         if seq in inside:
             _copy_blob(db, inside[seq], _row(number, seq))
@@ -131,8 +134,9 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
     left = AT_ONCE
     taken: list[tuple[int, str]] = []
     for number in numbers:
-        rows = [row for (row,) in db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number))]
-        for row in rows:
+        # One by one: behind an import a hundred thousand may wait, and few of them are brought in at a time.
+        rows = db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number))
+        for (row,) in rows:
             if row in large:
                 continue
             text, total = db.execute("SELECT text, sum FROM unindexed WHERE row = ?", (row,)).fetchone()
@@ -145,6 +149,7 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
             if left < 0:
                 break
             taken.append((row, text))
+        rows.close()
     _fill(db, taken)
     db.executemany("DELETE FROM unindexed WHERE row = ?", [(row,) for row, _ in taken])
 
@@ -269,9 +274,14 @@ def _indexed_words(db: sqlite3.Connection) -> Generator[tuple[str, int, str, int
 # -- searching
 
 
-def search(db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int) -> list[Found]:
-    """The best matches of what is in the index: of each record, its best passage."""
-    asked = " OR ".join(_repeated(_phrases(query, lambda phrase: _count(db, phrase, _COMMON + 1))))
+def search(
+    db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int, *, every: bool = False
+) -> list[Found]:
+    """The best matches of what is in the index: of each record, its best passage; with `every`, by common words too.
+
+    Which words are looked for is decided by the searched sessions alone. What the words weigh, and so the order, is by the whole file.
+    """
+    asked = " OR ".join(_repeated(_phrases(query, lambda phrase: _count_of(db, phrase, searched), every=every)))
     found: list[Found] = []
     for each in searched if asked else ():
         most = limit * _PASSAGES_A_RECORD
@@ -299,7 +309,9 @@ def _best(searched: Searched, scored: Iterable[tuple[int, float]]) -> list[Found
     return [*best.values()]
 
 
-def search_with_waiting(db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int) -> list[Found]:
+def search_with_waiting(
+    db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int, *, every: bool = False
+) -> list[Found]:
     """The best matches of what is in the index and of what waits for it, without a write.
 
     A term weighs by how rare it is in both together. The length of a document is compared with that of others on its own
@@ -315,9 +327,9 @@ def search_with_waiting(db: sqlite3.Connection, searched: Sequence[Searched], qu
 
         def count(phrase: str) -> int:
             counts[phrase] = tuple(_count(part, phrase) for part in parts)
-            return sum(counts[phrase])
+            return sum(_count_of(part, phrase, searched) for part in parts)
 
-        phrases = _phrases(query, count)
+        phrases = _phrases(query, count, every=every)
         found: list[Found] = []
         for each in searched:
             scores: dict[int, float] = defaultdict(float)
@@ -332,8 +344,8 @@ def search_with_waiting(db: sqlite3.Connection, searched: Sequence[Searched], qu
     return nlargest(limit, found, key=lambda each: each.score)
 
 
-def _phrases(query: str, count: Callable[[str], int]) -> dict[str, int]:
-    """What is looked for, as FTS5 reads it, and how often each counts: what very many passages contain is left out if there is more.
+def _phrases(query: str, count: Callable[[str], int], *, every: bool) -> dict[str, int]:
+    """What is looked for, as FTS5 reads it, and how often each counts: `every` word, or without what very many passages contain if there is more.
 
     A name that nobody has said whole is looked for by its parts.
     """
@@ -348,7 +360,8 @@ def _phrases(query: str, count: Callable[[str], int]) -> dict[str, int]:
             asked[phrase] = weight_of(word)
             if word == term and counts[phrase]:
                 break
-    return {phrase: times for phrase, times in asked.items() if 0 < counts[phrase] <= _COMMON} or asked
+    rare = {phrase: times for phrase, times in asked.items() if 0 < counts[phrase] <= _COMMON}
+    return asked if every else rare or asked
 
 
 def _repeated(phrases: Mapping[str, int]) -> Iterator[str]:
@@ -357,13 +370,23 @@ def _repeated(phrases: Mapping[str, int]) -> Iterator[str]:
 
 def _quoted(term: str) -> str:
     """A term in quotes, so that nothing in it is an operator."""
-    return '"' + term.replace('"', '""') + '"'
+    return '"' + term.replace('"', '""') + '"' + ("*" if is_beginning(term) else "")
 
 
-def _count(db: sqlite3.Connection, phrase: str, most: int = -1) -> int:
-    """How many documents contain a phrase; it is not counted further than to `most`."""
-    counted = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? LIMIT ?)"
-    count: int = db.execute(counted, (phrase, most)).fetchone()[0]
+def _count(db: sqlite3.Connection, phrase: str) -> int:
+    """How many passages of the whole file contain a phrase."""
+    count: int = db.execute("SELECT count(*) FROM words WHERE words MATCH ?", (phrase,)).fetchone()[0]
+    return count
+
+
+def _count_of(db: sqlite3.Connection, phrase: str, searched: Iterable[Searched]) -> int:
+    """How many passages of these sessions contain a phrase; when that are too many, it is not counted further."""
+    counted = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)"
+    count = 0
+    for each in searched:
+        count += db.execute(counted, (phrase, *each.passages, _COMMON + 1 - count)).fetchone()[0]
+        if count > _COMMON:
+            break
     return count
 
 

@@ -1,4 +1,7 @@
-"""Defines what a store does: keep records in order, blobs by digest, text to search, and sidecars. It knows no domain.
+"""Defines what a store does: keep records in order, blobs by digest, and text to search. It knows no domain.
+
+`Store` is all that a session needs. `Maintained` adds what the doctor needs, `Sidecars` is what routing and the gateway need, and
+`VectorStore` what recall by meaning needs: a store of your own has them or not.
 
 A session is a row and a run of records numbered from 1, each with a digest of itself and of the record before it. Appending is
 compare-and-swap on the number of the last record: a batch is written as a whole, directly after the record that its writer saw last, or
@@ -150,8 +153,9 @@ class SidecarDocument(NamedTuple):
 Change = Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes | None]]  # None drops a document
 
 
+@runtime_checkable
 class Sidecars(Protocol):
-    """Where sidecars live: all that beliefs ask of a store."""
+    """Where sidecars live: all that routing asks of a store."""
 
     def sidecar(self, name: str, after: int = 0) -> Sidecar:
         """The documents of a sidecar that were changed after that change, in the order of their changes."""
@@ -179,8 +183,8 @@ class Sidecars(Protocol):
 
 
 @runtime_checkable
-class Store(Sidecars, Protocol):
-    """Where journals live. Every method raises `StoreError` where the backend fails.
+class Store(Protocol):
+    """Where journals live: all that a session asks of a store. Every method raises `StoreError` where the backend fails.
 
     Whatever only reads never waits for a writer. What writes may have to wait, up to a limit that whoever opened the store has
     set, and raises `Busy` after it.
@@ -224,8 +228,12 @@ class Store(Sidecars, Protocol):
         """The bytes of a blob, or of a range of it; None where there is no such blob."""
         ...
 
-    def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
-        """The best matches among the records of these spans; also those that an index does not have yet."""
+    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:
+        """The best matches among the records of these spans; also those that an index does not have yet.
+
+        Words that very many records have may be left out where a query has rarer ones, unless `every` word counts. Whether a record
+        is found depends on these spans alone, never on what other sessions say.
+        """
         ...
 
     def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
@@ -254,6 +262,15 @@ class Store(Sidecars, Protocol):
     def at_once(self) -> AbstractContextManager[None]:
         """Within it, this thread never waits: a write that would have to raises `Busy` and writes nothing."""
         ...
+
+    def close(self) -> None:
+        """Let go of files and connections."""
+        ...
+
+
+@runtime_checkable
+class Maintained(Store, Protocol):
+    """A store that can also be looked through and put right: what the doctor and `pageturn vacuum` ask of one."""
 
     def vacuum(self, *, dry_run: bool) -> Freed:
         """Drop blobs that no record names any more."""
@@ -284,10 +301,6 @@ class Store(Sidecars, Protocol):
 
         Rows that the store can restore by themselves are restored. Snapshots that no longer fit go.
         """
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections."""
         ...
 
 

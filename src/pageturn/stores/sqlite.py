@@ -89,7 +89,9 @@ class SqliteStore(SqliteFile):
                 copy = tables.copied((*row[:6], shared))
                 db.execute("INSERT INTO names VALUES (?,?,?)", (tables.name_of(row.id), number, copy))
             except sqlite3.IntegrityError as error:
-                raise Conflict(f"session {row.id!r} exists already") from error
+                raise Conflict(
+                    f"session {row.id!r} exists already: choose another id, or open it with Session.open"
+                ) from error
 
     def session(self, session: str) -> SessionRow | None:
         with self._translated():
@@ -173,7 +175,7 @@ class SqliteStore(SqliteFile):
 
     # -- search
 
-    def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
+    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:
         with self._translated():
             db = self._connection
             searched = [
@@ -182,9 +184,9 @@ class SqliteStore(SqliteFile):
                 for number in self._numbers(db, span.session)
             ]
             if self._index_at_once([each.number for each in searched]):
-                return index.search(db, searched, query, limit)
+                return index.search(db, searched, query, limit, every=every)
             with self._reading():
-                return index.search_with_waiting(db, searched, query, limit)
+                return index.search_with_waiting(db, searched, query, limit, every=every)
 
     def _index_at_once(self, numbers: Sequence[int]) -> bool:
         """Index all documents of these sessions. False if that cannot be written now: it does not wait."""
@@ -361,7 +363,12 @@ class SqliteStore(SqliteFile):
             end = self._end_of(db, session)
             if end.head != after:
                 missed = self.records(session, after)
-                raise Conflict(f"session {session!r} went on to {end.head} after {after}", missed=missed)
+                raise Conflict(
+                    f"session {session!r}: expected entry {after} to be the last, and another writer has appended up to {end.head}. "
+                    "Call session.refresh() and derive again. If the writer is a thread of this program, give each thread "
+                    "a session of its own (docs/session.md, Who writes)",
+                    missed=missed,
+                )
             linked = chain.links(end.origin, end.digest, batch.records)
             if linked:
                 db.execute(_SET_END, (linked[-1][SIZE:], end.number, tables.END))
@@ -391,7 +398,7 @@ class SqliteStore(SqliteFile):
         before = before if seq == tables.END else None
         if not isinstance(before, bytes) or not isinstance(carried, bytes) or carried[-SIZE:] != before:
             raise Damaged(
-                f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them"
+                f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them; see `pageturn doctor --repair`"
             )
         return _End(number, origin, head, before)
 

@@ -138,13 +138,15 @@ class SqliteFile:
             return
         self._looked = now
         if self._file is not None and files.identity(self.path) != self._file:
-            raise StoreError(f"{self.path}: the file was removed or replaced while it was open, so nothing was written")
+            raise StoreError(
+                f"{self.path}: the file was removed or replaced while it was open, so nothing was written; open it again"
+            )
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version > tables.FORMAT:
             raise StoreError(
-                f"{self.path}: written by a newer pageturn (format {version}, this one reads {tables.FORMAT})"
+                f"{self.path}: written by a newer pageturn (format {version}, this one reads up to {tables.FORMAT}): update pageturn"
             )
         if version == tables.FORMAT:
             return
@@ -205,7 +207,7 @@ def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
     has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
     if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != tables.APPLICATION_ID:
         connection.close()
-        raise StoreError(f"{path}: a SQLite file of another program")
+        raise StoreError(f"{path}: expected a store of pageturn, got a SQLite file of another program")
 
 
 def _use_log(connection: sqlite3.Connection, wait_seconds: float) -> None:

@@ -66,6 +66,7 @@ FORMATS: tuple[tuple[str, Callable[[sqlite3.Connection], None] | None], ...] = (
     (_CHAINED, _chain_all),
     # Words by passage. The old index cannot tell what it holds, so each session gives its words once more.
     (f"{index.STALE}{vectors.SCHEMA}", index.drop),
+    (index.STALE_AGAIN, index.drop),  # pairs of characters beside the words
     (f"{index.WAITING_SUM}{sidecars.DIGESTS}", sidecars.seal),
 )
 FORMAT = len(FORMATS)

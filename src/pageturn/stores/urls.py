@@ -5,7 +5,6 @@ import os
 from urllib.parse import parse_qsl
 
 from pageturn.stores.memory import MemoryStore
-from pageturn.stores.ports import Store
 from pageturn.stores.sqlite import SqliteStore
 from pageturn.stores.sqlite_file import WAIT_SECONDS
 from pageturn.values.checks import require_finite
@@ -14,7 +13,7 @@ from pageturn.values.errors import InvalidInput, show
 _DURABILITIES = ("full", "normal")
 
 
-def open_store(url: str, *, wait_seconds: float | None = None, create: bool = True) -> Store:
+def open_store(url: str, *, wait_seconds: float | None = None, create: bool = True) -> SqliteStore:
     """The store behind a URL; a path without a scheme is a SQLite file.
 
     `wait_seconds` is how long a write waits for another writer before it raises `Busy`; 0 is not at all. It may also stand in the

@@ -1,11 +1,15 @@
-"""Splits text into search terms: whole identifiers and their parts.
+"""Splits text into search terms: whole identifiers and their parts, and pairs of characters where words have no blanks between them.
 
 The index splits at everything that is not a letter or a digit, so `src/auth/login.py` and `snake_case` are found by their parts,
 and as a whole by the phrase of their parts. Only the parts of CamelCase would be hidden; they are added. A query searches a name as a
 whole, and by its parts only where the whole name is nowhere.
+
+Chinese and Japanese put no blanks between words, Korean adds to them: of a run of their characters the index has every two neighbours,
+and the last by itself, so that a single one is found as what a pair begins with.
 """
 
 import re
+from collections.abc import Iterator
 from itertools import islice
 
 from pageturn.values.passages import passages
@@ -18,10 +22,44 @@ _SEAM = re.compile(
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(r"\w[\w./:@-]*\w|\w")
+# Kana, Han and Hangul: what is written without blanks, or with endings that are no words.
+_UNSPACED_RANGES = (
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
+)
+_UNSPACED = re.compile(f"[{_UNSPACED_RANGES}]")
+_UNSPACED_RUN = re.compile(f"([{_UNSPACED_RANGES}]+)")
+_MIXED_RUN = re.compile(r"\w+")
 
 
 def hidden_parts(text: str) -> str:
-    """The parts of the CamelCase words of a text."""
+    """What the index has of a text beside its words: the parts of CamelCase, and pairs of characters."""
+    return " ".join(filter(None, (_camel_parts(text), _pairs_of(text))))
+
+
+def _pairs_of(text: str) -> str:
+    """Every two neighbours of a script without blanks, and what is written beside them without one."""
+    if text.isascii() or _UNSPACED.search(text) is None:
+        return ""
+    return " ".join(part for run in _MIXED_RUN.findall(text) for part in _pieces(run, also_last=True))
+
+
+def _pieces(run: str, *, also_last: bool) -> Iterator[str]:
+    """The pairs of the runs of unspaced characters in a word, and the rest of the word as it is."""
+    for piece in filter(None, _UNSPACED_RUN.split(run)):
+        if _UNSPACED.match(piece) is None:
+            yield piece
+            continue
+        yield from (piece[at : at + 2] for at in range(len(piece) - 1))
+        if also_last or len(piece) == 1:
+            yield piece[-1]
+
+
+def is_beginning(term: str) -> bool:
+    """Whether a term is a single character of a script without blanks, which is looked for as what a pair begins with."""
+    return len(term) == 1 and _UNSPACED.match(term) is not None
+
+
+def _camel_parts(text: str) -> str:
     if _SEAM.search(text) is None:
         return ""
     words = (word for passage in passages(text) for word in dict.fromkeys(_RUN.findall(passage)))
@@ -65,6 +103,8 @@ def terms(query: str) -> list[str]:
 
 
 def _names(word: str) -> tuple[str, ...]:
+    if _UNSPACED.search(word) is not None:
+        return tuple(_pieces(word, also_last=False))
     last = word.rpartition("/")[2]
     return (word, last) if last not in ("", word) else (word,)
 
@@ -81,6 +121,11 @@ def parts_of(term: str) -> list[str]:
     runs = (run for run in _BETWEEN.split(term) if run)
     parts = (part for run in runs for part in (_PART.findall(run) if _is_mixed(run) else [run]))
     return [part for part in dict.fromkeys(part.lower() for part in parts) if part not in _STOPWORDS]
+
+
+def in_parts(query: str) -> str:
+    """A query for the parts of its names instead of the names."""
+    return " ".join(part for term in terms(query) for part in parts_of(term) or (term,))
 
 
 def _is_name(term: str) -> bool:

@@ -23,7 +23,7 @@ _NAMED = re.compile(rf"^p({NUMBER})-{CHECK}\b", re.MULTILINE)
 def check_context(
     session: Session, context: Context, *, budget_tokens: int | None = None, counter: TokenCounter | None = None
 ) -> None:
-    """Raise an `AssertionError` where a context breaks a promise: pairs, budget, rules, places, pointers, index lines.
+    """Raise an `AssertionError` where a context breaks a guarantee: pairs, budget, rules, places, pointers, index lines.
 
     For a test of your own that drives a session: call it with every context that the session derives.
     """

@@ -81,9 +81,9 @@ class FailingStore(MemoryStore):
         self._require_up()
         return super().blob(digest, start, length)
 
-    def search(self, spans: Sequence[Span], query: str, limit: int) -> list[Found]:
+    def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:
         self._require_up()
-        return super().search(spans, query, limit)
+        return super().search(spans, query, limit, every=every)
 
     def _require_up(self) -> None:
         if self.is_down:

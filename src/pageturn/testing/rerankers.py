@@ -2,7 +2,8 @@
 
 import math
 
-from pageturn.recall.search import Recalled, Reranker
+from pageturn.recall.hits import Recalled
+from pageturn.recall.search import Reranker
 from pageturn.testing.cases import Case, Suite, check_all, expect, expect_equal
 from pageturn.testing.sessions import open_session
 from pageturn.values.messages import user

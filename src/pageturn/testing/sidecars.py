@@ -47,7 +47,7 @@ def a_change_sees_what_is_there_and_is_whole_or_not_at_all(make: MakeSidecars) -
 
     def fail(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
         seen.append(dict(found))
-        raise ValueError("no")
+        raise ValueError("the change is refused")
 
     expect_raises(ValueError, lambda: cars.amend([_ONE, _TWO], fail), "a change that raises")
     expect_equal(seen, [{_ONE: b"1", _TWO: None}], "what the change was given")

@@ -7,17 +7,20 @@ from pageturn.testing.cases import Suite, expect_equal
 
 SUITE = Suite[[Callable[[], Store]]]("check_store")
 _ALL = 10**9
+_VERY_MANY = 2_100
 _TEXTS = [
     "the login service in src/auth/login.py raises",
     "nothing to see here",
     "class UserAccountService handles HTTPServer requests",
     "snake_case_name and login again, login twice",
+    "会议改到星期五，login失败了",
+    "서버가 멈췄다",
 ]
 _FOUND: dict[str, set[int]] = {
     "src/auth/login.py": {1},
     "auth": {1},
     "login.py": {1},
-    "login": {1, 4},
+    "login": {1, 4, 5},
     "UserAccountService": {3},
     "useraccountservice": {3},
     "account": {3},
@@ -28,8 +31,16 @@ _FOUND: dict[str, set[int]] = {
     "the and of": set(),
     "": set(),
     '"quoted" OR (NOT': set(),
-    "login AND NEAR(": {1, 4},
+    "login AND NEAR(": {1, 4, 5},
     "raising": {1},
+    "会议": {5},
+    "星期五的会议": {5},
+    "失": {5},
+    "议": {5},
+    "了": {5},
+    "失败": {5},
+    "会星": set(),
+    "서버": {6},
 }
 
 
@@ -57,7 +68,7 @@ def a_search_sees_only_its_spans(make: Callable[[], Store]) -> None:
     both = [Span("a", _ALL), Span("b", _ALL)]
     expect_equal(_search(store, "login", [Span("a", 3)]), [1], "what is found up to record 3")
     expect_equal(_search(store, "login", [Span("b", _ALL)]), [1], "what is found in another session")
-    expect_equal(len(_search(store, "login", both)), 3, "how many are found in both")
+    expect_equal(len(_search(store, "login", both)), 4, "how many are found in both")
 
 
 @SUITE.claim
@@ -67,6 +78,25 @@ def common_words_do_not_hide_a_rare_one(make: Callable[[], Store]) -> None:
     store.append("a", 0, _batch([f"error number {number}" for number in range(1, 602)]))
     expect_equal(_search(store, "error 333", limit=3)[:1], [333], "the best of 601 that share a word")
     expect_equal(len(_search(store, "error", limit=3)), 3, "how many are found by the word that they share")
+
+
+@SUITE.claim
+def what_other_sessions_say_hides_nothing(make: Callable[[], Store]) -> None:
+    store = _with_texts(make)
+    store.create(SessionRow("b", b"k", 2))
+    store.append("b", 0, _batch([*(f"nothing {number}" for number in range(_VERY_MANY)), "zebra", "UserAccount"]))
+    _search(store, "nothing", [Span("b", _ALL)])  # so that an index that is made late has them
+    expect_equal(_search(store, "nothing zebra"), [2], "what is found by a word that is common in another session")
+    expect_equal(_search(store, "UserAccount"), [3], "what is found by a name that another session says whole")
+
+
+@SUITE.claim
+def every_word_counts_where_that_is_asked_for(make: Callable[[], Store]) -> None:
+    store = make()
+    store.create(SessionRow("a", b"key", 1))
+    store.append("a", 0, _batch([*(f"login {number}" for number in range(_VERY_MANY)), "a zebra"]))
+    found = [each.seq for each in store.search([Span("a", _ALL)], "login zebra", 3, every=True)]
+    expect_equal((found[:1], len(found)), ([_VERY_MANY + 1], 3), "the best by every word, and how many there are")
 
 
 @SUITE.claim

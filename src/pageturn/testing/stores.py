@@ -1,4 +1,4 @@
-"""Checks a store: records in order, blobs by digest, search, erasure and sidecars.
+"""Checks a store: records in order, blobs by digest, search and erasure; and, where it has them, maintenance and sidecars.
 
 Damage cannot be done through the port, so that it is noticed is left to the tests of each store.
 """
@@ -6,7 +6,7 @@ Damage cannot be done through the port, so that it is noticed is left to the tes
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
-from pageturn.stores.ports import Batch, Document, Loss, Record, SessionRow, Snapshot, Span, Store
+from pageturn.stores.ports import Batch, Document, Loss, Maintained, Record, SessionRow, Sidecars, Snapshot, Span, Store
 from pageturn.testing import sidecars, stored_words
 from pageturn.testing.cases import Case, Mismatch, Suite, check_all, expect, expect_equal, expect_raises
 from pageturn.testing.concurrency import in_threads
@@ -20,7 +20,11 @@ MakeStore = Callable[[], Store]
 Again = Callable[[Store], Store]
 """The same data through a connection of its own; the store that is given may have been closed."""
 
+MakeMaintained = Callable[[], Maintained]
+"""A new, empty store that can be looked through and put right."""
+
 SUITE = Suite[[MakeStore]]("check_store")
+MAINTAINED = Suite[[MakeMaintained]]("check_store")
 REOPENED = Suite[[MakeStore, Again]]("check_store")
 SHARED = Suite[[MakeStore, Again]]("check_store")
 _ALL = 10**9
@@ -32,9 +36,15 @@ def check_store(
     """Check a store of your own: `check_store(lambda: MyStore(...))`. Raises an `AssertionError` that says what fails.
 
     With `again`, which opens the same data once more, what outlives a store is checked too; with `shared`, for a store that several
-    processes may have open at once, also what each of them sees of the others.
+    processes may have open at once, also what each of them sees of the others. Maintenance and sidecars are checked where it has them.
     """
-    runs = [*SUITE.runs(make), *stored_words.SUITE.runs(make), *sidecars.SUITE.runs(make)]
+    runs = [*SUITE.runs(make), *stored_words.SUITE.runs(make)]
+    sample = make()
+    if isinstance(sample, Maintained):
+        runs += MAINTAINED.runs(cast("MakeMaintained", make))
+    if isinstance(sample, Sidecars):
+        runs += sidecars.SUITE.runs(cast("sidecars.MakeSidecars", make))
+    sample.close()
     if again is not None:
         opened = cast("Again", again)  # which is only given what `make` made
         runs += [*REOPENED.runs(make, opened), *(SHARED.runs(make, opened) if shared else ())]
@@ -44,6 +54,11 @@ def check_store(
 def store_cases() -> tuple[Case[[MakeStore]], ...]:
     """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(make)`."""
     return (*SUITE.cases, *stored_words.SUITE.cases)
+
+
+def maintained_store_cases() -> tuple[Case[[MakeMaintained]], ...]:
+    """The claims about a store that can be looked through and put right."""
+    return MAINTAINED.cases
 
 
 def reopened_store_cases(*, shared: bool = False) -> tuple[Case[[MakeStore, Again]], ...]:
@@ -129,7 +144,6 @@ def blobs_are_kept_once_and_read_by_range(make: MakeStore) -> None:
     store.append("a", 1, batch(2, blobs={"d": b"0123456789"}))
     ranges = [store.blob("d"), store.blob("d", 3, 4), store.blob("d", 8, 100), store.blob("d", 50, 5), store.blob("e")]
     expect_equal(ranges, [b"0123456789", b"3456", b"89", b"", None], "ranges of a blob")
-    expect_equal(list(store.blobs()), [("d", b"0123456789")], "all blobs")
     store.append("a", 2, batch(3, blobs={"n": b""}))
     expect_equal((store.blob("n"), store.blob("n", 1, 2)), (b"", b""), "a blob without bytes")
 
@@ -152,11 +166,13 @@ def a_snapshot_is_replaced(make: MakeStore) -> None:
     expect_equal(store.snapshot("a"), Snapshot(2, b"two"), "the snapshot after two were kept")
 
 
-@SUITE.claim
-def it_knows_which_records_need_which_blobs(make: MakeStore) -> None:
+@MAINTAINED.claim
+def it_knows_which_records_need_which_blobs(make: MakeMaintained) -> None:
     store = _with_session(make)
     store.append("a", 0, batch(1, 2, blobs={"d": b"x"}, texts=["one", "two"]))
-    expect_equal(store.references("a"), {(1, "d")}, "the references")
+    store.append("a", 2, batch(3, blobs={"d": b"x"}))
+    expect_equal(list(store.blobs()), [("d", b"x")], "all blobs")
+    expect_equal(store.references("a"), {(1, "d"), (3, "d")}, "the references")
     expect_equal(store.documents("a"), {1, 2}, "the records with words")
 
 
@@ -198,7 +214,8 @@ def nothing_but_an_erasure_is_counted_as_one(make: MakeStore) -> None:
     store.append("a", 0, batch(1, blobs={"d": b"x"}, texts=["one"]))
     store.keep_snapshot("a", Snapshot(1, b"s"))
     store.search([Span("a", _ALL)], "one", 1)
-    store.vacuum(dry_run=False)
+    if isinstance(store, Maintained):
+        store.vacuum(dry_run=False)
     expect_raises(Conflict, lambda: erase(store, "a", 0, Loss("a", 1, ["d"], "one")), "an erasure behind 0")
     expect_equal(
         (store.erasures(), store.erased([Span("a", _ALL)])), (0, set()), "erasures, and records that lost words"
@@ -233,8 +250,8 @@ def a_record_loses_its_words_though_another_still_needs_the_same_bytes(make: Mak
     expect_equal(store.erased([Span("a", _ALL)]), {1}, "the records that lost words after the bytes came again")
 
 
-@SUITE.claim
-def vacuum_says_first_and_frees_then(make: MakeStore) -> None:
+@MAINTAINED.claim
+def vacuum_says_first_and_frees_then(make: MakeMaintained) -> None:
     store = _with_session(make)
     store.append("a", 0, Batch([Record(1, 1, b"{}")], {"orphan": b"12345"}))
     store.append("a", 1, batch(2, blobs={"needed": b"x"}))
@@ -245,8 +262,8 @@ def vacuum_says_first_and_frees_then(make: MakeStore) -> None:
     expect_equal(tuple(store.vacuum(dry_run=True)), (0, 0), "what another vacuum would free")
 
 
-@SUITE.claim
-def a_sound_store_has_nothing_to_report(make: MakeStore) -> None:
+@MAINTAINED.claim
+def a_sound_store_has_nothing_to_report(make: MakeMaintained) -> None:
     store = _with_session(make)
     store.append("a", 0, batch(1, 2))
     store.create(SessionRow("b", b"k", 2, parent="a", parent_seq=2, head=2))
@@ -269,7 +286,8 @@ def threads_share_a_store(make: MakeStore) -> None:
     expect_equal(
         [row and row.head for row in rows], [20] * 4, "the heads of four sessions, each from a thread of its own"
     )
-    expect_equal(store.check(), [], "what is wrong with the store")
+    if isinstance(store, Maintained):
+        expect_equal(store.check(), [], "what is wrong with the store")
 
 
 @SUITE.claim
@@ -296,7 +314,8 @@ def what_was_written_is_there_when_it_is_opened_again(make: MakeStore, again: Ag
     expect_equal([found.seq for found in other.search([Span("a", _ALL)], "first second", 5)], [2], "what is found")
     expect_equal(other.erased([Span("a", _ALL)]), {1}, "the records that lost words")
     other.append("a", 3, batch(4))
-    expect_equal(other.check(), [], "what is wrong with the store")
+    if isinstance(other, Maintained):
+        expect_equal(other.check(), [], "what is wrong with the store")
     other.close()
 
 
@@ -366,7 +385,7 @@ def _record(number: int) -> Record:
     return Record(number, number * 10, b"{%d}" % number)
 
 
-def _with_session(make: MakeStore) -> Store:
+def _with_session(make: Callable[[], S]) -> S:
     store = make()
     store.create(SessionRow("a", b"key", 1))
     return store

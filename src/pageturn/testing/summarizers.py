@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from pageturn.context.renditions.structured import Voiced
+from pageturn.context.renditions.structured import PageMessage
 from pageturn.testing.cases import Case, Suite, check_all, expect, expect_equal
 from pageturn.testing.concurrency import in_threads
 from pageturn.testing.fakes import WordCounter
@@ -43,7 +43,7 @@ def it_has_a_name_that_stays(make: MakeSummarizer) -> None:
 
 
 @SUITE.claim
-def its_text_passes_the_gate(make: MakeSummarizer) -> None:
+def its_text_passes_the_quality_check(make: MakeSummarizer) -> None:
     for pages in (_turns(0, 6), _turns(3, 30), [user("Please look at the token check. " * 30)]):
         request = _request(pages)
         text = make().summarize(request)
@@ -87,8 +87,8 @@ def a_session_takes_its_summaries(make: MakeSummarizer) -> None:
 
 
 def _request(pages: list[Message], stop: Stop | None = None) -> SummaryRequest:
-    voiced = tuple(Voiced(f"p{number}-abcd", message) for number, message in enumerate(pages, start=1))
-    return SummaryRequest(voiced, _TARGET, _LEAST, WordCounter().text, stop or Stop())
+    messages = tuple(PageMessage(f"p{number}-abcd", message) for number, message in enumerate(pages, start=1))
+    return SummaryRequest(messages, _TARGET, _LEAST, WordCounter().text, stop or Stop())
 
 
 def _turns(first: int, last: int) -> list[Message]:

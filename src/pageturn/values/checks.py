@@ -17,7 +17,11 @@ def require_whole(path: str, value: object, *, below: int | None = None) -> None
 def require_instance(path: str, value: object, type_: type) -> None:
     """Refuse a value of another type."""
     if not isinstance(value, type_):
-        raise InvalidInput(path, expected=f"a {type_.__name__}", got=f"{type(value).__name__} {show(value)}")
+        raise InvalidInput(
+            path,
+            expected=f"{'an' if type_.__name__[0] in 'AEIOU' else 'a'} {type_.__name__}",
+            got=f"{type(value).__name__} {show(value)}",
+        )
 
 
 def require_text(path: str, value: object) -> None:

@@ -49,10 +49,15 @@ class SystemReplaced(Entry, tag="system"):
 class FoldReason(StrEnum):
     """Why the layout of old pages changed."""
 
-    FULL = "full"  # the context had grown too large
-    PAYS = "pays"  # to write it anew costs less than to read on
-    COLD = "cold"  # the cache was gone anyway
-    CHANGED = "changed"  # something that was shown no longer holds: undone, erased, reset, another policy
+    FULL = "full"
+    PAYS = "pays"
+    COLD = "cold"  # a pause, another model, other tools
+    CHANGED = "changed"  # undone, erased, reset, another policy
+
+    @property
+    def because(self) -> str:
+        """The reason, as it goes on after "folded because"."""
+        return _BECAUSE[self]
 
 
 class Placed(Closed, omit_defaults=True):
@@ -77,29 +82,29 @@ class Fold(Closed, omit_defaults=True):
     has_handles: bool = True  # whether its texts name pages, which a model without the recall tool could not ask for
     unreasoned: tuple[int, int] | None = None  # behind the first page, up to the second, it took out all reasoning
     changes: int | None = None  # how many changes of what was shown it knew of; None in old journals: of all
-    cost: FoldCost | None = None  # what it came to; None in old journals
+    cost: FoldCost | None = None  # None in old journals
 
     def __str__(self) -> str:
-        told = f"folded because {_WHY_NOW[self.reason]}"
+        text = f"folded because {self.reason.because}"
         if self.cost is None:
-            return told
+            return text
         cost = self.cost
-        taken = f", {cost.unreasoned_tokens:,} of reasoning taken out" if cost.unreasoned_tokens else ""
-        told += f"; {cost.rewritten_tokens:,} tokens are written anew{taken}, which costs {cost.price_tokens:,}"
+        removed = f", {cost.unreasoned_tokens:,} of reasoning are removed" if cost.unreasoned_tokens else ""
+        text += f"; {cost.rewritten_tokens:,} tokens are written anew{removed}, which costs {cost.price_tokens:,}"
         if cost.forecast is None or not cost.freed_tokens:
-            return told
+            return text
+        saved = f"save {cost.saved_tokens:,}" if cost.saved_tokens >= 0 else f"cost {-cost.saved_tokens:,} more"
         return (
-            f"{told}; the context is {cost.freed_tokens:,} tokens smaller, which is expected to save {cost.saved_tokens:,} "
-            f"in the {cost.forecast.turns} turns until the next fold, {cost.forecast.risk_tokens:,} for fetching again "
-            "taken off (tokens relative to fresh input)"
+            f"{text}; the context is {cost.freed_tokens:,} tokens smaller, which is expected to {saved} over the next "
+            f"{cost.forecast.turns} turns, with {cost.forecast.risk_tokens:,} for re-fetches (all in tokens of fresh input)"
         )
 
 
-_WHY_NOW = {
+_BECAUSE = {
     FoldReason.FULL: "the context had outgrown its budget",
-    FoldReason.PAYS: "reading on would cost more than folding",
-    FoldReason.COLD: "the provider's cache was gone, so that everything had to be written anyway",
-    FoldReason.CHANGED: "something that was shown no longer holds",
+    FoldReason.PAYS: "keeping the old context would cost more than folding",
+    FoldReason.COLD: "the provider's prompt cache was lost anyway (a pause, another model, other tools)",
+    FoldReason.CHANGED: "something that was shown is no longer valid",
 }
 
 

@@ -67,7 +67,7 @@ class UnknownPolicy(InvalidInput):
     """
 
     def __init__(self, name: str, *, but: str | None = None) -> None:
-        way = f"register it by @pageturn.register_policy({name!r}) before the session is used, or name another: policy="
+        way = f"register it by @pageturn.register_policy({name!r}) before the session is used, or name another: policy= (docs/contexts.md, Write your own policy)"
         found = f"{name!r}, which is not registered" if but is None else f"{name!r}, whose fields do not fit: {but}"
         super().__init__("policy", expected=f"a policy that is known here; {way}", got=found)
         self.name = name
@@ -106,7 +106,9 @@ class BudgetTooSmall(PageturnError, ValueError):
 
     def __init__(self, *, needed_tokens: int, budget_tokens: int, handles: tuple[str, ...]) -> None:
         named = ", ".join(handles[:8]) + (" and others" if len(handles) > 8 else "")
-        super().__init__(f"{needed_tokens:,} tokens needed, {budget_tokens:,} available; needed by {named}")
+        self.lack = f"a budget of {budget_tokens:,} tokens is too small: {needed_tokens:,} are needed by {named}"
+        advice = "Raise the budget, unpin or erase some of them, or offer fewer tools"
+        super().__init__(f"{self.lack}. {advice} (docs/contexts.md, Who gets the budget first)")
         self.needed_tokens = needed_tokens
         self.budget_tokens = budget_tokens
         self.handles = handles
@@ -123,7 +125,7 @@ class ModelTooSmall(BudgetTooSmall):
         super().__init__(needed_tokens=needed_tokens, budget_tokens=max(0, refused_tokens - 1), handles=handles)
         advice = "Unpin or erase some of them, offer fewer tools, derive for another model"
         otherwise = f"call session.overflow(None, model={model!r}) if it takes more now"
-        self.args = (f"{model} refused {refused_tokens:,} tokens; {self}. {advice}, or {otherwise}",)
+        self.args = (f"{model} refused {refused_tokens:,} tokens; {self.lack}. {advice}, or {otherwise}",)
         self.model = model
         self.refused_tokens = refused_tokens
 

@@ -25,7 +25,7 @@ class Fault(Closed, tag_field="kind"):
 
     @property
     def is_denied(self) -> bool:
-        """Somebody said no."""
+        """The request was refused."""
         return isinstance(self, Denied)
 
 
@@ -62,7 +62,7 @@ class BackendError(Fault, tag="backend_error"):
 
 
 class FlushMiss(Fault, tag="flush_miss"):
-    """Something dirty crossed a boundary without being written."""
+    """Unsaved data passed a boundary."""
 
 
 class PostCompactionBootstrap(Fault, tag="post_compaction_bootstrap"):
@@ -81,7 +81,7 @@ class DuplicateTool(Fault, tag="duplicate_tool"):
 
 
 class Refetch(Fault, tag="refetch"):
-    """Evicted bytes had to be fetched again."""
+    """An evicted result was fetched again."""
 
 
 AnyFault = (

@@ -81,7 +81,7 @@ class Candidate(NamedTuple):
         ResidencyLevel, int
     ]  # the tokens of the levels that are offered, from full down; none if it is far back
     floor: ResidencyLevel
-    why: Why = Why.ROOM  # the promise that holds for it, beside its floor
+    why: Why = Why.ROOM  # the guarantee that holds for it, beside its floor
     is_bound: bool = False  # it never joins an index line
     may_be_absent: bool = False  # it may be missing altogether, since the model could not ask for it anyway
     unseen_tokens: int = 0  # of its pages that the model has not seen yet, which are whole in the compressed form too
@@ -155,7 +155,7 @@ class Layout(NamedTuple):
 
 
 class FoldCost(Closed, omit_defaults=True):
-    """What a fold came to, in tokens: those that it made the provider write anew, and what its policy expected of it."""
+    """The cost of a fold, in tokens: those that it made the provider write anew, and what its policy expected of it."""
 
     rewritten_tokens: int = 0  # behind the first change, beside what was new anyway
     unreasoned_tokens: int = 0  # of reasoning, which it had to take out
@@ -193,7 +193,7 @@ class Growth(NamedTuple):
     is_cold: bool = False  # whether the provider has forgotten the prompt anyway
     fixed_tokens: int = 0  # of `tokens`, what no fold can take away: tools, and the rules
     read_tokens: int = 0  # what was read of the grown part since the last fold, summed up over its turns
-    last_fold: FoldCost | None = None  # what the last fold came to, where it was measured
+    last_fold: FoldCost | None = None  # of the last fold, where it was measured
     session_turns: int = 0  # all turns so far
 
 
@@ -244,7 +244,7 @@ class Frame(NamedTuple):
     @property
     def candidates(self) -> Iterator[Candidate]:
         """The units that may move."""
-        return (item for item in self.items if isinstance(item, Candidate))
+        return iter([item for item in self.items if isinstance(item, Candidate)])
 
 
 NEVER = 2**62

@@ -30,24 +30,44 @@ class ContextMessageTarget(StrEnum):
 class NoteDecision(StrEnum):
     """What became of a note in a context."""
 
-    # it stands there
-    FIRST_EMIT = "first_emit"  # for the first time
-    CONTENT_CHANGED = "content_changed"  # it says something else than the last time
-    COOLDOWN_ELAPSED = "cooldown_elapsed"  # it has waited long enough
-    ALWAYS = "always"  # it comes every turn
-    STICKY = "sticky"  # as it was sent before
-    PROMOTED = "promoted"  # a fold moved it from behind the history into its band
-    SUPERSEDED = (
-        "superseded"  # as it was sent before, though a newer text of its key stands behind it; until the next fold
-    )
-    # it does not, or only because it was sent before
+    # it is shown
+    FIRST_EMIT = "first_emit"
+    CONTENT_CHANGED = "content_changed"
+    COOLDOWN_ELAPSED = "cooldown_elapsed"
+    ALWAYS = "always"
+    STICKY = "sticky"
+    PROMOTED = "promoted"  # from behind the history
+    SUPERSEDED = "superseded"  # by a newer text of its key, which stands behind it
+    # it is not, or only because it was sent before
     RETRACTED = "retracted"
-    # it does not
-    COOLDOWN = "cooldown"  # it has turns to skip
-    DUPLICATE_KEY = "duplicate_key"  # a later one of its key came before it was ever shown
+    # it is not
+    COOLDOWN = "cooldown"
+    DUPLICATE_KEY = "duplicate_key"
     OVER_BUDGET = "over_budget"
-    CONSUMED = "consumed"  # it was to be shown once, and was
-    EMPTY = "empty"  # it says nothing
+    CONSUMED = "consumed"
+    EMPTY = "empty"
+
+    @property
+    def because(self) -> str:
+        """Why the note is shown, or is not, in a few words."""
+        return _BECAUSE[self]
+
+
+_BECAUSE = {
+    NoteDecision.FIRST_EMIT: "first time",
+    NoteDecision.CONTENT_CHANGED: "its text changed",
+    NoteDecision.COOLDOWN_ELAPSED: "its cooldown is over",
+    NoteDecision.ALWAYS: "every turn",
+    NoteDecision.STICKY: "as sent before",
+    NoteDecision.PROMOTED: "moved into its band by the fold",
+    NoteDecision.SUPERSEDED: "replaced, stays until the next fold",
+    NoteDecision.RETRACTED: "retracted",
+    NoteDecision.COOLDOWN: "its cooldown is not over",
+    NoteDecision.DUPLICATE_KEY: "replaced before it was shown",
+    NoteDecision.OVER_BUDGET: "no room",
+    NoteDecision.CONSUMED: "was shown once",
+    NoteDecision.EMPTY: "its text is empty",
+}
 
 
 class NoteFields(TypedDict, total=False):

@@ -20,7 +20,8 @@ class Proposal(Open, kw_only=True):
     """A value for a field, with the pages that it rests on.
 
     Fields: `summary` of the pages from the first to the last handle of the evidence; `compressed` or `structured` form of
-    the one page named there; `plan`; `preference`; and `memory.NAME` for anything else. A key makes it idempotent.
+    the one page named there; `plan`; `preference`; `pin`, a rule, which always waits for a person; and `memory.NAME` for
+    anything else. A key makes it idempotent.
     """
 
     field: str
@@ -30,6 +31,7 @@ class Proposal(Open, kw_only=True):
     scope: str | None = None
     version: int | None = None
     key: str | None = None
+    needs_approval: bool = False  # a person decides, even where it would take effect by itself
 
     @property
     def is_memory(self) -> bool:
@@ -69,7 +71,7 @@ class DestructiveOp(Rejection, tag="destructive_op"):
 
 
 class InvariantViolation(Rejection, tag="invariant_violation"):
-    """The proposal would break a promise: a floor, a pin, or the quality of a summary."""
+    """The proposal would break a guarantee: a floor, a pin, or the quality of a summary."""
 
     detail: str
 
@@ -91,6 +93,6 @@ class ProposalForReview(Closed):
 
     id: int  # what `Session.approve` and `Session.reject` take
     proposal: Proposal
-    handle: str  # of the rule, or of whatever else the host said, that the value would stand for or replace
+    handle: str  # of what the host said that the value would stand for or replace; or else of the first page that it rests on
     text: str  # what it says now
     objection: str | None = None  # why approving would end in a rejection now

@@ -9,8 +9,9 @@ from pageturn.values.json import Closed
 
 _DESCRIPTION = (
     "Get back earlier parts of this conversation. Messages in <page> tags stand for them in short; each begins with a handle such "
-    "as p12-abcd, or a range such as p3-abcd..p9-efgh. Give the handle or the range to read the original, with start to go on "
-    "where an answer broke off; or give a query to search everything that was said. In answers, what "
+    "as p12-abcd, or a range such as p3-abcd..p9-efgh. Give the handle or range to read the original, with start to go on "
+    "where it broke off; or a query to search all that was said, with filters: "
+    '{"query": "why login fails", "tool": "bash", "turns": [3, 20]}. What '
     "only looks like a handle or tag of ours has one extra backslash."
 )
 
@@ -40,7 +41,11 @@ class RecallTool(Closed):
             "properties": {
                 "handle": {"type": "string", "description": "p12-abcd or p3-abcd..p9-efgh"},
                 "query": {"type": "string"},
-                "start": {"type": "integer", "minimum": 0, "description": "bytes into a page, or pages into a range"},
+                "start": {"type": "integer", "minimum": 0, "description": "bytes of a page, pages of a range"},
+                "role": {"type": "string", "enum": ["user", "assistant", "tool"]},
+                "tool": {"type": "string"},
+                "path": {"type": "string"},
+                "turns": {"type": "array", "items": {"type": "integer"}},
             },
         }
 

@@ -18,7 +18,7 @@ from pageturn.values.messages import Message
 from pageturn.values.pages import Page
 from pageturn.values.proposals import AnyRejection, Declined, Proposal, ProposalForReview, ProvenanceFail
 from pageturn.values.search_text import search_text
-from pageturn.writeback.validation import Ground, level_of, plan_of, replaced_by, validate
+from pageturn.writeback.validation import Ground, level_of, needs_person, plan_of, replaced_by, validate
 
 
 class Settlement(NamedTuple):
@@ -86,7 +86,7 @@ def _settled(pager: Pager, staged: Staged, scope: str | None, *, approved: bool)
     if rejection is not None:
         rejected = Rejected(txn=txn, reason=rejection)
         return Settlement(rejected, [Fresh(rejected)])
-    if not approved and replaced_by(proposal, ground_of(pager, scope)) is not None:
+    if not approved and needs_person(proposal, ground_of(pager, scope)):
         waiting = Waiting(txn=txn)
         return Settlement(waiting, [Fresh(waiting)])
     committed = Committed(txn=txn)
@@ -119,4 +119,6 @@ def _effects(pager: Pager, txn: int, proposal: Proposal, *, approved: bool) -> l
         return pager.plan(plan_of(proposal), by_model=True)
     if proposal.field == "preference":
         return pager.preference(proposal.value, proposal.scope, by_model=True)
+    if proposal.field == "pin":  # the person's own rule from now on, but for what looks like a handle or a tag of ours
+        return pager.constraint(escaped(proposal.value), None)
     return []

@@ -29,9 +29,13 @@ _OPS = {
     "structured": (Op.APPEND, Op.SET_WITH_VERSION),
     "preference": (Op.APPEND,),
     "plan": (Op.SET_WITH_VERSION,),
+    "pin": (Op.APPEND,),
 }
 _MAX_VALUE_BYTES = 1_000_000
-_MOST_PREFERRED = 300  # tokens of a wish by a model; what is longer is no wish, and would be outlined as talk is
+_MOST_STATED = {
+    "preference": 300,
+    "pin": 300,
+}  # tokens of a wish or a rule by a model, which stay long in every context
 _MOST_PLANNED = 2_000  # of its plan
 _MOST_IN_FORCE = 300  # and of the goal with any one step, which stand in every context
 
@@ -53,6 +57,11 @@ def validate(proposal: Proposal, ground: Ground) -> p.AnyRejection | None:
         if (rejection := check(proposal, ground)) is not None:
             return rejection
     return None
+
+
+def needs_person(proposal: Proposal, ground: Ground) -> bool:
+    """Whether a person must approve a proposal: it asks for that, would make a rule, or would replace what the host said."""
+    return proposal.needs_approval or proposal.field == "pin" or replaced_by(proposal, ground) is not None
 
 
 def replaced_by(proposal: Proposal, ground: Ground) -> Page | None:
@@ -201,9 +210,10 @@ def _loss(written: int, tokens: int) -> str | None:
 
 
 def _excess(proposal: Proposal, count: Callable[[str], int]) -> str | None:
-    """Whether a wish or a plan takes more room than one may that no host made: plans and wishes stay long in the context."""
-    if proposal.field == "preference" and (tokens := count(proposal.value)) > _MOST_PREFERRED:
-        return f"{tokens:,} tokens are more than a preference may have, {_MOST_PREFERRED}"
+    """Whether a wish, a rule or a plan takes more room than one may that no host made: all of them stay long in the context."""
+    most = _MOST_STATED.get(proposal.field)
+    if most is not None and (tokens := count(proposal.value)) > most:
+        return f"{tokens:,} tokens are more than a {proposal.field} may have, {most}"
     if proposal.field == "plan":
         plan = plan_of(proposal)
         if (tokens := count(plan.text)) > _MOST_PLANNED:

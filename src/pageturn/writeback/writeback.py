@@ -5,7 +5,16 @@ from collections.abc import Callable, Sequence
 from pageturn.journal.journal import Fresh
 from pageturn.journal.writing import Recorder
 from pageturn.values.checks import require_text
-from pageturn.values.entries import BoundaryCrossed, BoundaryKind, Committed, Rejected, SessionReset, Waiting, sets_plan
+from pageturn.values.entries import (
+    BoundaryCrossed,
+    BoundaryKind,
+    Committed,
+    Pinned,
+    Rejected,
+    SessionReset,
+    Waiting,
+    sets_plan,
+)
 from pageturn.values.errors import BudgetTooSmall, Conflict, InvalidInput, StoreError, show
 from pageturn.values.faults import FlushMiss
 from pageturn.values.messages import user
@@ -77,10 +86,8 @@ class Writeback:
         waiting = self._journal.state.waiting
         if type(txn) is not int or txn not in waiting:
             ids = ", ".join(map(str, waiting))
-            expected = (
-                f"the id of a proposal that waits, one of {ids}" if ids else "the id of a proposal, though none waits"
-            )
-            raise InvalidInput("id", expected=expected, got=show(txn))
+            which = f"one of {ids}" if ids else "though no proposal is waiting"
+            raise InvalidInput("id", expected=f"the id of a proposal that is waiting, {which}", got=show(txn))
 
     def _answer(self, txn: int, settlement: Callable[[], Settlement]) -> Committed | Rejected:
         head = self._journal.head
@@ -107,8 +114,8 @@ class Writeback:
         return outcome
 
     def _with_room(self, settlement: Settlement) -> Settlement:
-        """A settlement, unless it would commit a plan that no context has room for."""
-        if not any(sets_plan(each.entry) for each in settlement.entries):
+        """A settlement, unless it would commit a plan or a rule that no context has room for."""
+        if not any(sets_plan(each.entry) or isinstance(each.entry, Pinned) for each in settlement.entries):
             return settlement
         try:
             self._require_room(settlement.entries)

@@ -14,8 +14,9 @@ from pageturn.lab import OracleReplay
 from pageturn.stores import open_store
 from pageturn.values.entries import PolicyChosen
 from pageturn.values.messages import developer
+from pageturn.values.notes import NoteDecision
 from tests.apps.cli.command import run
-from tests.sessions import Clock, call, open_session, resolve_range, take_turn
+from tests.sessions import Clock, call, open_session, resolve_range, take_turn, write_elsewhere
 
 TURNS = 28
 
@@ -81,7 +82,7 @@ def test_a_context_has_a_row_for_everything_it_shows(path):
     assert below[0].startswith(f"{context.tokens:,} of 1,500 tokens for gpt-5; recall tool ")
     fold = f"last fold in turn {looked.reader.folds[-1]}"
     assert below[0].endswith(
-        f"; {fold}" if context.fold is None else "; folded because the context had grown too large"
+        f"; {fold}" if context.fold is None else "; folded because the context had outgrown its budget"
     )
 
 
@@ -107,8 +108,8 @@ def test_notes_have_rows_of_their_own_and_are_in_the_total(tmp_path):
     at = lines.index(["note", "band", "tokens", "why"])
     note = reader(file).derive().notes[0]
     assert lines[at + 1 : at + 3] == [
-        ["os", "system", str(note.tokens), "sticky"],
-        ["end", "[red]", "none", "0", "cooldown"],
+        ["os", "system", str(note.tokens), "as", "sent", "before"],
+        ["end", "[red]", "none", "0", "its", "cooldown", "is", "not", "over"],
     ]
     total = next(line for line in shown.stdout.splitlines() if " tokens for " in line)
     tokens, tools, notes = map(int, re.match(r"(\d+) of .* recall tool (\d+), notes (\d+);", total).groups())
@@ -163,7 +164,7 @@ def test_nothing_is_written(path):
 def test_a_context_that_must_fold_says_so_and_why(path):
     told = rows(run("context", path, "--budget", "700"))[1]
     assert "700 tokens for gpt-5" in told[0]
-    assert told[0].endswith("; folded because the context had grown too large")
+    assert told[0].endswith("; folded because the context had outgrown its budget")
 
 
 def test_notices_are_counted_and_shown(path):
@@ -222,7 +223,7 @@ def old(tmp_path):
 
 def test_a_policy_that_looks_ahead_is_derived_as_if_it_were_paged(old):
     session, file = old
-    session._recorder.append(PolicyChosen(policy=OracleReplay(3)))
+    write_elsewhere(session, PolicyChosen(policy=OracleReplay(3)))
     session.close()
     before = stored(file)
     _, below = rows(run("context", file))
@@ -278,7 +279,9 @@ def test_the_model_that_was_asked_last_is_meant_where_none_is_named(tmp_path):
 def test_the_smallest_budget_is_reported_with_the_pages_that_need_it_and_works(path):
     wrong = run("context", path, "--budget", "100")
     assert (wrong.returncode, wrong.stdout) == (1, "")
-    told = re.fullmatch(r"pageturn: budget: expected at least (\d+) tokens, needed by (.*), got 100\n", wrong.stderr)
+    told = re.fullmatch(
+        r"pageturn: a budget of 100 tokens is too small: (\d+) are needed by (.*?)\. Raise the budget.*\n", wrong.stderr
+    )
     session = reader(path)
     assert {page.handle for page in session.reader.pages()[:3]} <= set(told[2].split(", "))
     assert run("context", path, "--budget", told[1]).returncode == 0
@@ -294,7 +297,7 @@ def test_a_budget_that_usage_has_made_smaller_is_reported(tmp_path):
     session.append(pt.assistant("yes"), usage=pt.Usage(input_tokens=2 * counted, output_tokens=1))
     session.close()
     told = run("context", file, "--budget", "100").stderr
-    left = re.search(r", got (\d+), which is what the policy, the model and the reported usage leave of 100\n$", told)
+    left = re.search(r"The policy, the model and the reported usage leave (\d+) of 100 tokens\n$", told)
     assert int(left[1]) < 100
 
 
@@ -338,6 +341,19 @@ def test_why_says_what_the_context_explains(path):
     assert shown.returncode == 0
     told = [line for line in shown.stdout.splitlines() if not line.startswith(" ")]
     assert told == [str(context.explain(handle)) for handle in (handles[0], handles[3], handles[-1])]
+
+
+def test_the_number_of_a_page_or_the_beginning_of_its_handle_is_enough(path):
+    page = reader(path).reader.pages()[0]
+    whole = run("why", path, page.handle).stdout
+    assert whole
+    assert run("why", path, f"p{page.seq}").stdout == run("why", path, page.handle[:-2]).stdout == whole
+    assert run("page", "show", path, f"p{page.seq}").stdout == run("page", "show", path, page.handle).stdout
+    assert run("why", path, "p").returncode == run("why", path, "p999").returncode == 1
+
+
+def test_every_decision_about_a_note_has_words():
+    assert len({decision.because for decision in NoteDecision}) == len(NoteDecision)
 
 
 def test_why_says_how_to_raise_a_page_and_how_to_read_it(path):
@@ -401,7 +417,7 @@ def test_the_last_fold_is_shown_where_no_turn_is_named(path):
     shown = run("diff", path)
     now, before = taken[last - 1]["shown"]["tokens"], taken[last - 2]["shown"]["tokens"]
     assert shown.stdout.splitlines()[0] == (
-        f"turn {last} folded because the context had grown too large:"
+        f"turn {last} folded because the context had outgrown its budget:"
         f" {now:,} of 1,500 tokens, {before:,} in turn {last - 1}"
     )
     assert shown.stdout == run("diff", path, "--turn", str(last)).stdout

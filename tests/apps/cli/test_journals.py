@@ -9,7 +9,7 @@ import pageturn as pt
 from pageturn.stores import open_store
 from pageturn.values.messages import developer
 from tests.apps.cli.command import run
-from tests.sessions import open_session, store_of, take_turn
+from tests.sessions import leave_staged, open_session, store_of, take_turn
 
 
 @pytest.fixture
@@ -84,8 +84,7 @@ def test_the_doctor_settles_what_a_crash_left_staged(tmp_path):
     file = str(tmp_path / "staged.db")
     session = open_session(file)
     page = session.append(pt.user("x"))
-    session._writeback._settle = lambda txn: None
-    session.write_back(pt.Proposal(field="memory.a", value=1, evidence=(page.handle,)))
+    leave_staged(session, pt.Proposal(field="memory.a", value=1, evidence=(page.handle,)))
     store_of(session).close()
     shown = run("doctor", file)
     assert shown.returncode == 0

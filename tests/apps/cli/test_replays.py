@@ -34,7 +34,7 @@ def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
     for row in ("paged", "legacy", "reset", "incremental", "keep-last", "oracle, 1 ahead"):
         assert sum(line.startswith(row) for line in shown.splitlines()) >= 2
     assert "default selected by the flip rule: " in shown
-    assert "if re-reads through a pointer were not counted as faults: " in shown
+    assert "if re-fetches through a pointer were not counted as faults: " in shown
     assert all(
         word in shown
         for word in (
@@ -59,7 +59,7 @@ def test_a_replay_prints_a_table_for_each_budget_and_who_is_elected(results):
     last = shown.splitlines()[-1]
     assert re.fullmatch(
         r"These 2 sessions cost \$[\d.]+ as they ran; with Paged at [13],[05]00 tokens they would have cost \$[\d.]+, "
-        r"re-reads included \(prices of claude-sonnet-5, 2026-11-18\)\.",
+        r"re-fetches included \(prices of claude-sonnet-5, 2026-11-18\)\.",
         last,
     ), last
 

@@ -2,10 +2,12 @@
 
 import json
 import random
+import re
 
 import pytest
 
 import pageturn as pt
+from pageturn.routing import Price
 from tests.apps.cli.command import run
 
 
@@ -46,7 +48,7 @@ def test_stats_counts_cells_decisions_and_what_is_waiting(path):
 def test_replay_compares_modes_and_finds_the_log_sound(path):
     shown = run("route", "replay", path)
     assert shown.returncode == 0
-    assert [line.split()[0] for line in shown.stdout.splitlines()[1:6]] == ["seed", "lcb", "mean", "ucb", "thompson"]
+    assert [line.split()[0] for line in shown.stdout.splitlines()[1:6]] == ["cadmas", "lcb", "mean", "ucb", "thompson"]
     assert "40 decisions are consistent with the log" in shown.stdout
     assert len(run("route", "replay", path, "--mode", "ucb").stdout.splitlines()) == 3
 
@@ -101,7 +103,7 @@ def test_a_state_is_exported_and_imported_as_json(path, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["explain", "{path}", "no-such"], "pageturn: decision: expected the id of one of 40 decisions, got 'no-such'\n"),
+        (["explain", "{path}", "no-such"], "pageturn: decision: expected the id, or its beginning, of one of 40 decisions, got 'no-such'\n"),
         (["stats", "{path}", "--scope", "../x"], "pageturn: id: expected 1 to 128 letters"),
         (["stats", "nowhere.db"], "pageturn: store: expected the path of an existing store"),
         (["prune", "{path}"], "pageturn: keep: expected a number of decisions to keep, or a moment before which they go, got None\n"),
@@ -114,3 +116,62 @@ def test_what_cannot_be_done_is_one_line(path, arguments, complaint):
     assert wrong.returncode == 1
     assert wrong.stderr.startswith(complaint)
     assert len(wrong.stderr.splitlines()) == 1
+
+
+def test_commands_about_a_store_without_decisions_say_so(tmp_path):
+    file = str(tmp_path / "agent.db")
+    pt.Session.open(file, id="s").append(pt.user("hello"))
+    for command in ("replay", "report"):
+        shown = run("route", command, file)
+        assert (shown.returncode, shown.stderr) == (0, "")
+        assert "no decisions in scope default yet" in shown.stdout
+        assert "nan" not in shown.stdout
+
+
+def test_replay_of_decisions_without_an_outcome_says_so(tmp_path):
+    file = str(tmp_path / "agent.db")
+    with pt.Router.open(file) as made:
+        made.choose(["a", "b"])
+    shown = run("route", "replay", file).stdout
+    assert "no outcomes yet" in shown
+    assert "nan" not in shown
+
+
+def test_report_shows_shares_money_and_regret_or_that_the_log_cannot_tell(tmp_path):
+    file = str(tmp_path / "agent.db")
+    rng = random.Random(5)
+    with pt.Router.open(file, rng=random.Random(5)) as made:
+        for _ in range(300):  # two that are alike, so that both are chosen
+            decision = made.choose(["a", "b"], "model_call", {"domain": "sql"})
+            made.observe(decision, rng.random() < 0.5, money=0.25)
+        prices = {"a": Price(money=0.5), "b": Price(money=5.0)}
+        for _ in range(10):
+            made.observe(made.choose(["a", "b"], "model_call", {"domain": "web"}, prices=prices, value=2.0), True)
+    lines = [" ".join(line.split()) for line in run("route", "report", file).stdout.splitlines()]
+    sql, web = (next(at for at, line in enumerate(lines) if f"domain={name}" in line) for name in ("sql", "web"))
+    assert "300 decisions, success 0." in lines[sql]
+    assert lines[sql + 1].startswith("money: 75.0000, 0.5")
+    assert re.fullmatch(
+        r"regret a task: -?0\.\d{3} \(-0\.\d{3} to 0\.\d{3}\) against [ab](; too little support for [ab])?",
+        lines[sql + 2],
+    )
+    assert "10 decisions, success 1.000" in lines[web]
+    assert lines[web + 1 : web + 3] == ["money: 5.0000, 0.5000 a success", "regret a task: too little support"]
+    assert any(line.startswith("a 10 100%") for line in lines)
+
+
+def test_an_outcome_is_reported_once_and_corrected_when_said_so(tmp_path):
+    file = str(tmp_path / "agent.db")
+    with pt.Router.open(file) as made:
+        decision = made.choose(["a"])
+    assert run("outcome", file, decision.id, "failure", "--weak").stdout == "counted 0\n"
+    assert run("outcome", file, decision.id, "success", "--money", "0.5").stdout == "counted 1\n"
+    assert run("outcome", file, decision.id, "success").stdout.startswith("nothing changed")
+    refused = run("outcome", file, decision.id, "0.5")
+    assert refused.returncode == 1
+    assert "or a correction that is named as such" in refused.stderr
+    assert run("outcome", file, decision.id, "0.5", "--correct").stdout == "counted 0.5\n"
+    for wrong in ("perhaps", "2", "nan"):
+        assert "expected success, failure or a grade" in run("outcome", file, decision.id, wrong).stderr
+    assert run("outcome", file, "unknown", "success").returncode == 1
+    assert run("route", "replay", file).returncode == 0

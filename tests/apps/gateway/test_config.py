@@ -91,7 +91,7 @@ def test_this_machine_needs_none(host):
 def test_where_the_store_is(tmp_path):
     usual = load(XDG_DATA_HOME=str(tmp_path))
     assert usual.store_file == tmp_path / "pageturn" / "gateway.db"
-    assert usual.store == f"sqlite:{tmp_path}/pageturn/gateway.db?durability=normal"
+    assert usual.store == f"sqlite:{tmp_path}/pageturn/gateway.db?durability=normal&wait_seconds=1"
     assert load(HOME="/home/me").store_file.as_posix() == "/home/me/.local/share/pageturn/gateway.db"
     assert load({"store": "none"}).store is None
     assert load({"store": ":memory:"}).store_file is None

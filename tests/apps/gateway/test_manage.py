@@ -123,6 +123,32 @@ def test_marks_are_the_clients_on_tools_and_system_and_ours_in_messages(started,
     assert "cache_control" in last["messages"][-1]["content"][-1]
 
 
+@pytest.mark.parametrize("others", [1, 2, 3, 4])
+def test_marks_for_an_hour_stand_before_others_and_there_are_four_at_most(started, ask, upstream, others):
+    upstream.answer = provider = Provider(ANTHROPIC)
+    hour, short = {"cache_control": {"type": "ephemeral", "ttl": "1h"}}, {"cache_control": {"type": "ephemeral"}}
+    system = [{"type": "text", "text": f"Rule {at}.", **(hour if at < others else {})} for at in range(4)]
+    agent = Agent(ANTHROPIC, system=system)
+    agent.says("Find the bug.")
+    agent.history[0]["content"] = [{"type": "text", "text": "Find the bug.", **(hour if others < 3 else {})}]
+    with started(mode="manage", room=ROOM) as gateway:
+        for _ in range(20):
+            last = agent.history[-1]
+            plain = last["content"]
+            last["content"] = [*plain[:-1], {**plain[-1], **(short if others < 4 else {})}]
+            reply = agent.turn(ask, gateway)
+            last["content"] = plain
+            for call in agent.calls(reply):
+                agent.brings(call, large(len(agent.history)))
+    assert "managed" in note(agent.answers[-1])
+    assert provider.problems == []
+    last = provider.bodies[-1]
+    marks = [block["cache_control"] for item in last["messages"] for block in item["content"] if "cache_control" in block]  # fmt: skip
+    assert marks == [short["cache_control"]] * min(len(marks), 4 - others)
+    assert bool(marks) is (others < 4)
+    assert last["system"] == system
+
+
 def test_a_client_without_marks_gets_none(started, ask, upstream):
     upstream.answer = provider = Provider(ANTHROPIC)
     agent = Agent(ANTHROPIC)
@@ -322,6 +348,35 @@ def test_words_that_were_erased_are_not_sent_though_the_client_has_them(started,
     assert "lily" in json.dumps(provider.bodies[1])
     assert "lily" not in json.dumps(provider.bodies[2:])
     assert provider.problems == []
+
+
+REMINDERS = [[], ["<system-reminder>Date A</system-reminder>"], ["<system-reminder>Date B</system-reminder>"]]
+
+
+@pytest.mark.parametrize("later", REMINDERS)
+@pytest.mark.parametrize("first", REMINDERS)
+@pytest.mark.parametrize("path", PATHS)
+def test_words_that_were_erased_do_not_come_back_beside_other_reminders(
+    started, ask, upstream, store, path, first, later
+):
+    upstream.answer = provider = Provider(path)
+    kind = "input_text" if path == RESPONSES else "text"
+
+    def talks(name, reminders):
+        agent = Agent(path, {"x-pageturn-session": name})
+        agent.says("")
+        agent.history[0]["content"] = [{"type": kind, "text": each} for each in (*reminders, "The password is lily.")]
+        with started(mode="manage", room=ROOM) as gateway:
+            agent.works(ask, gateway, 1, 200)
+
+    talks("s", first)
+    with pt.Session.open(str(store), id="s", recall=None) as session:
+        session.erase(next(page for page in session.reader.pages() if "lily" in session.reader.message(page).text))
+    talks("t", later)
+    assert "lily" in json.dumps(provider.bodies[0])
+    assert "lily" not in json.dumps(provider.bodies[-1])
+    texts = [message.text for message in SessionReader.open(str(store), "t").messages(internal=True)]
+    assert "lily" not in json.dumps(texts)
 
 
 def test_blocks_of_the_vendors_own_tools_are_never_touched(started, ask, upstream):

@@ -93,7 +93,6 @@ class World:
             status=200,
             chunks=chunks,
             answer_encoding=None,
-            is_stream=False,
             ending=ending,
         )
         try:

@@ -20,7 +20,7 @@ REMINDER = {"type": "text", "text": "<system-reminder>Be quick.</system-reminder
 
 
 def fingerprints(path, item):
-    return ItemReader().read(FORMATS[path], json.dumps(item).encode()).fingerprints
+    return ItemReader().read(FORMATS[path], [json.dumps(item).encode()])[0].fingerprints
 
 
 def use(arguments, id_=LONG_ID, *before):
@@ -244,5 +244,6 @@ def test_tools_and_developers_that_open_a_request_of_codex_are_instructions():
 def test_an_item_is_read_once():
     reader = ItemReader()
     raw = json.dumps({"role": "user", "content": "One."}).encode()
-    assert reader.read(anthropic, raw) is reader.read(anthropic, raw)
-    assert reader.read(anthropic, raw).fingerprints == reader.read(openai_chat, raw).fingerprints
+    (one,), (same,), (other,) = (reader.read(each, [raw]) for each in (anthropic, anthropic, openai_chat))
+    assert one is same
+    assert one.fingerprints == other.fingerprints

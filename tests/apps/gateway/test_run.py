@@ -14,7 +14,8 @@ import pytest
 import uvicorn
 
 from pageturn.apps.gateway.config import load_config
-from pageturn.apps.gateway.running import run_client
+from pageturn.apps.gateway.running import count_start, run_client
+from pageturn.apps.gateway.server import Gateway
 from tests.apps.gateway.answers import ANTHROPIC, reply, request
 from tests.apps.gateway.upstream import WAIT
 
@@ -142,6 +143,60 @@ def test_a_gateway_that_failed_says_how_to_go_on_without_it(client, monkeypatch)
     monkeypatch.setattr(uvicorn.Server, "run", fail)
     assert run_client(config, command, said.append) == 1  # the client was not started
     assert said[0] == f"the gateway failed (OSError); to go on without it: {shlex.join(command)}"
+
+
+ASKING_UNTIL_IT_FAILS = f"""
+import os, urllib.request
+body = {json.dumps(request(ANTHROPIC, ["One."]))!r}.encode()
+answered = 0
+try:
+    while answered < 1000:
+        urllib.request.urlopen(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", body, 30).read()
+        answered += 1
+except OSError as error:
+    print(answered > 0, type(error).__name__, flush=True)
+"""
+
+
+def test_a_gateway_that_dies_in_the_middle_of_a_run_leaves_clean_errors_and_says_how_to_go_on(
+    client, upstream, monkeypatch, capfd
+):
+    gateways, said = [], []
+    begin = Gateway.__init__
+
+    def noticed(self, *arguments, **options):
+        begin(self, *arguments, **options)
+        gateways.append(self)
+
+    def answer(asked):
+        if len(upstream.asked) == 3:
+            gateways[0]._server.should_exit = True
+        return reply(asked, "1")
+
+    monkeypatch.setattr(Gateway, "__init__", noticed)
+    upstream.answer = answer
+    config = load_config({"store": "none", "anthropic": upstream.url}, None)
+    code = run_client(config, [client(ASKING_UNTIL_IT_FAILS)], said.append)
+    assert code == 0
+    assert capfd.readouterr().out.splitlines() in (["True URLError"], ["True ConnectionResetError"])
+    assert "the gateway failed" in said[0]
+    assert "to go on without it:" in said[0]
+    assert any("watched" in line for line in said)
+
+
+def test_health_says_how_often_a_gateway_was_started(started, ask, upstream, tmp_path):
+    upstream.answer = lambda asked: reply(asked, "1")
+    config = load_config({"store": str(tmp_path / "a.db")}, None)
+    assert [count_start(config) for _ in range(3)] == [1, 2, 3]
+    with started(mode="manage", store=str(tmp_path / "a.db")) as gateway:
+        ask(gateway, "POST", ANTHROPIC, json.dumps(request(ANTHROPIC, ["One."])).encode()).read()
+        gateway.mode._thread.submit(lambda: None).result()
+        told = json.loads(ask(gateway, "GET", "/healthz").read())
+    assert told == {"status": "ok", "starts": 1, "turns": 1, "sessions": 1, "passed": {}}
+    assert len(upstream.asked) == 1
+    broken = tmp_path / "broken.db"
+    broken.write_bytes(b"x" * 5_000)
+    assert count_start(load_config({"store": str(broken)}, None)) == 1
 
 
 def test_a_client_that_is_not_there(tmp_path):

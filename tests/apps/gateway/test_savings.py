@@ -80,12 +80,36 @@ def test_the_estimate_of_watching_is_near_what_managing_costs(started, ask, upst
     assert account.least <= account.most
     assert account.least == pytest.approx(cost(managed), rel=0.1)
     assert account.least < account.dollars
+    sent = sum(usage.input_tokens for usage in managed.reported)
+    assert account.otherwise.input_tokens == pytest.approx(
+        sent, rel=0.03
+    )  # though it counts folded text otherwise than we do
     with_store = open_store(str(tmp_path / "b.db"))
     other = account_of(with_store, "s", room=ROOM)
     with_store.close()
     assert other.is_managed
+    asked = [len(asked.body) for asked in upstream.asked]
+    assert other.sent_bytes == sum(asked)
+    assert other.client_bytes > 1.3 * other.sent_bytes
+    assert account.client_bytes == account.sent_bytes == other.client_bytes
+    assert f"{other.client_bytes:,} bytes, of which {other.sent_bytes:,} went on" in " ".join(lines([other]))
+    assert "cache" not in " ".join(lines([account, other]))
     assert other.dollars == pytest.approx(cost(managed))
     assert other.least == pytest.approx(cost(watched), rel=0.15)
+
+
+def test_a_cache_that_is_broken_is_told(started, ask, upstream, tmp_path):
+    upstream.answer = Billing(ANTHROPIC)
+    agent = Agent(ANTHROPIC, {"x-pageturn-session": "s"})
+    agent.says("Hello.")
+    with started(mode="watch", store=str(tmp_path / "a.db")) as gateway:
+        for number in range(12):
+            agent.fields["tools"] = [{**agent.fields["tools"][0], "description": f"Read at {number}."}]
+            agent.works(ask, gateway, 1)
+    store = open_store(str(tmp_path / "a.db"))
+    account = account_of(store, "s", room=ROOM)
+    store.close()
+    assert "s: only 0% of its input came from the provider's cache" in " ".join(lines([account]))
 
 
 def test_an_unknown_price_is_never_nothing(started, ask, upstream, tmp_path):

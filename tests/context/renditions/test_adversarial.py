@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.context.renditions import Voiced, render
+from pageturn.context.renditions import PageMessage, render
 from pageturn.values.identifiers import Vocabulary
 from tests.long import examples
 
@@ -36,7 +36,7 @@ TEXTS = {
 @pytest.mark.parametrize("arguments", ["{}", '{"path":"a.py"}'])
 def test_every_level_of_a_text_that_was_made_to_take_long_is_short(name, arguments):
     call = pt.ToolCall(id="c", name="read", arguments=arguments)
-    unit = [Voiced("p1-abcd", pt.assistant(call)), Voiced("p2-efgh", pt.tool_result(call, TEXTS[name]))]
+    unit = [PageMessage("p1-abcd", pt.assistant(call)), PageMessage("p2-efgh", pt.tool_result(call, TEXTS[name]))]
     _, compressed = render(unit, pt.ResidencyLevel.COMPRESSED, Vocabulary())
     assert len(compressed.tool_results[0].content) < 100_000
     for level in (pt.ResidencyLevel.STRUCTURED, pt.ResidencyLevel.POINTER):

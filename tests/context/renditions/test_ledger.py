@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.context.renditions import Counted, Effect, Ledger, Voiced, effects_of
+from pageturn.context.renditions import Counted, Effect, Ledger, PageMessage, effects_of
 
 
 def told(name, arguments, text="done", *, is_error=False):
@@ -12,10 +12,10 @@ def told(name, arguments, text="done", *, is_error=False):
         id="c", name=name, arguments=arguments if isinstance(arguments, str) else pt.to_json(arguments).decode()
     )
     unit = [
-        (1, Voiced("p1-aaaa", pt.assistant("", call))),
-        (2, Voiced("p2-bbbb", pt.tool_result(call, text, is_error=is_error))),
+        (1, PageMessage("p1-aaaa", pt.assistant("", call))),
+        (2, PageMessage("p2-bbbb", pt.tool_result(call, text, is_error=is_error))),
     ]
-    return [effect.told for effect in effects_of(unit)]
+    return [effect.text for effect in effects_of(unit)]
 
 
 def test_a_file_with_the_digest_of_what_was_put_into_it():
@@ -76,8 +76,8 @@ def test_calls_of_other_tools_are_told_unless_they_look():
 
 def test_a_call_without_a_result_says_so():
     call = pt.ToolCall(id="c", name="deploy", arguments="{}")
-    (effect,) = effects_of([(1, Voiced("p1-aaaa", pt.assistant("", call)))])
-    assert effect.told == "p1-aaaa deploy, no result"
+    (effect,) = effects_of([(1, PageMessage("p1-aaaa", pt.assistant("", call)))])
+    assert effect.text == "p1-aaaa deploy, no result"
 
 
 def test_arguments_that_are_no_json_and_look_alikes_are_harmless():
@@ -145,7 +145,7 @@ def test_nothing_is_forgotten_and_a_ledger_has_a_greatest_size(parts):
 )
 def test_a_command_is_counted_by_the_program_that_it_runs(command, kind):
     call = pt.ToolCall(id="c", name="bash", arguments=pt.to_json({"command": command}).decode())
-    (effect,) = effects_of([(1, Voiced("p1-aaaa", pt.assistant("", call)))])
+    (effect,) = effects_of([(1, PageMessage("p1-aaaa", pt.assistant("", call)))])
     assert effect.kind == kind
     assert len(effect.target) <= 160
-    assert len(effect.told) < 300
+    assert len(effect.text) < 300

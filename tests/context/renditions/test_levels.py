@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import pageturn as pt
 from pageturn.context.forms import offers
-from pageturn.context.renditions import Run, Voiced, index, render
+from pageturn.context.renditions import PageMessage, Run, index, render
 from pageturn.tokens.counters import counter_for
 from pageturn.values.identifiers import Vocabulary
 from pageturn.values.messages import File, Text, Thinking
@@ -29,7 +29,7 @@ HANDLE = "p7-abcd"
 
 
 def unit(*messages):
-    return [Voiced(f"p{number}-abcd", message) for number, message in enumerate(messages, start=7)]
+    return [PageMessage(f"p{number}-abcd", message) for number, message in enumerate(messages, start=7)]
 
 
 def told_in(message):
@@ -319,10 +319,10 @@ def test_every_level_is_the_same_in_every_process():
         "import pageturn as pt\n"
         "from tests.context.renditions.sample import sample_session\n"
         "from pageturn.values.identifiers import Vocabulary\n"
-        "from pageturn.context.renditions import Voiced, render\n"
+        "from pageturn.context.renditions import PageMessage, render\n"
         "from tools.picture_samples import SAMPLES\n"
         "results = [pt.tool_result('c', sample.text) for sample in SAMPLES.values()]\n"
-        "unit = [Voiced(f'p{n}-abcd', m) for n, m in enumerate([*sample_session(), *results], start=1)]\n"
+        "unit = [PageMessage(f'p{n}-abcd', m) for n, m in enumerate([*sample_session(), *results], start=1)]\n"
         "for level in pt.ResidencyLevel:\n"
         "    print([pt.to_json(m) for m in render(unit, level, Vocabulary())])\n"
     )
@@ -352,14 +352,16 @@ def test_every_pointer_and_index_line_of_a_session_leads_back_to_the_original_wo
     session = open_session()
     for number in range(5):
         take_turn(session, number)
-    voiced = {page.seq: Voiced(page.handle, session.resolve(page).message) for page in session.reader.pages()}
-    units = [[voiced[page.seq] for page in pages] for pages in units_of(session.reader.pages(), session.reader.answers)]
+    messages = {page.seq: PageMessage(page.handle, session.resolve(page).message) for page in session.reader.pages()}
+    units = [
+        [messages[page.seq] for page in pages] for pages in units_of(session.reader.pages(), session.reader.answers)
+    ]
     for pages in units:
         (line,) = render(pages, ResidencyLevel.POINTER, Vocabulary())
         name = told_in(line).split()[0]
         found = resolve_range(session, name) if ".." in name else [session.resolve(name)]
         assert [each.message for each in found] == [each.message for each in pages]
     first, *_, last = session.reader.pages()
-    line = index(Run(first.handle, last.handle, len(voiced), 9, {}, {}))
+    line = index(Run(first.handle, last.handle, len(messages), 9, {}, {}))
     whole = resolve_range(session, line.split()[0])
-    assert [each.message for each in whole] == [each.message for each in voiced.values()]
+    assert [each.message for each in whole] == [each.message for each in messages.values()]

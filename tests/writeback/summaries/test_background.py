@@ -68,7 +68,7 @@ def begin(session, held, sizes=(4,)):
 
 def end(session, held):
     held.released.set()
-    assert session.summaries._worker.wait(60)
+    assert session.summaries.wait(60)
 
 
 def admitted(session):
@@ -417,3 +417,13 @@ def test_a_setting_that_makes_no_sense_is_refused_at_once(setting, value):
     session = opened(at_once())
     with pytest.raises(pt.InvalidInput, match=setting):
         setattr(session.summaries, setting, value)
+
+
+def test_waiting_says_whether_the_summarizer_is_done(held):
+    session = opened(held)
+    begin(session, held)
+    assert not session.summaries.wait(0)
+    held.released.set()
+    assert session.summaries.wait()
+    with pytest.raises(pt.InvalidInput, match="timeout_seconds"):
+        session.summaries.wait(-1)

@@ -28,7 +28,7 @@ def contexts(session, turns):
         context = session.derive(budget_tokens=BUDGET)
         yield context
         work(session, number, number + 1)
-        session.summaries._worker.wait(60)
+        session.summaries.wait(60)
 
 
 @pytest.mark.parametrize("policy", POLICIES)

@@ -84,7 +84,7 @@ def test_a_bad_summary_never_enters(endpoint, dialect, kind):
         (b"<html>", "the answer is not JSON"),
         (b"{}", "the answer has no text"),
         (b'{"choices": [{"message": {"content": null}}]}', "the answer has no text"),
-        (b'{"content": [{"type": "thinking"}]}', "the model said nothing"),
+        (b'{"content": [{"type": "thinking"}]}', "the answer of the model is empty"),
     ],
 )
 def test_a_failure_is_a_fault_that_quotes_nothing_and_the_session_goes_on(endpoint, dialect, answer, reason):
@@ -246,7 +246,7 @@ def test_an_endpoint_that_fails_is_asked_less_and_less(endpoint):
     session = opened(endpoint)
     for number in range(8, 40):
         work(session, number, number + 1)
-        assert session.summaries._worker.wait(60)
+        assert session.summaries.wait(60)
     assert 3 <= len(endpoint.requests) <= 8
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.context.renditions import Voiced
+from pageturn.context.renditions import PageMessage
 from pageturn.tokens.counters import counter_for
 from pageturn.values.entries import Committed
 from pageturn.writeback.summaries import Extractive, SummaryRequest
@@ -22,13 +22,13 @@ LEAST = 400  # tokens of text; shorter runs are not summarized ahead
 
 
 def request_of(session, target=None):
-    voiced = tuple(
-        Voiced(page.handle, message)
+    messages = tuple(
+        PageMessage(page.handle, message)
         for page in session.reader.pages()
         if (message := session.reader.message(page)) is not None
     )
     floor = summary_floor(sum(page.tokens for page in session.reader.pages()))
-    return SummaryRequest(voiced, target or max(192, 2 * floor), floor, COUNT)
+    return SummaryRequest(messages, target or max(192, 2 * floor), floor, COUNT)
 
 
 def summary_of(session, target=None):

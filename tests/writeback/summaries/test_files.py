@@ -47,7 +47,7 @@ def test_a_file_that_is_closed_and_opened_again_gives_the_same_bytes(path, polic
         context = session.derive()
         told += any(each.line is not None and each.line.summary is not None for each in context.layout.placements)
         work(session, number, number + 1)
-        assert session.summaries._worker.wait(60)
+        assert session.summaries.wait(60)
     session.summaries.finish()
     assert told
     budgets = (600, 1_500, 3_000, 100_000)
@@ -79,7 +79,7 @@ def test_two_live_sessions_on_one_file_one_of_which_summarizes(path, policy, see
             insist(session, lambda session=session: (session.derive(), session.append(pt.assistant("Seen."))))
         said.append(text)
         if chance.random() < 0.5:
-            summarizing.summaries._worker.wait(60)
+            summarizing.summaries.wait(60)
     insist(summarizing, summarizing.summaries.finish)
     other.refresh()
     assert [message.text for message in other.reader.messages() if message.text.startswith("Message")] == said
@@ -117,7 +117,7 @@ def test_what_another_session_undid_meanwhile_is_not_summed_up(path):
     work(held, 0, 8)
     held.summaries.sizes = (4,)
     held.checkpoint()
-    assert held.summaries._worker.wait(60)
+    assert held.summaries.wait(60)
     other = pt.Session.open(store, id="s", clock=Clock())
     other.undo(8)
     with pytest.raises(pt.Conflict):

@@ -121,7 +121,7 @@ def test_one_that_comes_too_late_has_failed_and_one_that_was_stopped_has_not():
             session.summaries.timeout_seconds = 0
             (prepared,) = session.summaries.collect()
             assert "no summary in" in str(prepared.outcome)
-            session.summaries._worker.wait(60)
+            session.summaries.wait(60)
         session.close()
         assert log(router) == ([("slow", 0.0)] if is_late else [])
 

@@ -10,6 +10,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 
 from pageturn.apps.cli.journals import plain
+from pageturn.apps.cli.pages import whole_handle
 from pageturn.apps.cli.terminal import inert
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
@@ -19,8 +20,8 @@ from pageturn.session import Session
 from pageturn.tokens.counters import counter_for
 from pageturn.tokens.windows import DEFAULT_MODEL, window_of
 from pageturn.values.context import Context, Explanation, NoteOutcome
-from pageturn.values.entries import FoldReason, Shown, TurnTaken
-from pageturn.values.errors import BudgetTooSmall, InvalidInput
+from pageturn.values.entries import Shown, TurnTaken
+from pageturn.values.errors import BudgetTooSmall, InvalidInput, PageturnError
 from pageturn.values.layout import IndexLine, Placement, Why
 from pageturn.values.messages import Visibility
 from pageturn.values.pages import Page, PageKind, ResidencyLevel
@@ -37,13 +38,9 @@ _COLOURS = {
     ResidencyLevel.STRUCTURED: "yellow",
     ResidencyLevel.POINTER: "magenta",
 }
-_BECAUSE = {
-    FoldReason.FULL: "the context had grown too large",
-    FoldReason.PAYS: "rewriting it costs less than keeping it",
-    FoldReason.COLD: "the provider's prompt cache was lost anyway (a pause, another model, other tools)",
-    FoldReason.CHANGED: "something that was shown is no longer valid",
-}
-_MOST_NAMED = 20  # pages in one message
+
+
+_MOST_NAMED = 20  # turns in one message
 
 
 # -- the next context
@@ -79,12 +76,10 @@ def look_at(journal: Journal, budget_tokens: int | None, model: str | None) -> L
     try:
         context = session.derive(budget_tokens=budget_tokens)
     except BudgetTooSmall as error:
-        named = ", ".join(error.handles[:_MOST_NAMED]) + (" and others" if len(error.handles) > _MOST_NAMED else "")
-        expected = f"at least {error.needed_tokens:,} tokens, needed by {named}"
-        got = f"{error.budget_tokens:,}"
-        if budget_tokens is not None and error.budget_tokens < budget_tokens:
-            got += f", which is what the policy, the model and the reported usage leave of {budget_tokens:,}"
-        raise InvalidInput("budget", expected=expected, got=got) from None
+        if budget_tokens is None or error.budget_tokens >= budget_tokens:
+            raise
+        left = f"The policy, the model and the reported usage leave {error.budget_tokens:,} of {budget_tokens:,} tokens"
+        raise PageturnError(f"{error}. {left}") from None
     if budget_tokens is None and last is not None and last.budget_tokens < context.budget_tokens:
         asides.append(
             f"the last turn had a budget of only {last.budget_tokens:,} tokens: use --budget {last.budget_tokens} for the same"
@@ -143,7 +138,7 @@ def _show_notes(console: Console, look: Look, rows: int) -> None:
 
 def _note_cells(outcome: NoteOutcome) -> tuple[str, ...]:
     band = str(outcome.band) if outcome.band is not None else "[dim]none[/]"
-    return (plain(outcome.key), band, f"{outcome.tokens:,}", str(outcome.decision))
+    return (plain(outcome.key), band, f"{outcome.tokens:,}", outcome.decision.because)
 
 
 def show_text(console: Console, look: Look, *, internal: bool) -> None:
@@ -188,7 +183,7 @@ def _totals(look: Look) -> str:
     between = context.tokens - fixed - notes - sum(placement.tokens for placement in context.layout.placements)
     since = look.state.folds[-1] if look.state.folds else None
     if context.fold is not None:
-        fold = f"folded because {_BECAUSE[context.fold.reason]}"
+        fold = f"folded because {context.fold.reason.because}"
     else:
         fold = f"last fold in turn {since}" if since is not None else "no fold so far"
     return "; ".join(
@@ -209,7 +204,7 @@ def _totals(look: Look) -> str:
 
 def show_reasons(console: Console, look: Look, handles: Sequence[str], store: str) -> None:
     """Print why each page has its level, and how to raise it or read it."""
-    explained = [look.context.explain(handle) for handle in handles]
+    explained = [look.context.explain(whole_handle(look.state, handle)) for handle in handles]
     for remark in look.asides:
         console.print(f"[yellow]{plain(remark)}[/]", highlight=False, soft_wrap=True)
     for explanation in explained:
@@ -275,7 +270,7 @@ def show_changes(console: Console, journal: Journal, number: int | None, rows: i
         console.print(f"only appended: {named or 'nothing'}{more}", highlight=False, soft_wrap=True)
         return
     console.print(
-        f"turn {turn.number} folded because {_BECAUSE[shown.fold.reason]}: {grown}", highlight=False, soft_wrap=True
+        f"turn {turn.number} folded because {shown.fold.reason.because}: {grown}", highlight=False, soft_wrap=True
     )
     _show_moves(console, _positions(before), _positions(after), rows)
     lines = ", ".join(_named(_covered(after, line)) for line in shown.fold.lines)

@@ -74,7 +74,11 @@ def run(file: Path | None, command: tuple[str, ...], **flags: Any) -> None:
 @click.argument("store", required=False)
 @click.option("--session", "-s", "only", help="The session; by default all of them.")
 @click.option(
-    "--room", default=48_000, show_default=True, type=click.IntRange(4_000), help="Of the estimate, as for run."
+    "--room",
+    default=48_000,
+    show_default=True,
+    type=click.IntRange(4_000),
+    help="The room that the estimate assumes, as for `run`.",
 )
 @price_options
 def savings(store: str | None, only: str | None, room: int, **priced: Any) -> None:
@@ -97,7 +101,7 @@ def savings(store: str | None, only: str | None, room: int, **priced: Any) -> No
 
 
 def _imported(name: str) -> Any:
-    """A module of the gateway, whose packages not everybody has."""
+    """A module of the gateway; raises if its extra is not installed."""
     from importlib import import_module  # noqa: PLC0415
 
     try:

@@ -22,18 +22,19 @@ from pageturn.recall.reach import reach
 from pageturn.recall.search import recall
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.session import Session
-from pageturn.stores import SessionRow, Store, open_store
+from pageturn.stores import Maintained, SessionRow, SqliteStore, Store, open_store
 from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import Fault
 from pageturn.values.ids import require_session_id
 from pageturn.values.json import to_json
 from pageturn.values.messages import Visibility
 from pageturn.values.pages import Page
+from pageturn.values.recall_tool import RecallTool
 from pageturn.values.search_text import search_text
 
 
 @contextmanager
-def opened(path: str) -> Iterator[Store]:
+def opened(path: str) -> Iterator[SqliteStore]:
     """The store in an existing file; a command that reads never creates one."""
     file = path.removeprefix("sqlite:").removeprefix("//").partition("?")[0]
     if not Path(file).is_file():
@@ -126,21 +127,27 @@ def show_hits(
     if isinstance(within, Fault):
         console.print(plain(str(within)))
         return False
-    outcome, damages = recall(within.journals, query, limit, see_internal=lambda _: internal, unread=within.unread)
+    recall_tool = RecallTool().name if journal.state.has_handles else None  # if a model was ever offered it
+    outcome, damages = recall(
+        within.journals, query, limit, see_internal=lambda _: internal, recall_tool=recall_tool, unread=within.unread
+    )
     if isinstance(outcome, Fault):
         console.print(plain(str(outcome)))
         return False
     for hit in outcome.hits:
         tool = f", {plain(hit.tool)}" if hit.tool else ""
         where = f"{plain(hit.session)} " if everywhere else ""
-        console.print(f"{where}[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}")
+        times = f", {hit.count} times" if hit.count > 1 else ""
+        console.print(f"{where}[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}{times}")
         console.print(f"  {plain(hit.excerpt)}")
+    for notice in outcome.notices:
+        console.print(f"[dim]{plain(notice)}[/]")
     for _, page, fault in damages:
         console.print(f"[red]{page.handle if page is not None else ''}[/] {plain(str(fault))}")
     return True
 
 
-def show_health(console: Console, store: Store) -> bool:
+def show_health(console: Console, store: SqliteStore) -> bool:
     """Check the store and print what is wrong; returns whether no problems were found."""
     rows = store.sessions()
     findings = []
@@ -167,7 +174,7 @@ def show_health(console: Console, store: Store) -> bool:
     return not findings
 
 
-def show_repair(console: Console, store: Store) -> None:
+def show_repair(console: Console, store: Maintained) -> None:
     """Repair the store and print what was done."""
     repaired = repair(store)
     console.print(f"a copy of the store before the repair: {escape(repaired.backup)}", soft_wrap=True)
@@ -183,7 +190,7 @@ def settle(store: Store, row: SessionRow) -> int:
     return staged
 
 
-def show_vacuum(console: Console, store: Store, *, dry_run: bool) -> None:
+def show_vacuum(console: Console, store: Maintained, *, dry_run: bool) -> None:
     """Free unreferenced blobs, or print what would be freed."""
     freed = store.vacuum(dry_run=dry_run)
     verb = "would free" if dry_run else "freed"

@@ -14,8 +14,10 @@ from pageturn.apps.cli.gateway_commands import run, savings, serve
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
 from pageturn.apps.cli.journals import Wanted
 from pageturn.apps.cli.lab_commands import compactions, flip, replay, report
+from pageturn.apps.cli.mcp_commands import mcp
 from pageturn.apps.cli.pages import show_page
-from pageturn.apps.cli.route_commands import route
+from pageturn.apps.cli.proposal_commands import proposals
+from pageturn.apps.cli.route_commands import outcome, route
 from pageturn.apps.cli.sections import SectionedGroup
 from pageturn.apps.cli.summaries import summarize as summarize_session
 from pageturn.apps.cli.summaries import summarizer_for
@@ -268,7 +270,7 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
     sys.exit(0 if read_all else 1)
 
 
-for _command in (route, replay, flip, compactions, report, trial, serve, run, savings):
+for _command in (route, outcome, replay, flip, compactions, report, trial, serve, run, savings, mcp, proposals):
     cli.add_command(_command)
 
 

@@ -7,6 +7,7 @@ from rich.console import Console
 from pageturn.context.forms import offers
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
+from pageturn.journal.state import SessionState
 from pageturn.tokens.counters import counter_for
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Visibility
@@ -17,10 +18,18 @@ from pageturn.values.units import units_of
 _MODEL = "gpt-5"
 
 
+def whole_handle(state: SessionState, typed: str) -> str:
+    """The handle that begins so: `p5` is enough for `p5-k3qz`, and not taken for `p51-n4e7`. Anything else stays as it was typed."""
+    beginning = typed if "-" in typed else f"{typed}-"
+    found = [page.handle for page in state.pages if page.handle.startswith(beginning)]
+    return found[0] if len(found) == 1 else typed
+
+
 def show_page(
     console: Console, journal: Journal, handle: str, levels: Sequence[ResidencyLevel], *, internal: bool
 ) -> None:
     """Print the unit of a page at those of these levels that are offered."""
+    handle = whole_handle(journal.state, handle)
     page = page_of(journal.state, handle)
     if page is None:
         raise InvalidInput("handle", expected="the handle of a page of this session", got=show(handle))

@@ -17,7 +17,7 @@ def price_options(command: F) -> F:
         click.option(
             "--prices",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="Your own table of prices, TOML or JSON; it goes before ours.",
+            help="Your own table of prices, TOML or JSON; overrides the built-in table.",
         ),
         click.option(
             "--price",

@@ -21,7 +21,7 @@ from pageturn.apps.importing.files import FileSource
 from pageturn.lab.columns import (
     MISSES_PRICED,
     PRICED_BILL,
-    TIMES_THE_FLOOR,
+    TIMES_THE_LOWER_BOUND,
     WITH_REFETCHES,
     leading_cells,
     leading_heads,
@@ -208,7 +208,7 @@ def _show_points(console: Console, points: Points, units: str) -> None:
 
 
 def conclusion(points: Sequence[Point], prices: Sequence[ModelPrice]) -> str:
-    """What it all comes to, in one sentence: sending everything, and Paged where it is cheapest; empty where that is not known."""
+    """The result in one sentence: sending everything, and Paged where it is cheapest; empty where that is not known."""
     ours = [point for point in points if point.policy.startswith("paged") and point.score.is_priced]
     known = [point for point in ours if point.dollars is not None and not point.score.refused]
     point = min(known, key=lambda point: point.dollars or 0.0, default=None)
@@ -226,7 +226,7 @@ def conclusion(points: Sequence[Point], prices: Sequence[ModelPrice]) -> str:
     models = " and ".join(f"{price.model}, {price.as_of}" for price in prices)
     return (
         f"{these} {cost}; with {plain(point.policy).replace('paged', 'Paged', 1)} at {point.budget_tokens:,} tokens {they} "
-        f"would have cost {money(point.dollars)}, re-reads included (prices of {models})."
+        f"would have cost {money(point.dollars)}, re-fetches included (prices of {models})."
     )
 
 
@@ -237,8 +237,8 @@ def _cost_of(points: Points) -> str:
 def _table(rows: Sequence[Point], best: set[int]) -> Table:
     table = Table(box=None, pad_edge=False)
     has_gaps = any(point.gap is not None for point in rows)
-    others = (*MISSES_PRICED, WITH_REFETCHES, TIMES_THE_FLOOR)
-    counted = ("faults", "fetched again", "refused", "largest")
+    others = (*MISSES_PRICED, WITH_REFETCHES, TIMES_THE_LOWER_BOUND)
+    counted = ("faults", "re-fetched", "refused", "largest")
     names = (*leading_heads(), *(column.head for column in others), *counted)
     for name in ("", *names, *(("missed", "oracle", "bound") if has_gaps else ())):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
@@ -266,7 +266,7 @@ def show_whole(console: Console, table: Table) -> None:
 def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> None:
     """Print each of our policies compared with legacy, with confidence intervals, and the flip rule's choice."""
     table = Table(box=None, pad_edge=False)
-    differing = (_cost_of(points), "coverage", "faults per session", "fetched again")
+    differing = (_cost_of(points), "coverage", "faults per session", "re-fetched")
     for name in ("compared with legacy", "budget", *differing, "dominates"):
         table.add_column(name, justify="left" if name == "compared with legacy" else "right", no_wrap=True)
     versus: dict[tuple[str, int], Versus] = {}
@@ -294,7 +294,7 @@ def _show_flip(console: Console, points: Points, pooled: Sequence[Point]) -> Non
     else:
         console.print(f"with differences significant under resampling of sessions: {plain(surely.elected)}")
     hits = flip(pooled, Point.dominates_if_pointers_are_hits)
-    console.print(f"if re-reads through a pointer were not counted as faults: {plain(hits.elected)}")
+    console.print(f"if re-fetches through a pointer were not counted as faults: {plain(hits.elected)}")
 
 
 def show_compactions(console: Console, selection: Selection) -> None:

@@ -1,4 +1,4 @@
-"""Defines `pageturn route`: shows, replays, prunes, exports and imports routing state."""
+"""Defines `pageturn route` and `pageturn outcome`: shows, replays, prunes, exports and imports routing state, and reports outcomes."""
 
 import sys
 from pathlib import Path
@@ -11,6 +11,20 @@ from pageturn.routing.stored_state import DEFAULT_SCOPE
 
 _STORE = click.argument("store")
 _SCOPE = click.option("--scope", default=DEFAULT_SCOPE, show_default=True, help="The scope of the routing state.")
+
+
+_VERDICTS = {"success": 1.0, "failure": 0.0}
+
+
+def _verdict(context: click.Context, parameter: click.Parameter, value: str) -> float:
+    """Success, failure, or a grade."""
+    try:
+        grade = _VERDICTS[value] if value in _VERDICTS else float(value)
+    except ValueError:
+        grade = -1.0
+    if not 0.0 <= grade <= 1.0:
+        raise click.BadParameter(f"expected success, failure or a grade from 0 to 1, got {value!r}", context, parameter)
+    return grade
 
 
 @click.group()
@@ -37,6 +51,19 @@ def route_stats(store: str, scope: str) -> None:
         routes.show_stats(terminal(), routes.beliefs_of(opened, scope))
 
 
+@route.command("report")
+@_STORE
+@_SCOPE
+def route_report(store: str, scope: str) -> None:
+    """Show who is chosen for what, the posteriors, money by bucket, and the regret that the log can tell.
+
+    Regret is against the best single candidate of a bucket. "Too little support" means that the log cannot tell, since an agent had
+    hardly a chance of being chosen.
+    """
+    with journals.opened(store) as opened:
+        routes.show_report(terminal(), routes.beliefs_of(opened, scope))
+
+
 @route.command("replay")
 @_STORE
 @click.option("--mode", "modes", multiple=True, type=click.Choice(routes.REPLAYED), help="Only this mode; repeatable.")
@@ -54,7 +81,7 @@ def route_replay(store: str, modes: tuple[str, ...], scope: str) -> None:
 @route.command("prune")
 @_STORE
 @click.option("--keep", type=click.IntRange(0), help="Drop all but the newest N.")
-@click.option("--days", type=click.FloatRange(0), help="Drop decisions at least so many days old.")
+@click.option("--days", type=click.FloatRange(0), help="Drop decisions that are at least N days old.")
 @click.option("--abandoned", is_flag=True, help="With --days: also drop decisions that never had an outcome.")
 @_SCOPE
 def route_prune(store: str, keep: int | None, days: float | None, scope: str, *, abandoned: bool) -> None:
@@ -83,3 +110,43 @@ def route_import(store: str, path: Path, scope: str) -> None:
     """Merge an exported JSON object into the routing state."""
     with journals.opened(store) as opened:
         routes.import_state(terminal(), routes.beliefs_of(opened, scope), path)
+
+
+@click.command("outcome")
+@_STORE
+@click.argument("decision")
+@click.argument("verdict", callback=_verdict)
+@click.option(
+    "--weak", is_flag=True, help="A sign, not a judgement: counts a quarter, and a strong outcome replaces it."
+)
+@click.option("--correct", is_flag=True, help="Replace the outcome that was reported before.")
+@click.option("--seconds", type=click.FloatRange(0), help="How long the answer took.")
+@click.option("--money", type=click.FloatRange(0), help="What it cost, in the unit of the prices.")
+@_SCOPE
+def outcome(  # noqa: PLR0917
+    store: str,
+    decision: str,
+    verdict: float,
+    seconds: float | None,
+    money: float | None,
+    scope: str,
+    *,
+    weak: bool,
+    correct: bool,
+) -> None:
+    """Report what came of a routing decision: success, failure, or a grade from 0 to 1.
+
+    The same outcome twice counts once, and an unknown decision is refused.
+    """
+    with journals.opened(store) as opened:
+        routes.report_outcome(
+            terminal(),
+            opened,
+            scope,
+            decision,
+            verdict,
+            is_weak=weak,
+            is_correction=correct,
+            seconds=seconds,
+            money=money,
+        )

@@ -1,6 +1,7 @@
 """Prints routing decisions, posteriors of agents, and estimates of what other modes would have achieved."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -9,16 +10,20 @@ from rich.table import Table
 
 from pageturn.apps.cli.journals import plain
 from pageturn.apps.cli.terminal import write_json
-from pageturn.routing import MODES, Beliefs, DelegationState
+from pageturn.routing import MODES, Beliefs, DelegationState, Logged, Setting
+from pageturn.routing.decisions import ESTIMATES
 from pageturn.routing.evaluation import Replayed, compare, differing, drifts, replay
-from pageturn.stores import MemorySidecars, Store
-from pageturn.values.errors import InvalidInput, show
+from pageturn.routing.modes import name_now
+from pageturn.routing.regret import Regret, regrets
+from pageturn.routing.router import Router
+from pageturn.stores import MemorySidecars, Sidecars
+from pageturn.values.errors import InvalidInput, PageturnError, show
 from pageturn.values.json import from_json, to_json
 
 REPLAYED = tuple(name for name in MODES if name != "cost")  # a log does not know prices
 
 
-def beliefs_of(store: Store, scope: str) -> Beliefs:
+def beliefs_of(store: Sidecars, scope: str) -> Beliefs:
     """The routing state of a scope."""
     return Beliefs(store, scope, clock=lambda: datetime.now(UTC))
 
@@ -27,8 +32,10 @@ def show_decision(console: Console, beliefs: Beliefs, wanted: str | None) -> Non
     """Print a decision, without an id the newest: the estimate for each candidate, and the outcome."""
     log = [entry for _, entry in beliefs.log()]
     found = [entry for entry in log if wanted is None or entry.decision.id.startswith(wanted)]
+    if not log:
+        raise PageturnError("no decisions are logged yet: `Router.choose` logs the first")
     if not found or (wanted is not None and len(found) > 1):
-        known = "the beginning of one id only" if found else f"the id of one of {len(log)} decisions"
+        known = "the beginning of one id only" if found else f"the id, or its beginning, of one of {len(log)} decisions"
         raise InvalidInput("decision", expected=known, got=show(wanted))
     entry = max(found, key=lambda each: each.decision.at)
     decision = entry.decision
@@ -64,7 +71,7 @@ def show_stats(console: Console, beliefs: Beliefs) -> None:
     modes: dict[str, list[float]] = defaultdict(list)
     for _, entry in log:
         if entry.verdict is not None:
-            modes[entry.decision.mode].append(entry.verdict)
+            modes[name_now(entry.decision.mode)].append(entry.verdict)
     for name, verdicts in sorted(modes.items()):
         console.print(
             f"{plain(name)}: {len(verdicts):,} decisions with an outcome, {sum(verdicts) / len(verdicts):.3f} on average"
@@ -83,11 +90,23 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
     """Print the estimated outcome of each mode; returns whether the log is consistent."""
     log, pruned = list(beliefs.log()), beliefs.pruned
     config = beliefs.config
+    if not log:
+        console.print(f"no decisions in scope {plain(beliefs.scope)} yet: a router writes them with their outcomes")
+        return True
     table = _table("mode", "decisions", "observed", "estimated", "effective sample")
     wrong: list[str] = []
     replayed: list[Replayed] = []
     for name in modes or REPLAYED:
-        replayed = list(replay(log, MemorySidecars(), config, MODES[name], pruned))
+        again = replay(
+            log,
+            MemorySidecars(),
+            config,
+            MODES[name],
+            pruned,
+            declared=beliefs.state,
+            forgotten=beliefs.forgotten(),
+        )
+        replayed = list(again)
         found = compare(replayed, name)
         wrong = differing(replayed)
         would = (
@@ -95,7 +114,8 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
             if not found.effective
             else f"{found.estimated:.3f} ± {1.96 * found.error:.3f}"
         )
-        table.add_row(name, f"{found.decisions:,}", f"{found.observed:.3f}", would, f"{found.effective:.0f} decisions")
+        observed = f"{found.observed:.3f}" if found.decisions else "no outcomes yet"
+        table.add_row(name, f"{found.decisions:,}", observed, would, f"{found.effective:.0f} decisions")
     console.print(table)
     if wrong:
         console.print(
@@ -103,11 +123,93 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
         )
     else:
         console.print(f"{len(replayed):,} decisions are consistent with the log")
+    older = sum(entry.decision.estimates != ESTIMATES for _, entry in log)
+    if older:
+        console.print(f"{older:,} of them rest on an earlier way of estimating, which is not checked any more")
     if len(log) > len(replayed):
         console.print(
             f"{len(log) - len(replayed):,} more were not checked: they predate the outcomes of pruned decisions"
         )
     return not wrong
+
+
+def show_report(console: Console, beliefs: Beliefs) -> None:
+    """Print who is chosen for what, the posteriors, what it took, and the regret that the log can tell."""
+    log = [entry for _, entry in beliefs.log()]
+    if not log:
+        console.print(f"no decisions in scope {plain(beliefs.scope)} yet: a router writes them with their outcomes")
+        return
+    buckets: dict[Setting, list[Logged]] = defaultdict(list)
+    for entry in log:
+        buckets[entry.decision.setting].append(entry)
+    lost = {each.setting: each for each in regrets(log)}
+    for where, entries in sorted(buckets.items(), key=lambda each: -len(each[1])):
+        verdicts = [entry.verdict for entry in entries if entry.verdict is not None]
+        success = f"{sum(verdicts) / len(verdicts):.3f}" if verdicts else "no outcomes yet"
+        spent = [each for entry in entries if (each := _spent(entry)) is not None]
+        a_success = f", {sum(spent) / sum(verdicts):,.4f} a success" if spent and sum(verdicts) else ""
+        lines = (
+            f"[bold]{plain(_where(*where))}[/]: {len(entries):,} decisions, success {success}",
+            f"money: {_money(entries)}{a_success}",
+            f"regret a task: {_lost(lost.get(where))}",
+        )
+        for line in lines:
+            console.print(line, soft_wrap=True)
+        table = _table("candidate", "chosen", "share", "rate", "95 % interval", "money")
+        for agent, times in Counter(entry.decision.choice for entry in entries).most_common():
+            posterior = beliefs.posterior(agent, where)
+            low, high = (0.0, 1.0) if posterior is None else posterior.interval()
+            rate = "-" if posterior is None else f"{posterior.mean:.3f}"
+            money = _money([entry for entry in entries if entry.decision.choice == agent])
+            table.add_row(
+                plain(agent), f"{times:,}", f"{times / len(entries):.0%}", rate, f"{low:.2f} to {high:.2f}", money
+            )
+        console.print(table)
+    console.print(
+        "Regret is the success of the best single candidate less what was observed, estimated from the odds of the choices, "
+        "with a 95 % interval.",
+        soft_wrap=True,
+    )
+
+
+def _spent(entry: Logged) -> float | None:
+    """What a decision took: as was reported, or else as its price said."""
+    return entry.money if entry.money is not None else entry.decision.costs.get(entry.decision.choice)
+
+
+def _money(entries: Sequence[Logged]) -> str:
+    spent = [each for entry in entries if (each := _spent(entry)) is not None]
+    if not spent:
+        return "not known"
+    return f"{sum(spent):,.4f}" + ("" if len(spent) == len(entries) else f" for {len(spent):,}")
+
+
+def _lost(regret: Regret | None) -> str:
+    if regret is None or regret.interval is None:
+        return "too little support"
+    low, high = regret.interval
+    told = f"{regret.regret:.3f} ({low:.3f} to {high:.3f}) against {plain(regret.best or '')}"
+    return f"{told}; too little support for {plain(', '.join(regret.unknown))}" if regret.unknown else told
+
+
+def report_outcome(
+    console: Console,
+    store: Sidecars,
+    scope: str,
+    decision: str,
+    verdict: float,
+    *,
+    is_weak: bool,
+    is_correction: bool,
+    seconds: float | None,
+    money: float | None,
+) -> None:
+    """Report the outcome of a decision."""
+    router = Router(beliefs_of(store, scope))
+    changed = router.observe(
+        decision, verdict, is_weak=is_weak, is_correction=is_correction, seconds=seconds, money=money
+    )
+    console.print(f"counted {verdict:g}" if changed else "nothing changed: that outcome, or a stronger one, was known")
 
 
 def prune_log(console: Console, beliefs: Beliefs, keep: int | None, days: float | None, *, abandoned: bool) -> None:

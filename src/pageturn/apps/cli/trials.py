@@ -53,7 +53,7 @@ _SHIPPED: dict[str, Callable[[int, int, int], Task]] = {
     default=5.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="Stop when so many dollars are spent.",
+    help="Stop when this many dollars are spent.",
 )
 @click.option(
     "--task",
@@ -79,7 +79,7 @@ _SHIPPED: dict[str, Callable[[int, int, int], Task]] = {
     default=40_000,
     show_default=True,
     type=click.IntRange(1_000),
-    help="Length of the history of each shipped task, about.",
+    help="Approximate length of the history of each shipped task.",
 )
 @click.option(
     "--budget",
@@ -96,7 +96,11 @@ _SHIPPED: dict[str, Callable[[int, int, int], Task]] = {
     help="How often each task is run under each method.",
 )
 @click.option(
-    "--seed", default=1, show_default=True, type=int, help="Decides the order of runs, and the shipped tasks."
+    "--seed",
+    default=1,
+    show_default=True,
+    type=int,
+    help="The random seed of the order of runs and of the shipped tasks.",
 )
 @click.option(
     "--out",
@@ -108,7 +112,7 @@ _SHIPPED: dict[str, Callable[[int, int, int], Task]] = {
 @click.option(
     "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write the tables as a page in Markdown, too."
 )
-@click.option("--dry-run", is_flag=True, help="Only say what it would cost, about; call nothing.")
+@click.option("--dry-run", is_flag=True, help="Estimate what it would cost; call nothing.")
 def trial(
     folders: tuple[Path, ...],
     *,

@@ -15,7 +15,7 @@ import msgspec
 from pageturn.apps.gateway.decoding import unpacked
 from pageturn.apps.gateway.fingerprints import fingerprints_of, text_fingerprint
 from pageturn.apps.gateway.identity import Identity, identity_in
-from pageturn.formats import anthropic, openai_responses
+from pageturn.formats import anthropic, openai_chat, openai_responses
 from pageturn.tokens.counters import counter_for
 from pageturn.tokens.windows import DEFAULT_MODEL
 from pageturn.values.errors import InvalidInput, show
@@ -30,6 +30,7 @@ _COMPACTING = (  # how clients ask a model to compact their history, in the mids
     "CONTEXT CHECKPOINT COMPACTION",
     "First, reason in your scratchpad. Then, generate the <state_snapshot>",
 )
+_MARK = b'"cache_control"'
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -43,23 +44,28 @@ class Item(NamedTuple):
     opens: bool  # it may come before the conversation: instructions, or tools that are among the items
     is_compacting: bool  # it asks for a summary of all before it
     has_tools: bool
+    has_mark: bool  # of a cache
 
 
 class ItemReader:
     """What items say; remembered by their bytes, since each of them comes many times."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, Item] = OrderedDict()
+        self._known: dict[ModuleType, OrderedDict[bytes, Item]] = {}
 
-    def read(self, format_: ModuleType, raw: bytes) -> Item:
-        """What an item says; raises `InvalidInput` where nobody can say."""
-        key = blake2b(raw, digest_size=16, person=format_.VENDOR.encode()[:16]).digest()
-        known = self._known.get(key)
-        if known is None:
-            known = self._known[key] = _item(format_, raw)
-            if len(self._known) > _MOST_ITEMS:
-                self._known.popitem(last=False)
-        return known
+    def read(self, format_: ModuleType, raws: Sequence[bytes]) -> list[Item]:
+        """What items say; raises `InvalidInput` where nobody can say."""
+        known = self._known.setdefault(format_, OrderedDict())
+        keys = [blake2b(raw, digest_size=16).digest() for raw in raws]
+        found = [known.get(key) for key in keys]
+        items: list[Item] = []
+        for at, item in enumerate(found):
+            if item is None:
+                item = known[keys[at]] = _item(format_, raws[at])  # noqa: PLW2901
+                if len(known) > _MOST_ITEMS:
+                    known.popitem(last=False)
+            items.append(item)
+        return items
 
 
 class Asked:
@@ -72,7 +78,7 @@ class Asked:
         self.identity = identity or (identity_in(self.field("metadata")) if format_ is anthropic else None)
         self.key = "input" if format_ is openai_responses else "messages"
         raws = self._raws()
-        items = [reader.read(format_, raw) for raw in raws]
+        items = reader.read(format_, raws)
         end = next((at for at, item in enumerate(items) if not item.opens), len(items))
         self.opening = raws[:end]  # instructions that are among the items, before the conversation
         self.raws, self.items = raws[end:], items[end:]
@@ -131,6 +137,12 @@ class Asked:
     def is_side_call(self) -> bool:
         """Whether this is a call beside the conversation, such as one for a title: it has no tools, or wants JSON of a given schema."""
         return not (self.tools or self._has_tools) or self._wants_form()
+
+    @cached_property
+    def can_recall(self) -> bool:
+        """Whether its answer can be continued here: it is one, and it comes with this request."""
+        number = self.field("n") if self.format is openai_chat else None
+        return not (isinstance(number, int) and number > 1) and self.field("background") is not True
 
     @property
     def is_compaction(self) -> bool:
@@ -221,6 +233,7 @@ def _item(format_: ModuleType, raw: bytes) -> Item:
         is_compacting="compaction_trigger" in natives
         or any(mark in message.text for message in messages if role is not Role.ASSISTANT for mark in _COMPACTING),
         has_tools="additional_tools" in natives,
+        has_mark=_MARK in raw,
     )
 
 

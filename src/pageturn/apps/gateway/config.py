@@ -250,13 +250,16 @@ def _toml(value: object) -> str:
 
 
 def _store(given: str | None, environ: Mapping[str, str]) -> str | None:
-    """The URL of the store. What passes can be watched again, so that not every append waits for the disk."""
+    """The URL of the store. What passes can be watched again, so that not every append waits for the disk.
+
+    Whoever holds the store for longer than a second holds up clients.
+    """
     if given == NOTHING:
         return None
     if given is not None and (given.startswith(("sqlite:", ":memory:")) or "?" in given):
         return given
     path = Path(given).expanduser() if given is not None else usual_store(environ)
-    return f"sqlite:{path}?durability=normal"
+    return f"sqlite:{path}?durability=normal&wait_seconds=1"
 
 
 def _folder(environ: Mapping[str, str], variable: str, usual: str) -> Path:

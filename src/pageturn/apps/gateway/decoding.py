@@ -52,42 +52,82 @@ class _Deflate:
         return self._unpack(piece)
 
 
+class Unpacking:
+    """Takes the compression off a body as its chunks come; raises `InvalidInput` where nobody can, or where it comes to too much."""
+
+    def __init__(self, encoding: str | None) -> None:
+        self._layers = [_Layer(name) for name in reversed(_names(encoding))]
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> bytes:
+        """What a chunk comes to, which may be nothing yet."""
+        for layer in self._layers:
+            chunk = layer.unpacked(chunk)
+        self._size = _bounded(self._size + len(chunk))
+        return chunk
+
+
 def unpacked(chunks: Iterable[bytes], encoding: str | None) -> Iterator[bytes]:
     """The chunks of a body without its compression, as far as they go: a body that was cut gives what can be read of it."""
+    unpacking = Unpacking(encoding)
+    for chunk in chunks:
+        if piece := unpacking.feed(chunk):
+            yield piece
+
+
+def can_unpack(encoding: str | None) -> bool:
+    """Whether the compression of a body is one that can be taken off."""
+    return all(name in _UNPACKERS for name in _given(encoding))
+
+
+def is_object(begun: bytes) -> bool | None:
+    """Whether a body is one JSON object, and not a stream of events, by its beginning; None where that is not enough to say.
+
+    Headers say it too, but not all servers send the right ones.
+    """
+    begun = begun.lstrip(_BLANK)
+    return begun.startswith(b"{") if begun else None
+
+
+_BLANK = b" \t\r\n\xef\xbb\xbf"
+
+
+def _given(encoding: str | None) -> list[str]:
     names = [name.strip().lower() for name in (encoding or "").split(",") if name.strip()]
-    names = [name for name in names if name != "identity"]
+    return [name for name in names if name != "identity"]
+
+
+def _names(encoding: str | None) -> list[str]:
+    names = _given(encoding)
     if unknown := [name for name in names if name not in _UNPACKERS]:
         raise InvalidInput("content-encoding", expected=", ".join(_UNPACKERS), got=show(unknown[0]))
-    pieces = _bounded(chunks)
-    for name in reversed(names):
-        pieces = _bounded(_unpacked_once(pieces, name))
-    yield from pieces
+    return names
 
 
-def _unpacked_once(chunks: Iterable[bytes], name: str) -> Iterator[bytes]:
-    unpack = _UNPACKERS[name]()
-    for piece in _small(chunks):
+def _bounded(size: int) -> int:
+    if size > MOST_UNPACKED:
+        raise InvalidInput("body", expected=f"at most {MOST_UNPACKED:,} bytes unpacked", got="more")
+    return size
+
+
+class _Layer:
+    """One compression of a body."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._unpack = _UNPACKERS[name]()
+        self._size = 0
+
+    def unpacked(self, chunk: bytes) -> bytes:
+        """What a chunk comes to; in pieces so small that none of them comes to very much."""
+        made: list[bytes] = []
         try:
-            yield unpack(piece)
+            for at in range(0, len(chunk), _PACKED_PIECE):
+                made.append(self._unpack(chunk[at : at + _PACKED_PIECE]))
+                self._size = _bounded(self._size + len(made[-1]))
         except _FAILURES as error:
-            raise InvalidInput("content-encoding", expected=f"a body packed as {name}", got=str(error)) from error
-
-
-def _bounded(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The chunks that are not empty, as long as they come to no more than is read."""
-    size = 0
-    for chunk in chunks:
-        size += len(chunk)
-        if size > MOST_UNPACKED:
-            raise InvalidInput("body", expected=f"at most {MOST_UNPACKED:,} bytes unpacked", got="more")
-        if chunk:
-            yield chunk
-
-
-def _small(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in pieces so small that none of them comes to very much."""
-    for chunk in chunks:
-        yield from (chunk[at : at + _PACKED_PIECE] for at in range(0, len(chunk), _PACKED_PIECE))
+            raise InvalidInput("content-encoding", expected=f"a body packed as {self._name}", got=str(error)) from error
+        return b"".join(made)
 
 
 class EventReader:

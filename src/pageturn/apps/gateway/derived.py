@@ -73,6 +73,16 @@ def name_for_tool(asked: Asked) -> str:
     return next(name for name in names if f'"{name}"'.encode() not in taken)
 
 
+def has_tool(asked: Asked, name: str) -> bool:
+    """Whether the client has a tool of that name."""
+    if f'"{name}"'.encode() not in bytes(asked.fields.get("tools", b"")) + b"".join(asked.opening):
+        return False
+    items = [item for raw in asked.opening if isinstance(item := msgspec.json.decode(raw), dict)]
+    among = [tool for item in items for tool in _blocks(item.get("tools"))]
+    functions = [tool["function"] for tool in asked.tools if isinstance(tool.get("function"), dict)]
+    return any(tool.get("name") == name for tool in (*asked.tools, *functions, *among))
+
+
 # -- tools
 
 
@@ -89,6 +99,7 @@ def _with_tool(asked: Asked, fields: dict[str, Any], tool: RecallTool) -> list[b
             listed = bytes(item["tools"]).rstrip()
             item["tools"] = msgspec.Raw(listed[:-1] + (b"," if listed[1:-1].strip() else b"") + definition + b"]")
             return [*asked.opening[:at], _joined(item), *asked.opening[at + 1 :]]
+    fields["tools"] = msgspec.Raw(b"[" + definition + b"]")  # nothing may name a page where nobody can ask for it
     return asked.opening
 
 
@@ -109,15 +120,15 @@ def _ends(asked: Asked, messages: Sequence[Message], frozen: int) -> tuple[int, 
 
 def _marks_at_all(asked: Asked) -> bool:
     """Whether the client marks anything: its upstream may not know of marks."""
-    given = (bytes(asked.fields.get(name, b"")) for name in ("tools", "system", _MARK))
-    return any(f'"{_MARK}"'.encode() in each for each in (*given, *asked.raws)) or _MARK in asked.fields
+    if _MARK in asked.fields or any(item.has_mark for item in asked.items):
+        return True
+    return any(f'"{_MARK}"'.encode() in bytes(asked.fields.get(name, b"")) for name in ("tools", "system"))
 
 
 def _mark_of(asked: Asked) -> dict[str, Any] | None:
     """How the client marks its messages: for how long above all."""
-    needle = f'"{_MARK}"'.encode()
-    for raw in reversed(asked.raws):
-        if needle in raw and (found := _found_mark(msgspec.json.decode(raw))) is not None:
+    for raw, item in zip(reversed(asked.raws), reversed(asked.items), strict=True):
+        if item.has_mark and (found := _found_mark(msgspec.json.decode(raw))) is not None:
             return found
     return None
 

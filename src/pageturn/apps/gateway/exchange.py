@@ -6,6 +6,7 @@ from pageturn.apps.gateway.endpoints import Endpoint
 from pageturn.apps.gateway.headers import OWN, Headers, value_of
 
 MOST_BYTES = 32 * 1024 * 1024  # of a body that is looked at; what is larger passes all the same
+TOO_LARGE = "too large"
 
 
 class Ending(StrEnum):
@@ -44,11 +45,6 @@ class Exchange:
     def is_off(self) -> bool:
         """Whether the client asked us to keep out of this one."""
         return (value_of(self.headers, OWN) or "").strip().lower() == "off"
-
-    @property
-    def is_stream(self) -> bool:
-        """Whether the answer is a stream of events."""
-        return (value_of(self.answer_headers, b"content-type") or "").startswith("text/event-stream")
 
     def begin_answer(self, status: int, headers: Headers) -> None:
         """Take the head of an answer; where the upstream is asked again, what came before is no longer the answer."""

@@ -6,6 +6,7 @@ from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens
 from pageturn.apps.gateway.reading import Answered, Seen, read_answer, read_request
 from pageturn.apps.gateway.sessions import Sessions, annotated
 from pageturn.values.errors import Conflict, InvalidInput
+from pageturn.values.reasoning import without_reasoning
 from pageturn.values.usage import Usage
 
 
@@ -56,12 +57,17 @@ def written(sessions: Sessions, asked: Asked, answered: Answered, seen: Seen, to
     ticket = sessions.take(asked, located, usage=answered.usage if reply is None else None)
     if reply is None:
         return Recorded(ticket.session, is_turn=False, has_reply=False, usage=answered.usage)
+    if sessions.is_folded(ticket.session):  # it was made on all of the history, and will go out behind less
+        reply = without_reasoning(reply) or reply
     fields = reply_fields(asked, tools, request_bytes=len(seen.body), is_subscription=seen.is_subscription)
     session = sessions.answer(ticket, asked, annotated(reply, {"endpoint": seen.name, **fields}))
     return Recorded(session or ticket.session, session is not None, has_reply=True, usage=answered.usage)
 
 
-def reply_fields(asked: Asked, tools: ToolTokens, *, request_bytes: int, is_subscription: bool) -> dict[str, Any]:
-    """What is kept with a reply, for `pageturn savings` above all."""
+def reply_fields(
+    asked: Asked, tools: ToolTokens, *, request_bytes: int, is_subscription: bool, sent_bytes: int | None = None
+) -> dict[str, Any]:
+    """What is kept with a reply, for `pageturn savings` above all: bytes that a client sent, and those that went on in their place."""
     fields: dict[str, Any] = {"request_bytes": request_bytes, "tools_tokens": tools.of(asked)}
+    fields |= {"sent_bytes": sent_bytes} if sent_bytes is not None and sent_bytes != request_bytes else {}
     return {**fields, "subscription": True} if is_subscription else fields

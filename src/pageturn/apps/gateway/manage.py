@@ -7,37 +7,51 @@ written before anything is sent, so that a gateway that was started anew goes on
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens
-from pageturn.apps.gateway.derived import Written, name_for_tool, with_context, with_history, with_tool
-from pageturn.apps.gateway.exchange import Exchange
-from pageturn.apps.gateway.headers import is_subscription, value_of
+from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens, load_items
+from pageturn.apps.gateway.derived import has_tool, name_for_tool, with_context, with_history, with_tool
+from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Exchange
+from pageturn.apps.gateway.headers import Headers, is_subscription, value_of
 from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
+from pageturn.apps.gateway.looking import Opening
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.places import Terms
 from pageturn.apps.gateway.reading import Seen, read_answer, why_unread
 from pageturn.apps.gateway.reconcile import Located
 from pageturn.apps.gateway.sessions import Sessions, Ticket, annotated
 from pageturn.apps.gateway.tallying import Counts, Tally
+from pageturn.formats import anthropic
 from pageturn.session import Session
 from pageturn.tokens.windows import input_capacity, window_of
 from pageturn.values.context import Context
-from pageturn.values.errors import BudgetTooSmall, Conflict, InvalidInput, ModelTooSmall, PageturnError, StoreError
-from pageturn.values.messages import Message, Role
+from pageturn.values.errors import (
+    BudgetTooSmall,
+    Busy,
+    Conflict,
+    InvalidInput,
+    ModelTooSmall,
+    PageturnError,
+    StoreError,
+)
+from pageturn.values.messages import Message, system
 from pageturn.values.pages import ResidencyLevel
+from pageturn.values.reasoning import without_reasoning
 from pageturn.values.recall_tool import RecallTool
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
 _MOST_DERIVED = 4_096  # histories that are remembered as derived, for when the store fails
-_UNPACKED = ((b"accept-encoding", b"identity"),)
+_PLAIN: tuple[tuple[bytes, bytes | None], ...] = (
+    (b"content-encoding", None),
+)  # a body of ours, whatever the client's was
+_UNPACKED: tuple[tuple[bytes, bytes | None], ...] = ((b"accept-encoding", b"identity"),)
 
 
 class Managed(NamedTuple):
@@ -47,14 +61,21 @@ class Managed(NamedTuple):
     ticket: Ticket
     terms: Terms
     whole_tokens: int  # of the client's own history, by our count
-    context: Context
-    is_derived: bool  # or else it goes out as the client wrote it
     is_subscription: bool  # its client pays by the month
+    context: Context | None = None  # where one was derived
+    is_derived: bool = False  # the context was sent, and not what the client wrote
+    is_apart: bool = (
+        False  # sent whole although the session is derived, so that its answer stands behind another history
+    )
+    note: str = ""
+    sent_bytes: int | None = None  # of the body in the place of the client's
 
     @property
     def tool(self) -> RecallTool | None:
-        """The recall tool, where the session has it."""
-        return RecallTool(name=self.terms.tool) if self.terms.tool is not None else None
+        """The recall tool, where the session has it and the request can use it."""
+        if self.terms.tool is None or not self.asked.can_recall:
+            return None
+        return RecallTool(name=self.terms.tool)
 
 
 class Manage:
@@ -69,7 +90,12 @@ class Manage:
         # what is then noted here goes with the exchange.
         self._managed: WeakKeyDictionary[Exchange, Managed] = WeakKeyDictionary()
         self._passed: WeakSet[Exchange] = WeakSet()  # those of which nobody was sure, and which are counted
-        self._derived: OrderedDict[str, None] = OrderedDict()  # histories that no client can send whole any more
+        self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client can send whole any more
+        self._openings: WeakKeyDictionary[Exchange, Opening] = (
+            WeakKeyDictionary()
+        )  # of answers that may still be refusals
+        self._aside: WeakKeyDictionary[Exchange, Asked] = WeakKeyDictionary()  # calls beside a conversation
+        self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
         self._derived_here: WeakSet[Session] = WeakSet()  # whose last context has not been answered, and was made here
         self.counts = Counts()
@@ -83,29 +109,54 @@ class Manage:
         if isinstance(plan, Pass) and plan.note.startswith("passed"):
             self.counts.pass_over(plan.note.partition("; ")[2] or plan.note)
             self._passed.add(exchange)
-        return plan
+        if isinstance(plan, Refuse) or not plan.may_follow or exchange.endpoint.format is anthropic:
+            return plan
+        self._openings[exchange] = Opening()
+        return plan._replace(is_held=True)
+
+    async def unread(self, headers: Headers) -> Pass | Refuse:
+        """A request that is too large to be read passes, unless its session is derived: its client does not have all of that."""
+        self.counts.pass_over(TOO_LARGE)
+        if await self._in_thread(lambda: self._is_name_held(headers)):
+            told = f"the request is larger than {MOST_BYTES:,} bytes, and this conversation was shortened before"
+            return Refuse(413, f"{told}; start a new one, or send less (large pictures, for example)", "refused; large")
+        return Pass(f"passed; {TOO_LARGE}")
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
         """Another body where the provider found the first one too long, once; None for any other error."""
-        managed = self._managed.get(exchange)
-        if managed is None or exchange.rounds > 1:
+        managed, aside = self._managed.get(exchange), self._aside.get(exchange)
+        if exchange.rounds > 1 or (managed is None and aside is None):
             return None
+        if managed is None:
+            return await self._in_thread(lambda: self._shortened(aside, body)) if aside is not None else None
         return await self._in_thread(lambda: self._tightened(managed, exchange, body))
 
-    def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:  # noqa: ARG002
-        """As the upstream wrote it."""
-        return chunk
+    def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
+        """As the upstream wrote it, from the first word of the model on."""
+        opening = self._openings.get(exchange)
+        return opening.feed(exchange, chunk) if opening is not None else chunk
 
-    async def proceed(self, exchange: Exchange) -> Send | bytes | None:  # noqa: ARG002
-        """Nothing follows."""
-        return None
+    def overdue(self, exchange: Exchange) -> bytes:
+        """What was held."""
+        opening = self._openings.pop(exchange, None)
+        return opening.released() if opening is not None else b""
+
+    async def proceed(self, exchange: Exchange) -> Send | bytes | None:
+        """Another request after a stream that only says that the first one was too long."""
+        opening = self._openings.get(exchange)
+        if opening is None:
+            return None
+        again = await self.refused(exchange, opening.failure) if opening.failure else None
+        return again or opening.released() or None
 
     async def after(self, exchange: Exchange) -> None:
         """Write down what was answered."""
         managed = self._managed.pop(exchange, None)
+        self._aside.pop(exchange, None)
+        self._openings.pop(exchange, None)
         was_passed = exchange in self._passed
         self._passed.discard(exchange)
-        if exchange.is_off or was_passed:
+        if was_passed or (exchange.is_off and managed is None):
             return
         if (reason := why_unread(exchange)) is not None:
             self.counts.pass_over(reason)
@@ -134,41 +185,56 @@ class Manage:
         except InvalidInput as error:
             return _unsure(f"not understood: {error.path}")
         is_aside = asked.is_side_call and not (asked.identity is not None and asked.identity.is_explicit)
-        if is_aside or asked.is_kept_elsewhere:
-            return Pass("aside") if is_aside else _unsure("the provider keeps the conversation")
+        if is_aside:
+            self._aside[exchange] = asked
+            return Pass("aside", may_follow=True)
+        if asked.is_kept_elsewhere:
+            return _unsure("the provider keeps the conversation")
+        is_off = exchange.is_off or not self.is_on
         try:
-            return self._again(lambda: self._managed_plan(exchange, asked))
+            with self._impatient():
+                return self._again(lambda: self._managed_plan(exchange, asked, is_off=is_off))
         except (BudgetTooSmall, ModelTooSmall) as error:
             advice = "a larger room (--room), or `x-pageturn: off`, lets it pass"
             return Refuse(400, f"{error}; {advice}", "refused; budget too small")
         except (PageturnError, OSError) as error:
-            return self._failed(asked, error)
+            return self._failed(asked, error, is_off=is_off)
 
-    def _managed_plan(self, exchange: Exchange, asked: Asked) -> Pass | Send:
+    def _managed_plan(self, exchange: Exchange, asked: Asked, *, is_off: bool) -> Pass | Send | Refuse:
         located = self._sessions.locate(asked)
         if asked.follows and located.place is None:
             return _unsure("it follows an answer that nobody here knows")
-        is_off = exchange.is_off or not self.is_on
-        if is_off and (located.place is None or not self._is_held(located.place.session)):
+        if is_off and (located.place is None or not self._sessions.is_held(located.place.session)):
             return Pass("off")
-        managed = self._take(asked, located, is_subscription=is_subscription(exchange.headers))
-        self._managed[exchange] = managed
-        if not managed.is_derived and managed.tool is None:
-            return Pass(f"whole; in={managed.whole_tokens}", may_follow=True)
-        if is_off or asked.is_compaction:
-            whole = self._whole(managed)
+        managed = self._taken(asked, located, is_subscription=is_subscription(exchange.headers))
+        is_held = self._sessions.is_held(managed.ticket.session)
+        if is_held:
+            self._remember(managed.ticket.link)
+        if is_off or (asked.is_compaction and is_held) or (managed.terms.tool is not None and not asked.can_recall):
+            way = "off" if is_off else "compaction" if asked.is_compaction else "without recall"
+            whole = self._sent_whole(exchange, managed, way)
             if whole is not None:
-                return Send(whole.body, f"{'off' if is_off else 'compaction'}; whole; in={managed.whole_tokens}")
-        return self._sent(managed)
+                return whole
+            if not is_off and not asked.is_compaction:
+                told = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
+                return Refuse(400, f"{told}; ask for one answer, or in the foreground", "refused; it cannot recall")
+        derived = self._derived(managed)
+        if derived.is_derived or derived.tool is not None:
+            return self._sent(exchange, derived)
+        self._managed[exchange] = derived
+        return Pass(f"whole; in={derived.whole_tokens}", may_follow=True)
 
-    def _is_held(self, session: str) -> bool:
-        """Whether a session holds what its client does not have: folds, or hidden rounds."""
-        terms = self._sessions.places.terms(session)
-        opened = self._sessions.session(session, None)
-        return bool(opened.reader.folds) or (terms is not None and terms.hidden)
+    def _is_name_held(self, headers: Headers) -> bool:
+        """Whether a client's own name for its conversation is that of a session that is derived."""
+        identity = identity_of(headers)
+        try:
+            found = self._sessions.named(identity.name) if identity is not None else ()
+            return any(map(self._sessions.is_held, found))
+        except (PageturnError, OSError):
+            return False
 
-    def _take(self, asked: Asked, located: Located, *, is_subscription: bool) -> Managed:
-        """Write down what is new, and derive."""
+    def _taken(self, asked: Asked, located: Located, *, is_subscription: bool) -> Managed:
+        """Write down what is new."""
         agreed = Terms(self._mode, self._room, name_for_tool(asked) if self._mode == "recall" else None)
         ticket = self._sessions.take(
             asked, located, terms=agreed, before_reply=lambda session: self._derive_again(session, asked)
@@ -177,16 +243,23 @@ class Manage:
         if terms is None:  # it began while somebody watched
             terms = Terms("manage", self._room)
             self._sessions.places.note_terms(ticket.session, terms)
-        session = self._sessions.session(ticket.session, asked.model)
+        if terms.tool is not None and has_tool(asked, terms.tool):  # the client has one of that name since
+            terms = self._sessions.rename_tool(ticket.session, name_for_tool(asked))
+        pages = self._sessions.session(ticket.session, asked.model).reader.pages(uncounted=True)
+        whole = sum(page.tokens for page in pages if page.counts) + self._tools.of(asked)
+        self._sessions.ask(ticket)
+        return Managed(asked, ticket, terms, whole, is_subscription)
+
+    def _derived(self, managed: Managed) -> Managed:
+        """The request with a context."""
+        asked, terms = managed.asked, managed.terms
+        session = self._sessions.session(managed.ticket.session, asked.model)
         context = session.derive(asked.tools, model=asked.model, room_tokens=terms.room)
         self._derived_here.add(session)
-        pages = session.reader.pages(uncounted=True)
-        whole = sum(page.tokens for page in pages if page.counts) + self._tools.of(asked)
-        is_whole = _is_whole(context) and not terms.hidden and not any(page.erased for page in pages)
+        is_whole = _is_whole(context) and not terms.hidden and not self._sessions.has_erased(session.id)
         if not is_whole:
-            self._remember(ticket.link)
-        self._sessions.ask(ticket)
-        return Managed(asked, ticket, terms, whole, context, not is_whole, is_subscription)
+            self._remember(managed.ticket.link)
+        return managed._replace(context=context, is_derived=not is_whole, is_apart=False)
 
     def _derive_again(self, session: Session, asked: Asked) -> None:
         """Derive what was sent when the gateway stopped before its reply was written: the reply belongs to it."""
@@ -195,42 +268,67 @@ class Manage:
             with suppress(PageturnError):
                 session.derive(asked.tools, model=asked.model, room_tokens=terms.room)
 
-    def _sent(self, managed: Managed) -> Send:
+    def _sent(self, exchange: Exchange, managed: Managed) -> Send:
+        """Send what was derived, or what the client wrote with the recall tool."""
+        headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
         if not managed.is_derived:
             assert managed.tool is not None
-            return Send(with_tool(managed.asked, managed.tool), f"whole; in={managed.whole_tokens}", _UNPACKED)
+            self._managed[exchange] = managed
+            return Send(with_tool(managed.asked, managed.tool), f"whole; in={managed.whole_tokens}", headers)
+        assert managed.context is not None
         made = with_context(managed.asked, managed.context, managed.tool)
+        self._managed[exchange] = managed._replace(sent_bytes=len(made.body))
         fold = "yes" if managed.context.fold is not None else "no"
         note = f"managed; in={managed.whole_tokens}; sent={managed.context.tokens}; fold={fold}"
         note += "; edits=off" if made.edits_off else ""
-        return Send(made.body, note, _UNPACKED if managed.tool is not None else ())
+        return Send(made.body, note, headers)
 
-    def _whole(self, managed: Managed) -> Written | None:
-        """The request with all of its history, hidden rounds too; None where it no longer fits the model."""
-        model = managed.asked.model or ""
-        if managed.whole_tokens > input_capacity(window_of(model)):
+    def _sent_whole(self, exchange: Exchange, managed: Managed, way: str) -> Send | None:
+        """Send all of the history, hidden rounds too; None where it no longer fits the model.
+
+        Reasoning that was made on a derived history, or beside other tools, is left out: its provider would refuse it.
+        """
+        asked, id_ = managed.asked, managed.ticket.session
+        if managed.whole_tokens > input_capacity(window_of(asked.model or "")):
             return None
-        if not managed.terms.hidden:
-            body = with_tool(managed.asked, managed.tool) if managed.tool is not None else managed.asked.body
-            return Written(body)
-        session = self._sessions.session(managed.ticket.session, None)
-        messages = [each for each in session.reader.messages(internal=True) if each.role is not Role.SYSTEM]
-        return with_history(managed.asked, messages, frozen=0, tool=managed.tool)
+        is_apart = self._sessions.is_folded(id_) or (managed.tool is None and managed.terms.tool is not None)
+        self._managed[exchange] = managed._replace(is_apart=is_apart, note=way)
+        messages, is_stripped = self._sessions.whole(id_, with_reasoning=not is_apart)
+        note = f"{way}; whole; in={managed.whole_tokens}{'; reasoning=dropped' if is_stripped else ''}"
+        headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
+        if is_stripped or managed.terms.hidden or self._sessions.has_erased(id_):
+            return Send(with_history(asked, messages, frozen=0, tool=managed.tool).body, note, headers)
+        return Send(with_tool(asked, managed.tool) if managed.tool is not None else asked.body, note, headers)
 
     def _tightened(self, managed: Managed, exchange: Exchange, body: bytes) -> Send | None:
         """What to send instead of what was too long."""
         session = self._sessions.session(managed.ticket.session, None)
         try:
+            if managed.context is None:  # it went out whole
+                managed = self._derived(managed)
             if not session.overflow(body):
                 return None
-            context = session.derive(managed.asked.tools, model=managed.asked.model, room_tokens=managed.terms.room)
+            return self._sent(exchange, self._derived(managed)._replace(is_derived=True))
         except (PageturnError, OSError) as error:
             _LOG.warning("not tightened (%s)", type(error).__name__)
             return None
-        self._remember(managed.ticket.link)
-        managed = managed._replace(context=context, is_derived=True)
-        self._managed[exchange] = managed
-        return self._sent(managed)
+
+    def _shortened(self, asked: Asked, body: bytes) -> Send | None:
+        """What to send instead of a call beside a conversation that was too long: a history of its own, which nobody keeps."""
+        messages = load_items(asked.format, asked.raws)
+        try:
+            with Session.open(model=asked.model, recall=None) as session:
+                session.extend([system(asked.system)] if asked.system else [])
+                session.extend(messages)
+                session.derive(asked.tools, model=asked.model)
+                if not session.overflow(body):
+                    return None
+                context = session.derive(asked.tools, model=asked.model)
+                made = with_context(asked, context, None)
+        except (PageturnError, OSError) as error:
+            _LOG.warning("not shortened (%s)", type(error).__name__)
+            return None
+        return Send(made.body, f"aside; shortened; sent={context.tokens}", _PLAIN)
 
     def _recorded(self, seen: Seen, managed: Managed | None) -> None:
         try:
@@ -254,27 +352,59 @@ class Manage:
 
     def _answer(self, managed: Managed, reply: Message, seen: Message | None = None) -> str | None:
         asked = managed.asked
-        if managed.is_derived:
+        if managed.is_derived or managed.is_apart:
             self._remember(self._sessions.reply_link(managed.ticket.link, asked, seen or reply))
+        if managed.is_apart:
+            reply = without_reasoning(reply) or reply
         fields = reply_fields(
-            asked, self._tools, request_bytes=len(asked.body), is_subscription=managed.is_subscription
+            asked,
+            self._tools,
+            request_bytes=len(asked.body),
+            sent_bytes=managed.sent_bytes,
+            is_subscription=managed.is_subscription,
         )
         return self._sessions.answer(managed.ticket, asked, annotated(reply, fields), seen)
 
-    def _failed(self, asked: Asked, error: Exception) -> Pass | Refuse:
+    def _failed(self, asked: Asked, error: Exception, *, is_off: bool) -> Pass | Send | Refuse:
         """A request that the store, or a session in it, does not let us derive."""
+        self._is_busy = isinstance(error, Busy)
         reason = f"{'the store failed' if isinstance(error, StoreError | OSError) else 'not derived'}: {type(error).__name__}"
         _LOG.warning("%s", reason)
-        links = self._sessions.links(asked)
-        if not any(link in self._derived for link in links):
-            return _unsure(reason)
+        if not self._was_derived(asked):
+            return Pass("off") if is_off else _unsure(reason)
+        if (
+            is_off
+        ):  # reasoning of a derived history would be refused in the client's own, and nobody knows which that is
+            messages = [
+                each for message in load_items(asked.format, asked.raws) if (each := without_reasoning(message))
+            ]
+            made = with_history(asked, messages, frozen=0, tool=None)
+            return Send(made.body, f"off; {reason}; without what was recalled", _PLAIN, may_follow=False)
         advice = "this conversation was shortened before, and its client does not have all of it"
-        return Refuse(503, f"{reason}; {advice}; `x-pageturn: off` sends what the client has", "refused; store")
+        told = "`x-pageturn: off` sends what the client has, without what was recalled"
+        return Refuse(503, f"{reason}; {advice}; {told}", "refused; store")
+
+    def _was_derived(self, asked: Asked) -> bool:
+        """Whether a request goes on with a derived history, as far as can still be read."""
+        if any(link in self._derived_links for link in self._sessions.links(asked)):
+            return True
+        try:
+            place = self._sessions.locate(asked).place
+            return place is not None and self._sessions.is_held(place.session)
+        except (PageturnError, OSError):
+            return False
+
+    @contextmanager
+    def _impatient(self) -> Iterator[None]:
+        """Within it, a store that another program has locked for long is not waited for again."""
+        with self._sessions.store.at_once() if self._is_busy else nullcontext():
+            yield
+        self._is_busy = False
 
     def _remember(self, link: str) -> None:
-        self._derived[link] = None
-        if len(self._derived) > _MOST_DERIVED:
-            self._derived.popitem(last=False)
+        self._derived_links[link] = None
+        if len(self._derived_links) > _MOST_DERIVED:
+            self._derived_links.popitem(last=False)
 
     def _again(self, act: Callable[[], T]) -> T:
         """Do something, once more where another gateway wrote to the same session meanwhile."""

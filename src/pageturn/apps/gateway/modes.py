@@ -7,28 +7,33 @@ answer, and is told when it is over, however it ended. All of that runs on the e
 from typing import NamedTuple, Protocol
 
 from pageturn.apps.gateway.exchange import Exchange
+from pageturn.apps.gateway.headers import Headers
+from pageturn.apps.gateway.tallying import Tally
 
 
 class Pass(NamedTuple):
     """Send the request as the client wrote it. `note` is what `x-pageturn` tells the client.
 
-    `may_follow`: the mode wants to see an error before the client does.
+    `may_follow`: the mode wants to see an error before the client does. `is_held`: the client sees nothing of the answer, not even that
+    there is one, before `on_chunk` or `overdue` gives something for it.
     """
 
     note: str
     may_follow: bool = False
+    is_held: bool = False
 
 
 class Send(NamedTuple):
     """Send this body instead. Headers replace those of the same name; None takes one away.
 
-    `is_held`: the client sees nothing of the answer, not even that there is one, before `on_chunk` gives something for it.
+    `is_held` as with `Pass`. `is_rewritten`: what `on_chunk` gives is no longer what came, and is not compressed.
     """
 
     body: bytes
     note: str
     headers: tuple[tuple[bytes, bytes | None], ...] = ()
     is_held: bool = False
+    is_rewritten: bool = False
     may_follow: bool = True
 
 
@@ -47,12 +52,20 @@ class Mode(Protocol):
         """What goes to the upstream. What is raised here refuses the request: a mode that may not fail catches its own."""
         ...
 
+    async def unread(self, headers: Headers) -> Pass | Refuse:
+        """What becomes of a request that is too large to be held, and streams through if it passes."""
+        ...
+
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
         """What to send after the provider answered with an error, of which the client has seen nothing; None passes the error on."""
         ...
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
         """What the client gets for a chunk of the answer, which may be nothing yet."""
+        ...
+
+    def overdue(self, exchange: Exchange) -> bytes:
+        """What the client may have of an answer that has been held for long, so that it sees that there is one; nothing if nothing."""
         ...
 
     async def proceed(self, exchange: Exchange) -> Send | bytes | None:
@@ -63,35 +76,10 @@ class Mode(Protocol):
         """Take notice that it is over: `exchange.ending` says how."""
         ...
 
+    def tally(self) -> Tally:
+        """What was done so far."""
+        ...
+
     def close(self) -> None:
         """Finish what is left to do; nothing comes any more."""
         ...
-
-
-class Passing:
-    """The mode of every path at which no model answers, and of requests that want to be left alone."""
-
-    def __init__(self, note: str = "off") -> None:
-        self._pass = Pass(note)
-
-    async def before(self, exchange: Exchange) -> Pass:  # noqa: ARG002 - the port says so
-        """As it is."""
-        return self._pass
-
-    async def refused(self, exchange: Exchange, body: bytes) -> Send | None:  # noqa: ARG002
-        """As it is."""
-        return None
-
-    def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:  # noqa: ARG002
-        """As it is."""
-        return chunk
-
-    async def proceed(self, exchange: Exchange) -> Send | bytes | None:  # noqa: ARG002
-        """Nothing."""
-        return None
-
-    async def after(self, exchange: Exchange) -> None:
-        """Nothing."""
-
-    def close(self) -> None:
-        """Nothing."""

@@ -7,10 +7,11 @@ share it.
 
 from collections.abc import Mapping, Sequence
 
-from pageturn.stores import Slot, Store
+from pageturn.stores import Sidecars, Slot
 from pageturn.values.json import Closed, from_json, to_json
 
 SIDECAR = "gateway/places"
+_MOST_FORMS = 64  # of the same words
 _MOST_PLACES = 8  # of one history: sessions that have it in common
 
 
@@ -40,13 +41,13 @@ class Terms(Closed, omit_defaults=True):
     mode: str
     room: int
     tool: str | None = None  # the name of the recall tool, where the session has it
-    hidden: bool = False  # it has rounds that its client knows nothing of
+    hidden: bool = False  # it has rounds that its client knows nothing of, or is without words that were erased
 
 
 class Places:
     """What is known of histories in one store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Sidecars) -> None:
         self._store = store
 
     def at(self, link: str) -> tuple[Place, ...]:
@@ -83,6 +84,21 @@ class Places:
         """Keep which session a client compacted into another."""
         slot = Slot(SIDECAR, f"origin/{session}")
         self._store.amend([slot], lambda _: {slot: origin.encode()})
+
+    def forms(self, words: str) -> tuple[str, ...]:
+        """The digests under which the same words of a person were kept, each time with other words of a client beside them."""
+        body = self._store.document(Slot(SIDECAR, f"words/{words}"))
+        return tuple(body.decode().split()) if body else ()
+
+    def note_form(self, words: str, digest: str) -> None:
+        """Keep one of them."""
+        slot = Slot(SIDECAR, f"words/{words}")
+
+        def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes | None]:
+            before = (found.get(slot) or b"").decode().split()
+            return {slot: " ".join(dict.fromkeys([*before[-_MOST_FORMS + 1 :], digest])).encode()}
+
+        self._store.amend([slot], change)
 
     def note_terms(self, session: str, terms: Terms) -> None:
         """Keep what was agreed."""

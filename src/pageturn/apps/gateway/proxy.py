@@ -6,11 +6,13 @@ without the chunk that ends a body. Nothing is asked twice.
 
 import asyncio
 import hmac
+import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
 
+from pageturn.apps.gateway.decoding import can_unpack
 from pageturn.apps.gateway.endpoints import Endpoint, Upstream, endpoint_of
 from pageturn.apps.gateway.exchange import MOST_BYTES, Ending, Exchange
 from pageturn.apps.gateway.headers import (
@@ -35,6 +37,9 @@ Answering = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _LOG = logging.getLogger("pageturn.gateway")
 _ERRORS = 400  # statuses from here on
+_LONGEST_HOLD = 10.0  # seconds for which a client sees nothing of an answer that is held back; many give up after 60
+HEALTH = "/healthz"  # the one path that is ours
+CLOSE = (b"connection", b"close")
 
 
 class Proxy:
@@ -48,12 +53,14 @@ class Proxy:
         *,
         other: str,
         token: str | None = None,
+        starts: int = 1,
     ) -> None:
         self._client = client
         self._upstreams = upstreams
         self._mode = mode
         self._other = other
         self._token = token
+        self._starts = starts  # of gateways on this store, so far
 
     async def __call__(self, scope: Scope, receive: Receive, send: Answering) -> None:
         """Answer one request."""
@@ -63,8 +70,10 @@ class Proxy:
         client = _Client(receive, send, headers)
         if not self._may_enter(headers):
             await client.refuse(endpoint, 401, f"this gateway wants its token in the header {TOKEN.decode()}")
+        elif (scope["method"], path) == ("GET", HEALTH):
+            await client.tell(200, json.dumps(self._health()).encode())
         elif wants_websocket(headers):  # Codex falls back to HTTP at once for this status, and for no other
-            await client.refuse(endpoint, 426, "WebSockets are not spoken here; use HTTP", (b"connection", b"close"))
+            await client.refuse(endpoint, 426, "WebSockets are not spoken here; use HTTP", CLOSE)
         else:
             query = scope["query_string"].decode("latin-1")
             await _Passage(self._client, self._upstreams[endpoint.vendor], client).run(
@@ -79,10 +88,20 @@ class Proxy:
             return
         body = await client.whole_body()
         if body is None:
-            await passage.stream(endpoint, method, query, client.body(), (OWN, b"passed; too large"))
+            plan = await self._mode.unread(client.headers)
+            if isinstance(plan, Refuse):
+                await client.refuse(endpoint, plan.status, plan.message, (OWN, plan.note.encode()), CLOSE)
+            else:
+                await passage.stream(endpoint, method, query, client.body(), (OWN, plan.note.encode()))
             return
         exchange = Exchange(endpoint, method, query, client.headers, body)
         await passage.call(exchange, self._mode)
+
+    def _health(self) -> dict[str, Any]:
+        """What a supervisor asks: that it runs, how often one was started on this store, and what it has done since."""
+        tally = self._mode.tally()
+        done = {"turns": tally.turns, "sessions": len(tally.sessions), "passed": dict(tally.passed)}
+        return {"status": "ok", "starts": self._starts, **done}
 
     def _may_enter(self, headers: Headers) -> bool:
         given = value_of(headers, TOKEN) or ""
@@ -98,6 +117,7 @@ class _Client:
         self._begun: list[bytes] = []  # of the body, where it turned out to be too large to wait for
         self._is_read = asyncio.Event()  # the whole body, so that the next word can only be that the client went away
         self.has_left = False
+        self.has_head = False  # of an answer
 
     async def whole_body(self) -> bytes | None:
         """The body, or None where it is too large to be held."""
@@ -146,6 +166,7 @@ class _Client:
 
     async def begin(self, status: int, headers: Headers) -> None:
         """Send the head of the answer."""
+        self.has_head = True
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def send(self, chunk: bytes, *, more: bool = True) -> None:
@@ -154,7 +175,10 @@ class _Client:
 
     async def refuse(self, endpoint: Endpoint, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
         """Answer with an error of our own."""
-        body = refusal(endpoint.vendor, status, message)
+        await self.tell(status, refusal(endpoint.vendor, status, message), *headers)
+
+    async def tell(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
+        """Answer with JSON of our own."""
         own = ((b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()))
         await self.begin(status, (*own, *headers))
         await self.send(body, more=False)
@@ -215,6 +239,8 @@ class _Passage:
                 await self._converse(exchange, mode, plan)
         except Cut:
             exchange.end(Ending.CUT)
+            if not self.client.has_head and not self.client.has_left:
+                await self.client.refuse(exchange.endpoint, 502, "the provider's answer broke off before it had begun")
         except Unreachable as error:
             exchange.end(Ending.UNREACHED)
             _LOG.warning("%s", error)
@@ -226,6 +252,7 @@ class _Passage:
     async def _converse(self, exchange: Exchange, mode: Mode, plan: Pass | Send) -> None:
         """Ask the upstream, and again as long as the mode wants to; the client sees one answer."""
         head: Head | None = None
+        overdue = _Overdue(exchange, mode)
         following: Pass | Send | None = plan
         while following is not None:
             plan, following = following, None
@@ -244,9 +271,8 @@ class _Passage:
                     continue
                 if not head.is_held:
                     await head.send(self.client)
-                async for chunk in answer.chunks():
-                    exchange.take(chunk)
-                    if shown := mode.on_chunk(exchange, chunk):
+                async for shown in overdue.shown(answer.chunks(), head):
+                    if shown:
                         await head.send(self.client)
                         await self.client.send(shown)
             then = await mode.proceed(exchange)
@@ -273,15 +299,49 @@ class _Passage:
         return again
 
 
+class _Overdue:
+    """The time for which a client may wait for an answer without a word, over all rounds of it."""
+
+    def __init__(self, exchange: Exchange, mode: Mode) -> None:
+        self._exchange, self._mode = exchange, mode
+        self._clock = asyncio.get_running_loop().time
+        self._end = self._clock() + _LONGEST_HOLD
+        self._is_over = False
+
+    async def shown(self, chunks: AsyncIterator[bytes], head: "Head") -> AsyncIterator[bytes]:
+        """What the client gets for the chunks of an answer, and once the time is over for what came so far."""
+        while not (head.is_sent or self._is_over):
+            coming = asyncio.ensure_future(anext(chunks, None))
+            try:
+                done, _ = await asyncio.wait({coming}, timeout=max(0.0, self._end - self._clock()))
+                if not done:
+                    self._is_over = True
+                    yield self._mode.overdue(self._exchange)
+                chunk = await coming
+            finally:
+                coming.cancel()
+            if chunk is None:
+                return
+            yield self._taken(chunk)
+        async for chunk in chunks:
+            yield self._taken(chunk)
+
+    def _taken(self, chunk: bytes) -> bytes:
+        self._exchange.take(chunk)
+        return self._mode.on_chunk(self._exchange, chunk)
+
+
 class Head:
     """The head of an answer, which is sent once."""
 
     def __init__(self, answer: Answer, plan: Pass | Send) -> None:
         headers = with_patience(for_client(answer.headers), answer.status)
-        if isinstance(plan, Send):  # what the client gets may have another length
-            headers = with_changes(headers, ((b"content-length", None),))
+        if isinstance(plan, Send) and answer.status < _ERRORS:
+            is_plain = plan.is_rewritten and can_unpack(value_of(headers, b"content-encoding"))
+            gone = (b"content-length", *((b"content-encoding",) if is_plain else ()))
+            headers = with_changes(headers, ((name, None) for name in gone))
         self._status, self._headers = answer.status, (*headers, (OWN, plan.note.encode("ascii", "replace")))
-        self.is_held = isinstance(plan, Send) and plan.is_held
+        self.is_held = plan.is_held
         self.is_sent = False
 
     async def send(self, client: _Client) -> None:

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from pageturn.apps.gateway.asked import Asked, ItemReader
-from pageturn.apps.gateway.decoding import EventReader, unpacked
-from pageturn.apps.gateway.exchange import Ending, Exchange
+from pageturn.apps.gateway.decoding import EventReader, is_object, unpacked
+from pageturn.apps.gateway.exchange import TOO_LARGE, Ending, Exchange
 from pageturn.apps.gateway.headers import is_subscription, value_of
 from pageturn.apps.gateway.identity import Identity
 from pageturn.values.errors import InvalidInput, show
@@ -16,6 +16,7 @@ from pageturn.values.messages import Message
 from pageturn.values.usage import Usage
 
 _SUCCESS = range(200, 300)
+_BEGINNING = 8  # chunks that show what a body is
 
 
 class Seen(NamedTuple):
@@ -29,7 +30,6 @@ class Seen(NamedTuple):
     status: int
     chunks: tuple[bytes, ...]
     answer_encoding: str | None
-    is_stream: bool
     ending: Ending
     is_subscription: bool = False  # who asks pays by the month
 
@@ -53,7 +53,6 @@ class Seen(NamedTuple):
             status=exchange.status,
             chunks=tuple(exchange.chunks),
             answer_encoding=value_of(exchange.answer_headers, b"content-encoding"),
-            is_stream=exchange.is_stream,
             ending=exchange.ending,
             is_subscription=is_subscription(exchange.headers),
         )
@@ -65,7 +64,7 @@ def why_unread(exchange: Exchange) -> str | None:
         return f"{exchange.ending} before an answer"
     if exchange.status not in _SUCCESS:
         return f"status {exchange.status}"
-    return "too large" if exchange.is_too_large else None
+    return TOO_LARGE if exchange.is_too_large else None
 
 
 class Answered(NamedTuple):
@@ -85,8 +84,8 @@ def read_answer(seen: Seen) -> Answered:
 
     It may be whole although the exchange is not: clients leave when they have seen the end of it.
     """
-    chunks = unpacked(seen.chunks, seen.answer_encoding)
-    if not seen.is_stream:
+    chunks = [*unpacked(seen.chunks, seen.answer_encoding)]
+    if is_object(b"".join(chunks[:_BEGINNING])):
         try:
             reply = seen.format.load_reply(_object(chunks))
         except InvalidInput:
@@ -96,9 +95,13 @@ def read_answer(seen: Seen) -> Answered:
         return Answered(reply, reply.usage)
     stream = seen.format.Stream()
     reader = EventReader()
+    is_told = False
     for chunk in chunks:
         for data in reader.feed(chunk):
+            is_told = True
             stream.feed(data)
+    if not is_told and seen.ending is Ending.WHOLE:
+        raise InvalidInput("body", expected="an object or events", got="neither")
     message: Message = stream.message
     is_whole = stream.is_finished and bool(message.content)
     return Answered(message if is_whole else None, message.usage)

@@ -10,11 +10,12 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.journaling import Recorded
+from pageturn.apps.gateway.looking import Looking
 from pageturn.apps.gateway.manage import Manage, Managed
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
-from pageturn.apps.gateway.projections import Projection, projection_for
+from pageturn.apps.gateway.projections import projection_for
 from pageturn.apps.gateway.upstream import Cut
-from pageturn.values.errors import InvalidInput, PageturnError
+from pageturn.values.errors import PageturnError
 from pageturn.values.messages import Message
 
 _LOG = logging.getLogger("pageturn.gateway")
@@ -25,11 +26,11 @@ _NO_MORE = "[no more can be recalled in this answer; go on with what is there]"
 
 
 class Recalling(Manage):
-    """The mode that answers the recall tool."""
+    """The mode that derives, and answers the recall tool in the sessions that have it."""
 
     def __init__(self, url: str, mode: str, room: int) -> None:
         super().__init__(url, mode, room)
-        self._projections: WeakKeyDictionary[Exchange, Projection] = WeakKeyDictionary()
+        self._looking: WeakKeyDictionary[Exchange, Looking] = WeakKeyDictionary()
         self._recalled: WeakKeyDictionary[Exchange, int] = WeakKeyDictionary()  # tokens that the tool has answered
         self._written: WeakSet[Exchange] = WeakSet()  # whose answers are in the journal
 
@@ -38,41 +39,37 @@ class Recalling(Manage):
         plan = await super().before(exchange)
         managed = self._managed.get(exchange)
         if isinstance(plan, Send) and managed is not None and managed.tool is not None:
-            self._projections[exchange] = projection_for(managed.asked.format, managed.tool.name)
-            return plan._replace(is_held=True)
+            self._looking[exchange] = Looking(projection_for(managed.asked.format, managed.tool.name))
+            return _looked_at(plan)
         return plan
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
         """As with manage; the answer to what is sent instead is looked at too."""
         again = await super().refused(exchange, body)
-        return again._replace(is_held=exchange in self._projections) if again is not None else None
+        return _looked_at(again) if again is not None and exchange in self._looking else again
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
         """What the client gets of a chunk: nothing of the recall tool."""
-        projection = self._projections.get(exchange)
-        if projection is None:
-            return chunk
-        if not exchange.is_stream:
-            return b""
-        try:
-            return projection.feed(chunk)
-        except (InvalidInput, ValueError) as error:
-            _LOG.warning("an answer was not understood (%s)", type(error).__name__)
-            if projection.has_begun or projection.rounds:
-                raise Cut from error
-            del self._projections[exchange]
-            return b"".join(exchange.chunks)
+        looking = self._looking.get(exchange)
+        return looking.feed(exchange, chunk) if looking is not None else super().on_chunk(exchange, chunk)
+
+    def overdue(self, exchange: Exchange) -> bytes:
+        """The beginning of the answer."""
+        looking = self._looking.get(exchange)
+        return looking.overdue() if looking is not None else super().overdue(exchange)
 
     async def proceed(self, exchange: Exchange) -> Send | bytes | None:
         """Answer the tool and ask again, or write down the answer and let the client have its end."""
-        projection, managed = self._projections.get(exchange), self._managed.get(exchange)
-        if projection is None or managed is None:
+        looking, managed = self._looking.get(exchange), self._managed.get(exchange)
+        if looking is None or managed is None:
+            return await super().proceed(exchange)
+        if looking.is_passed:
+            del self._looking[exchange]
             return None
-        is_stream = exchange.is_stream
-        reply = projection.reply if is_stream else projection.take_whole(b"".join(exchange.chunks))
-        if reply is None:  # an error, or an answer without an end: it is the client's
-            del self._projections[exchange]
-            return projection.rest() if is_stream else b"".join(exchange.chunks)
+        projection, is_stream = looking.projection, bool(looking.is_stream)
+        reply = projection.reply if is_stream else projection.take_whole(looking.body)
+        if reply is None:
+            return await self._without_reply(exchange, managed, looking)
         is_hidden = projection.has_ours and not projection.has_others
         if is_hidden and projection.rounds < _MOST_ROUNDS + _REFUSALS:
             projection.next_round()
@@ -87,9 +84,20 @@ class Recalling(Manage):
         await self._in_thread(lambda: self._final(exchange, managed, reply, seen if is_changed else None))
         return ending
 
+    async def _without_reply(self, exchange: Exchange, managed: Managed, looking: Looking) -> Send | bytes:
+        """What follows an error, or an answer that says nothing or has no end: it is the client's."""
+        projection = looking.projection
+        if projection.failure and not projection.is_sent:
+            again = await self.refused(exchange, projection.failure)
+            if again is not None:
+                self._looking[exchange] = Looking(projection_for(managed.asked.format, projection.tool))
+                return again
+        del self._looking[exchange]
+        return projection.finish() if looking.is_stream and projection.is_whole else looking.rest()
+
     async def after(self, exchange: Exchange) -> None:
         """Forget the answer; what of it was not written yet is written as with manage."""
-        is_changed = (projection := self._projections.pop(exchange, None)) is not None and projection.rounds > 0
+        is_changed = (looking := self._looking.pop(exchange, None)) is not None and looking.projection.rounds > 0
         self._recalled.pop(exchange, None)
         if is_changed and exchange in self._managed:  # it broke off in the middle of its rounds
             del self._managed[exchange]
@@ -108,15 +116,12 @@ class Recalling(Manage):
         is_enough = rounds > _MOST_ROUNDS or recalled > managed.terms.room // _SHARE
         ticket, tokens = self._sessions.hide(managed.ticket, reply, _NO_MORE if is_enough else None)
         self._recalled[exchange] = recalled + tokens
-        session = self._sessions.session(ticket.session, None)
-        context = session.derive(managed.asked.tools, model=managed.asked.model, room_tokens=managed.terms.room)
         terms = self._sessions.places.terms(ticket.session) or managed.terms
-        managed = managed._replace(ticket=ticket, terms=terms, context=context, is_derived=True)
-        self._managed[exchange] = managed
-        self._remember(ticket.link)
+        managed = managed._replace(ticket=ticket, terms=terms)
         if reply.usage is not None:
             self.counts.add(Recorded(None, is_turn=False, has_reply=True, usage=reply.usage), Ending.WHOLE)
-        return self._sent(managed)._replace(is_held=True)
+        plan = self._sent_whole(exchange, managed, managed.note) if managed.is_apart else None
+        return _looked_at(plan or self._sent(exchange, self._derived(managed)))
 
     def _final(self, exchange: Exchange, managed: Managed, reply: Message, seen: Message | None) -> None:
         try:
@@ -131,3 +136,7 @@ class Recalling(Manage):
             self.counts.add(recorded, Ending.WHOLE)
         self._managed.pop(exchange, None)
         self._written.add(exchange)
+
+
+def _looked_at(plan: Send) -> Send:
+    return plan._replace(is_held=True, is_rewritten=True)

@@ -12,7 +12,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
@@ -27,7 +27,7 @@ from pageturn.apps.gateway.savings import account_of, in_short
 from pageturn.apps.gateway.server import Gateway
 from pageturn.apps.gateway.tallying import Tally
 from pageturn.apps.gateway.watch import Watch
-from pageturn.stores import open_store
+from pageturn.stores import Slot, open_store
 from pageturn.values.errors import InvalidInput, PageturnError
 
 Say = Callable[[str], None]
@@ -45,7 +45,7 @@ def serve(config: Config, say: Say) -> None:
     """Listen until a signal says to stop, and say what was seen."""
     prepare_store(config, say)
     mode = mode_for(config)
-    gateway = Gateway(config, mode)
+    gateway = Gateway(config, mode, starts=count_start(config))
     say(
         f"{config.mode} mode at {gateway.url}; clients use ANTHROPIC_BASE_URL={gateway.url} or OPENAI_BASE_URL={gateway.url}/v1"
     )
@@ -73,7 +73,7 @@ def run_client(config: Config, command: Sequence[str], say: Say) -> int:
     prepare_store(config, say)
     mode = mode_for(config)
     own = config._replace(host="127.0.0.1", port=0, token=None, other=config.other or vendor_of(command))
-    gateway = Gateway(own, mode)
+    gateway = Gateway(own, mode, starts=count_start(config))
     code = 1
     with tempfile.TemporaryDirectory(prefix="pageturn-") as folder, switchable(mode), gateway:
         if gateway.failure is None:
@@ -93,8 +93,7 @@ def mode_for(config: Config) -> Watch | Manage:
         return Watch(Journaling(config.store))
     if config.store is None:
         raise InvalidInput("store", expected=f"one, since {config.mode} derives from it", got=NOTHING)
-    kind = Recalling if config.mode == "recall" else Manage
-    return kind(config.store, config.mode, config.room)
+    return Recalling(config.store, config.mode, config.room)  # also for sessions that began with the recall tool
 
 
 @contextmanager
@@ -125,6 +124,23 @@ def prepare_store(config: Config, say: Say) -> None:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     say(f"first run: the conversations that pass are kept in {file}, for your eyes only, until you remove that file")
     say(f'keys are never kept; to keep nothing at all: --store {NOTHING}, or store = "{NOTHING}" in {usual_file()}')
+
+
+def count_start(config: Config) -> int:
+    """How many gateways were started on the store, with this one: one that is restarted again and again should be noticed."""
+    slot = Slot("gateway/starts", "count")
+
+    def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes | None]:
+        return {slot: str(int(found.get(slot) or b"0") + 1).encode()}
+
+    if config.store is None:
+        return 1
+    try:
+        with closing(open_store(config.store)) as store:
+            store.amend([slot], change)
+            return int(store.document(slot) or b"1")
+    except (PageturnError, OSError, ValueError):  # the traffic goes on
+        return 1
 
 
 def closing_lines(tally: Tally, config: Config, client: str) -> Iterator[str]:

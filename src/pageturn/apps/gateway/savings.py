@@ -6,10 +6,13 @@ what it shares with the one before, wherever the reports say that the cache was 
 later, one more call is priced that brings it back: the two ends of the range are without these calls and with them.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
+from statistics import fmean, linear_regression, pstdev
 from typing import Any, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from pageturn.journal.journal import Journal
@@ -23,13 +26,19 @@ from pageturn.tokens.counters import TokenCounter, counter_for
 from pageturn.tokens.windows import DEFAULT_MODEL
 from pageturn.values.entries import TurnTaken
 from pageturn.values.errors import UnknownPrice
-from pageturn.values.messages import Message, Role
+from pageturn.values.messages import Message, Part, Role, Text, ToolCall, ToolResult
 from pageturn.values.model_prices import ModelPrice, money, price_of
 from pageturn.values.pages import Page
 from pageturn.values.usage import Usage, total_usage
 from pageturn.values.vendors import profile_of
 
 _MICROS = 1_000_000
+_CHARACTERS = 4  # of a token, about
+_AROUND = 40  # characters around a call or a result
+_LEAST_READ = 0.2  # of all input; with a cache that works it is most of it
+_FEWEST = 8  # reports that tell how a provider counts
+
+Measure = Callable[[Message], int]
 
 
 class Account(NamedTuple):
@@ -45,6 +54,17 @@ class Account(NamedTuple):
     otherwise: Usage  # estimated
     fetching: float  # tokens of fresh input that bringing things back would cost
     folds: int
+    client_bytes: int  # of the bodies that the client sent
+    sent_bytes: int  # of those that went on
+
+    @property
+    def is_uncached(self) -> bool:
+        """Whether the provider's cache is known, and hardly ever read: something rewrites what stands before the history's end."""
+        return (
+            self.turns >= _FEWEST
+            and self.used.cache_write_tokens > 0
+            and self.used.cache_read_tokens < _LEAST_READ * self.used.input_tokens
+        )
 
     @property
     def dollars(self) -> float | None:
@@ -106,6 +126,15 @@ class _Recorded(NamedTuple):
     turns: list[_Turn]
     model: str
     counter: TokenCounter
+    size: Measure | None = None  # by which its provider's reports go; None is our count
+
+    def sized(self, page: Page, message: Message) -> int:
+        """What a message takes, before calibration."""
+        return page.tokens if self.size is None else self.size(message)
+
+    def tools(self, turn: _Turn) -> int:
+        """What the tools take, which are known by our count alone; with another measure, calibration finds out."""
+        return turn.tools_tokens if self.size is None else 0
 
 
 def account_of(
@@ -127,12 +156,16 @@ def account_of(
     model = journal.state.model or DEFAULT_MODEL
     recorded = _Recorded(session, said, turns, model, counter_for(model))
     is_managed = bool(journal.state.folds)
+    if not is_managed:
+        recorded = recorded._replace(size=_measure_of(recorded))
     whole = [*_whole(recorded)]
-    calibration = journal.state.calibrations.get(model) if is_managed else None
+    calibration: _Scale | Calibration | None = journal.state.calibrations.get(model) if is_managed else None
     if calibration is None:
-        calibration = _calibrated(turns, whole)
+        calibration = _Scale.of(turns, whole)
     replayed = whole if is_managed else [*_managed(recorded, room, calibration)]
     fetching = 0.0 if is_managed else _fetching(recorded, replayed)
+    told = (_told(said[turn.place][1]) for turn in turns if turn.is_own)
+    bodies = [(size := int(each.get("request_bytes", 0)), int(each.get("sent_bytes", size))) for each in told]
     return Account(
         session=session,
         model=model,
@@ -144,6 +177,8 @@ def account_of(
         otherwise=total_usage(_billed(turns, replayed, calibration)),
         fetching=fetching * calibration.factor,
         folds=sum(request.is_folded for request in replayed),
+        client_bytes=sum(client for client, _ in bodies),
+        sent_bytes=sum(sent for _, sent in bodies),
     )
 
 
@@ -184,6 +219,13 @@ def _lines(accounts: Sequence[Account], *, is_managed: bool) -> Iterator[str]:
     would = f", {between}{at_list}" if known else ""
     way = "whole" if is_managed else "managed"
     yield f"{way} {'it' if turns == 1 else 'they'} would have taken about {otherwise.input_tokens:,} tokens in{would} (an estimate)"
+    client, sent = sum(each.client_bytes for each in accounts), sum(each.sent_bytes for each in accounts)
+    if is_managed and client:
+        yield f"their client sent {client:,} bytes, of which {sent:,} went on"
+    for each in accounts:
+        if each.is_uncached:
+            share = each.used.cache_read_tokens / each.used.input_tokens
+            yield f"{each.session}: only {share:.0%} of its input came from the provider's cache; does something change its beginning at every request?"
     if unknown:
         yield f"no price is known of {', '.join(unknown)}: --price or --prices gives one"
 
@@ -215,23 +257,74 @@ def _price(model: str, own: Mapping[str, ModelPrice] | None) -> ModelPrice | Non
 # -- the other side
 
 
-def _calibrated(turns: Sequence[_Turn], whole: Sequence[_Asked]) -> Calibration:
-    """How the provider counts, by what it reported of requests with everything."""
-    calibration = Calibration()
-    for turn, request in zip(turns, whole, strict=True):
-        if turn.usage.input_tokens and request.tokens:
-            calibration = calibration.observe(counted=request.tokens, reported=turn.usage.input_tokens)
-    return calibration
+class _Scale(NamedTuple):
+    """How a provider counts: so much for what nobody sees, and so much for each token of ours."""
+
+    hidden: float
+    factor: float
+
+    @classmethod
+    def of(cls, turns: Sequence[_Turn], whole: Sequence[_Asked]) -> "_Scale":
+        """The line through all that was reported of requests with everything."""
+        seen = [(request.tokens, turn.usage.input_tokens) for turn, request in zip(turns, whole, strict=True)]
+        seen = [(counted, reported) for counted, reported in seen if counted and reported]
+        if len({counted for counted, _ in seen}) < _FEWEST:
+            counted, reported = (sum(each) for each in zip(*seen, strict=True)) if seen else (1, 1)
+            return cls(0.0, reported / counted)
+        factor, hidden = linear_regression(*zip(*seen, strict=True))
+        return cls(hidden, factor)
+
+    def expected(self, counted: int) -> int:
+        """What the provider would report for so many of our tokens."""
+        return max(1, round(self.hidden + self.factor * counted))
+
+
+def _measure_of(recorded: _Recorded) -> Measure | None:
+    """What a provider's reports go by: None is our count, else it counts characters, as some servers do.
+
+    Both may fit the words of one agent. What was folded consists of other words, on which they differ.
+    """
+    turns = recorded.turns
+    if len(turns) < _FEWEST:
+        return None
+    parts = [recorded.said[before.place : after.place] for before, after in pairwise(turns)]
+    grown = [after.usage.input_tokens - before.usage.input_tokens for before, after in pairwise(turns)]
+    ours = [sum(page.tokens for page, _ in part) for part in parts]
+    theirs = [sum(_characters(message) for _, message in part) for part in parts]
+    return _characters if _unsteadiness(grown, theirs) < _unsteadiness(grown, ours) else None
+
+
+def _unsteadiness(grown: Sequence[int], counted: Sequence[int]) -> float:
+    """How much the tokens that were reported for one of ours differ from turn to turn."""
+    shares = [tokens / count for tokens, count in zip(grown, counted, strict=True) if count and tokens > 0]
+    return pstdev(shares) / fmean(shares) if shares else 0.0
+
+
+def _characters(message: Message) -> int:
+    """What a message takes by its characters, as they are written in a request."""
+    return sum(map(_characters_of, message.content)) // _CHARACTERS
+
+
+def _characters_of(part: Part) -> int:
+    match part:
+        case Text(text=text):
+            return len(msgspec.json.encode(text)) + _AROUND // 2
+        case ToolCall(id=id_, name=name, arguments=arguments):
+            return len(id_) + len(name) + len(arguments) + _AROUND
+        case ToolResult(tool_call_id=id_):
+            return len(id_) + _AROUND + sum(map(_characters_of, part.parts))
+        case _:
+            return len(msgspec.json.encode(part))
 
 
 def _whole(recorded: _Recorded) -> Iterator[_Asked]:
     """Every request with everything."""
-    sizes = tuple((message, page.tokens) for page, message in recorded.said)
+    sizes = tuple((message, recorded.sized(page, message)) for page, message in recorded.said)
     for turn in recorded.turns:
-        yield _Asked(sizes[: turn.place], turn.tools_tokens)
+        yield _Asked(sizes[: turn.place], recorded.tools(turn))
 
 
-def _managed(recorded: _Recorded, room: int, calibration: Calibration) -> Iterator[_Asked]:
+def _managed(recorded: _Recorded, room: int, calibration: _Scale | Calibration) -> Iterator[_Asked]:
     """Every request as the gateway would have derived it, by the clock of the session."""
     said, counter = recorded.said, recorded.counter
     now = [said[0][0].at]
@@ -248,17 +341,20 @@ def _managed(recorded: _Recorded, room: int, calibration: Calibration) -> Iterat
             context = session.derive(_tools(counter, turn.tools_tokens), room_tokens=room)
             page, message = said[turn.place]
             now[0] = max(now[0], page.at)
-            reported = Usage(input_tokens=calibration.expected(context.tokens), model=recorded.model)
-            session.append(replace(message, id=None, usage=None), usage=reported)
-            done = turn.place + 1
             for each in context.messages:
                 if id(each) not in sizes:
-                    sizes[id(each)] = (each, counter.message(each))  # which is held, so that its id stays its own
-            yield _Asked(
+                    size = counter.message(each) if recorded.size is None else recorded.size(each)
+                    sizes[id(each)] = (each, size)  # which is held, so that its id stays its own
+            request = _Asked(
                 tuple(sizes[id(each)] for each in context.messages),
-                turn.tools_tokens,
+                recorded.tools(turn),
                 is_folded=context.fold is not None,
             )
+            counted = context.tokens if recorded.size is None else request.tokens
+            reported = Usage(input_tokens=calibration.expected(counted), model=recorded.model)
+            session.append(replace(message, id=None, usage=None), usage=reported)
+            done = turn.place + 1
+            yield request
 
 
 def _tools(counter: TokenCounter, tokens: int) -> list[dict[str, Any]]:
@@ -270,7 +366,7 @@ def _tools(counter: TokenCounter, tokens: int) -> list[dict[str, Any]]:
     return [{"name": "tools", "description": "a " * (tokens * tokens // counted), "parameters": {}}]
 
 
-def _billed(turns: Sequence[_Turn], requests: Sequence[_Asked], calibration: Calibration) -> Iterator[Usage]:
+def _billed(turns: Sequence[_Turn], requests: Sequence[_Asked], calibration: _Scale | Calibration) -> Iterator[Usage]:
     """What the requests would have been reported as, those of the session itself."""
     before: _Asked | None = None
     for turn, request in zip(turns, requests, strict=True):

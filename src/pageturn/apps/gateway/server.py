@@ -28,14 +28,15 @@ _GRACE = 3  # seconds for what is on its way when the gateway stops
 class Gateway:
     """A gateway on a socket of its own, which is bound at once, so that its address is known before it runs."""
 
-    def __init__(self, config: Config, mode: Mode) -> None:
+    def __init__(self, config: Config, mode: Mode, *, starts: int = 1) -> None:
         self._socket = _bound(config)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         _require_others(config, port)
         self._mode = mode
         self._client = UpstreamClient(config.ca_file)
-        proxy = Proxy(self._client, config.upstreams, mode, other=config.other or OPENAI, token=config.token)
+        other = config.other or OPENAI
+        proxy = Proxy(self._client, config.upstreams, mode, other=other, token=config.token, starts=starts)
         app = Starlette(routes=[Mount("/", app=proxy)], lifespan=self._lifespan)
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -73,7 +74,7 @@ class Gateway:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         assert self._thread is not None
-        self._is_stopping = True
+        self._is_stopping = not self._server.should_exit  # or else it is ending by itself
         self._server.should_exit = True
         self._thread.join()
 

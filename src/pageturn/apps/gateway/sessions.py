@@ -14,9 +14,10 @@ from pageturn.apps.gateway.reconcile import Located, chain, first_link, locate
 from pageturn.formats.cache_marks import CacheMarks
 from pageturn.journal.blobs import pack
 from pageturn.session import Session
-from pageturn.stores import Store, open_store
+from pageturn.stores import SqliteStore, open_store
 from pageturn.values.ids import fitting_session_id
-from pageturn.values.messages import Message, Role, system, tool_result
+from pageturn.values.messages import Message, Role, Text, system, tool_result
+from pageturn.values.reasoning import has_reasoning, without_reasoning
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.usage import Usage
 
@@ -50,11 +51,11 @@ class Sessions:
 
     def __init__(self, url: str) -> None:
         self._url = url
-        self._store: Store | None = None
+        self._store: SqliteStore | None = None
         self._open: OrderedDict[str, Session] = OrderedDict()
 
     @property
-    def store(self) -> Store:
+    def store(self) -> SqliteStore:
         """The store, which is opened at the first use."""
         if self._store is None:
             self._store = open_store(self._url)
@@ -107,6 +108,42 @@ class Sessions:
         places = self.places.at(link)
         return places[-1].session if places else None
 
+    def named(self, name: str) -> list[str]:
+        """The sessions that a client calls by a name."""
+        return [place.session for place in self.places.at(first_link(name, ""))]
+
+    def is_held(self, session: str) -> bool:
+        """Whether a session has what its client does not have, or no longer: folds, hidden rounds, erased words."""
+        terms = self.places.terms(session)
+        return (terms is not None and terms.hidden) or self.is_folded(session) or self.has_erased(session)
+
+    def has_erased(self, session: str) -> bool:
+        """Whether words of a session were erased, which its client still has."""
+        return any(page.erased for page in self.session(session, None).reader.pages(uncounted=True))
+
+    def is_folded(self, session: str) -> bool:
+        """Whether something of a session was shortened, so that what its model said since stands behind less than its client has."""
+        return bool(self.session(session, None).reader.folds)
+
+    def whole(self, session: str, *, with_reasoning: bool) -> tuple[list[Message], bool]:
+        """All that was said in a conversation; and whether reasoning was left out of it."""
+        messages = [
+            each for each in self.session(session, None).reader.messages(internal=True) if each.role is not Role.SYSTEM
+        ]
+        if with_reasoning or not any(map(has_reasoning, messages)):
+            return messages, False
+        return [bare for each in messages if (bare := without_reasoning(each)) is not None], True
+
+    def rename_tool(self, session: str, name: str) -> Terms:
+        """Give the recall tool of a session another name, since its client has a tool of the first one now."""
+        terms = self.places.terms(session)
+        assert terms is not None
+        terms = msgspec.structs.replace(terms, tool=name)
+        self.places.note_terms(session, terms)
+        if (held := self._open.pop(session, None)) is not None:
+            held.close()
+        return terms
+
     def reply_link(self, ticket_link: str, asked: Asked, reply: Message) -> str:
         """The history with a reply at its end."""
         return chained(ticket_link, fingerprints_of(asked.format, [reply]))
@@ -147,8 +184,14 @@ class Sessions:
             links.append((located.links[located.known], session.reader.head))
         end = self.places.end(session.id)
         groups = asked.new_messages(located.known)
-        if groups and located.is_end and end.is_asked and asked.items[located.known].by_model and before_reply:
+        is_reply = bool(groups) and located.is_end and end.is_asked and asked.items[located.known].by_model
+        if is_reply and before_reply is not None:
             before_reply(session)
+        if session.reader.folds:  # what was said behind another history than ours has reasoning that stands there alone
+            ours = 1 if is_reply else 0
+            groups = groups[:ours] + [
+                [bare for each in group if (bare := without_reasoning(each))] for group in groups[ours:]
+            ]
         links += self._extend(session, asked, located, groups, usage)
         opening = before if place is not None else asked.opening_digest
         ended = End(
@@ -167,12 +210,16 @@ class Sessions:
         """Add the messages of groups of items; the link of each with the last entry of it."""
         kept = [[each for message in group if (each := self._kept(message, asked)) is not None] for group in groups]
         messages = [message for group in kept for message in group]
+        if len(messages) < sum(map(len, groups)):
+            self._note_hidden(session)
         if messages and usage is not None:
             messages[-1] = msgspec.structs.replace(messages[-1], usage=usage)
         pages = session.extend(messages)
         for page, message in zip(pages, messages, strict=True):
             if changes_tools(message):
                 session.pin(page)
+            if (words := _without_reminders(message)) is not message:
+                self.places.note_form(_words_link(asked, words), page.digest)
         links: list[tuple[str, int]] = []
         at, taken = located.known, 0
         for group in kept:
@@ -259,7 +306,7 @@ class Sessions:
         return end.link == ticket.last_link and end.pages == session.reader.page_count
 
     def _note_hidden(self, session: Session) -> None:
-        """Keep that a client no longer has all of a session."""
+        """Keep that a session is no longer what its client has."""
         terms = self.places.terms(session.id)
         if terms is not None and not terms.hidden:
             self.places.note_terms(session.id, msgspec.structs.replace(terms, hidden=True))
@@ -319,8 +366,25 @@ class Sessions:
         if message.role in _INSTRUCTIONS:
             metadata = {**(message.metadata or {}), "role": str(message.role)}
             message = msgspec.structs.replace(message, role=Role.USER, synthetic=True, metadata=metadata)
-        is_erased = self.store.erasures() and self.store.is_erased(pack(message).digest)
-        return None if is_erased else message
+        return None if self.store.erasures() and self._was_erased(message, asked) else message
+
+    def _was_erased(self, message: Message, asked: Asked) -> bool:
+        """Whether somebody destroyed these words, with these reminders of a client beside them, with others, or with none."""
+        words = _without_reminders(message)
+        forms = {pack(message).digest, pack(words).digest, *self.places.forms(_words_link(asked, words))}
+        return any(map(self.store.is_erased, forms))
+
+
+def _without_reminders(message: Message) -> Message:
+    """A message with the words of a person alone, where a client put its own beside them."""
+    if message.is_synthetic or not any(isinstance(part, Text) and part.synthetic for part in message.content):
+        return message
+    left = tuple(part for part in message.content if not (isinstance(part, Text) and part.synthetic))
+    return msgspec.structs.replace(message, content=left)
+
+
+def _words_link(asked: Asked, words: Message) -> str:
+    return chained("words", fingerprints_of(asked.format, [words]))
 
 
 class _Known:

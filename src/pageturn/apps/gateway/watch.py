@@ -8,7 +8,8 @@ import logging
 import threading
 from collections import deque
 
-from pageturn.apps.gateway.exchange import Exchange
+from pageturn.apps.gateway.exchange import TOO_LARGE, Exchange
+from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.journaling import Journaling, Recorded
 from pageturn.apps.gateway.modes import Pass, Send
@@ -31,6 +32,11 @@ class Watch:
         """As the client wrote it."""
         return _OFF if exchange.is_off else _WATCHING
 
+    async def unread(self, headers: Headers) -> Pass:  # noqa: ARG002
+        """As it comes; nobody knows what it says."""
+        self._recorder.pass_over(TOO_LARGE)
+        return Pass(f"passed; {TOO_LARGE}")
+
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:  # noqa: ARG002 - the port says so
         """An error is the client's."""
         return None
@@ -38,6 +44,10 @@ class Watch:
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:  # noqa: ARG002
         """As the upstream wrote it."""
         return chunk
+
+    def overdue(self, exchange: Exchange) -> bytes:  # noqa: ARG002
+        """Nothing is held."""
+        return b""
 
     async def proceed(self, exchange: Exchange) -> Send | None:  # noqa: ARG002
         """Nothing follows."""

@@ -11,7 +11,7 @@ from pageturn.context.renditions.compressed import BUILT_IN, Compressor
 from pageturn.context.renditions.contract import ContentType, Line, Material, Renderer, Renderers
 from pageturn.context.renditions.ledger import Counted, Effect, Ledger, effects_of
 from pageturn.context.renditions.pointers import Run, folder_of, index, missing, pointer, summed_up, summed_up_only
-from pageturn.context.renditions.structured import Fields, Voiced, structured
+from pageturn.context.renditions.structured import Fields, PageMessage, structured
 from pageturn.values.fencing import fenced
 from pageturn.values.identifiers import Vocabulary
 from pageturn.values.messages import Message, user
@@ -26,10 +26,10 @@ __all__ = [
     "Ledger",
     "Line",
     "Material",
+    "PageMessage",
     "Renderer",
     "Renderers",
     "Run",
-    "Voiced",
     "effects_of",
     "folder_of",
     "index",
@@ -43,16 +43,16 @@ __all__ = [
 
 
 def render(
-    unit: Sequence[Voiced], level: ResidencyLevel, vocabulary: Vocabulary, renderers: Renderers = BUILT_IN
+    unit: Sequence[PageMessage], level: ResidencyLevel, vocabulary: Vocabulary, renderers: Renderers = BUILT_IN
 ) -> tuple[Message, ...]:
     """The messages that represent a unit."""
     match level:
         case ResidencyLevel.FULL:
-            return tuple(voiced.message for voiced in unit)
+            return tuple(page.message for page in unit)
         case ResidencyLevel.COMPRESSED:
-            calls = {call.id: call for voiced in unit for call in voiced.message.tool_calls}
+            calls = {call.id: call for page in unit for call in page.message.tool_calls}
             compressor = Compressor(vocabulary, renderers)
-            return tuple(compressor.message(voiced.message, calls, voiced.handle) for voiced in unit)
+            return tuple(compressor.message(page.message, calls, page.handle) for page in unit)
         case ResidencyLevel.STRUCTURED:
             return (user(fenced(structured(unit, vocabulary).text()), synthetic=True),)
         case ResidencyLevel.POINTER:

@@ -131,7 +131,7 @@ def _by_looks(
     lines: list[str], looks: Sequence[tuple[Callable[[str], re.Match[str] | None], float, ContentType]]
 ) -> ContentType | None:
     for begins_so, least, type_ in looks:
-        if lines and sum(1 for line in lines if begins_so(line)) >= least * len(lines):
+        if lines and len([line for line in lines if begins_so(line)]) >= least * len(lines):
             return type_
     return None
 
@@ -154,5 +154,6 @@ def _by_ending(path: str | None) -> ContentType | None:
 
 
 def _is_prose(lines: list[str]) -> bool:
-    words = " ".join(lines).split()[:_SAMPLE_WORDS]
-    return bool(words) and sum([word.strip(".,;:!?()'\"").isalpha() for word in words]) / len(words) > 0.6
+    words = " ".join(lines).split(None, _SAMPLE_WORDS)[:_SAMPLE_WORDS]
+    plain = sum([word.isalpha() or word.strip(".,;:!?()'\"").isalpha() for word in words])
+    return bool(words) and plain / len(words) > 0.6

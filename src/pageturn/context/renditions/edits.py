@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pageturn.context.renditions.content import file_of
 from pageturn.values.messages import ToolCall
 
-_CHANGING = frozenset(("old_string", "old_str", "oldText", "oldString", "new_string", "content", "edits", "file_text"))
+REPLACED = ("old_string", "old_str", "oldText", "oldString")  # what tools call the text that an edit replaces
+_CHANGING = frozenset((*REPLACED, "new_string", "content", "edits", "file_text"))
 _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE)
 
 

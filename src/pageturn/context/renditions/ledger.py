@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from pageturn.context.renditions.edits import files_edited
-from pageturn.context.renditions.structured import Voiced, effects, outcome, subject
+from pageturn.context.renditions.structured import PageMessage, effects, outcome, subject
 from pageturn.values.fencing import escaped, labelled
 from pageturn.values.json import Closed
 from pageturn.values.messages import Text, ToolCall, ToolResult
@@ -48,14 +48,14 @@ class Effect(NamedTuple):
 
     page: int
     target: str
-    told: str
+    text: str
     kind: str = _OTHER  # what it is counted as: the program, the tool, or an edit
     times: int = 1
 
     @property
     def line(self) -> str:
         """The effect as a line."""
-        return self.told if self.times == 1 else f"{self.told}, {self.times:,} times"
+        return self.text if self.times == 1 else f"{self.text}, {self.times:,} times"
 
 
 class Counted(NamedTuple):
@@ -129,15 +129,15 @@ def _page(effect: Effect) -> int:
     return effect.page
 
 
-def effects_of(unit: Sequence[tuple[int, Voiced]]) -> Iterator[Effect]:
+def effects_of(unit: Sequence[tuple[int, PageMessage]]) -> Iterator[Effect]:
     """What the calls of a unit changed, with the page that made each."""
-    results = {result.tool_call_id: result for _, voiced in unit for result in voiced.message.tool_results}
-    for page, voiced in unit:
-        for call in voiced.message.tool_calls:
+    results = {result.tool_call_id: result for _, page in unit for result in page.message.tool_results}
+    for seq, page in unit:
+        for call in page.message.tool_calls:
             came = _came(results.get(call.id))
             for target, did, kind in _changes(call):
-                told = labelled(voiced.handle, f"{escaped(did[:_LONGEST])}{came}")
-                yield Effect(page, _named(target), told, escaped(kind[:_LONGEST_KIND]))
+                text = labelled(page.handle, f"{escaped(did[:_LONGEST])}{came}")
+                yield Effect(seq, _named(target), text, escaped(kind[:_LONGEST_KIND]))
 
 
 def _named(target: str) -> str:
@@ -165,8 +165,8 @@ def _changes(call: ToolCall) -> Iterator[tuple[str, str, str]]:
     elif command is not None:
         script = " ".join(map(str, command)) if isinstance(command, list) else str(command)
         if not _only_prints(script):
-            told = f"ran {' '.join(script.split())}"
-            yield told, told, _program(script)
+            text = f"ran {' '.join(script.split())}"
+            yield text, text, _program(script)
     elif not _only_looks(call.name):
         yield subject(call), subject(call), call.name
 

@@ -3,23 +3,23 @@
 from pageturn.values.identifiers import Vocabulary, names_in
 
 
-def choose_names(text: str, vocabulary: Vocabulary, room: int, *, told: str = "") -> list[str]:
+def choose_names(text: str, vocabulary: Vocabulary, room: int, *, shown: str = "") -> list[str]:
     """Names of a text that fit into `room` characters, those most likely to be used again first.
 
-    A name in `told`, by itself or as a part of a path, is not repeated.
+    A name in `shown`, by itself or as a part of a path, is not repeated.
     """
-    told_already = {*names_in(told), *_parts("\n".join(names_in(told)))}
+    known = {*names_in(shown), *_parts("\n".join(names_in(shown)))}
     ranked = vocabulary.ranked(text)
     shortest = min(map(len, ranked), default=0)
     chosen: list[str] = []
     for name in ranked:
         if room <= shortest:
             break
-        if len(name) < room and name not in told_already:
+        if len(name) < room and name not in known:
             chosen.append(name)
             room -= len(name) + 1
             if "/" in name or "." in name:
-                told_already.update(_parts(name))
+                known.update(_parts(name))
     return chosen
 
 

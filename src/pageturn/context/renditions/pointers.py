@@ -7,17 +7,17 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
-from pageturn.context.renditions.structured import Voiced, subject
+from pageturn.context.renditions.structured import PageMessage, subject
 from pageturn.values.fencing import escaped
 
 _WORDS = 60
 _MOST_TOOLS, _MOST_FOLDERS = 6, 6
 
 
-def pointer(unit: Sequence[Voiced]) -> str:
+def pointer(unit: Sequence[PageMessage]) -> str:
     """The handle of a unit, what it is, and how large."""
-    calls = [call for voiced in unit for call in voiced.message.tool_calls]
-    size = sum(_size(voiced) for voiced in unit)
+    calls = [call for page in unit for call in page.message.tool_calls]
+    size = sum(_size(page) for page in unit)
     first, last = unit[0], unit[-1]
     handle = first.handle if len(unit) == 1 else f"{first.handle}..{last.handle}"
     what = subject(calls[0]) if calls else f"{first.message.role} {' '.join(first.message.text[:200].split())}"
@@ -72,8 +72,8 @@ def _time(micros: int) -> str:
     return datetime.fromtimestamp(micros / 1_000_000, UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _size(voiced: Voiced) -> int:
-    message = voiced.message
+def _size(page: PageMessage) -> int:
+    message = page.message
     results = sum(len(part.text) for result in message.tool_results for part in result.parts if hasattr(part, "text"))
     return len(message.text) + results + sum(len(call.arguments) for call in message.tool_calls)
 

@@ -35,8 +35,8 @@ _ESCAPED = re.compile(r"\\[\w.@~/#-]+")
 _EXIT = re.compile(r"\s*(?:Exit code:?|Process exited with code) (\d+)")
 
 
-class Voiced(NamedTuple):
-    """A message with the handle by which its page is had back."""
+class PageMessage(NamedTuple):
+    """A message, and the handle of its page."""
 
     handle: str
     message: Message
@@ -63,26 +63,26 @@ class Fields(NamedTuple):
         return "\n".join(told)
 
 
-def structured(unit: Sequence[Voiced], vocabulary: Vocabulary) -> Fields:
+def structured(unit: Sequence[PageMessage], vocabulary: Vocabulary) -> Fields:
     """The fields of a unit, one page a paragraph."""
-    calls = {call.id: call for voiced in unit for call in voiced.message.tool_calls}
-    answered = {result.tool_call_id for voiced in unit for result in voiced.message.tool_results}
-    return Fields(tuple(line for voiced in unit for line in _page(voiced, calls, answered, vocabulary)))
+    calls = {call.id: call for page in unit for call in page.message.tool_calls}
+    answered = {result.tool_call_id for page in unit for result in page.message.tool_results}
+    return Fields(tuple(line for page in unit for line in _page(page, calls, answered, vocabulary)))
 
 
 def _page(
-    voiced: Voiced, calls: Mapping[str, ToolCall], answered: AbstractSet[str], vocabulary: Vocabulary
+    page: PageMessage, calls: Mapping[str, ToolCall], answered: AbstractSet[str], vocabulary: Vocabulary
 ) -> Iterator[str | tuple[str, ...]]:
-    message = voiced.message
+    message = page.message
     for result in message.tool_results:
-        yield from _result(voiced.handle, result, calls.get(result.tool_call_id), vocabulary)
+        yield from _result(page.handle, result, calls.get(result.tool_call_id), vocabulary)
     if message.text or not (message.tool_calls or message.tool_results):
-        yield from _said(voiced, vocabulary)
+        yield from _said(page, vocabulary)
     for call in message.tool_calls:
         if call.id not in answered:
-            yield labelled(voiced.handle, asked(call))
-        yield from (labelled(voiced.handle, effect) for effect in effects(call))
-        yield from _names(call.arguments, vocabulary, told=asked(call), share=_CALL_SHARE, least=_CALL_LEAST)
+            yield labelled(page.handle, asked(call))
+        yield from (labelled(page.handle, effect) for effect in effects(call))
+        yield from _names(call.arguments, vocabulary, shown=asked(call), share=_CALL_SHARE, least=_CALL_LEAST)
 
 
 def _result(
@@ -96,18 +96,18 @@ def _result(
     if len(text) > _HUGE:
         yield f"begins: {_words(text[:_END])}"
         yield f"ends: {_words(text[-_END:])}"
-    yield from _names(text, vocabulary, told=told)
+    yield from _names(text, vocabulary, shown=told)
 
 
-def _said(voiced: Voiced, vocabulary: Vocabulary) -> Iterator[str | tuple[str, ...]]:
+def _said(page: PageMessage, vocabulary: Vocabulary) -> Iterator[str | tuple[str, ...]]:
     """The first words of a message, and what it has beside words."""
-    message = voiced.message
+    message = page.message
     others = [f"[{type(part).__name__.lower()}]" for part in message.content if not isinstance(part, Text)]
     words = escaped(" ".join(message.text[:400].split())[:_ASKED])
-    yield labelled(voiced.handle, f"{message.role}: {words or ' '.join(dict.fromkeys(others)) or 'nothing'}")
+    yield labelled(page.handle, f"{message.role}: {words or ' '.join(dict.fromkeys(others)) or 'nothing'}")
     if len(message.text) > _LONG_TALK:
         yield f"ends: {_words(message.text[-_END:])}"
-    yield from _names(message.text, vocabulary, told=words)
+    yield from _names(message.text, vocabulary, shown=words)
 
 
 def _words(text: str) -> str:
@@ -179,12 +179,12 @@ def _digest(text: str) -> str:
 
 
 def _names(
-    text: str, vocabulary: Vocabulary, *, told: str, share: float = _SHARE, least: int = _LEAST
+    text: str, vocabulary: Vocabulary, *, shown: str, share: float = _SHARE, least: int = _LEAST
 ) -> Iterator[tuple[str, ...]]:
     """The names of a text to keep, most likely first; with the backslash that JSON put before them."""
     room = min(max(least, int(len(text) * share)), _MOST)
     looked_at = without_middle(text)
-    chosen = choose_names(looked_at, vocabulary, room, told=told)
+    chosen = choose_names(looked_at, vocabulary, room, shown=shown)
     if chosen:
         yield tuple(_as_spelled(chosen, looked_at))
 

@@ -3,10 +3,10 @@
 Where the bytes come from is up to the caller: `apps.importing.files` reads files.
 """
 
-import codecs
 import json
 import re
 from abc import ABC, abstractmethod
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -77,7 +77,7 @@ class Source(ABC):
         data = self._all_bytes()
         if data is None:
             return msgspec.UNSET
-        data = data.removeprefix(codecs.BOM_UTF8)
+        data = data.removeprefix(BOM_UTF8)
         try:
             value = msgspec.json.decode(data)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -114,7 +114,7 @@ class Source(ABC):
                     self._pass_over(file)
                     self.excess = f"line longer than {LONGEST_LINE // 2**20} MB"
                     yield Damaged(number, self.excess)
-                elif stripped := (line.removeprefix(codecs.BOM_UTF8) if number == 1 else line).strip():
+                elif stripped := (line.removeprefix(BOM_UTF8) if number == 1 else line).strip():
                     yield from _decoded(number, stripped)
 
     def _pass_over(self, file: BinaryIO) -> None:

@@ -1,4 +1,4 @@
-"""Tests conformance: sessions that are hard to shorten, and laws that any method should keep, ours and others."""
+"""Tests conformance: sessions that are hard to shorten, and guarantees that any method should keep, ours and others."""
 
 from pageturn.lab.conformance.cases import CASES, Case
 from pageturn.lab.conformance.laws import LAWS, Law, System, Verdict, examine

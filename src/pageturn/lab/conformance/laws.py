@@ -1,4 +1,4 @@
-"""Defines the laws that every request should keep, by any method; each is checked on the cases that test it."""
+"""Defines the guarantees that every request should keep, by any method; each is checked on the cases that test it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise

@@ -30,7 +30,7 @@ class Ours:
         self._policy = policy
 
     def __call__(self, case: Case) -> list[Request]:
-        """What is sent at each turn of a case, with its rule pinned and its notes woven in."""
+        """What is sent at each turn of a case, with its rule pinned and its notes in it."""
         session = session_of(self._policy(case.budget_tokens), CharacterCounter(), recall=RecallTool())
         places: dict[str, int] = {}
         requests = []

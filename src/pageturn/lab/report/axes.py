@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pageturn.lab.report.scales import Scale
 from pageturn.lab.report.style import COLOURS
-from pageturn.lab.report.svg import Node, label, node, rule, way
+from pageturn.lab.report.svg import Node, label, node, path, rule
 
 _LETTER = 6.9  # the width of a letter of 12 pixels in a wide script
 _TALL = 14.0
@@ -118,4 +118,4 @@ def mark(number: int, x: float, y: float, size: float = 5.5) -> Node:
             corners = [(x, y - big), (x + big, y), (x, y + big), (x - big, y)]
         case _:
             corners = [(x, y + big), (x + big, y - size * 0.8), (x - big, y - size * 0.8)]
-    return way(corners, class_, is_closed=True)
+    return path(corners, class_, is_closed=True)

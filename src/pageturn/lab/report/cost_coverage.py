@@ -6,7 +6,7 @@ from pageturn.lab.bootstrap import Spread
 from pageturn.lab.report.axes import Box, Frame, Labels, colour, mark
 from pageturn.lab.report.groups import Group, Row
 from pageturn.lab.report.scales import Scale, around, by_ratio, compact, percent, times
-from pageturn.lab.report.svg import Node, add, label, node, picture, rule, svg_group, way
+from pageturn.lab.report.svg import Node, add, label, node, path, picture, rule, svg_group
 
 _LEFT, _TOP, _BOTTOM = 52, 30, 46
 
@@ -38,7 +38,7 @@ def cost_against_coverage(group: Group, width: float) -> Node:
         rows = group.rows_of(policy.name)
         if len(rows) > 1:
             class_ = "dashed thin" if rows[0].is_foreseen else f"line thin {colour(policy.number)}"
-            add(drawing, way([_place(row, frame) for row in rows], class_))
+            add(drawing, path([_place(row, frame) for row in rows], class_))
     for row in group.rows:
         add(drawing, _point(row, group, frame))
     for policy in group.policies:
@@ -110,8 +110,8 @@ def _front(group: Group, frame: Frame) -> Node:
         x, y = _place(row, frame)
         steps += [(x, steps[-1][1] if steps else frame.y.start), (x, y)]
     steps.append((frame.x.end, steps[-1][1]))
-    beaten = way([*steps, (frame.x.end, frame.y.start)], "beaten", is_closed=True)
-    return svg_group(beaten, way(steps, "front"), tip="below the front: something is cheaper and shows more")
+    beaten = path([*steps, (frame.x.end, frame.y.start)], "beaten", is_closed=True)
+    return svg_group(beaten, path(steps, "front"), tip="below the front: something is cheaper and shows more")
 
 
 def _point(row: Row, group: Group, frame: Frame) -> Node:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pageturn.lab.report.axes import Frame, colour, cut, mark
 from pageturn.lab.report.groups import Group, Row
 from pageturn.lab.report.scales import Scale, compact, from_nothing, percent
-from pageturn.lab.report.svg import Node, add, label, node, picture, rule, svg_group, way
+from pageturn.lab.report.svg import Node, add, label, node, path, picture, rule, svg_group
 
 _LANE = 24
 
@@ -91,7 +91,7 @@ def _lane(gap: Gap, number: int, frame: Frame, y: float) -> Node:
     return svg_group(
         label(cut(row.policy, frame.x.start - 22), frame.x.start - 12, y + 4, anchor="end"),
         rule(frame.x.start, y, frame.x.end, y, "grid"),
-        way([(there, y), (here, y)], f"line {colour(number)}"),
+        path([(there, y), (here, y)], f"line {colour(number)}"),
         rule(least, y - 6, least, y + 6, "bound"),
         node("circle", cx=there, cy=y, r=4.5, class_="hollow"),
         mark(number, here, y, 5),

@@ -9,7 +9,7 @@ from pageturn.lab.columns import (
     DOLLARS_MEANING,
     LEADING,
     PRICED_BILL,
-    TIMES_THE_FLOOR,
+    TIMES_THE_LOWER_BOUND,
     WITH_REFETCHES,
     Column,
     legend,
@@ -57,7 +57,7 @@ _HEADS = (
     (DOLLARS, DOLLARS_MEANING),
     *map(_head, LEADING[1:]),
     _head(WITH_REFETCHES),
-    _head(TIMES_THE_FLOOR),
+    _head(TIMES_THE_LOWER_BOUND),
     ("missed", "demanded names that did not stand in the request"),
     ("refused", "turns for which there was no request within the budget"),
     (

@@ -6,7 +6,7 @@ from itertools import accumulate
 from pageturn.lab.report.axes import Frame, cut, mark, width_of
 from pageturn.lab.report.scales import compact, from_nothing, kept
 from pageturn.lab.report.style import FORMS, form_class
-from pageturn.lab.report.svg import Node, add, label, node, picture, rule, svg_group, way
+from pageturn.lab.report.svg import Node, add, label, node, path, picture, rule, svg_group
 from pageturn.lab.report.turns import MOST_POINTS, Drawn, named, stretches, turns_across
 from pageturn.lab.results import Form, ReplayedTurn, Result
 
@@ -69,7 +69,7 @@ def _layers(turns: Sequence[ReplayedTurn], frame: Frame) -> Iterator[Node]:
         if any(stack[layer + 1] > stack[layer] for stack in stacks):
             upper = [(frame.x(at + 1), frame.y(stack[layer + 1])) for at, stack in zip(shown, stacks, strict=True)]
             lower = [(frame.x(at + 1), frame.y(stack[layer])) for at, stack in zip(shown, stacks, strict=True)]
-            yield way([*_wide(upper, frame), *reversed(_wide(lower, frame))], form_class(form), is_closed=True)
+            yield path([*_wide(upper, frame), *reversed(_wide(lower, frame))], form_class(form), is_closed=True)
 
 
 def _wide(points: list[tuple[float, float]], frame: Frame) -> list[tuple[float, float]]:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pageturn.lab.report.axes import Frame, colour, cut, mark, width_of
 from pageturn.lab.report.scales import compact, from_nothing, kept, spread
-from pageturn.lab.report.svg import Node, add, label, picture, rule, way
+from pageturn.lab.report.svg import Node, add, label, path, picture, rule
 from pageturn.lab.report.turns import MOST_POINTS, Drawn, named, stretches, turns_across
 from pageturn.lab.results import ReplayedTurn, Result
 
@@ -84,4 +84,4 @@ def _told(lines: Sequence[_Line], at: int) -> str:
 
 def _curve(values: Sequence[float], frame: Frame, class_: str) -> Node:
     points = [(frame.x(at + 1), frame.y(values[at])) for at in kept(values, MOST_POINTS)]
-    return way(points if len(points) > 1 else [*points, (frame.x.end, points[0][1])], class_)
+    return path(points if len(points) > 1 else [*points, (frame.x.end, points[0][1])], class_)

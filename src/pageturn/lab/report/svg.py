@@ -49,7 +49,7 @@ def rule(x1: float, y1: float, x2: float, y2: float, class_: str) -> Node:
     return node("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 
-def way(points: Iterable[tuple[float, float]], class_: str, *, is_closed: bool = False) -> Node:
+def path(points: Iterable[tuple[float, float]], class_: str, *, is_closed: bool = False) -> Node:
     """A line through points, or what it encloses."""
     steps = "L".join(f"{shown(x)} {shown(y)}" for x, y in points)
     return node("path", d=f"M{steps}{'Z' if is_closed else ''}", class_=class_)

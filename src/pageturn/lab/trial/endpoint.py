@@ -52,9 +52,11 @@ class LiveModel:
         self._sleep = sleep
         try:
             import httpx2  # noqa: PLC0415  an extra
+
+            from pageturn.writeback.summaries.http_post import client  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtra("a trial with a live model", extra="summaries") from error
-        self._client = httpx2.Client(timeout=timeout_seconds, follow_redirects=False, trust_env=False)
+        self._client = client(timeout_seconds)
         self._errors = httpx2.HTTPError
 
     def ask(self, prompt: Prompt) -> Message:

@@ -5,6 +5,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from pageturn.values.errors import PageturnError
 
+_LEAST_COSINE = 0.2  # of an embedder that does not say
+
 
 class EmbedderFailed(PageturnError):
     """An embedder has no vectors for texts now. Recall goes on by words, and says so."""
@@ -25,5 +27,10 @@ class Embedder(Protocol):
         ...
 
     def embed(self, texts: Sequence[str]) -> Any:
-        """One vector of length 1 for each text: an array with a row for each, or lists of floats."""
+        """One vector for each text: an array with a row for each, or lists of floats. Only its direction counts, and it has one."""
         ...
+
+
+def least_cosine(embedder: Embedder) -> float:
+    """How near a passage has to be to a query to be found though it has no word of it: the attribute `least_cosine`, which an embedder may have."""
+    return float(getattr(embedder, "least_cosine", _LEAST_COSINE))

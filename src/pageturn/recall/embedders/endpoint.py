@@ -29,20 +29,31 @@ class EmbeddingEndpoint:
     """A model at a URL such as `http://127.0.0.1:8080/v1`. What it is given is sent there, and nowhere else: no redirect is followed."""
 
     def __init__(
-        self, url: str, model: str, *, dimension: int, key: str | None = None, timeout_seconds: float = 30.0
+        self,
+        url: str,
+        model: str,
+        *,
+        dimension: int,
+        key: str | None = None,
+        timeout_seconds: float = 30.0,
+        least_cosine: float = 0.2,
     ) -> None:
         require_text("url", url)
         require_text("model", model)
         require_whole("dimension", dimension)
         require_finite("timeout_seconds", timeout_seconds, at_least=0.001)
+        require_finite("least_cosine", least_cosine, at_least=-1)
         if not url.startswith(("http://", "https://")):
-            raise InvalidInput("url", expected="http://host/path or https://host/path", got="another")
+            raise InvalidInput(
+                "url", expected="http://host/path or https://host/path", got="a URL that begins with neither"
+            )
         try:
             import httpx2  # noqa: PLC0415
         except ImportError as error:
             raise MissingExtra("an embedder behind HTTP", extra="summaries") from error
         self.name = f"{model}-{dimension}"
         self.dimension = dimension
+        self.least_cosine = least_cosine
         self._url = f"{url.rstrip('/')}/embeddings"
         self._model = model
         self._http: Any = httpx2
@@ -52,7 +63,7 @@ class EmbeddingEndpoint:
         )
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector of length 1 for each text; raises `EmbedderFailed`, which never says what was sent or answered."""
+        """One vector for each text; raises `EmbedderFailed`, which never says what was sent or answered."""
         vectors: list[list[float]] = []
         for first in range(0, len(texts), _AT_ONCE):
             vectors += self._asked(texts[first : first + _AT_ONCE])
@@ -71,9 +82,4 @@ class EmbeddingEndpoint:
             raise EmbedderFailed(f"{self._url}: the answer is no list of vectors") from error
         if [each.index for each in found] != list(range(len(texts))):
             raise EmbedderFailed(f"{self._url}: {len(texts)} texts were sent, {len(found)} vectors came back")
-        return [_unit(each.embedding) for each in found]
-
-
-def _unit(vector: list[float]) -> list[float]:
-    length = sum(number * number for number in vector) ** 0.5
-    return [number / length for number in vector] if length else vector
+        return [each.embedding for each in found]

@@ -41,6 +41,8 @@ class _Config(msgspec.Struct):
 class MiniLm:
     """The model of a folder, or of the package that brings one. Loading takes about a second; make one and keep it."""
 
+    least_cosine = 0.35  # nine in ten pages that answer a question are nearer, and one in sixteen of the nearest to a query about nothing
+
     def __init__(self, folder: str | Path | None = None, *, threads: int = 1) -> None:
         path = Path(folder) if folder is not None else _installed()
         try:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
-from pageturn.context.renditions.structured import Voiced
+from pageturn.context.renditions.structured import PageMessage
 from pageturn.journal.lookup import pages_between
 from pageturn.journal.writing import Recorder
 from pageturn.values.checks import require_finite
@@ -133,6 +133,12 @@ class Summaries:
             is_going = is_in_time and self._rests < _GIVES_UP and (self._go_on() or self._worker.is_busy)
         return tuple(prepared)
 
+    def wait(self, timeout_seconds: float | None = None) -> bool:
+        """Wait until the summarizer has answered what it was asked, or for so long; False if it has not. It is stored by the next append."""
+        if timeout_seconds is not None:
+            require_finite("timeout_seconds", timeout_seconds, at_least=0)
+        return self._worker.wait(timeout_seconds)
+
     def close(self) -> None:
         """Write down what is finished, and let go of the rest."""
         try:
@@ -224,12 +230,12 @@ class Summaries:
             for page in run.pages[reading.at : reading.at + _PAGES_AT_ONCE]:
                 message = self._recorder.journal.message(page) if page.visibility is Visibility.ALL else None
                 if message is not None:
-                    reading.voiced.append(Voiced(page.handle, message))
+                    reading.messages.append(PageMessage(page.handle, message))
             reading.at += _PAGES_AT_ONCE
             if reading.at < len(run.pages):
                 return
-            if reading.voiced:
-                request = SummaryRequest(tuple(reading.voiced), run.target_tokens, run.least_tokens, self._count)
+            if reading.messages:
+                request = SummaryRequest(tuple(reading.messages), run.target_tokens, run.least_tokens, self._count)
                 self._worker.submit(Job(run, request))
                 self._reading = None
                 return
@@ -247,4 +253,4 @@ class _Reading:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.at = 0
-        self.voiced: list[Voiced] = []
+        self.messages: list[PageMessage] = []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol, runtime_checkable
 
-from pageturn.context.renditions.structured import Voiced
+from pageturn.context.renditions.structured import PageMessage
 from pageturn.values.checks import require_instance, require_text
 from pageturn.values.errors import InvalidInput
 from pageturn.values.fencing import escaped
@@ -54,7 +54,7 @@ class Stop:
 class SummaryRequest:
     """Pages in a row, with what is wanted of them. Internal ones and rules are not among them."""
 
-    pages: tuple[Voiced, ...]
+    pages: tuple[PageMessage, ...]
     target_tokens: int
     least_tokens: int  # what has fewer is refused as a loss
     count: Callable[[str], int]  # tokens, as the session counts them
@@ -66,7 +66,7 @@ class SummaryRequest:
             yield f"{handle} {message.role}: {escaped(_words(message))}"
 
     def flaw_of(self, text: str) -> str | None:
-        """What the gate will say against a text, as far as these pages tell; None where nothing is."""
+        """What the quality check will say against a text, as far as these pages tell; None where nothing is."""
         if self.count(text) < self.least_tokens:
             return f"it has fewer than {self.least_tokens} tokens"
         return objection_to(text, [message for _, message in self.pages])

@@ -47,12 +47,12 @@ class HttpEndpoint:
         parts = _split(url)
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.username is not None:
             raise InvalidInput(
-                "url", expected="http://host/path or https://host/path, without a password", got="another"
+                "url", expected="http://host/path or https://host/path, without a password", got="a URL of another form"
             )
         if key is not None:
             require_text("key", key)
             if not key.isascii() or not key.isprintable():
-                raise InvalidInput("key", expected="printable ASCII, as a header takes it", got="another")
+                raise InvalidInput("key", expected="printable ASCII, as a header takes it", got="other letters")
         if dialect is None:
             speaks_anthropic = "anthropic" in parts.hostname or parts.path.endswith(_PATHS[Dialect.ANTHROPIC])
             dialect = Dialect.ANTHROPIC if speaks_anthropic else Dialect.OPENAI

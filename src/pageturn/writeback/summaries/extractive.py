@@ -14,7 +14,7 @@ from pageturn.context.renditions.contract import Line, Material
 from pageturn.context.renditions.names import choose_names
 from pageturn.context.renditions.scanning import without_middle
 from pageturn.context.renditions.selection import pick
-from pageturn.context.renditions.structured import Voiced, asked, effects, structured
+from pageturn.context.renditions.structured import PageMessage, asked, effects, structured
 from pageturn.values.fencing import escaped
 from pageturn.values.identifiers import Vocabulary
 from pageturn.values.messages import Message, Role
@@ -62,7 +62,7 @@ class Extractive(NamedTuple):
 
 def _assembled(lines: Sequence[Line], evidence: str, vocabulary: Vocabulary, room: int) -> str:
     kept = pick(lines, int(room * (1 - _NAMES)))
-    names = _varied(choose_names(without_middle(evidence), vocabulary, room - len(kept), told=kept))
+    names = _varied(choose_names(without_middle(evidence), vocabulary, room - len(kept), shown=kept))
     return kept + ("\nnames: " + escaped(" ".join(names)) if names else "")
 
 
@@ -78,19 +78,19 @@ def _varied(names: Sequence[str]) -> list[str]:
     return kept
 
 
-def _lines(pages: Sequence[Voiced], vocabulary: Vocabulary) -> Iterator[Line]:
+def _lines(pages: Sequence[PageMessage], vocabulary: Vocabulary) -> Iterator[Line]:
     messages = dict(pages)
     changes = {handle: _changes(message) for handle, message in pages}
     for line in structured(pages, vocabulary).lines:
         if isinstance(line, tuple):
             continue  # names are chosen for all pages together
-        handle, _, told = line.partition(" ")
+        handle, _, text = line.partition(" ")
         message = messages.get(handle)
         if message is None:
             yield Line(line, _WRONG)
-        elif _EFFECT.match(told):
+        elif _EFFECT.match(text):
             yield Line(f"{handle} {next(changes[handle])}", _CHANGED)
-        elif told.startswith(f"{message.role}:"):
+        elif text.startswith(f"{message.role}:"):
             is_wish = message.role is Role.USER and not message.synthetic
             yield Line(f"{handle} {message.role}: {_gist(message)}", _ASKED if is_wish else _SAID)
         else:

@@ -27,10 +27,8 @@ def post(url: str, body: bytes, headers: dict[str, str], *, timeout_seconds: flo
     try:
         with (
             stop.calling(line.end),
-            httpx2.Client(
-                timeout=timeout_seconds, follow_redirects=False, trust_env=False, verify=_certificates()
-            ) as client,
-            client.stream("POST", url, content=body, headers=sent, extensions={"trace": line.watch}) as response,
+            client(timeout_seconds) as connected,
+            connected.stream("POST", url, content=body, headers=sent, extensions={"trace": line.watch}) as response,
         ):
             if response.status_code != httpx2.codes.OK:
                 raise SummaryFailed(f"HTTP {response.status_code}")
@@ -46,6 +44,11 @@ def post(url: str, body: bytes, headers: dict[str, str], *, timeout_seconds: flo
         raise SummaryFailed(late) from error
     except (httpx2.HTTPError, OSError) as error:
         raise SummaryFailed(f"no connection: {type(error).__name__}") from error
+
+
+def client(timeout_seconds: float) -> httpx2.Client:
+    """A client that sends to the address that it is given and nowhere else: no redirect, no proxy of the environment."""
+    return httpx2.Client(timeout=timeout_seconds, follow_redirects=False, trust_env=False, verify=_certificates())
 
 
 @cache

@@ -87,7 +87,7 @@ class ModelSummarizer:
             raise SummaryFailed(f"its budget of {self._budget_tokens:,} tokens is spent")
         answer = self._endpoint.complete(self._instructions, asked, most_tokens=2 * target, stop=request.stop)
         if not isinstance(answer, str) or not answer.strip():
-            raise SummaryFailed("the model said nothing")
+            raise SummaryFailed("the answer of the model is empty")
         self.spent_tokens += request.count(answer)
         return answer
 

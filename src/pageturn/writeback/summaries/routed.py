@@ -59,7 +59,7 @@ class RoutedSummarizer:
         return f"one of {', '.join(self._by_name)}"
 
     def summarize(self, request: SummaryRequest) -> str:
-        """The first text that the gate will take, or the last that there is; each summarizer is asked once at most."""
+        """The first text that passes the quality check, or the last that there is; each summarizer is asked once at most."""
         left = dict(self._by_name)
         messages = [message for _, message in request.pages]
         with self._lock:

@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
     @property
     def least_tokens(self) -> int:
-        """What the gate asks of a summary at least."""
+        """The least that the quality check asks of a summary."""
         return summary_floor(self.tokens)
 
     @property
@@ -116,8 +116,7 @@ class RunsAhead:
         return resting
 
     def _uncovered(self, groups: Iterable[_Group]) -> list[Unit]:
-        after = self._state.last_reset
-        return [unit for group in groups for unit in group if unit[0].seq > after]
+        return [unit for group in groups for unit in group if not self._state.is_covered(unit[0].seq)]
 
     def _extend(self, stretches: list[_Stretch], units: Iterable[Unit]) -> None:
         """Go on with the last stretch, and with a new one after each rule and each call that waits."""
@@ -139,7 +138,7 @@ def run_between(state: SessionState, pages: Sequence[Page]) -> Run | None:
     """The run that somebody wishes for; None where a summary may not cover it, or would save nothing."""
     run = Run(tuple(pages), len(units_of(pages, state.turns)))
     has_rule = any(state.kind(page).is_rule for page in pages)
-    return run if run.is_worthwhile and not has_rule and pages[0].seq > state.last_reset else None
+    return run if run.is_worthwhile and not has_rule and not state.is_covered(pages[0].seq) else None
 
 
 def still_holds(state: SessionState, run: Run) -> bool:
@@ -147,7 +146,7 @@ def still_holds(state: SessionState, run: Run) -> bool:
     first, last = run.pages[0].seq, run.pages[-1].seq
     now = state.between(first, last)
     same = [page.seq for page in now] == [page.seq for page in run.pages]
-    return same and first > state.last_reset and not any(state.kind(page).is_rule for page in now)
+    return same and not state.is_covered(first) and not any(state.kind(page).is_rule for page in now)
 
 
 def _span(unit: Unit) -> tuple[int, int]:

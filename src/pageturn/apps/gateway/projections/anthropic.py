@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.apps.gateway.projections.projection import Event, Projection, Said, event_bytes
+from pageturn.apps.gateway.projections.projection import SILENT, Event, Projection, Said, event_bytes
 from pageturn.values.messages import Message
 
 _REASONING = ("thinking", "redacted_thinking")
@@ -32,7 +32,7 @@ class AnthropicProjection(Projection):
             case "message_start":
                 self._types = {}
                 self._usage = dict((event.get("message") or {}).get("usage") or {})
-                return self._offer(event, Said()) if self.rounds == 0 else []
+                return self._offer(event, SILENT) if self.rounds == 0 else []
             case "content_block_start" if isinstance(index, int):
                 return self._started(event, index, event.get("content_block") or {})
             case "content_block_delta" | "content_block_stop" if isinstance(index, int):
@@ -44,14 +44,13 @@ class AnthropicProjection(Projection):
             case "message_stop":
                 return []
             case "error":
-                self.has_failed = True
-                return [*self._let_go(with_reasoning=True), self._emitted(event)]
+                return self._failed(event)
             case _:
-                return self._offer(event, Said())
+                return self._offer(event, SILENT if kind == "ping" else Said())
 
     def _started(self, event: Event, index: int, block: Event) -> list[bytes]:
         type_ = str(block.get("type"))
-        if type_ == "tool_use" and block.get("name") == self._tool:
+        if type_ == "tool_use" and block.get("name") == self.tool:
             self._types[index] = ""
             self.has_ours = True
             return self._let_go(with_reasoning=False) if not self._is_let_go else []
@@ -131,7 +130,7 @@ class AnthropicProjection(Projection):
         }
 
     def _is_ours(self, block: Any) -> bool:
-        return isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") == self._tool
+        return isinstance(block, dict) and block.get("type") == "tool_use" and block.get("name") == self.tool
 
     def _final(self) -> Event:
         if self.has_ours and not self.has_others:

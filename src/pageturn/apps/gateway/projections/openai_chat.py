@@ -31,9 +31,8 @@ class ChatProjection(Projection):
     def _taken(self, event: Event) -> list[bytes]:
         if not self._first:
             self._first = {name: event[name] for name in ("id", "created", "model", "object") if name in event}
-        if "error" in event:
-            self.has_failed = True
-            return [*self._let_go(with_reasoning=True), self._emitted(event)]
+        if event.get("error"):
+            return self._failed(event)
         if event.get("usage"):
             self._usage = event
         choices = event.get("choices")
@@ -65,7 +64,8 @@ class ChatProjection(Projection):
         content = delta.get("content")
         if isinstance(content, str) and content:
             return Said(is_words=True, size=len(content))
-        return Said(is_reasoning=any(delta.get(name) for name in _REASONING))
+        is_reasoning = any(delta.get(name) for name in _REASONING)
+        return Said(is_reasoning=is_reasoning, is_silent=not is_reasoning and delta.keys() <= {"role", "content"})
 
     def _call(self, piece: Any) -> Any:
         """A piece of a call with the number that it has for the client; None for one of ours."""
@@ -74,7 +74,7 @@ class ChatProjection(Projection):
         given = piece.get("index")
         index = given if isinstance(given, int) else 0
         name = (piece.get("function") or {}).get("name")
-        if name == self._tool:
+        if name == self.tool:
             self._ours.add(index)
             self.has_ours = True
         if index in self._ours:
@@ -140,7 +140,7 @@ class ChatProjection(Projection):
         if isinstance(message.get("content"), str) and message["content"].strip():
             self._texts.append(message["content"])
         made = message.pop("tool_calls", None) or []
-        self._calls += [call for call in made if (call.get("function") or {}).get("name") != self._tool]
+        self._calls += [call for call in made if (call.get("function") or {}).get("name") != self.tool]
         usage = dict(response.get("usage") or {})
         self._output += int(usage.get("completion_tokens") or 0)
         if usage:

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.apps.gateway.projections.projection import Event, Projection, Said, event_bytes
+from pageturn.apps.gateway.projections.projection import SILENT, Event, Projection, Said, event_bytes
 from pageturn.values.messages import Message
 
 _LAST = ("response.completed", "response.incomplete", "response.failed")
@@ -31,15 +31,16 @@ class ResponsesProjection(Projection):
         if kind in _FIRST:
             if self.rounds:
                 return []
-            self._id = self._id or (event.get("response") or {}).get("id")
-            return self._offer(event, Said())
+            response = event.get("response") or {}
+            self._id = self._id or response.get("id")
+            return self._offer({**event, "response": self._without_tool(response)}, SILENT)
         if kind in _LAST:
             self._last = event
-            self.has_failed = self.has_failed or kind == "response.failed"
+            if kind == "response.failed":
+                self.failure = msgspec.json.encode(event)
             return []
         if kind == "error":
-            self.has_failed = True
-            return [*self._let_go(with_reasoning=True), self._emitted(event)]
+            return self._failed(event)
         if not isinstance(index, int):
             return self._offer(event, Said())
         if kind == "response.output_item.added":
@@ -48,7 +49,7 @@ class ResponsesProjection(Projection):
 
     def _added(self, event: Event, index: int, item: Event) -> list[bytes]:
         type_ = str(item.get("type"))
-        if type_ == "function_call" and item.get("name") == self._tool:
+        if type_ == "function_call" and item.get("name") == self.tool:
             self._types[index] = ""
             self.has_ours = True
             return self._let_go(with_reasoning=False) if not self._is_let_go else []
@@ -96,12 +97,15 @@ class ResponsesProjection(Projection):
     def _ended(self) -> list[bytes]:
         if not self._last:
             return []
-        response = dict(self._last.get("response") or {})
+        response = self._without_tool(self._last.get("response") or {})
         if self.rounds or self.has_ours:
             response["output"] = self._output
             response["id"] = self._id or response.get("id")
             response = _with_usage(response, self._tokens)
         return [self._emitted({**self._last, "response": response})]
+
+    def rest(self) -> bytes:
+        return b"".join((super().rest(), *self._ended()))
 
     # -- whole answers
 
@@ -111,11 +115,22 @@ class ResponsesProjection(Projection):
             made = [item for item in made if isinstance(item, dict) and item.get("type") != "reasoning"]
         self._output += made
         self._id = self._id or response.get("id")
-        self._last = _with_usage({**response, "id": self._id, "output": self._output}, self._tokens)
+        told = {**self._without_tool(response), "id": self._id, "output": self._output}
+        self._last = _with_usage(told, self._tokens)
         self._tokens += _output_tokens(response)
 
+    def _without_tool(self, response: Event) -> Event:
+        """A response, which repeats the tools of its request, without ours."""
+        tools = response.get("tools")
+        if not isinstance(tools, list):
+            return dict(response)
+        return {**response, "tools": [tool for tool in tools if not self._is_named(tool)]}
+
+    def _is_named(self, tool: Any) -> bool:
+        return isinstance(tool, dict) and tool.get("name") == self.tool
+
     def _is_ours(self, item: Any) -> bool:
-        return isinstance(item, dict) and item.get("type") == "function_call" and item.get("name") == self._tool
+        return isinstance(item, dict) and item.get("type") == "function_call" and item.get("name") == self.tool
 
     def whole(self) -> bytes:
         return msgspec.json.encode(self._last)

@@ -22,6 +22,10 @@ class Said(NamedTuple):
     is_reasoning: bool = False
     is_words: bool = False
     size: int = 0
+    is_silent: bool = False  # it opens the answer, or only shows that the provider is still there
+
+
+SILENT = Said(is_silent=True)
 
 
 class Projection(ABC):
@@ -29,7 +33,7 @@ class Projection(ABC):
 
     def __init__(self, format_: ModuleType, tool: str) -> None:
         self._format = format_
-        self._tool = tool
+        self.tool = tool
         self._reader = EventReader()
         self._stream = format_.Stream()  # of this round, as it came
         self._shown = format_.Stream()  # of all rounds, as the client has them
@@ -40,8 +44,11 @@ class Projection(ABC):
         self.rounds = 0  # that are over
         self.has_ours = False  # this round calls the tool
         self.has_others = False  # this round calls tools of the client
-        self.has_failed = False
-        self.has_begun = False  # the client has seen something
+        self.failure = b""  # the event by which this round failed
+        self.has_events = False
+        self.has_begun = False  # something was let go
+        self.is_sent = False  # and the client has it; whoever sends it says so
+        self._is_open = False  # the client sees that there is an answer, so that nothing which says nothing need wait
 
     # -- a round
 
@@ -50,7 +57,20 @@ class Projection(ABC):
         carried, self._carried = self._carried, []
         return b"".join((*carried, *(self._event(data) for data in self._reader.feed(chunk))))
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether the provider said in this round that it failed."""
+        return bool(self.failure)
+
+    def opened(self) -> bytes:
+        """The beginning of the answer, without anything that it says; from here on also what shows that the provider is still there."""
+        self._is_open = True
+        silent = [event for event, said in self._waiting if said.is_silent]
+        self._waiting = [(event, said) for event, said in self._waiting if not said.is_silent]
+        return b"".join(self._emitted(event) for event in silent)
+
     def _event(self, data: bytes) -> bytes:
+        self.has_events = True
         if data.strip() == b"[DONE]":
             self._stream.feed(data)
             return b""
@@ -68,12 +88,18 @@ class Projection(ABC):
         message: Message = self._stream.message
         return message if self._stream.is_finished and message.content and not self.has_failed else None
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether this round came to its end, even if it says nothing."""
+        return bool(self._stream.is_finished) and not self.has_failed
+
     def next_round(self) -> None:
         """Begin another round; of the one that is over the client gets the words, without the reasoning."""
         self._carried += self._let_go(with_reasoning=False)
         self.rounds += 1
         self._reader, self._stream = EventReader(), self._format.Stream()
         self._is_let_go = self.has_ours = self.has_others = False
+        self.failure = b""
 
     def finish(self) -> bytes:
         """What the client gets at the end: whatever waited, and the end of the answer."""
@@ -85,7 +111,9 @@ class Projection(ABC):
     def rest(self) -> bytes:
         """What waited, of an answer that has no end."""
         carried, self._carried = self._carried, []
-        return b"".join((*carried, *self._let_go(with_reasoning=not self.has_ours)))
+        shown = self._let_go(with_reasoning=not self.has_ours)
+        waiting, self._waiting = self._waiting, []
+        return b"".join((*carried, *shown, *(self._emitted(event) for event, _ in waiting)))
 
     @property
     def seen(self) -> Message:
@@ -95,8 +123,18 @@ class Projection(ABC):
 
     # -- waiting
 
+    def _failed(self, event: Event) -> list[bytes]:
+        """An event by which the provider fails; it waits where the client has seen nothing, since another request may do better."""
+        self.failure = msgspec.json.encode(event)
+        if self.is_sent:
+            return [*self._let_go(with_reasoning=True), self._emitted(event)]
+        self._waiting.append((event, Said()))
+        return []
+
     def _offer(self, event: Event, said: Said) -> list[bytes]:
         """An event for the client, now or when it is known what the round is."""
+        if said.is_silent and self._is_open:
+            return [self._emitted(event)]
         is_held = not self._is_let_go and (self._waiting or said.is_reasoning or not self.has_begun)
         if not is_held:
             return [self._emitted(event)]
@@ -151,8 +189,9 @@ class Projection(ABC):
             return None
         if not isinstance(response, dict):
             return None
-        self.has_ours = any(call.name == self._tool for call in message.tool_calls)
-        self.has_others = any(call.name != self._tool for call in message.tool_calls)
+        self.failure = b""
+        self.has_ours = any(call.name == self.tool for call in message.tool_calls)
+        self.has_others = any(call.name != self.tool for call in message.tool_calls)
         self._take_response(response)
         return message
 

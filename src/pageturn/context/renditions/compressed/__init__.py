@@ -61,7 +61,7 @@ class Compressor(NamedTuple):
         room = room if room is not None else min(int(len(material.text) * _SHARE), _MOST)
         for_names = min(_room_of_names(material.text), int(room * _NAMES))
         kept = pick(self.renderers.outline(material), room - for_names)
-        names = choose_names(material.text, self.vocabulary, max(for_names, room - len(kept)), told=kept)
+        names = choose_names(material.text, self.vocabulary, max(for_names, room - len(kept)), shown=kept)
         return escaped(kept + (f"\nnames: {' '.join(names)}" if names else ""))
 
     def _part(self, part: Part, calls: Mapping[str, ToolCall], handle: str) -> Part:
@@ -84,8 +84,8 @@ class Compressor(NamedTuple):
         if len(text) < _SHORT:
             return text
         whole = f"; {handle} is the whole" if handle else ""
-        told = f"{self.outline(material_of(text, call))}\n[in short{whole}]"
-        return told if len(told) < len(text) else text
+        outlined = f"{self.outline(material_of(text, call))}\n[in short{whole}]"
+        return outlined if len(outlined) < len(text) else text
 
 
 def _stub(part: Text, handle: str) -> Text:

@@ -1,0 +1,109 @@
+"""The commands of the MCP server: to run it, and to write it into the settings of a client."""
+
+import logging
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pageturn.apps.cli.default_command import DefaultGroup
+from pageturn.apps.cli.terminal import complain
+from pageturn.apps.gateway.config import usual_store
+from pageturn.apps.mcp.install import CLIENTS, Change, command_for, installed, uninstalled, write
+from pageturn.values.errors import MissingExtra
+
+_CLIENT = click.option("--client", type=click.Choice(CLIENTS), required=True, help="Whose settings.")
+_PROJECT = click.option(
+    "--project", is_flag=True, help="The settings of the project in this folder, instead of your own."
+)
+_YES = click.option("--yes", is_flag=True, help="Change the file without asking.")
+_SCOPE = click.option("--scope", help="The scope whose sessions are reachable; by default those without one.")
+
+
+@click.group(cls=DefaultGroup, default="serve")
+def mcp() -> None:
+    """Let an MCP client look into recorded sessions: recall, resolve, browse, faults, explain, savings; pin and plan as proposals.
+
+    \b
+    pageturn mcp install --client claude-code    # the client starts the server itself
+    pageturn mcp agent.db                        # on standard input and output
+    pageturn mcp agent.db --http                 # at http://127.0.0.1:8788/mcp
+    """  # noqa: D301 - the character that tells click to leave the lines as they are
+
+
+@mcp.command()
+@click.argument("store", required=False)
+@_SCOPE
+@click.option("--http", is_flag=True, help="Listen on HTTP (streamable) instead of standard input and output.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Any other than this machine needs a token.")
+@click.option("--port", default=8788, show_default=True, type=click.IntRange(0, 65535), help="0 is any that is free.")
+@click.option(
+    "--token",
+    envvar="PAGETURN_TOKEN",
+    show_envvar=True,
+    help="What HTTP clients must send as `Authorization: Bearer`; better set in the environment.",
+)
+def serve(store: str | None, scope: str | None, host: str, port: int, token: str | None, *, http: bool) -> None:
+    """Run the server, by default on the store of the gateway. `pageturn mcp agent.db` is enough."""
+    server = _server()
+    place = server.Place(store if store is not None else str(usual_store()), scope)
+    logging.basicConfig(format="pageturn: %(message)s", level=logging.WARNING)
+    if http:
+        server.serve_http(place, host, port, token, _say)
+    else:
+        server.serve_stdio(place)
+
+
+@mcp.command()
+@_CLIENT
+@click.option("--store", help="The store; by default the one of the gateway.")
+@_SCOPE
+@_PROJECT
+@_YES
+def install(client: str, store: str | None, scope: str | None, *, project: bool, yes: bool) -> None:
+    """Write the server into a client's settings, so that the client starts it."""
+    _server()  # a client would only find out when it starts
+    command = command_for(store if store is not None else str(usual_store()), scope)
+    change = installed(client, command, project=Path.cwd() if project else None)
+    if change.after == change.before:
+        _say(f"{change.file} has it already; nothing was changed")
+        return
+    instead = f" instead of `{change.old_command}`" if change.old_command is not None else ""
+    _apply(change, f"adds the MCP server `pageturn`{instead}, run by `{change.new_command}`", yes=yes)
+
+
+@mcp.command()
+@_CLIENT
+@_PROJECT
+@_YES
+def uninstall(client: str, *, project: bool, yes: bool) -> None:
+    """Take the server out of a client's settings."""
+    change = uninstalled(client, project=Path.cwd() if project else None)
+    if change.after == change.before:
+        _say(f"{change.file} does not have it; nothing was changed")
+        return
+    gone = ", and the file with it, since nothing else is in it" if change.after is None else ""
+    _apply(change, f"removes the MCP server `pageturn`, run by `{change.old_command}`{gone}", yes=yes)
+
+
+def _apply(change: Change, what: str, *, yes: bool) -> None:
+    _say(f"{change.file}: {what}")
+    if not yes:
+        click.confirm("Change the file?", abort=True, err=True)
+    write(change)
+    _say("done; a client that is running reads it when it starts again")
+
+
+def _server() -> Any:
+    """The server, whose packages not everybody has."""
+    try:
+        return import_module("pageturn.apps.mcp.server")
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("pageturn"):
+            raise
+        raise MissingExtra("the MCP server", extra="mcp") from error
+
+
+def _say(text: str) -> None:
+    complain(f"pageturn: {text}")

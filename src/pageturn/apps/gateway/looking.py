@@ -1,0 +1,166 @@
+"""Looks at an answer before its client has it: told apart by what it is, not by what its headers say, and without its compression."""
+
+import msgspec
+
+from pageturn.apps.gateway.decoding import EventReader, Unpacking, can_unpack, is_object
+from pageturn.apps.gateway.exchange import MOST_BYTES, Exchange
+from pageturn.apps.gateway.headers import value_of
+from pageturn.apps.gateway.projections import Projection
+from pageturn.apps.gateway.upstream import Cut
+from pageturn.values.errors import InvalidInput
+
+_ODD = (
+    InvalidInput,
+    ValueError,
+    TypeError,
+    LookupError,
+    AttributeError,
+)  # what an answer of another form makes of reading it
+_BEFORE_OUTPUT = ("response.created", "response.queued", "response.in_progress")
+
+
+class Looking:
+    """The rounds of one answer on their way into a projection."""
+
+    def __init__(self, projection: Projection) -> None:
+        self.projection = projection
+        self.is_stream: bool | None = None  # of this round, as soon as it is known
+        self.is_passed = False  # nobody understands it, and it is the client's as it is
+        self._rounds = 0  # of asking the upstream
+        self._unpacking = Unpacking(None)
+        self._unsent = bytearray()  # of this round, as long as the client has seen nothing of the answer
+        self._is_overdue = False
+
+    def feed(self, exchange: Exchange, chunk: bytes) -> bytes:
+        """What the client gets for a chunk."""
+        if self._rounds != exchange.rounds:
+            self._begin(exchange)
+        try:
+            return self._seen(self._unpacking.feed(chunk))
+        except _ODD as error:
+            if self.projection.is_sent or self.projection.rounds or not can_unpack(_encoding(exchange)):
+                raise Cut from error
+            return self._given_up()
+
+    def overdue(self) -> bytes:
+        """The beginning of the answer, so that the client sees that there is one. One object has none."""
+        self._is_overdue = True
+        return self._opened() if self.is_stream and not self.is_passed else b""
+
+    @property
+    def body(self) -> bytes:
+        """All of a round that is one object, or of one that nobody understood."""
+        return bytes(self._unsent)
+
+    def rest(self) -> bytes:
+        """What the client gets of an answer without an end, or of what is none."""
+        is_told = self.is_stream and self.projection.has_events
+        return self.projection.rest() if is_told else self.body
+
+    def _begin(self, exchange: Exchange) -> None:
+        self._rounds = exchange.rounds
+        self._unsent.clear()
+        encoding = _encoding(exchange)
+        self.is_passed = not can_unpack(encoding)
+        self._unpacking = Unpacking(None if self.is_passed else encoding)
+        if self.is_passed and (self.projection.is_sent or self.projection.rounds):
+            raise Cut
+        self.is_stream = None
+
+    def _seen(self, piece: bytes) -> bytes:
+        if self.is_passed:
+            return piece
+        if not self.projection.is_sent:
+            self._unsent += piece
+        if self.is_stream is None:
+            is_whole = is_object(bytes(self._unsent or piece))
+            if is_whole is None:
+                return b""
+            self.is_stream = not is_whole
+            piece = bytes(self._unsent or piece)
+            if is_whole and self.projection.is_sent:
+                raise Cut  # an object behind the beginning of a stream
+        if self.is_stream:
+            return self._streamed(piece)
+        return self._given_up() if len(self._unsent) > MOST_BYTES else b""
+
+    def _streamed(self, piece: bytes) -> bytes:
+        is_blank = self.projection.is_sent and piece.lstrip().startswith(b":")
+        shown = self.projection.feed(piece)
+        if self._is_overdue and not self.projection.is_sent:
+            shown += self._opened()
+        if not shown and is_blank:
+            return piece  # a comment, by which a provider says that it is still there
+        if shown:
+            self._sent()
+        elif len(self._unsent) > MOST_BYTES:
+            self._unsent.clear()
+        return shown
+
+    def _opened(self) -> bytes:
+        if shown := self.projection.opened():
+            self._sent()
+        return shown
+
+    def _sent(self) -> None:
+        self.projection.is_sent = True
+        self._unsent.clear()
+
+    def _given_up(self) -> bytes:
+        self.is_passed = True
+        return self.body
+
+
+class Opening:
+    """The beginning of a stream that passes as it is: held until a model says something, since the provider may still refuse.
+
+    Some do so in the stream itself, and a client that is told that its prompt is too long may not go on.
+    """
+
+    def __init__(self) -> None:
+        self._rounds = 0
+        self._begin(None)
+
+    def _begin(self, encoding: str | None) -> None:
+        self.failure = b""  # what the provider says instead of an answer
+        self._reader = EventReader()
+        self._is_over = not can_unpack(encoding)
+        self._unpacking = Unpacking(None if self._is_over else encoding)
+        self._held = bytearray()
+
+    def feed(self, exchange: Exchange, chunk: bytes) -> bytes:
+        """What the client gets for a chunk."""
+        if self._rounds != exchange.rounds:
+            self._rounds = exchange.rounds
+            self._begin(_encoding(exchange))
+        if self._is_over:
+            return chunk
+        self._held += chunk
+        try:
+            self._is_over = self._is_output(chunk)
+        except _ODD:
+            self._is_over = True
+        return self.released() if self._is_over else b""
+
+    def released(self) -> bytes:
+        """What was held."""
+        self._is_over = True
+        held, self._held = bytes(self._held), bytearray()
+        return held
+
+    def _is_output(self, chunk: bytes) -> bool:
+        piece = self._unpacking.feed(chunk)
+        if is_object(piece):
+            return True
+        for data in self._reader.feed(piece):
+            event = msgspec.json.decode(data)
+            kind = event.get("type")
+            if kind in ("response.failed", "error") or (kind is None and event.get("error")):
+                self.failure = data
+            elif kind not in _BEFORE_OUTPUT:
+                return True
+        return False
+
+
+def _encoding(exchange: Exchange) -> str | None:
+    return value_of(exchange.answer_headers, b"content-encoding")

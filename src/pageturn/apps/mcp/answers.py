@@ -1,0 +1,47 @@
+"""How answers are written: bounded, with a place to go on from, and with all text from pages fenced and escaped.
+
+The text of a page is data. It stands in a fence of its own under a heading that we write, as in the answers of the recall tool, and can
+neither end its fence nor pass for a heading.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from pageturn.values.errors import PageturnError
+from pageturn.values.faults import AnyFault, NoMatch
+from pageturn.values.fencing import fenced, quoted
+
+MOST_BYTES = 12_000  # of page text in one answer; headings and backslashes come on top
+_MOST_ROWS = 50
+
+
+class Answer(NamedTuple):
+    """What a tool says, and whether it is a failure."""
+
+    text: str
+    is_error: bool = False
+
+
+def quotation(heading: str, text: str) -> str:
+    """Text from a page, under a heading of ours."""
+    return fenced(f"{heading}\n{quoted(text)}")
+
+
+def failed(error: PageturnError | AnyFault | str) -> Answer:
+    """A failure; whatever it repeats of what was asked is escaped."""
+    return Answer(quoted(str(error)), is_error=True)
+
+
+def listed(rows: Iterable[str], start: int, total: int) -> Answer:
+    """As many rows as there is room for, of those from number `start` on, and where to go on."""
+    if start and start >= total:
+        return failed(NoMatch(f"nothing from {start:,} on, there are {total:,}"))
+    told: list[str] = []
+    room = MOST_BYTES
+    for at, row in enumerate(rows, start):
+        room -= len(row.encode()) + 1
+        if told and (room < 0 or len(told) == _MOST_ROWS):
+            told.append(f"[{total - at:,} more; go on with start {at}]")
+            break
+        told.append(row)
+    return Answer("\n".join(told))
