@@ -9,7 +9,7 @@ from tests.policies.own import SpendsAll
 from tests.sessions import call, open_session, reopened
 
 MODELS = ("gpt-5", "claude-sonnet-4", "gemini-2.5-pro", "mistral-small", "a-model-that-nobody-knows")
-POLICIES = (pt.Legacy(), pt.Reset(60_000), pt.Incremental(60_000), pt.Paged.thrifty(60_000))
+POLICIES = (pt.Legacy(), pt.Reset(60_000), pt.Incremental(60_000), pt.Paged(60_000), pt.Paged.thrifty(60_000))
 
 
 def counted(context, model):

@@ -14,7 +14,7 @@ from tests.context.notes import Note, answered, begun, grow, said
 from tests.long import examples
 from tests.sessions import clock_of, reopened
 
-POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000))
+POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000), pt.Paged.thrifty(3_000))
 
 
 def pin_a_page(session):

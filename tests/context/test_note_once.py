@@ -8,7 +8,7 @@ from tests.context.notes import SESSION, SUFFIX, SYSTEM, Decision, Note, answere
 from tests.sessions import reopened
 
 BANDS = (SYSTEM, SESSION, SUFFIX)
-POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000))
+POLICIES = (pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged(3_000), pt.Paged.thrifty(3_000))
 every_policy = pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: policy.kind)
 
 

@@ -61,7 +61,9 @@ def test_a_note_with_a_cooldown_is_at_the_end_and_the_context_says_so(target):
     assert folds == [None] * 6
 
 
-@pytest.mark.parametrize("policy", [pt.Legacy(), pt.Reset(4_000), pt.Incremental(4_000), pt.Paged.thrifty(4_000)])
+@pytest.mark.parametrize(
+    "policy", [pt.Legacy(), pt.Reset(4_000), pt.Incremental(4_000), pt.Paged(4_000), pt.Paged.thrifty(4_000)]
+)
 @any_band
 def test_a_fold_changes_nothing_about_a_cooldown(target, policy):
     session = begun(policy=policy)

@@ -21,7 +21,9 @@ def read_on(session, numbers):
         session.append(pt.tool_result(read, f"value_{number} = compute_{number}()\n" * 60))
 
 
-@pytest.mark.parametrize("policy", [pt.Legacy(), pt.Reset(2_500), pt.Incremental(2_500), pt.Paged.thrifty(2_500)])
+@pytest.mark.parametrize(
+    "policy", [pt.Legacy(), pt.Reset(2_500), pt.Incremental(2_500), pt.Paged(2_500), pt.Paged.thrifty(2_500)]
+)
 @pytest.mark.parametrize("can_recall", [True, False])
 def test_a_long_call_that_nobody_has_answered_stays_a_call(policy, can_recall):
     session = open_session(policy=policy, **({} if can_recall else {"recall": None}))

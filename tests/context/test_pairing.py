@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pageturn as pt
-from pageturn.context.pairing import PENDING
+from pageturn.context.pairing import PENDING, Pairing
 from pageturn.lab.our_policies import CharacterCounter
 from pageturn.values.layout import Why
 from pageturn.values.messages import Text, ToolResult
@@ -235,3 +235,12 @@ def test_a_picture_in_a_result_that_came_late_is_kept_beside_its_words():
     note = session.derive().messages[-1]
     assert "as you see" in note.text
     assert [part for part in note.content if not isinstance(part, Text)] == [picture]
+
+
+def test_what_waits_for_a_result_is_among_the_tokens_that_came_and_what_is_pending_is_not():
+    pairing = Pairing(lambda _: 1_000)
+    messages = [pt.user("go"), pt.assistant("calling", call(1)), pt.user("hurry"), pt.user("please")]
+    for number, message in enumerate(messages):
+        pairing.add(message, 10**number, "p")
+    assert (pairing.placed_tokens, pairing.tokens) == (1_111, 2_111)
+    assert len(pairing.messages) == 5

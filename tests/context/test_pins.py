@@ -7,7 +7,7 @@ from pageturn.values.errors import ModelTooSmall
 from tests.context.test_turns import words, work
 from tests.sessions import call, open_session, reopened
 
-POLICIES = (pt.Reset(1_200), pt.Incremental(1_200), pt.Paged.thrifty(1_200))
+POLICIES = (pt.Reset(1_200), pt.Incremental(1_200), pt.Paged(1_200), pt.Paged.thrifty(1_200))
 TOOL = {"name": "deploy", "description": "Deploy a part. " * 20, "parameters": {"type": "object"}}
 
 

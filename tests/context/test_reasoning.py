@@ -30,7 +30,9 @@ def think(session, number, lines=40, tools=(TOOL,), **options):
 
 @pytest.mark.parametrize("model", [BOUND, "claude-sonnet-4", "gpt-5"])
 @pytest.mark.parametrize(
-    "policy", [pt.Paged.thrifty(6_000), pt.Reset(6_000), pt.Incremental(6_000)], ids=lambda each: each.kind
+    "policy",
+    [pt.Paged(6_000), pt.Paged.thrifty(6_000), pt.Reset(6_000), pt.Incremental(6_000)],
+    ids=lambda each: each.kind,
 )
 def test_no_request_of_a_session_has_reasoning_behind_a_change(policy, model):
     session = open_session(policy=policy, model=model)

@@ -121,3 +121,14 @@ def test_what_stands_where_no_person_has_spoken_is_charged(model, spoken):
 @pytest.mark.parametrize("model", ["gpt-5", "claude-sonnet-4"])
 def test_nothing_is_charged_for_nothing(model):
     assert open_session(model=model, recall=None).derive().tokens == 0
+
+
+def test_room_is_counted_as_the_model_of_the_call_counts():
+    prompt = "Mind every rule of this house, and ask before you push. " * 40
+    session = open_session(policy=pt.Legacy(), model="claude-sonnet-4")
+    session.extend([pt.system(prompt), pt.user("Fix src/auth.py")])
+    counter = counter_for("gpt-5")
+    context = session.derive(model="gpt-5", room_tokens=900)
+    assert context.budget_tokens - 900 == counter.message(pt.system(prompt)) + counter.tools(
+        [tool.definition if isinstance(tool, pt.RecallTool) else tool for tool in context.tools]
+    )

@@ -62,7 +62,7 @@ def test_a_persons_sentence_beside_a_reminder_counts_and_the_reminder_does_not()
 
 @pytest.mark.parametrize(
     "policy",
-    [pt.Paged(1_500), pt.Reset(8_000), pt.Incremental(8_000), pt.Paged.thrifty(32_000)],
+    [pt.Paged(1_500), pt.Reset(8_000), pt.Incremental(8_000), pt.Paged(32_000), pt.Paged.thrifty(32_000)],
     ids=lambda each: each.kind,
 )
 @pytest.mark.parametrize("can_recall", [True, False])

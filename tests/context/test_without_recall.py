@@ -1,5 +1,6 @@
 """Without the recall tool nothing is named that nobody could ask for, and a session goes on for ever."""
 
+import json
 import re
 
 import pytest
@@ -113,3 +114,26 @@ def test_how_many_steps_are_missing_is_shown_once_and_charged():
     assert context.tokens == sum(map(CharacterCounter().message, context.messages))
     steps = re.search(r"\d+ earlier steps are not shown", told[0].text)[0]
     assert steps in context.notices
+
+
+@pytest.mark.parametrize("policy", [pt.Reset(1_200), pt.Incremental(1_200)], ids=lambda policy: policy.kind)
+def test_a_summary_names_no_page_that_cannot_be_asked_for(policy):
+    session = open_session(policy=policy, recall=None)
+    session.extend([pt.system("S"), pt.user("Look at all of them.")])
+    pages = []
+    for number in range(4):
+        call = pt.ToolCall(id=f"k{number}", name="read", arguments=json.dumps({"path": f"src/m{number}.py"}))
+        body = "\n".join(f"def part_{number}_{at}(): return other_{at}" for at in range(40))
+        pages += session.extend([pt.assistant(f"reading {number}", call), pt.tool_result(call, body)])
+    first, other, last = pages[0].handle, pages[3].handle, pages[-1].handle
+    text = f"{first} the modules m0 to m3 were read, and {other} was odd.\nThe rest ({first}..{last}) is plain: part_0_1 returns other_1."
+    assert isinstance(
+        session.write_back(pt.Proposal(field="summary", value=text, evidence=(first, last))), pt.Committed
+    )
+    for number in range(60):
+        context = session.derive()
+        call = pt.ToolCall(id=f"n{number}", name="read", arguments="{}")
+        session.extend([pt.assistant("next", call), pt.tool_result(call, f"plain words of step {number} " * 30)])
+    said = "".join(message.text for message in context.messages)
+    assert "the modules m0 to m3 were read, and an earlier page was odd." in said
+    assert not re.search(r"p[0-9]+-[a-z2-7]{4}", said)

@@ -20,8 +20,7 @@ from pageturn.lab.billing import blocks_of
 from pageturn.lab.demand import demand
 from pageturn.lab.traces import Trace, estimated_tokens
 from pageturn.stores.words import hidden_parts, terms
-from pageturn.tokens.encodings import encoding
-from pageturn.tokens.encodings.contract import PIECES_END
+from pageturn.tokens.encodings import encoding, pieces
 from pageturn.tokens.encodings.native import NativeEncoding
 from pageturn.tokens.encodings.portable import PortableEncoding
 from pageturn.values import passages
@@ -118,29 +117,57 @@ def test_tokens_are_the_same_in_pieces(monkeypatch, kind, name):
         "漢字、かな" * 200,
         "QUJD1" * 400,
         "x = 1\n" * 300,
-        "a" * 3_000,
-        "!\n/" * 500,
         '{"id":12345,"v":[1,2]},' * 200,
     ]
     whole = [counter.count(text) for text in texts]
-    for most in (7, 50, 333):
-        monkeypatch.setattr(passages, "_MOST", most)
+    monkeypatch.setattr(passages, "_MOST", 1)
+    for length in (130, 333):
+        monkeypatch.setattr(pieces, "_LENGTH", length)
         assert [counter.count(text) for text in texts] == whole
 
 
 @given(st.text(st.sampled_from("aBs12_ \n\r\t/.,!'-\"{漢。\u0301²"), max_size=60))
-def test_tokens_of_any_text_are_the_same_in_pieces(text):
+def test_a_text_that_is_cut_where_pieces_end_has_the_same_tokens(text):
     counter = encoding("o200k_base")
     whole = counter.count(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passages, "_MOST", 3)
-        assert counter.count(text) == whole
+    for found in pieces.PIECES_END.finditer(text):
+        assert counter.count(text[: found.end()]) + counter.count(text[found.end() :]) == whole
 
 
 @pytest.mark.parametrize("line", ['{"id":12345,"v":[1,2]},', "QUJD1+/x", "key=value&", "12;", "word/"])
-def test_a_text_without_blanks_is_counted_in_pieces(monkeypatch, line):
-    monkeypatch.setattr(passages, "_MOST", 100)
-    assert max(map(len, passages.passages(line * 100, PIECES_END))) <= 130
+def test_a_text_without_blanks_has_places_where_pieces_end(line):
+    text = line * 100
+    ends = [found.end() for found in pieces.PIECES_END.finditer(text)]
+    assert max(later - end for end, later in zip(ends, [*ends[1:], len(text)], strict=True)) <= 30
+
+
+_RUNS = ["a", "-", "é", "[", "\0", "👍", "_", "=-", "abcdefghij", "漢", "0123456789", "éèàç", "\n", "bcab aa", "\u0301"]
+
+
+@pytest.mark.parametrize("name", ["o200k_base", "cl100k_base"])
+@pytest.mark.parametrize("kind", [NativeEncoding, PortableEncoding])
+@pytest.mark.parametrize("run", _RUNS)
+def test_a_run_without_an_end_is_cut_and_counts_hardly_more(monkeypatch, kind, name, run):
+    counter, counted = kind(name), []
+    text = run * (40_000 // len(run))
+    whole = counter.count(text)
+    monkeypatch.setattr(passages, "_MOST", 1)
+    monkeypatch.setattr(pieces, "_LENGTH", 4_000)
+    monkeypatch.setattr(
+        counter, "_count", lambda piece, count=counter._count: counted.append(len(piece)) or count(piece)
+    )
+    assert whole <= counter.count(text) <= 1.2 * whole
+    assert max(counted) <= 8_000
+
+
+@given(st.text(st.sampled_from("abcdeéABC-_=[]{}'👍漢 0123456789\0"), max_size=90))
+def test_a_cut_anywhere_hides_no_tokens(text):
+    counter = encoding("o200k_base")
+    with pytest.MonkeyPatch.context() as patch:
+        whole = counter.count(text)
+        patch.setattr(passages, "_MOST", 1)
+        patch.setattr(pieces, "_LENGTH", 7)
+        assert whole <= counter.count(text)
 
 
 def test_names_are_the_same_in_pieces(monkeypatch):

@@ -4,7 +4,7 @@ References to pages, calls, keys and sessions are numbers; the driver takes them
 """
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pageturn as pt
@@ -36,6 +36,8 @@ class Plot:
     recall: bool
     budget: int
     acts: tuple[Act, ...]
+    is_summarized: bool = False  # by a summarizer that copies sentences
+    is_embedded: bool = False
 
     @property
     def is_filed(self) -> bool:
@@ -45,6 +47,7 @@ class Plot:
     def __str__(self) -> str:
         where = "a file" if self.is_filed else "memory"
         opened = f"{self.policy!r}, model={self.model!r}, recall={self.recall}, budget={self.budget}, in {where}"
+        opened += ", with summaries" * self.is_summarized + ", with vectors" * self.is_embedded
         return "\n".join([f"seed {self.seed}: {opened}", *(f"  {act}" for act in self.acts)])
 
 
@@ -55,7 +58,30 @@ def plot(seed: int) -> Plot:
     budget = rng.choice((900, 1_200, 1_600, 2_400, 4_000, 9_000)) + (600 if "claude" in model else 0)
     made = policy(rng, budget)
     drawn = _Drawing(rng, seed, is_rare=rng.random() < 0.5)
-    return Plot(seed, made, model, rng.random() < 0.7, budget, tuple(drawn.acts(rng.choice((6, 12, 20, 32, 48)))))
+    drawn_plot = Plot(seed, made, model, rng.random() < 0.7, budget, tuple(drawn.acts(rng.choice((6, 12, 20, 32, 48)))))
+    return _with_more(drawn_plot, random.Random(f"more {seed}"))
+
+
+def _with_more(plot: Plot, rng: random.Random) -> Plot:
+    """The same session with what came later: other prices of `Paged`, room, sessions that are searched too, summaries and vectors.
+
+    Drawn apart, so that a seed keeps its acts.
+    """
+    made = plot.policy
+    if isinstance(made, pt.Paged):
+        made = rng.choice((made, pt.Paged.thrifty(made.budget_tokens), pt.Paged.faithful(made.budget_tokens)))
+    acts = [_with_options(act, plot, rng) for act in plot.acts]
+    return replace(
+        plot, policy=made, acts=tuple(acts), is_summarized=rng.random() < 0.2, is_embedded=rng.random() < 0.1
+    )
+
+
+def _with_options(act: Act, plot: Plot, rng: random.Random) -> Act:
+    if act.name == "derive" and rng.random() < 0.1:
+        return Act("derive", {**act.args, "room": int(plot.budget * rng.choice((0.3, 0.6, 1.0)))})
+    if act.name == "answer" and rng.random() < 0.5:
+        return Act("answer", {"beside": True})
+    return act
 
 
 def policy(rng: random.Random, budget: int) -> pt.DerivePolicy:

@@ -20,6 +20,12 @@ class Asked:
     tools: Sequence[dict[str, Any]] = ()
     model: str | None = None
     budget: int | None = None
+    room: int | None = None  # beside the tools and the opening prompt
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What `Session.derive` is given beside the tools."""
+        return {"model": self.model, "budget_tokens": self.budget, "room_tokens": self.room}
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,8 @@
 """The driver: does the acts of a plot to a real session and to its model, and has every context checked."""
 
+import math
 import random
+import string
 from contextlib import suppress
 from datetime import timedelta
 from tempfile import TemporaryDirectory
@@ -9,6 +11,7 @@ import pageturn as pt
 from pageturn.stores import SqliteStore, Store, open_store
 from pageturn.values.messages import Text, Thinking
 from pageturn.values.messages import developer as instruction
+from pageturn.writeback.summaries import Extractive
 from tests.laws import texts
 from tests.laws.acts import MODELS, Act, Plot, policy
 from tests.laws.case import Asked, Case
@@ -18,6 +21,19 @@ from tests.laws.tally import Tally, Violation
 from tests.sessions import Clock
 
 _MOST_SESSIONS = 3
+
+
+class Letters:
+    """An embedder that goes by how often each letter occurs."""
+
+    name = "letters"
+    dimension = 26
+
+    def embed(self, given):
+        counted = [[1.0 + text.count(letter) for letter in string.ascii_lowercase] for text in given]
+        return [[number / math.hypot(*row) for number in row] for row in counted]
+
+
 TOOLS = (
     [],
     [{"type": "function", "function": {"name": "read", "description": "Read a file.", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}}}}],
@@ -70,8 +86,10 @@ class Driver:
 
     def _open(self, id: str, **options) -> pt.Session:
         return pt.Session.open(
-            self._store, id=id, recall=self._recall, clock=self._clock, entropy=self._rng.randbytes, **options
-        )
+            self._store, id=id, recall=self._recall, clock=self._clock, entropy=self._rng.randbytes,
+            summarizer=Extractive() if self.plot.is_summarized else None,
+            embedder=Letters() if self.plot.is_embedded else None, **options,
+        )  # fmt: skip
 
     def play(self) -> list[Violation]:
         """Do everything; the laws that did not hold."""
@@ -96,6 +114,9 @@ class Driver:
             self.session.refresh()
             with suppress(pt.Conflict):
                 getattr(self, act.name)(**act.args)
+        if self.session.summaries is not None:
+            self.session.summaries.finish()  # so that it does not depend on time when a summary is there
+            self.tally.counts["with summaries"] += bool(self.session.reader.renditions)
         self._take(check_pending(self.session, self.model, self._recall))
 
     def _take(self, found: list[tuple[str, list[str]]]) -> None:
@@ -193,8 +214,8 @@ class Driver:
         asked = {"handle": {"handle": one}, "range": {"handle": f"{one}..{other}"}, "query": {"query": "login token"}}
         return pt.ToolCall(id=f"recall_{salt}", name="recall", arguments=pt.to_json(asked[asks]).decode())
 
-    def answer(self) -> None:
-        self.session.answer()
+    def answer(self, beside: bool = False) -> None:
+        self.session.answer([side.session.id for side in self._sides] if beside else ())
         self._sync()
 
     def _sync(self, origin: str = "said", **fields) -> list[Item]:
@@ -378,20 +399,19 @@ class Driver:
 
     # -- looking
 
-    def derive(self, tools: int, model: str | None, share: float | None) -> None:
+    def derive(self, tools: int, model: str | None, share: float | None, room: int | None = None) -> None:
         budget = int(self.plot.budget * share) if share is not None else None
         if budget is None and isinstance(self.session.reader.policy, pt.Legacy):
             budget = self.plot.budget
-        asked = Asked(TOOLS[tools], model, budget)
+        asked = Asked(TOOLS[tools], model, budget, room)
         with suppress(pt.BudgetTooSmall):
             self._derive(asked)
 
     def _derive(self, asked: Asked, *, is_probe: bool = False) -> pt.Context:
         """A context, with all of its checks; a refusal is checked too."""
         side, self._now.asked = self._now, asked
-        options = {"model": asked.model, "budget_tokens": asked.budget}
         try:
-            context = self.session.derive(asked.tools, **options)
+            context = self.session.derive(asked.tools, **asked.options)
         except pt.BudgetTooSmall as error:
             self.tally.counts["refused"] += 1
             if not is_probe:

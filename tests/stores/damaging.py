@@ -10,6 +10,7 @@ from pageturn.journal.doctor import examine
 from pageturn.journal.repair import repair
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.stores import SqliteStore
+from tests.sessions import Clock
 from tests.stores.written import QUERIES, SCOPES, SESSIONS
 
 PAGE = 4_096
@@ -139,20 +140,23 @@ def _other(value, rng):
 
 def given(path):
     """What the sessions of a file give: for each the bytes of its context, or the error or faults that stand for them."""
-    told = {}
+    told, found = {}, {}
     try:
         store = SqliteStore(str(path), durability="off", wait_seconds=0.2)
     except pt.PageturnError as error:
-        return dict.fromkeys(SESSIONS, f"error: {error}")
+        told = dict.fromkeys((*SESSIONS, "router"), f"error: {error}")
+        return told | {"found": {id: {} for id in SESSIONS}, "doctor": [str(error)]}
     try:
-        for id in SESSIONS:
-            told[id] = _session(store, id)
         findings = [finding.what for finding in examine(store, also=[examine_beliefs])]
     except pt.PageturnError as error:
         findings = [str(error)]
+    try:
+        for id in SESSIONS:
+            found[id], told[id] = _session(store, id)
+        told["router"] = _choices(store)
     finally:
         store.close()
-    return told | {"doctor": findings}
+    return told | {"found": found, "doctor": findings}
 
 
 def repaired(path):
@@ -173,13 +177,13 @@ def repaired(path):
 
 
 def _session(store, id):
+    """What its searches find, and its context."""
     try:
         session = pt.Session.open(store, id=id, scope=SCOPES.get(id))
     except pt.PageturnError as error:
-        return f"error: {error}"
+        return {}, f"error: {error}"
     before = len(session.reader.faults())
-    for query in QUERIES:
-        assert isinstance(session.recall(query), pt.Recalled | pt.Fault)
+    found = {query: _found(session, query) for query in QUERIES}
     for page in session.reader.pages():
         outcome = session.resolve(page)
         assert isinstance(outcome, pt.Resolved | pt.Fault)
@@ -188,10 +192,28 @@ def _session(store, id):
         context = session.derive()
         words = json.dumps(openai_chat.dump(context), ensure_ascii=False)
     except pt.PageturnError as error:
-        return f"error: {error}"
+        return found, f"error: {error}"
     if context.faults or len(session.reader.faults()) > before + len(QUERIES):
-        return f"faults: {context.faults or session.reader.faults()[before:]}"
-    return words
+        return found, f"faults: {context.faults or session.reader.faults()[before:]}"
+    return found, words
+
+
+def _found(session, query):
+    """The pages that a search finds; None where it says that it cannot. The order may be another in an index that was built anew."""
+    outcome = session.recall(query, 50)
+    assert isinstance(outcome, pt.Recalled | pt.Fault)
+    if isinstance(outcome, pt.Recalled):
+        return {hit.handle for hit in outcome.hits} | {*outcome.damaged}
+    return set() if outcome.code == "no_match" else None
+
+
+def _choices(store):
+    """Which agents the router chooses, by what it has learned."""
+    try:
+        router = pt.Router.open(store, "garden", clock=Clock(), rng=7)
+        return " ".join(router.choose(["a", "b"]).choice for _ in range(20))
+    except pt.PageturnError as error:
+        return f"error: {error}"
 
 
 def copied(path, to):

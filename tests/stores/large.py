@@ -1,6 +1,7 @@
 """Appends, derives, searches and reads one very large tool result, and prints the most memory that took beside it, in times its size.
 
-In a process of its own, since a process does not give back what it once took: `python -m tests.stores.large FILE SHAPE BYTES`.
+In a process of its own, since a process does not give back what it once took: `python -m tests.stores.large FILE SHAPE BYTES [portable]`,
+with the tokenizer of a plain installation where the last word says so. FILE is a path, or `memory` for a store in memory.
 """
 
 import sys
@@ -16,6 +17,7 @@ _LINES = {
 }
 _OBJECT = '{"id":%d,"v":[77,2]}'
 _DIFFERENT = 1_000  # lines
+_RUNS = {"letter": "a", "dash": "-", "accent": "é", "bracket": "["}  # one sign without an end
 
 
 def memory(name: str) -> int:
@@ -41,6 +43,9 @@ def content_of(shape: str, size: int) -> str:
             return "".join([f"step {at} took {at * 7919 % 1_000_003} ms\n" for at in range(size // 24)])
         case "json":  # one line, without a blank
             return f"[{','.join(_OBJECT % at for at in range(size // 24))}]"
+        case "letter" | "dash" | "accent" | "bracket":
+            sign = _RUNS[shape]
+            return "77 " + sign * (size // len(sign.encode()))
         case "base64":
             return "77 " + b64encode(Random(1).randbytes(size * 3 // 4)).decode()
         case _:
@@ -48,8 +53,11 @@ def content_of(shape: str, size: int) -> str:
             return lines * max(1, size // len(lines.encode()))
 
 
-def main(path: str, shape: str, size: int) -> None:
-    with pt.Session.open(f"sqlite:{path}?durability=normal", policy=pt.Paged(20_000)) as session:
+def main(path: str, shape: str, size: int, tokenizer: str = "") -> None:
+    if tokenizer == "portable":
+        sys.modules["splintr"] = None  # type: ignore[assignment]
+    url = ":memory:" if path == "memory" else f"sqlite:{path}?durability=normal"
+    with pt.Session.open(url, policy=pt.Paged(20_000)) as session:
         session.append(pt.user("Fix src/auth.py"))
         work(session, content_of(shape, 60_000))  # so that everything is loaded that is loaded once
         text = content_of(shape, size)
@@ -60,4 +68,4 @@ def main(path: str, shape: str, size: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]), *sys.argv[4:])

@@ -77,8 +77,11 @@ print(session.recall("zebra"), session.close())
 def test_a_file_in_a_folder_that_takes_no_writes_is_read_and_searched(path, waits):
     if waits:
         store = SqliteStore(str(path))
-        store._connection.execute("INSERT INTO unindexed VALUES (?, 'the tulip')", (1 << 40 | 2,))
+        waiting = [(1 << 40 | seq,) for seq in store.documents("s")]
         store._connection.execute("INSERT INTO words(words) VALUES ('delete-all')")
+        store._connection.execute("DELETE FROM unindexed")
+        store._connection.executemany("INSERT INTO unindexed(row, text) VALUES (?, 'the tulip')", waiting[:1])
+        store._connection.executemany("INSERT INTO unindexed(row, text) VALUES (?, 'Never dig.')", waiting[1:])
         store.close()
     shown, failed = as_nobody(path, READING)
     assert failed == ""

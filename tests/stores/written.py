@@ -74,7 +74,9 @@ def write(path):
     for number in range(10):
         step(folded, number, lines=20)
     router = pt.Router.open(store, "garden", clock=Clock(), entropy=random.Random(4).randbytes)
-    router.observe(router.choose(["a", "b"]), True)
+    for _ in range(12):
+        chosen = router.choose(["a", "b"])
+        router.observe(chosen, chosen.choice == "a")
     for session in (whole, reset, fork, folded):
         session.derive()
         session.append(pt.assistant("done"))

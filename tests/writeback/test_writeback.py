@@ -445,3 +445,42 @@ def test_a_reset_of_what_cannot_be_read_is_refused():
     store._connection.execute("DELETE FROM blobs")
     with pytest.raises(pt.InvalidInput, match="what it covers cannot be read"):
         session.reset(PLAIN)
+
+
+def read_session():
+    session = open_session()
+    session.append(pt.user("Look at the settings."))
+    call = pt.ToolCall(id="c1", name="read_settings", arguments='{"path": "config/settings_local.py"}')
+    session.append(pt.assistant("I will read them.", call))
+    result = session.append(pt.tool_result(call, "DEBUG = True\nALLOWED_HOSTS = [] # and other settings\n" * 40))
+    session.append(pt.assistant("They are read, and there is nothing odd in them. " * 20))
+    return session, result
+
+
+@pytest.mark.parametrize("field", ["compressed", "structured"])
+def test_a_form_of_a_result_may_name_the_file_and_the_tool_that_it_came_from(field):
+    session, result = read_session()
+    form = "read_settings of config/settings_local.py: DEBUG = True, and ALLOWED_HOSTS is empty"
+    assert isinstance(session.write_back(pt.Proposal(field=field, value=form, evidence=(result.handle,))), Committed)
+    invented = form.replace("settings_local", "secrets_of_them").replace("read_settings", "read_nothing_else")
+    outcome = session.write_back(pt.Proposal(field=field, value=invented, evidence=(result.handle,)))
+    assert "names occur nowhere" in reason(outcome).detail
+
+
+def test_a_summary_that_parts_a_call_from_its_result_is_rejected_and_told_where_to_begin_and_end():
+    session, result = read_session()
+    pages = session.reader.pages()
+    value = (
+        "The settings were read: DEBUG is True, and ALLOWED_HOSTS is empty, so the site answers to any name while it is being worked on."
+        " Nobody asked for a change yet; what follows is a decision about which hosts may reach it, who keeps the list, and when"
+        " debugging ends. The rest of that file holds ordinary values that no later step depends upon."
+    )
+    ends = {
+        (2, 3): f"without its call: begin with {pages[1].handle}",
+        (0, 1): f"without its result: end with {result.handle}",
+    }
+    for (first, last), told in ends.items():
+        proposal = pt.Proposal(field="summary", value=value, evidence=(pages[first].handle, pages[last].handle))
+        assert reason(session.write_back(proposal)).detail.endswith(told)
+    proposal = pt.Proposal(field="summary", value=value, evidence=(pages[1].handle, pages[3].handle))
+    assert isinstance(session.write_back(proposal), Committed)

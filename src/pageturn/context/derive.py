@@ -159,7 +159,7 @@ class Deriver:
         is_known = known is not None and known.counter is counter and known.changes == self._state.changes
         fixed_tokens += known.tokens if known is not None and is_known else self._opening_tokens(counter)
         if room_tokens is not None:
-            above = room_tokens + self._reported_for(model, fixed_tokens + self._rule_tokens())
+            above = room_tokens + self._reported_for(model, fixed_tokens + self._prompt_tokens(working_set))
             budget_tokens = min(budget_tokens, above) if budget_tokens else above
         limit = self._limit(policy, model, budget_tokens)
         asked = ContextRequest(
@@ -372,13 +372,13 @@ class Deriver:
             self._opened = _Opened(counter, changes, tokens)
         return tokens
 
-    def _rule_tokens(self) -> int:
-        """The tokens of the prompt that opens the session."""
+    def _prompt_tokens(self, working_set: WorkingSet) -> int:
+        """The tokens of the prompt that opens the session, as the model of this call counts."""
         state = self._state
         opening = (page for page in state.pages[: self._begins[1]] if page.counts)
         own = [page for page in opening if page.seq != state.system]
         replaced = state.page(state.system) if state.system is not None else None
-        return sum(page.tokens for page in (*own, *((replaced,) if replaced is not None else ())))
+        return sum(working_set.tokens_of(page) for page in (*own, *((replaced,) if replaced is not None else ())))
 
     def _reported_for(self, model: str, tokens: int) -> int:
         """What the provider will report for this many tokens of our count."""

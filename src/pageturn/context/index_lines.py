@@ -26,6 +26,7 @@ from pageturn.values.units import units_of
 _MOST_FOLDERS = 24
 _MOST_STEPS = 8_888_888  # the largest number that is shown
 _HANDLES = re.compile(rf"^{HANDLE} ", re.MULTILINE)
+_NAMED = re.compile(rf"(?<![A-Za-z0-9]){HANDLE}(?:\.\.{HANDLE})?(?![A-Za-z0-9])")
 _MOST_COUNTED = 4_000  # effects whose tokens are kept from one fold to the next
 _ALIKE = 2  # a line is merged with the one before it, if that has at most twice its pages
 
@@ -54,7 +55,7 @@ class IndexLines:
         if self._shows_handles:
             shown = summed_up(self._run(line), summary) if summary is not None else index(self._run(line))
         else:
-            shown = summed_up_only(summary) if summary is not None else ""
+            shown = summed_up_only(_without_handles(summary)) if summary is not None else ""
         text = f"{shown}\n{self._changed(line)}".strip()
         return user(fenced(text), synthetic=True) if text else None
 
@@ -65,9 +66,7 @@ class IndexLines:
 
     def _changed(self, line: IndexLine) -> str:
         changed = self.changes(line).text(line.changes_shown) if line.tells_changes else ""
-        return (
-            changed if self._shows_handles else _HANDLES.sub("", changed)
-        )  # handles from when there was a recall tool
+        return changed if self._shows_handles else _without_handles(changed)  # from when there was a recall tool
 
     def tokens(self, line: IndexLine) -> int:
         """The tokens of the message of a line."""
@@ -274,3 +273,8 @@ class IndexLines:
 def _most(folders: Mapping[str, int]) -> dict[str, int]:
     """The folders that a line keeps."""
     return dict(Counter(folders).most_common(_MOST_FOLDERS)) if folders else {}
+
+
+def _without_handles(text: str) -> str:
+    """A text for a model that cannot ask for the pages that it names."""
+    return _NAMED.sub("an earlier page", _HANDLES.sub("", text))

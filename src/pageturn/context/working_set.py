@@ -132,6 +132,10 @@ class WorkingSet:
             self._take_in()
             self._folder.prepare(forms=bool(self._journal.state.folded) or tokens >= _PREPARED_FROM)
 
+    def tokens_of(self, page: Page) -> int:
+        """The tokens of a page at full."""
+        return self._folder.forms.sizes.of(page)
+
     def derive(self, asked: ContextRequest) -> Derived:
         """The context for the next call. Writes nothing."""
         terms, state = asked.terms, self._journal.state

@@ -10,6 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from pageturn.journal.blobs import digests
 from pageturn.journal.journal import Journal
+from pageturn.journal.reindexing import documents_of
 from pageturn.journal.salvage import salvaged
 from pageturn.stores import Broken, Maintained, Reindexed, SessionRow
 from pageturn.values.digests import digest_of
@@ -58,7 +59,22 @@ def examine(
             yield from (Finding(row.id, what) for what in _examine_session(store, row, partial(progress, row)))
         except PageturnError as error:
             yield Finding(row.id, f"cannot be read: {error}")
+    yield from (Finding("", what) for what in _examine_words(store))
     yield from (Finding("", what) for check in also for what in check(store))
+
+
+def _examine_words(store: Maintained) -> Iterator[str]:
+    """Whether the index has the words of the messages and no others, if all of them can be read."""
+    if not isinstance(store, Reindexed):
+        return
+    try:
+        rows = store.sessions()
+        if not any(store.lacks_words(row.id) for row in rows):  # else the next recall gives them
+            documents = ((row.id, document) for row in rows for document in documents_of(Journal(store, row)))
+            if store.has_other_words(documents):
+                yield "the index has other words than the messages, so a search may miss some"
+    except PageturnError as error:
+        yield f"the index could not be compared with the messages: {error}"
 
 
 def _examine_session(store: Maintained, row: SessionRow, progress: Callable[[int], None]) -> Iterator[str]:

@@ -14,7 +14,17 @@ from pageturn.journal.doctor import needed_by, texts_of
 from pageturn.journal.erasing import records_about
 from pageturn.journal.journal import Journal
 from pageturn.journal.salvage import salvaged
-from pageturn.stores import ERASURES_UNKNOWN, Broken, Document, Maintained, Record, Repairs, SessionRow
+from pageturn.stores import (
+    ERASURES_UNKNOWN,
+    SIDECAR,
+    Broken,
+    Document,
+    Maintained,
+    Record,
+    Reindexed,
+    Repairs,
+    SessionRow,
+)
 from pageturn.values.digests import digest_of
 from pageturn.values.entries import Entry, EntryLost, Faulted, MessageAdded, PageErased
 from pageturn.values.errors import NotScrubbed, PageturnError, StoreError
@@ -37,8 +47,10 @@ def repair(store: Maintained) -> Repaired:
     """Put right what can be put right; raises `StoreError`, with the copy made, where the file itself is too damaged for that."""
     backup = store.backup()
     try:
+        altered = [each for each in store.check() if each.startswith(SIDECAR)]
         store.repair(Repairs())  # rows first, so that every session that can be read is
-        done = [*_mend_entries(store), *_mend_blobs(store), *_mend_blobs(store), *_rebuild_lists(store)]
+        done = [f"{each}; what is left is used from now on" for each in altered]
+        done += [*_mend_entries(store), *_mend_blobs(store), *_mend_blobs(store), *_rebuild_lists(store)]
         with suppress(NotScrubbed):
             store.scrub()  # which writes the file anew, and so puts right what only SQLite knows of
     except StoreError as error:
@@ -181,6 +193,7 @@ def _rebuild_lists(store: Maintained) -> Iterator[str]:
                 documents += [(own, Document(seq, text)) for text in _words(journal, entry)]
             else:
                 is_indexed = is_indexed and seq not in indexed
+    is_indexed = is_indexed and not (isinstance(store, Reindexed) and store.has_other_words(documents))
     if references:
         yield f"{len(references)} blobs are marked as needed again"
     if not is_indexed:

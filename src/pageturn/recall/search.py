@@ -10,14 +10,14 @@ import msgspec
 
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import Damage
-from pageturn.journal.reindexing import give_words
+from pageturn.journal.reindexing import give_words, is_missed
 from pageturn.recall.embedders import EmbedderFailed
 from pageturn.recall.hits import Hit, Recalled, hit_of
 from pageturn.recall.narrowing import Narrowing, Where
 from pageturn.recall.ranking import Candidate, Ranked, rank
-from pageturn.stores import Found, Span, Store
+from pageturn.stores import Found, MemoryStore, Reindexed, Span, Store
 from pageturn.stores.words import in_parts, terms
-from pageturn.values.errors import InvalidInput, StoreError, show
+from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import AnyFault, BackendError, NoMatch
 from pageturn.values.ids import require_session_id
 
@@ -102,11 +102,18 @@ def _search(
         give_words(journal)
     asked, notices = _asked(meaning, query)
     look = _Look(journals[0].store, seers, query, narrowing, asked)
-    hits, damages = look.hits(query, limit)
-    if len(hits) < limit:  # the words that were left out as too common may find more
-        hits, damages = look.hits(query, limit, every=True)
-    if not hits and (parts := in_parts(query)) != query:  # a name was said whole, but nowhere that may be found
-        hits, damages = look.hits(parts, limit, every=True)
+    try:
+        hits, damages = look.best(limit)
+        is_damaged = not hits and look.finds_nothing() and is_missed(journals, in_parts(query))
+    except Damaged:
+        if not isinstance(look.store, Reindexed):
+            raise
+        is_damaged = True
+    if is_damaged and isinstance(look.store, Reindexed):  # the index, which is made of the messages
+        look.store.drop_words()
+        for journal in journals:
+            give_words(journal)
+        hits, damages = look.best(limit)
     return hits, tuple(damages), notices
 
 
@@ -129,9 +136,31 @@ class _Look(NamedTuple):
     narrowing: Narrowing
     asked: "Asked | None"
 
+    def best(self, limit: int) -> tuple[list[Hit], list[Damage]]:
+        """The best hits by the query, or else by less than it says."""
+        hits, damages = self.hits(self.query, limit)
+        if len(hits) < limit:  # the words that were left out as too common may find more
+            hits, damages = self.hits(self.query, limit, every=True)
+        if (
+            not hits and (parts := in_parts(self.query)) != self.query
+        ):  # a name was said whole, but nowhere that may be found
+            hits, damages = self.hits(parts, limit, every=True)
+        return hits, damages
+
+    def finds_nothing(self) -> bool:
+        """Whether a file's index has none of the words of the query, wanted or not."""
+        if not isinstance(self.store, Reindexed) or isinstance(self.store, MemoryStore):
+            return False
+        words = in_parts(self.query)
+        return bool(terms(words)) and not self.store.search(self._spans, words, 1, every=True)
+
+    @property
+    def _spans(self) -> list[Span]:
+        return [Span(session, max(upto for upto, _ in those)) for session, those in self.seers.items()]
+
     def hits(self, words: str, limit: int, *, every: bool = False) -> tuple[list[Hit], list[Damage]]:
         """The best hits by these words and by meaning, and pages among them that cannot be read."""
-        spans = [Span(session, max(upto for upto, _ in those)) for session, those in self.seers.items()]
+        spans = self._spans
         wanted = max(limit, _LEAST_CANDIDATES)
         while True:
             found = self.store.search(spans, words, wanted, every=every)

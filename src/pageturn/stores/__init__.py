@@ -7,6 +7,7 @@ from pageturn.stores.memory import MemorySidecars, MemoryStore
 from pageturn.stores.ports import (
     ERASURES_UNKNOWN,
     LAST,
+    SIDECAR,
     Batch,
     Broken,
     Change,
@@ -35,6 +36,7 @@ from pageturn.stores.urls import open_store, path_of
 __all__ = [
     "ERASURES_UNKNOWN",
     "LAST",
+    "SIDECAR",
     "Batch",
     "Broken",
     "Change",

@@ -7,16 +7,18 @@ is a write. A search that would have to wait for another writer builds a tempora
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from heapq import nlargest
+from itertools import zip_longest
 from math import log
 from typing import NamedTuple
+from zlib import crc32
 
 from pageturn.stores.ports import LAST, Document, Found
 from pageturn.stores.words import hidden_parts, is_beginning, parts_of, terms, weight_of
 from pageturn.values.cuts import MOST_CUTS, cuts
-from pageturn.values.errors import StoreError
+from pageturn.values.errors import Damaged, StoreError
 
 WORDS = """CREATE VIRTUAL TABLE words USING fts5(
     text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
@@ -27,6 +29,9 @@ STALE = """CREATE TABLE stale (session INTEGER PRIMARY KEY);
 INSERT INTO stale SELECT number FROM sessions;
 """
 STALE_AGAIN = "INSERT OR IGNORE INTO stale SELECT number FROM sessions;\n"
+WAITING_SUM = (
+    "ALTER TABLE unindexed ADD COLUMN sum INTEGER;\n"  # the CRC-32 of the text; NULL where an older version wrote it
+)
 EVERY = 64  # records of a session between two times that its documents are brought in
 
 AT_ONCE = 256_000  # characters that an append brings in at the most
@@ -78,15 +83,19 @@ def add(db: sqlite3.Connection, number: int, documents: Iterable[Document], insi
         if seq in inside:
             _copy_blob(db, inside[seq], _row(number, seq))
         else:
-            plain.append((_row(number, seq), text))
-    db.executemany("INSERT INTO unindexed VALUES (?,?)", plain)
+            plain.append((_row(number, seq), text, crc32(text.encode())))
+    db.executemany("INSERT INTO unindexed VALUES (?,?,?)", plain)
 
 
 def _copy_blob(db: sqlite3.Connection, digest: str, row: int) -> None:
     """Let the text that a blob holds wait for the index: piece by piece, as the bytes that it is made of."""
     (source,) = db.execute("SELECT rowid FROM blobs WHERE digest = ?", (digest,)).fetchone()
     with db.blobopen("blobs", "data", source, readonly=True) as blob:
-        db.execute("INSERT INTO unindexed VALUES (?, zeroblob(?))", (row, len(blob)))
+        total = 0
+        while piece := blob.read(_PIECE):
+            total = crc32(piece, total)
+        blob.seek(0)
+        db.execute("INSERT INTO unindexed VALUES (?, zeroblob(?), ?)", (row, len(blob), total))
         with db.blobopen("unindexed", "text", row) as place:
             while piece := blob.read(_PIECE):
                 place.write(piece)
@@ -98,17 +107,23 @@ def is_waiting(db: sqlite3.Connection, numbers: Iterable[int]) -> bool:
     return any(db.execute(waiting, _rows(number)).fetchone() for number in numbers)
 
 
-def take_in(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    """Bring the documents of these sessions into the index."""
+def take_in(db: sqlite3.Connection, numbers: Iterable[int]) -> list[int]:
+    """Bring the documents of these sessions into the index; the records whose words were altered while they waited, which are given anew."""
+    altered: list[int] = []
     for number in numbers:
         rows = db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number)).fetchall()
         for (row,) in rows:
             # As bytes and then as text: a long document would stand in memory several times at once.
-            (data,) = db.execute("SELECT CAST(text AS BLOB) FROM unindexed WHERE row = ?", (row,)).fetchone()
+            data, total = db.execute("SELECT CAST(text AS BLOB), sum FROM unindexed WHERE row = ?", (row,)).fetchone()
+            if not _is_whole(data, total):
+                db.execute("INSERT OR IGNORE INTO stale VALUES (?)", (number,))
+                altered.append(row & LAST)
+                continue
             text = str(data, "utf-8", "replace")
             del data
             _fill(db, [(row, text)])
         db.execute(f"DELETE FROM unindexed {_OF_SESSION}", _rows(number))
+    return altered
 
 
 def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]) -> None:
@@ -124,9 +139,11 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
         for (row,) in rows:
             if row in large:
                 continue
-            (text,) = db.execute("SELECT text FROM unindexed WHERE row = ?", (row,)).fetchone()
+            text, total = db.execute("SELECT text, sum FROM unindexed WHERE row = ?", (row,)).fetchone()
             if len(text) > _LONG:
                 large.add(row)
+                continue
+            if not _is_whole(text.encode(), total):  # whoever searches next says so
                 continue
             left -= len(text)
             if left < 0:
@@ -159,6 +176,18 @@ def renew(db: sqlite3.Connection, number: int, given: Iterable[Document]) -> Non
     db.execute("DELETE FROM stale WHERE session = ?", (number,))
 
 
+def begin_anew(db: sqlite3.Connection) -> None:
+    """Drop an index that is damaged, with what waits for it: every session gives its words once more."""
+    drop(db)
+    db.execute("DELETE FROM unindexed")
+    db.execute("INSERT OR IGNORE INTO stale SELECT number FROM sessions")
+
+
+def _is_whole(data: bytes, total: object) -> bool:
+    """Whether a text that waits is the one that was written."""
+    return total is None or crc32(data) == total
+
+
 def drop(db: sqlite3.Connection) -> None:
     """Begin the index anew, with nothing in it."""
     # An index that is damaged may not let itself be dropped, so its tables go as if they were anybody's.
@@ -183,8 +212,15 @@ def check(db: sqlite3.Connection) -> list[str]:
     try:
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
     except sqlite3.Error as error:
-        return [] if error.sqlite_errorcode & 0xFF in _ELSEWHERE else [f"the index: {error}"]
-    return []
+        if error.sqlite_errorcode & 0xFF not in _ELSEWHERE:
+            return [f"the index: {error}"]
+    waiting = db.execute("SELECT row, CAST(text AS BLOB), sum FROM unindexed")
+    altered = (
+        f"the text of entry {row & LAST} that waits for it was altered"
+        for row, *told in waiting
+        if not _is_whole(*told)
+    )
+    return [f"the index: {what}" for what in altered]
 
 
 def documents(db: sqlite3.Connection, number: int) -> Iterator[int]:
@@ -205,6 +241,34 @@ def rebuild(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -
     drop(db)
     for number, document in documents:
         add(db, number, [document], {})
+
+
+def differs(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -> bool:
+    """Whether the index has other words for these documents, each with the number of its session: they are indexed once more beside it."""
+    with closing(
+        sqlite3.connect("", isolation_level=None)
+    ) as beside:  # a file of its own, which is gone when it is closed
+        beside.execute(WORDS)
+        beside.execute("BEGIN")
+        waiting = {row for (row,) in db.execute("SELECT row FROM unindexed")}
+        given: set[int] = set()
+        for number, (seq, text) in documents:
+            if _row(number, seq) not in waiting:
+                given.add(number << _SEQ_BITS | seq)
+                _fill(beside, [(_row(number, seq), text)])
+        beside.execute("COMMIT")
+        with closing(_indexed_words(db)) as kept, closing(_indexed_words(beside)) as made:
+            words = (each for each in kept if each[1] >> _CUT_BITS in given)
+            return any(one != other for one, other in zip_longest(words, made))
+
+
+def _indexed_words(db: sqlite3.Connection) -> Generator[tuple[str, int, str, int], None, None]:
+    """Every word of the index with where it stands, in order."""
+    db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.indexed_words USING fts5vocab(main, words, instance)")
+    try:
+        yield from db.execute("SELECT term, doc, col, offset FROM temp.indexed_words")
+    finally:
+        db.execute("DROP TABLE temp.indexed_words")
 
 
 # -- searching
@@ -356,7 +420,10 @@ def _passages(row: int, text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _waiting(db: sqlite3.Connection, rows: tuple[int, int]) -> Iterator[tuple[int, str]]:
-    return db.execute(f"SELECT row, CAST(text AS TEXT) FROM unindexed {_OF_SESSION}", rows)
+    for row, data, total in db.execute(f"SELECT row, CAST(text AS BLOB), sum FROM unindexed {_OF_SESSION}", rows):
+        if not _is_whole(data, total):
+            raise Damaged(f"the words of entry {row & LAST}, which are not indexed yet, were altered")
+        yield row, str(data, "utf-8", "replace")
 
 
 def _passage(number: int, seq: int, cut: int) -> int:

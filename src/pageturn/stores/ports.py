@@ -17,6 +17,9 @@ LAST = 2**40 - 1  # the greatest number that a record may have
 ERASURES_UNKNOWN = (
     "which entries were erased cannot be determined"  # how `Store.check` begins to say that `Repairs.losses` would help
 )
+SIDECAR = (
+    "sidecar "  # how `Store.check` begins to say that documents beside the journals were altered, which a repair drops
+)
 
 
 class Record(NamedTuple):
@@ -303,10 +306,18 @@ class Maintained(Store, Protocol):
 
 @runtime_checkable
 class Reindexed(Protocol):
-    """A store that may have been written by a version that indexed words otherwise, and takes them once more."""
+    """A store that takes words once more: an older version indexed them otherwise, or its index was damaged."""
 
-    def lacks_words(self, session: str) -> bool:
-        """Whether the words of a session's own records have to be given once more before they are found."""
+    def drop_words(self) -> None:
+        """Drop an index that was found to be damaged: every session lacks its words then. Raises `StoreError` where that cannot be written."""
+        ...
+
+    def has_other_words(self, documents: Iterable[tuple[str, Document]]) -> bool:
+        """Whether what is indexed differs from these documents, which are all that there should be, by session."""
+        ...
+
+    def lacks_words(self, session: str, records: Iterable[int] = ()) -> bool:
+        """Whether the words of a session's own records, of which these should have some, have to be given before they are found."""
         ...
 
     def give_words(self, session: str, documents: Iterable[Document]) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.stores import index, tables
+from pageturn.stores import index, sidecars, tables
 from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
 from pageturn.stores.ports import LAST, Record, Repairs, SessionRow
 from pageturn.values.errors import Damaged, StoreError
@@ -20,7 +20,7 @@ from pageturn.values.errors import Damaged, StoreError
 
 def check(db: sqlite3.Connection) -> list[str]:
     """What is wrong with the tables, records apart."""
-    checks = (_check_names, _check_lineage, _check_digests, _check_snapshots, _check_losses)
+    checks = (_check_names, _check_lineage, _check_digests, _check_snapshots, _check_losses, sidecars.check)
     return [what for each in checks for what in each(db)]
 
 
@@ -113,7 +113,7 @@ def back_up(db: sqlite3.Connection, path: str) -> str:
 
 def repair(db: sqlite3.Connection, found: Repairs) -> None:
     """Do what a mending says, and restore what the tables themselves can say."""
-    _require_sound_pages(db)
+    require_sound_pages(db)
     db.execute("REINDEX")
     _restore_rows(db)
     _drop_garbage(db)
@@ -130,13 +130,14 @@ def repair(db: sqlite3.Connection, found: Repairs) -> None:
     named = [(digest, numbers[session], seq) for session, seq, digest in found.references]
     db.executemany("INSERT OR IGNORE INTO refs VALUES (?,?,?)", named)
     tables.keep_names(db)
+    sidecars.repair(db)
     if found.losses is not None:
         tables.relink_losses(db, [(numbers[session], seq) for session, seq in found.losses])
     if found.documents is not None:
         index.rebuild(db, [(numbers[session], document) for session, document in found.documents])
 
 
-def _require_sound_pages(db: sqlite3.Connection) -> None:
+def require_sound_pages(db: sqlite3.Connection) -> None:
     """Refuse to write into a file whose pages do not fit together: that could take what is still whole."""
     for (problem,) in db.execute("PRAGMA quick_check"):
         is_about_a_value = " value in " in problem  # of another type than its column has, which is ours to put right

@@ -1,10 +1,16 @@
-"""Keeps sidecars in SQLite: documents by name and key, each with the number of its last change."""
+"""Keeps sidecars in SQLite: documents by name and key, each with the number of its last change and a digest.
+
+Of each sidecar as a whole the sum of the digests is kept, so that a document that was removed is noticed by whoever reads all of them.
+"""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from pageturn.stores.ports import Change, Sidecar, SidecarDocument, Slot
-from pageturn.values.errors import StoreError
+import msgspec
+
+from pageturn.stores.chain import digest
+from pageturn.stores.ports import SIDECAR, Change, Sidecar, SidecarDocument, Slot
+from pageturn.values.errors import Damaged
 
 SCHEMA = """
 CREATE TABLE sidecars (
@@ -13,6 +19,12 @@ CREATE TABLE sidecars (
 CREATE INDEX sidecars_by_version ON sidecars (version);
 CREATE INDEX sidecars_by_name ON sidecars (name, version);
 """
+# A digest fits the name, key, number and body of its row; `total` is of a sidecar the sum of all of them.
+DIGESTS = """
+ALTER TABLE sidecars ADD COLUMN digest BLOB;
+CREATE TABLE sidecar_digests (name TEXT PRIMARY KEY, total BLOB NOT NULL) WITHOUT ROWID;
+"""
+_NOTHING = bytes(16)
 _LAST_DROP = ("", "")  # a row without a sidecar, which keeps the number of the last change that dropped something
 
 
@@ -23,44 +35,117 @@ def names(db: sqlite3.Connection) -> list[str]:
 
 def changed(db: sqlite3.Connection, name: str, after: int) -> Sidecar:
     """The documents that were changed after that change, in the order of their changes."""
-    rows = db.execute(
-        "SELECT key, version, body FROM sidecars WHERE name = ? AND version > ? ORDER BY version, key", (name, after)
+    # Rows and their sum in one statement, so that nobody writes in between.
+    found = db.execute(
+        "SELECT name, key, version, body, digest FROM sidecars WHERE name = ?1 AND version > ?2"
+        " UNION ALL SELECT name, NULL, NULL, NULL, total FROM sidecar_digests WHERE name = ?1 ORDER BY 3, 2",
+        (name, after),
     ).fetchall()
-    documents = {str(key): SidecarDocument(_number(key, number), _sound(key, body)) for key, number, body in rows}
+    rows = [row for row in found if row[1] is not None]
+    total = next((row[4] for row in found if row[1] is None), _NOTHING)
+    documents = {str(row[1]): _sound(row) for row in rows}
+    if not after and _sum(row[4] for row in rows) != total:
+        raise Damaged(f"{SIDECAR}{name!r}: documents are missing, or were added by another program")
     return Sidecar(max((each.version for each in documents.values()), default=after), documents)
 
 
 def document(db: sqlite3.Connection, slot: Slot) -> bytes | None:
     """One document, or None."""
-    found = db.execute("SELECT body FROM sidecars WHERE name = ? AND key = ?", slot).fetchone()
-    return _sound(slot.key, found[0]) if found else None
+    found = _row_of(db, slot)
+    return _sound(found).body if found else None
 
 
 def version(db: sqlite3.Connection) -> int:
     """The number of the last change of any sidecar."""
-    return _number("", db.execute("SELECT coalesce(max(version), 0) FROM sidecars").fetchone()[0])
+    (number,) = db.execute("SELECT coalesce(max(version), 0) FROM sidecars").fetchone()
+    is_lost = number == 0 and db.execute("SELECT 1 FROM sidecar_digests WHERE total <> ?", (_NOTHING,)).fetchone()
+    if type(number) is not int or is_lost:
+        raise Damaged("the number of the last change of a sidecar was altered, or all documents are missing")
+    return number
 
 
 def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
     """Keep what `change` makes of documents, within the transaction that is open; the number of this change."""
     kept = change({slot: document(db, slot) for slot in slots})
     number = version(db) + bool(kept)
-    rows = [(*slot, number, body) for slot, body in kept.items() if body is not None]
-    dropped = [slot for slot, body in kept.items() if body is None]
-    if dropped:
-        db.executemany("DELETE FROM sidecars WHERE name = ? AND key = ?", dropped)
-        rows.append((*_LAST_DROP, number, b""))
-    db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?)", rows)
+    rows = [_sealed(*slot, number, body) for slot, body in kept.items() if body is not None]
+    if len(rows) < len(kept):
+        rows.append(_sealed(*_LAST_DROP, number, b""))
+    for name in {slot.sidecar for slot in kept}:
+        gone = [found[4] for slot in kept if slot.sidecar == name and (found := _row_of(db, slot)) is not None]
+        come = [row[4] for row in rows if row[0] == name]
+        total = _sum([_total(db, name), *come], less=gone)
+        db.execute("INSERT OR REPLACE INTO sidecar_digests VALUES (?,?)", (name, total))
+    db.executemany(
+        "DELETE FROM sidecars WHERE name = ? AND key = ?", [slot for slot, body in kept.items() if body is None]
+    )
+    db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?,?)", rows)
     return number
 
 
-def _number(key: str, number: object) -> int:
-    if type(number) is not int:
-        raise StoreError(f"the number of a change of document {key!r} was changed by another program")
-    return number
+def seal(db: sqlite3.Connection) -> None:
+    """Take the documents as they are for what was written."""
+    rows = db.execute("SELECT name, key, version, body FROM sidecars").fetchall()
+    sealed = [_sealed(*row) for row in rows]
+    db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?,?)", sealed)
+    db.execute("DELETE FROM sidecar_digests")
+    for name in {row[0] for row in sealed if row[0]}:
+        total = _sum(row[4] for row in sealed if row[0] == name)
+        db.execute("INSERT INTO sidecar_digests VALUES (?,?)", (name, total))
 
 
-def _sound(key: str, body: object) -> bytes:
-    if not isinstance(body, bytes):
-        raise StoreError(f"document {key!r} was changed by another program")
-    return body
+def check(db: sqlite3.Connection) -> Iterator[str]:
+    """What differs from what was written."""
+    rows = db.execute("SELECT name, key, version, body, digest FROM sidecars").fetchall()
+    yield from (f"{SIDECAR}{row[0]!r}: document {row[1]!r} was altered" for row in rows if not _is_sound(row))
+    kept = {name for (name,) in db.execute("SELECT name FROM sidecar_digests")}
+    for name in sorted({row[0] for row in rows if row[0]} | kept, key=str):
+        if _sum(row[4] for row in rows if row[0] == name) != _total(db, name):
+            yield f"{SIDECAR}{name!r}: documents are missing, or were added by another program"
+
+
+def repair(db: sqlite3.Connection) -> None:
+    """Drop what was altered, and go on with the rest."""
+    rows = db.execute("SELECT name, key, version, body, digest FROM sidecars").fetchall()
+    altered = [row[:2] for row in rows if not _is_sound(row)]
+    last = max((row[2] for row in rows if type(row[2]) is int), default=0)
+    if altered or [*check(db)]:
+        db.executemany("DELETE FROM sidecars WHERE name IS ? AND key IS ?", altered)
+        db.execute("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?,?)", _sealed(*_LAST_DROP, last + 1, b""))
+        seal(db)
+
+
+_Row = tuple[object, object, object, object, object]  # name, key, version, body and digest, of whatever types
+
+
+def _sealed(name: object, key: object, number: object, body: object) -> _Row:
+    return name, key, number, body, digest(msgspec.msgpack.encode((name, key, number, body)))
+
+
+def _row_of(db: sqlite3.Connection, slot: Slot) -> _Row | None:
+    found: _Row | None = db.execute(
+        "SELECT name, key, version, body, digest FROM sidecars WHERE name = ? AND key = ?", slot
+    ).fetchone()
+    return found
+
+
+def _is_sound(row: _Row) -> bool:
+    return _sealed(*row[:4]) == row
+
+
+def _sound(row: _Row) -> SidecarDocument:
+    _, key, number, body, _ = row
+    if type(number) is not int or type(body) is not bytes or not _is_sound(row):
+        raise Damaged(f"document {key!r} was changed by another program (`pageturn doctor --repair` drops it)")
+    return SidecarDocument(number, body)
+
+
+def _total(db: sqlite3.Connection, name: str) -> object:
+    found = db.execute("SELECT total FROM sidecar_digests WHERE name = ?", (name,)).fetchone()
+    return found[0] if found else _NOTHING
+
+
+def _sum(digests: Iterable[object], less: Iterable[object] = ()) -> bytes:
+    """The sum of digests, whatever their order; of what is none, as damage left it, a sum that nothing fits by chance."""
+    added, taken = (sum(int.from_bytes(each) for each in those if isinstance(each, bytes)) for those in (digests, less))
+    return ((added - taken) % 2**128).to_bytes(16)

@@ -67,6 +67,7 @@ class SqliteStore(SqliteFile):
         self, path: str | os.PathLike[str], *, durability: str = "full", wait_seconds: float = WAIT_SECONDS
     ) -> None:
         self._large: set[int] = set()  # rows of documents that are too long to be indexed with an append
+        self._complete: set[str] = set()  # sessions of which every record was found to have its words
         self._ends: dict[str, _End] = {}  # of sessions that were written here; others may have gone on with them
         super().__init__(path, durability=durability, wait_seconds=wait_seconds)
 
@@ -193,21 +194,47 @@ class SqliteStore(SqliteFile):
             return True
         try:
             with self.at_once(), self._writing() as db:
-                index.take_in(db, numbers)
+                altered = index.take_in(db, numbers)
         except (
             StoreError
         ):  # another writes, the file takes no writes, or the disk is full: what waits can be searched all the same
             return False
+        if altered:
+            which = ", ".join(map(str, altered))
+            raise Damaged(
+                f"the words of entry {which}, which were not indexed yet, were altered; the next search has them again"
+            )
         return True
 
-    def lacks_words(self, session: str) -> bool:
+    def drop_words(self) -> None:
+        with self.at_once(), self._writing() as db:
+            repair.require_sound_pages(db)
+            index.begin_anew(db)
+        self._complete.clear()
+
+    def has_other_words(self, documents: Iterable[tuple[str, Document]]) -> bool:
         with self._translated():
-            return any(index.is_stale(self._connection, number) for number in self._numbers(self._connection, session))
+            db = self._connection
+            numbers = {session: number for number, session in db.execute("SELECT number, id FROM sessions")}
+            return index.differs(db, ((numbers[session], document) for session, document in documents))
+
+    def lacks_words(self, session: str, records: Iterable[int] = ()) -> bool:
+        with self._translated():
+            numbers = self._numbers(self._connection, session)
+            if any(index.is_stale(self._connection, number) for number in numbers):
+                return True
+        if session in self._complete:
+            return False
+        lacking = {*records} - self.documents(session)
+        if not lacking:
+            self._complete.add(session)
+        return bool(lacking)
 
     def give_words(self, session: str, documents: Iterable[Document]) -> None:
         with self._writing() as db:
             for number in self._numbers(db, session):
                 index.renew(db, number, documents)
+        self._complete.add(session)
 
     # -- vectors
 

@@ -67,6 +67,7 @@ FORMATS: tuple[tuple[str, Callable[[sqlite3.Connection], None] | None], ...] = (
     # Words by passage. The old index cannot tell what it holds, so each session gives its words once more.
     (f"{index.STALE}{vectors.SCHEMA}", index.drop),
     (index.STALE_AGAIN, index.drop),  # pairs of characters beside the words
+    (f"{index.WAITING_SUM}{sidecars.DIGESTS}", sidecars.seal),
 )
 FORMAT = len(FORMATS)
 

@@ -50,9 +50,9 @@ _BLANKS = re.compile(r"[ \t]+")
 _GOES_ON = re.compile(r" ?\n ?(?![-*+•#>\d\n ])")  # into a line that is not a new point
 
 
-def objection_to(text: str, messages: Sequence[Message]) -> str | None:
-    """What is wrong with a text that is to replace these messages; None if nothing is."""
-    return flaw_of(text, evidence_of(messages)) or omission_of(text, messages)
+def objection_to(text: str, messages: Sequence[Message], beside: Sequence[Message] = ()) -> str | None:
+    """What is wrong with a text that is to replace these messages, and may also name what is in others; None if nothing is."""
+    return flaw_of(text, evidence_of([*messages, *beside])) or omission_of(text, messages)
 
 
 def flaw_of(text: str, evidence: str) -> str | None:

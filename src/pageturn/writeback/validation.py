@@ -191,6 +191,8 @@ def _invariants(proposal: Proposal, ground: Ground) -> p.InvariantViolation | No
             return p.InvariantViolation(f"a summary may not cover rules: {', '.join(rules[:5])}")
         if (loss := _loss(written, tokens)) is not None:
             return p.InvariantViolation(loss)
+        if (parted := _parted(covered, ground.state)) is not None:
+            return p.InvariantViolation(parted)
     elif level not in (kind := ground.state.kind(pages[0])).degradation_path:
         return p.InvariantViolation(f"a {kind} page has no {level} form")
     elif level is ResidencyLevel.STRUCTURED and ground.state.pins.get(pages[0].seq) is not None:
@@ -221,6 +223,20 @@ def _excess(proposal: Proposal, count: Callable[[str], int]) -> str | None:
     return None
 
 
+def _parted(covered: Sequence[Page], state: SessionState) -> str | None:
+    """Why a summary of these pages would never be shown: a call and its results are shown together, or replaced together."""
+    first, last = covered[0].seq, covered[-1].seq
+    for page in covered:
+        caller = state.caller(page) if page.results else None
+        if caller is not None and caller.seq < first:
+            return f"it has the result {page.handle} without its call: begin with {caller.handle}"
+    for page in state.between(last + 1, state.head):
+        caller = state.caller(page) if page.results else None
+        if caller is not None and first <= caller.seq <= last:
+            return f"it has the call {caller.handle} without its result: end with {page.handle}"
+    return None
+
+
 def _covered(pages: Sequence[Page], ground: Ground) -> list[Page]:
     return ground.state.between(min(page.seq for page in pages), max(page.seq for page in pages))
 
@@ -232,8 +248,16 @@ def _quality(proposal: Proposal, ground: Ground) -> p.ProvenanceFail | p.Invaria
     messages = ground.messages(_covered(pages, ground) if stands_for_pages else pages)
     if messages is None:
         return p.ProvenanceFail("its evidence cannot be read")
-    objection = objection_to(proposal.value, messages) if stands_for_pages else _misbehaviour(proposal.value, messages)
+    if stands_for_pages:
+        objection = objection_to(proposal.value, messages, ground.messages(_callers(pages, ground.state)) or ())
+    else:
+        objection = _misbehaviour(proposal.value, messages)
     return p.InvariantViolation(objection) if objection is not None else None
+
+
+def _callers(pages: Sequence[Page], state: SessionState) -> list[Page]:
+    """The pages whose calls these results answer: a form of a file that was read may name the file."""
+    return [caller for page in pages if page.results and (caller := state.caller(page)) is not None]
 
 
 def _misbehaviour(value: Any, messages: Sequence[Message]) -> str | None:

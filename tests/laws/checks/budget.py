@@ -7,6 +7,7 @@ import pageturn as pt
 from pageturn.tokens.counters import TokenCounter, counter_for
 from pageturn.tokens.windows import window_of
 from pageturn.values.errors import ModelTooSmall
+from pageturn.values.messages import Role
 from tests.laws.case import Asked, Case
 from tests.laws.model import Model
 
@@ -21,13 +22,23 @@ def problems(case: Case) -> Iterator[str]:
         yield f"{counted} tokens by the counter of {context.model}, {context.tokens} are charged"
     if context.tokens > context.budget_tokens:
         yield f"{context.tokens} tokens are more than the budget of {context.budget_tokens}"
-    limits = [case.asked.budget, _own_limit(case.policy), window_of(context.model)]
+    limits = [case.asked.budget, _with_room(case), _own_limit(case.policy), window_of(context.model)]
     least = min(limit for limit in limits if limit)
     if context.budget_tokens > least:
         yield f"a budget of {context.budget_tokens}, where {least} were allowed"
     asked = case.asked.model or case.session.reader.model
     if context.model != asked:
         yield f"a context for {context.model}, asked for {asked}"
+
+
+def _with_room(case: Case) -> int:
+    """What is allowed where room is asked for beside the tools and the prompt; 0 where it is not, or where a provider's counts move it."""
+    if case.asked.room is None or case.session.reader.usage:
+        return 0
+    said = case.session.reader.messages()
+    rules = sum(map(case.tokens, [each for each in said if each.role in (Role.SYSTEM, Role.DEVELOPER)]))
+    opening = case.counter.opening(Role.ASSISTANT)  # what goes out first where the model begins
+    return case.asked.room + case.tool_tokens + rules + opening
 
 
 def _own_limit(policy: pt.DerivePolicy) -> int:
@@ -51,15 +62,15 @@ def check_refusal(
     if isinstance(error, ModelTooSmall) or (limit and needed > limit) or needed > window:
         return found
     broken = []
-    if asked.budget and needed <= asked.budget and not session.reader.usage:
+    if asked.budget and asked.room is None and needed <= asked.budget and not session.reader.usage:
         broken.append(f"{needed} tokens are needed, and {asked.budget} were given")
     try:
-        derive(replace(asked, budget=needed - 1))
+        derive(replace(asked, budget=needed - 1, room=None))
         broken.append(f"{needed} tokens were said to be needed, and {needed - 1} were enough")
     except pt.BudgetTooSmall:
         pass
     try:
-        derive(replace(asked, budget=needed))
+        derive(replace(asked, budget=needed, room=None))
     except ModelTooSmall:  # a provider refused as much, so that no budget helps
         pass
     except pt.BudgetTooSmall as again:

@@ -29,7 +29,7 @@ def _short_forms(model: Model) -> list[str]:
 def check_twin(context: pt.Context, other: pt.Session, asked: Asked) -> list[tuple[str, list[str]]]:
     """The same journal, opened anew, gives the same bytes."""
     try:
-        again = other.derive(asked.tools, model=asked.model, budget_tokens=asked.budget)
+        again = other.derive(asked.tools, **asked.options)
     except pt.BudgetTooSmall as error:
         return [("L8", [f"opened again, the context is refused: {error}"])]
     broken = []

@@ -1,6 +1,5 @@
 """Defines an encoding, and selects one: the compiled one if it is installed, otherwise the portable one."""
 
-import re
 from functools import cache
 from typing import Protocol
 
@@ -13,13 +12,6 @@ class Encoding(Protocol):
     def count(self, text: str) -> int:
         """How many tokens the text has; raises UnicodeEncodeError on a lone surrogate."""
         ...
-
-
-# Where a text may be cut so that its tokens stay the same: no piece of any vocabulary goes on behind these places. Letters end
-# before whatever is neither a letter nor an apostrophe, digits before whatever is no digit; that is said of ASCII alone.
-PIECES_END = re.compile(
-    r"\n(?=[^\s/])|[^\W\d_](?=[ ,.、。，][^\W\d_])|[A-Za-z](?=[\x00-&(-@\[-`{-\x7f])|[0-9](?=[\x00-/:-\x7f])"
-)
 
 
 @cache

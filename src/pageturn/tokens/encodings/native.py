@@ -2,8 +2,7 @@
 
 import splintr
 
-from pageturn.tokens.encodings.contract import PIECES_END
-from pageturn.values.passages import is_one, passages
+from pageturn.tokens.encodings.pieces import count_in_pieces
 
 
 class NativeEncoding:
@@ -13,6 +12,7 @@ class NativeEncoding:
         self._tokenizer = splintr.Tokenizer.from_pretrained(name)
 
     def count(self, text: str) -> int:
-        if is_one(text):
-            return len(self._tokenizer.encode_ordinary(text))
-        return sum(len(self._tokenizer.encode_ordinary(passage)) for passage in passages(text, PIECES_END))
+        return count_in_pieces(text, self._count)
+
+    def _count(self, text: str) -> int:
+        return len(self._tokenizer.encode_ordinary(text))

@@ -11,8 +11,7 @@ from importlib.resources import files
 
 import regex
 
-from pageturn.tokens.encodings.contract import PIECES_END
-from pageturn.values.passages import passages
+from pageturn.tokens.encodings.pieces import count_in_pieces
 
 _PATTERNS = {
     "cl100k_base": (
@@ -48,17 +47,16 @@ class PortableEncoding:
     def __init__(self, name: str) -> None:
         self._pattern = regex.compile(_PATTERNS[name])
         self._ranks = load_ranks(name)
-        self._count_short = lru_cache(maxsize=65_536)(self._count)
+        self._merged_short = lru_cache(maxsize=65_536)(self._merged)
 
     def count(self, text: str) -> int:
-        short, long = self._count_short, self._count
-        return sum(
-            short(piece) if len(piece) <= _CACHED_LETTERS else long(piece)
-            for passage in passages(text, PIECES_END)
-            for piece in self._pieces(passage)
-        )
+        return count_in_pieces(text, self._count)
 
-    def _count(self, piece: str) -> int:
+    def _count(self, text: str) -> int:
+        short, long = self._merged_short, self._merged
+        return sum(short(each) if len(each) <= _CACHED_LETTERS else long(each) for each in self._pieces(text))
+
+    def _merged(self, piece: str) -> int:
         return self._merge(piece.encode())
 
     def _pieces(self, text: str) -> list[str]:
