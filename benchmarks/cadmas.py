@@ -33,7 +33,7 @@ METHODS: Mapping[str, Maker] = {
     "static": BASELINES["static scores"],
     "bucket mean": BucketMean,
     "Thompson by bucket": BASELINES["plain Thompson"],
-    "CADMAS (lower bound)": BASELINES["seed lcb, pre-seeded"],
+    "CADMAS (lower bound)": BASELINES["CADMAS-CTX lcb, pre-seeded"],
     **{f"ours: {name}": maker for name, maker in OURS.items()},
 }
 

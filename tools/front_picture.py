@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pageturn.lab.report.axes import Box, Frame, Labels, colour, mark
 from pageturn.lab.report.scales import around, by_ratio, percent, times
 from pageturn.lab.report.style import drawing_style
-from pageturn.lab.report.svg import Node, add, label, node, picture, standalone, way
+from pageturn.lab.report.svg import Node, add, label, node, path, picture, standalone
 from tools.pictures import FOLDER
 
 NAME = "front"
@@ -79,7 +79,7 @@ def _panel(title: str, points: Sequence[Point]) -> Iterator[Node]:
     yield from frame.grid(percent, ticks=5)
     yield from frame.bottom(times, "priced bill, relative to sending everything", ticks=6)
     places = {point.method: (frame.x(point.priced), frame.y(point.missing)) for point in points}
-    yield way([places[name] for name in NAMES if name in places], f"line {colour(0)}")
+    yield path([places[name] for name in NAMES if name in places], f"line {colour(0)}")
     room = Box(frame.x.start, frame.y.end, frame.x.end, frame.y.start)
     labels = Labels(room, [Box(x - 6, y - 6, x + 6, y + 6) for x, y in places.values()])
     for method, place in places.items():
