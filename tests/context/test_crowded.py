@@ -1,7 +1,5 @@
 """A session of 22,000 tokens in a budget of 8,000: 40 rounds of calls, some of them seven at once, and 70 facts in their results."""
 
-import pytest
-
 import pageturn as pt
 from pageturn.lab.our_policies import CharacterCounter
 from tests.context.checks import check_pairs, check_rules
@@ -16,9 +14,8 @@ def fact(number):
     return f"Fact {number}: the measured value of series {number} is {number * 7919 % 100_000}. " + FILLER * 11
 
 
-@pytest.fixture
-def crowded(request):
-    session = open_session(policy=pt.Paged(budget_tokens=8_000, **request.param), counter=CharacterCounter())
+def crowded(policy):
+    session = open_session(policy=policy, counter=CharacterCounter())
     session.append(pt.system("You are a research assistant. Use the tools; do not guess."))
     session.pin(CONSTRAINT)
     session.prefer(PREFERENCE)
@@ -52,16 +49,10 @@ def kept(session, facts):
     return len(whole), context
 
 
-@pytest.mark.parametrize("crowded", [{"miss_tokens": 80_000}], indirect=True)
-def test_where_a_miss_is_dear_as_many_facts_are_shown_in_full_as_pay(crowded):
-    session, facts = crowded
+def test_the_dearer_a_miss_the_more_facts_are_shown_in_full():
+    session, facts = crowded(pt.Paged.faithful(8_000))
     assert 20_000 < sum(page.tokens for page in session.reader.pages()) < 24_000
     assert len(facts) == 70
-    whole, context = kept(session, facts)
-    assert whole >= 12, f"{whole} facts stand whole in {context.tokens} tokens"
-
-
-@pytest.mark.parametrize("crowded", [{}], indirect=True)
-def test_where_it_is_not_a_few_are(crowded):
-    whole, context = kept(*crowded)
-    assert whole >= 7, f"{whole} facts stand whole in {context.tokens} tokens"
+    many, _ = kept(session, facts)
+    fewer, _ = kept(*crowded(pt.Paged(budget_tokens=8_000)))
+    assert many > fewer >= 7

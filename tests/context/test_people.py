@@ -68,14 +68,14 @@ def test_the_newest_of_much_talk_stays_and_the_oldest_is_pointed_at(policy):
 
 
 def test_what_went_into_a_sealed_line_comes_back_when_there_is_room():
-    session = open_session(policy=pt.Paged.thrifty(1_500))
-    remarks = [f"Remark {n}: please keep the names of module_{n}." for n in range(120)]
+    session = open_session(policy=pt.Paged.thrifty(2_000))
+    remarks = [f"Remark {n}: please keep the names of module_{n}." for n in range(200)]
     talked(session, remarks, turns=1, lines=10)
     small = session.derive()
     assert remarks[5] not in words(small)
     said = [page for page in session.reader.pages() if page.is_human]
     assert any(line.sealed and line.first <= said[5].seq <= line.last for line in session.reader.lines)
-    session.choose(pt.Paged.thrifty(12_000))
+    session.choose(pt.Paged.thrifty(20_000))
     context = session.derive()
     for remark in remarks:
         assert remark in words(context)

@@ -25,7 +25,7 @@ POLICIES = {
     "incremental": pt.Incremental(1_500),
     "paged": pt.Paged.thrifty(1_500),
 }
-PRESSED = 275  # too little for the rule as it is, enough for its short form
+PRESSED = 350  # too little for the rule as it is, enough for its short form
 
 
 def started(store=None, **options):
