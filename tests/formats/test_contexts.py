@@ -251,7 +251,7 @@ def test_without_instructions_the_cache_ends_behind_the_tools():
 
 def test_between_folds_only_the_last_end_of_the_cache_moves():
     before, compared = None, 0
-    for context in turns(anthropic):
+    for context in turns(anthropic, budget_tokens=8_000):
         request = anthropic.dump(context)
         marks, blocks = marks_of(request), [*map(plain_block, blocks_of(request))]
         if before is not None and context.fold is None and before[2].fold is None:

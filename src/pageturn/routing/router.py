@@ -30,7 +30,7 @@ from pageturn.routing.prices import MONEY_A_SECOND, VALUE_OF_SUCCESS, Costs, Pri
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
 from pageturn.stores import MemorySidecars, Sidecars, SqliteStore, open_store, path_of
-from pageturn.values.checks import require_bool, require_callable, require_finite, require_text
+from pageturn.values.checks import require_bool, require_callable, require_finite, require_instance, require_text
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.ids import uuid7
 from pageturn.values.json import Instant
@@ -133,6 +133,8 @@ class Router:
             require_text("scope", scope)
         if enabled is not None:
             require_bool("enabled", enabled)
+        if config is not None:
+            require_instance("config", config, DelegationConfig)
         if config is not None and (enabled is not None or config != DelegationConfig()):
             config = msgspec.structs.replace(config, enabled=enabled is not False)
         elif enabled is not None:

@@ -18,7 +18,7 @@ from pageturn.values.notes import NoteDecision
 from tests.apps.cli.command import run
 from tests.sessions import Clock, call, open_session, resolve_range, take_turn, write_elsewhere
 
-TURNS = 29
+TURNS = 30
 
 
 @pytest.fixture(scope="module")

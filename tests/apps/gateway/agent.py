@@ -1,11 +1,12 @@
 """An agent that works for many turns through a gateway, and the strict provider behind it."""
 
 import json
+import time
 from typing import Any
 
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES, TOOLS, events, result, said
 from tests.apps.gateway.answers import answer as whole_answer
-from tests.apps.gateway.upstream import Asked, Reply
+from tests.apps.gateway.upstream import WAIT, Asked, Reply
 from tests.strict import anthropic, openai_chat, openai_responses
 
 STRICT = {ANTHROPIC: anthropic, CHAT: openai_chat, RESPONSES: openai_responses}
@@ -128,4 +129,12 @@ class Agent:
                 self.brings(call, large(len(self.history), size))
 
 
-__all__ = ["ANTHROPIC", "CHAT", "RESPONSES", "Agent", "Provider", "large", "said"]
+def wait_for_turns(turns: int, *gateways: Any) -> None:
+    """Wait until so many are written: a client has its answer a moment before."""
+    late = time.monotonic() + WAIT
+    while sum(gateway.mode.tally().turns for gateway in gateways) < turns:
+        assert time.monotonic() < late
+        time.sleep(0.005)
+
+
+__all__ = ["ANTHROPIC", "CHAT", "RESPONSES", "Agent", "Provider", "large", "said", "wait_for_turns"]

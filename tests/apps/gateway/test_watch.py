@@ -3,7 +3,6 @@
 import json
 import stat
 import threading
-import time
 
 import pytest
 
@@ -15,6 +14,7 @@ from pageturn.journal.reader import SessionReader, sessions
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.stores import open_store
 from pageturn.values.errors import StoreError
+from tests.apps.gateway.agent import wait_for_turns
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES, events, reply, request, result, said
 from tests.apps.gateway.upstream import WAIT, Reply
 
@@ -439,14 +439,6 @@ def test_two_gateways_share_a_store(started, store, talk):
             wait_for_turns(number + 1, one, other)
     ((_, pages),) = written(store).items()
     assert len(pages) == 1 + 12
-
-
-def wait_for_turns(turns, *gateways):
-    """Wait until so many are written: a client has its answer a moment before."""
-    late = time.monotonic() + WAIT
-    while sum(gateway.mode.tally().turns for gateway in gateways) < turns:
-        assert time.monotonic() < late
-        time.sleep(0.005)
 
 
 def test_the_doctor_finds_nothing(started, store, talk):

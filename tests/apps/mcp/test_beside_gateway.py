@@ -6,7 +6,7 @@ import pytest
 
 from pageturn.journal.reader import SessionReader, sessions
 from tests.apps.cli.command import run
-from tests.apps.gateway.agent import ANTHROPIC, CHAT, Agent, Provider
+from tests.apps.gateway.agent import ANTHROPIC, CHAT, Agent, Provider, wait_for_turns
 from tests.apps.gateway.conftest import _plain_environment, _upstream, ask, started, store  # noqa: F401 - fixtures
 from tests.apps.mcp.client import ask as ask_server
 
@@ -21,6 +21,7 @@ def test_both_go_on(started, ask, upstream, store, path, mode):  # noqa: F811
     agent.says("Find the bug in module 7.")
     with started(mode=mode, room=6_000) as gateway:
         agent.works(ask, gateway, 14)
+        wait_for_turns(14, gateway)
         (info,) = sessions(store)
         with SessionReader.open(store, info.id) as reader:
             person = next(page for page in reader.pages() if page.is_human)

@@ -14,12 +14,13 @@ from pageturn.apps.mcp.tools import Session, Tool
 from pageturn.session import Session as OpenSession
 from pageturn.values.digests import digest_of
 from pageturn.values.entries import Committed, Rejected, Waiting
-from pageturn.values.errors import InvalidInput, show
+from pageturn.values.errors import Conflict, InvalidInput, show
 from pageturn.values.json import Closed, to_json
 from pageturn.values.plans import Plan
 from pageturn.values.proposals import Declined, Op, Proposal
 
 _MOST_WAITING = 20  # in one session; nobody reads more, and a model that proposes more was talked into it
+_TRIES = 50  # to write while another process writes, too
 
 Evidence = Annotated[
     tuple[Annotated[str, Meta(max_length=40)], ...],
@@ -87,7 +88,7 @@ def _propose(sessions: Sessions, id_: str | None, proposal: Proposal) -> Answer:
         key=key,
         needs_approval=True,
     )
-    match session.write_back(kept):
+    match _written(session, kept):
         case Waiting(txn=txn):
             how = "a person lists it with `pageturn proposals`, and approves or rejects it"
             return Answer(f"Proposal {journal.row.id}:{txn} waits, and changes nothing until then: {how}.")
@@ -98,6 +99,16 @@ def _propose(sessions: Sessions, id_: str | None, proposal: Proposal) -> Answer:
         case Rejected(reason=reason):
             detail = getattr(reason, "detail", "")
             return failed(f"Refused, and nobody is asked: {reason.code}{f': {detail}' if detail else ''}")
+
+
+def _written(session: OpenSession, proposal: Proposal) -> Committed | Waiting | Rejected:
+    """The outcome of a proposal whose key makes it safe to write again, while another process works in the session."""
+    for _ in range(_TRIES - 1):
+        try:
+            return session.write_back(proposal)
+        except Conflict:
+            session.refresh()
+    return session.write_back(proposal)
 
 
 PROPOSING = (

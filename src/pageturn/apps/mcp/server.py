@@ -3,6 +3,7 @@
 import hmac
 import logging
 import socket
+import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
@@ -107,6 +108,8 @@ def server_for(place: Place) -> Server[Any]:
 
 def serve_stdio(place: Place) -> None:
     """Answer one client on standard input and output, until it closes them."""
+    if sys.stdin is None or sys.stdout is None:
+        raise _no_client("closed")
     _be_quiet()
 
     async def run() -> None:
@@ -114,7 +117,13 @@ def serve_stdio(place: Place) -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
-    anyio.run(run)
+    try:
+        anyio.run(run)
+    except ExceptionGroup as errors:
+        unreadable, others = errors.split(OSError)
+        if others is not None:
+            raise
+        raise _no_client("an error of reading or writing") from unreadable
 
 
 def serve_http(place: Place, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
@@ -221,6 +230,10 @@ def _listed(place: Place, cursor: str | None) -> resources.Listed | None:
             return resources.sessions_from(sessions, cursor)
     except PageturnError:  # no store yet, or none that can be read: the tools say which
         return resources.Listed((), None)
+
+
+def _no_client(got: str) -> InvalidInput:
+    return InvalidInput("standard input and output", expected="pipes to an MCP client (or --http)", got=got)
 
 
 def _be_quiet() -> None:
