@@ -1,26 +1,26 @@
-"""Cuts a text into passages: pieces of some hundred characters, which a search finds and shows instead of the whole text.
+"""Cuts a text into passages of a few hundred characters, which a search finds and shows instead of the whole text.
 
-An index takes out the words of a text by cutting it once more, perhaps by a later version: where a text is cut never changes without
-a new format of the stores.
+To remove the words of a text, an index cuts the text again, possibly in a later version. So the rule for where to cut changes only
+together with the format of the stores.
 """
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MOST_CUTS = 1 << 13  # passages of one text; those of a very long one are longer instead
+MOST_CUTS = 1 << 13  # passages per text; a very long text gets longer ones
 _LEAST, _MOST = 150, 500  # characters
-_ENDS = ("\n\n", "\n", ". ", "? ", "! ", "; ", " ")  # where a passage ends rather than anywhere, the best first
+_ENDS = ("\n\n", "\n", ". ", "? ", "! ", "; ", " ")  # preferred ends of a passage, best first
 
 
 class Cut(NamedTuple):
-    """A passage: from which character to which it goes."""
+    """A passage: its first character, and the one after its last."""
 
     start: int
     end: int
 
 
 def cuts(text: str) -> Iterator[Cut]:
-    """The passages of a text in order, without gaps; none of an empty one."""
+    """The passages of a text in order, without gaps; none for an empty text."""
     size = len(text)
     least = max(_LEAST, -(-size // MOST_CUTS))
     most = least * _MOST // _LEAST
@@ -36,19 +36,19 @@ def cuts(text: str) -> Iterator[Cut]:
 
 
 def _end(text: str, first: int, last: int) -> int:
-    """The best place to end a passage, between two."""
+    """The best end of a passage between two positions."""
     for mark in _ENDS:
         at = text.rfind(mark, first, last)
         if at >= 0:
             return at + len(mark)
     for at in range(last, first, -1):
         if not (text[at - 1].isalnum() and text[at].isalnum()):
-            return at  # no word is cut
+            return at  # never cut a word
     return last
 
 
 def cut_at(text: str, number: int) -> Cut:
-    """The passage of that number, from 0; the last one where there are fewer."""
+    """The passage of that number, from 0; the last one if there are fewer."""
     found = Cut(0, len(text))
     for at, found in enumerate(cuts(text)):  # noqa: B007
         if at == number:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-_MOST = 500_000  # characters; what is shorter is one passage
+_MOST = 500_000  # characters; a shorter text is one passage
 AT_BLANKS = re.compile(r"\s")
 
 
@@ -13,7 +13,7 @@ def is_one(text: str) -> bool:
 
 
 def passages(text: str, ends: re.Pattern[str] = AT_BLANKS, *, most: int | None = None) -> Iterator[str]:
-    """The text in pieces that end where the expression says that one may; where it never may, the rest is one piece."""
+    """The text in pieces that end where the expression allows; if it never does, the rest is one piece."""
     most = most or _MOST
     start = 0
     while len(text) - start > most:
