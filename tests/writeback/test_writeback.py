@@ -403,7 +403,7 @@ def test_a_summary_may_name_what_any_page_between_its_ends_says():
     ],
 )
 def test_no_text_inside_a_memory_gives_orders(session, value):
-    assert reason(propose(session, "memory.notes", value)).detail == "it gives orders to whoever reads it"
+    assert reason(propose(session, "memory.notes", value)).detail == "it gives instructions to its reader"
     assert session.reader.state().fields == {}
 
 

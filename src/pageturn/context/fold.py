@@ -180,7 +180,7 @@ class FoldMaker:
         return folded._replace(prefix=self._prefixes.explained(folded.prefix, forms))
 
     def _cost(self, folded: Folded, sent: Sent, unreasoned: int) -> FoldCost:
-        """What a fold comes to: all that it shows behind its first change and that the provider has read before."""
+        """The cost of a fold: everything that it shows after its first change and that the provider has read before."""
         prefix, seen = folded.prefix, self._journal.state.seen
         same = _common(folded.prefix.messages, sent.messages) if sent.head_holds else 0
         behind = (each for each, end in zip(prefix.placements, prefix.ends, strict=True) if end > same)
@@ -366,7 +366,7 @@ class _Ground(NamedTuple):
 
 
 def growth_of(state: SessionState) -> Growth:
-    """How the context had grown by the last turn, as the journal knows it, so that whoever opens the session again plans the same."""
+    """How the context had grown by the last turn, from the journal alone, so that a reopened session plans the same."""
     tokens = state.shown.tokens if state.shown is not None else 0
     return Growth(
         tokens,
