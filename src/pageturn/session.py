@@ -65,7 +65,7 @@ class Session:
         self,
         journal: Journal,
         *,
-        policy: DerivePolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
+        policy: DerivePolicy | None = None,  # for read-only use: derive with this one, whatever the journal says
         model: str | None = None,  # likewise
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
@@ -79,7 +79,9 @@ class Session:
     ) -> None:
         self._journal = journal
         self._policy = policy
-        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = None  # what the journal says, and what that is here
+        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = (
+            None  # the stored form of the policy in use, and the policy
+        )
         self._owns_store = owns_store
         self._model = model
         self._clock = clock
@@ -135,7 +137,7 @@ class Session:
         require_session_id(id)
         owns_store = not isinstance(url, Store)
         if wait_seconds is not None and not owns_store:
-            none = "none beside a store, which has its own"
+            none = "none with a store object, which has its own"
             raise InvalidInput("wait_seconds", expected=none, got=show(wait_seconds))
         store = url if isinstance(url, Store) else open_store(path_of(url), wait_seconds=wait_seconds)
         try:
@@ -227,7 +229,7 @@ class Session:
     ) -> Context:
         """The context of the next call, within the smallest of this budget, the policy's limit and the model's capacity. Writes nothing.
 
-        `room_tokens` is a budget for everything but the tools and the opening prompt, which nobody can make smaller.
+        `room_tokens` is a budget for everything but the tools and the opening prompt, which no policy can shorten.
         """
         self._recorder.require_open()
         context = self._deriver.derive(self._policy_now, tools, self._model_of(model), budget_tokens, room_tokens)
@@ -238,9 +240,9 @@ class Session:
         return context
 
     def answer(self, sessions: Iterable[str] = ()) -> bool:
-        """Answer the model's calls of the recall tool. True if it called nothing else, so that it can continue at once.
+        """Answer the model's calls of the recall tool. True if it called nothing else, so that the next call can be made at once.
 
-        A query looks into the other sessions that are named, too.
+        A query also searches the other `sessions`.
         """
         if self._recall_tool is None:
             return False
@@ -255,16 +257,15 @@ class Session:
         return bool(calls.ours) and not calls.others
 
     def overflow(self, error: object, *, model: str | None = None) -> bool:
-        """Report that a provider rejected the last context. If it was too long, the next one is smaller; False if the error is another one.
+        """Report that a provider rejected the last context. If it was too long, the next one is smaller; False if the error is about
+        something else.
 
-        `None` instead of an error forgets what was learned about a model in this way.
+        `None` instead of an error forgets what earlier rejections taught about a model.
         """
         if error is None:
             return self._deriver.forget_overflow(self._model_of(model))
         if model is not None:
-            raise InvalidInput(
-                "model", expected="none beside an error, which is about the last context", got=show(model)
-            )
+            raise InvalidInput("model", expected="none with an error, which is about the last context", got=show(model))
         return self._deriver.overflow(error)
 
     def undo(self, turns: int = 1) -> None:
@@ -347,7 +348,7 @@ class Session:
     def set_system(self, text: str) -> Page:
         """Replace the system prompt. The old one stays in the journal, and the next context is a fold.
 
-        The next `derive` says whether it fits: a host that changes its prompt often changes the budget, too.
+        The next `derive` reports if it does not fit; nothing is checked here.
         """
         state = self._journal.state
         now = state.page(state.system) if state.system is not None else None
@@ -426,19 +427,19 @@ class Session:
         return self._journal.state.page(now.page) if now is not None else None
 
     def _require_room(self, fresh: Sequence[Fresh], name: str) -> None:
-        """Refuse a promise that no context would have room for."""
+        """Raise `BudgetTooSmall` for a promise that no context would have room for."""
         self._deriver.require_room(self._policy_now, self._model_of(None), fresh, name)
 
     def _require_room_for_proposal(self, fresh: Sequence[Fresh]) -> None:
         name = "the new pin" if any(isinstance(each.entry, e.Pinned) for each in fresh) else "the new plan"
-        with suppress(UnknownPolicy):  # which derives nothing either
+        with suppress(UnknownPolicy):  # such a session derives nothing either
             self._require_room(fresh, name)
 
     def inject(self, note: ContextMessage) -> Page | None:
         """Add a durable note, which replaces an earlier one with its key. A note of the conversation only becomes a page.
 
-        A system or session note that comes and goes (because of a cooldown, or because it is shown once) is placed at the end of the
-        prompt, where it does not invalidate the cache; `context.notes` and `context.notices` say so.
+        A system or session note that is not in every turn (because of a cooldown, or because it is shown once) is placed at the end of
+        the prompt, where it does not invalidate the cache; `context.notes` and `context.notices` say so.
         """
         require_instance("note", note, ContextMessage)
         if note.is_prompt_injected:
@@ -458,7 +459,7 @@ class Session:
             raise InvalidInput("key", expected="the key of a durable note", got=show(key))
         self._recorder.append(e.NoteRetracted(key=key, now=now))
 
-    # -- getting back
+    # -- reading and erasing
 
     def recall(
         self,
@@ -536,17 +537,19 @@ class Session:
     # -- writeback and boundaries
 
     def write_back(self, proposal: Proposal) -> Committed | Waiting | Rejected:
-        """Stage and validate what a model proposes, then commit it, reject it, or let it wait for a person. A key is processed once."""
+        """Stage and validate a model's proposal, then commit it, reject it, or let it wait for a person. A key is processed once."""
         require_instance("proposal", proposal, Proposal)
-        proposal = from_json(Proposal, to_json(proposal))  # a constructor looks at nothing
+        proposal = from_json(Proposal, to_json(proposal))  # constructors check nothing
         return self._writeback.propose(proposal)
 
     def waiting(self) -> tuple[ProposalForReview, ...]:
-        """The proposals that wait for a person, oldest first: rules, other wordings of what the host said, replacements of its plan."""
+        """The proposals that wait for a person, oldest first: rules, rewordings of the host's text, replacements of its plan."""
         return self._writeback.waiting()
 
     def approve(self, id: int) -> Committed | Rejected:  # noqa: A002
-        """Commit a waiting proposal. It is checked again, and rejected if it no longer holds, for instance because its evidence was erased."""
+        """Commit a waiting proposal. It is checked again, and rejected if it has become invalid, for instance because its evidence was
+        erased.
+        """
         return self._writeback.approve(id)
 
     def reject(self, id: int, reason: str) -> Committed | Rejected:  # noqa: A002
@@ -613,13 +616,13 @@ class Session:
     def _begin_with(self, policy: DerivePolicy | None, model: str | None) -> None:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
         if wanted is not None and (as_chosen(wanted) != self._journal.state.policy or not self._journal.head):
-            self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean
+            self.choose(wanted)  # a new session records even the policy that an old session without a record would have
         if model is not None and model != self._journal.state.model:
             self._recorder.append(e.ModelChosen(model=model))
 
 
 class _Source:
-    """What the recall tool uses of a session; an unknown range is recorded as a fault, too."""
+    """The part of a session that the recall tool uses; an unknown range is recorded as a fault, too."""
 
     def __init__(self, session: Session, sessions: Iterable[str]) -> None:
         self._session = session
@@ -650,7 +653,7 @@ def _require_fit(
 def _require_helpers(
     *, recall: RecallTool | None, renderers: Renderers, counter: TokenCounter | None, reranker: Reranker | None
 ) -> None:
-    """Refuse what would only fail when it is asked for the first time."""
+    """Raise `InvalidInput` for helpers that would only fail when they are first used."""
     if recall is not None and not isinstance(recall, RecallTool):
         raise InvalidInput("recall", expected="a RecallTool, or None for a session without one", got=show(recall))
     require_instance("renderers", renderers, Renderers)

@@ -51,7 +51,7 @@ class Look(NamedTuple):
 
     journal: Journal
     context: Context
-    asides: tuple[str, ...]  # how it differs from what the next turn would get
+    asides: tuple[str, ...]  # how it differs from the next turn's real context
 
     @property
     def state(self) -> SessionState:
@@ -71,7 +71,7 @@ def look_at(journal: Journal, budget_tokens: int | None, model: str | None) -> L
         asides.append(
             f"the session's policy, {policy.kind}, needs to know the next turns: this is what paged would show"
         )
-    recall = RecallTool() if journal.state.has_handles else None  # as the session was last shown
+    recall = RecallTool() if journal.state.has_handles else None  # as the session was shown last
     session = Session(journal, policy=instead, model=model, recall=recall)  # never closed: closing writes an entry
     try:
         context = session.derive(budget_tokens=budget_tokens)
