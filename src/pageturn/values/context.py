@@ -46,7 +46,7 @@ class Explanation(Closed):
         if self.why in _NOWHERE and self.line is None:
             return f"{self.handle} is not shown by itself: {REASONS[self.why]}"
         place = f"in the index line {self.line}" if self.line else f"at {self.level}, {self.tokens:,} tokens"
-        since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
+        since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it was added"
         higher = ", ".join(f"{level} +{tokens:,}{self._if_it_saved(level)}" for level, tokens in self.raising.items())
         more = f"; raising it: {higher}" if higher else ""
         return f"{self.handle} is shown {place}{since}: {REASONS[self.why]}{more}"
@@ -63,9 +63,9 @@ REASONS = {
     Why.OPEN: "its call waits for a result",
     Why.PERSON: "a person said it",
     Why.WORTH: "it is worth its tokens",
-    Why.ROOM: "others were worth the room more",
+    Why.ROOM: "other units were worth the room more",
     Why.NEW: "it came after the last fold",
-    Why.COVERED: "a summary stands for it",
+    Why.COVERED: "a summary replaces it",
     Why.SCOPE: "it is a preference for another scope",
 }
 _NOWHERE = (Why.COVERED, Why.SCOPE)

@@ -52,7 +52,7 @@ class LastShown(Closed):
 
     def __str__(self) -> str:
         place = f"in the index line {self.line}" if self.line else f"at {self.level}"
-        since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
+        since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it was added"
         if self.why is Why.COVERED or self.why is Why.SCOPE:
             place, since = "only by a summary" if self.why is Why.COVERED else "nowhere", ""
         return f"{self.handle} was shown {place}{since}: {REASONS[self.why]}"
