@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from pageturn.context.index_detail_room import most_details
-from pageturn.context.laying_out import Layouts
+from pageturn.context.index_detail_budget import most_details
+from pageturn.context.layouts import Layouts
 from pageturn.values.errors import BudgetTooSmall
 from pageturn.values.layout import Candidate, Details, Frame, Layout, Levels, Placement, Why
 from pageturn.values.pages import ResidencyLevel
