@@ -27,11 +27,11 @@ from pageturn.context.sealed_runs import has_place
 from pageturn.context.unit_forms import LevelGone
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.tokens.counters import TokenCounter
-from pageturn.values.collector import without_garbage_collection
 from pageturn.values.context import Context, Wish
 from pageturn.values.entries import FoldReason, NoteShown, Shown, TextReference
 from pageturn.values.errors import BudgetTooSmall, RuleUnreadable
 from pageturn.values.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
+from pageturn.values.garbage_collection import without_garbage_collection
 from pageturn.values.layout import NEVER, FoldCost, Growth, IndexLine, Layout, Placement, Why
 from pageturn.values.messages import Message, Role
 from pageturn.values.notes import ContextMessageTarget

@@ -17,11 +17,11 @@ from pageturn.journal.blobs import unpack
 from pageturn.journal.salvage import salvaged
 from pageturn.journal.state import SessionState
 from pageturn.stores import LAST, Batch, Broken, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
-from pageturn.values.collector import without_garbage_collection
 from pageturn.values.digests import digest_of, digest_of_text
 from pageturn.values.entries import Entry, EntryLost, MessageAdded, PageErased
 from pageturn.values.errors import Conflict, Damaged, InvalidInput, StoreError, show
 from pageturn.values.fencing import noted
+from pageturn.values.garbage_collection import without_garbage_collection
 from pageturn.values.json import from_json, to_json
 from pageturn.values.messages import Message, Role, Text
 from pageturn.values.pages import Page

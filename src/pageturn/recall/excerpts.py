@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pageturn.stores.words import parts_of, terms
-from pageturn.values.cuts import Cut, cut_at, cuts
+from pageturn.values.passages import Passage, passage_at, passages_of
 
 _MOST = 300  # characters of an excerpt
 _LONGEST_LOOKED_AT = 200_000  # characters of a text that are searched for the best passage
@@ -26,7 +26,7 @@ def excerpt(text: str, query: str, passage: int | None = None) -> Excerpt:
     `passage` is the number of the passage that was found; without it, the best one is used.
     """
     words = _Sought(query)
-    cut = cut_at(text, passage) if passage is not None else words.best_passage(text)
+    cut = passage_at(text, passage) if passage is not None else words.best_passage(text)
     start = cut.start + words.best_sentence(text[cut.start : cut.end])
     start = max(0, start - _MOST // 3)
     if start:
@@ -48,10 +48,12 @@ class _Sought:
         every = dict.fromkeys(word.lower() for term in terms(query) for word in (term, *parts_of(term)))
         self._words = [_stem(word) for word in every]
 
-    def best_passage(self, text: str) -> Cut:
+    def best_passage(self, text: str) -> Passage:
         """The first of the passages with most of the words."""
         return max(
-            cuts(text[:_LONGEST_LOOKED_AT]), key=lambda cut: self._count(text[cut.start : cut.end]), default=Cut(0, 0)
+            passages_of(text[:_LONGEST_LOOKED_AT]),
+            key=lambda cut: self._count(text[cut.start : cut.end]),
+            default=Passage(0, 0),
         )
 
     def best_sentence(self, passage: str) -> int:

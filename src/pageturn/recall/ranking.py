@@ -11,9 +11,9 @@ from pageturn.journal.journal import Journal
 from pageturn.recall.asking import asked, is_wish
 from pageturn.recall.narrowing import Narrowing
 from pageturn.stores.words import parts_of, terms
-from pageturn.values.cuts import cut_at
 from pageturn.values.errors import PageturnError
 from pageturn.values.pages import Page
+from pageturn.values.passages import passage_at
 from pageturn.values.search_text import search_text
 
 _HUMAN = 2.0  # a person's words score higher than those of models and tools
@@ -133,7 +133,7 @@ def _with_wish(ranked: Ranked) -> Ranked:
     except PageturnError:  # reported when that page is read
         return ranked
     text = search_text(message) if message is not None else ""
-    start, end = cut_at(text, candidate.passage or 0)
+    start, end = passage_at(text, candidate.passage or 0)
     return ranked._replace(score=ranked.score * _WISH) if is_wish(text[start:end]) else ranked
 
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from pageturn.journal.journal import Journal
 from pageturn.recall.embedders.contract import Embedder, EmbedderFailed, least_cosine
 from pageturn.stores import Embedded, Found, Span, VectorStore
-from pageturn.values.cuts import cuts
 from pageturn.values.errors import PageturnError, StoreError
 from pageturn.values.pages import Page
+from pageturn.values.passages import passages_of
 from pageturn.values.search_text import search_text
 
 _ALL = 2_048  # up to this many passages all are scored; of more, only those nearest by their signs
@@ -281,4 +281,4 @@ def _passages(journal: Journal, page: Page) -> list[str] | None:
     except StoreError:
         return None
     text = search_text(message) if message is not None else ""
-    return [text[start:end] for (start, end), _ in zip(cuts(text), range(_MOST_PASSAGES), strict=False)]
+    return [text[start:end] for (start, end), _ in zip(passages_of(text), range(_MOST_PASSAGES), strict=False)]

@@ -1,6 +1,6 @@
 """Maintains and searches the full-text index of a SQLite store, including documents that are not indexed yet.
 
-Documents are indexed by passage (`values.cuts`), so that a search finds a long one by what one passage says, and scores it by its best
+Documents are indexed by passage (`values.passages`), so that a search finds a long one by what one passage says, and scores it by its best
 passage. Indexing in batches costs a third of indexing one at a time; until then documents wait in a table. Indexing is a write: a
 search that would have to wait for another writer builds a temporary index of the waiting documents in memory instead.
 """
@@ -17,8 +17,8 @@ from zlib import crc32
 
 from pageturn.stores.ports import LAST, Document, Found
 from pageturn.stores.words import hidden_parts, is_beginning, parts_of, terms, weight_of
-from pageturn.values.cuts import MOST_CUTS, cuts
 from pageturn.values.errors import Damaged, StoreError
+from pageturn.values.passages import MOST_PASSAGES, passages_of
 
 WORDS = """CREATE VIRTUAL TABLE words USING fts5(
     text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
@@ -41,7 +41,7 @@ _PIECE = 1_000_000  # bytes of a text that are copied at a time
 _COMMON = 2_000  # a term in more of the searched passages than this is dropped if the query has rarer ones
 _LEAST_WEIGHT = 1e-6  # for a term that most passages contain, as in FTS5
 _PASSAGES_A_RECORD = 3  # matching passages per document on average; if there are more, the query runs again
-_CUT_BITS = (MOST_CUTS - 1).bit_length()
+_CUT_BITS = (MOST_PASSAGES - 1).bit_length()
 _SEQ_BITS = 26
 _LAST_SEQ = (1 << _SEQ_BITS) - 1
 _LAST_NUMBER = (1 << (63 - _SEQ_BITS - _CUT_BITS)) - 1
@@ -59,7 +59,7 @@ class Searched(NamedTuple):
     @property
     def passages(self) -> tuple[int, int]:
         """The first and the last row number of its passages in the index."""
-        return _passage(self.number, 0, 0), _passage(self.number, min(self.upto, _LAST_SEQ), MOST_CUTS - 1)
+        return _passage(self.number, 0, 0), _passage(self.number, min(self.upto, _LAST_SEQ), MOST_PASSAGES - 1)
 
     @property
     def waiting(self) -> tuple[int, int]:
@@ -303,7 +303,7 @@ def _best(searched: Searched, scored: Iterable[tuple[int, float]]) -> list[Found
     for row, score in scored:
         seq = row >> _CUT_BITS & _LAST_SEQ
         if seq not in best:
-            best[seq] = Found(searched.session, seq, score, row & MOST_CUTS - 1)
+            best[seq] = Found(searched.session, seq, score, row & MOST_PASSAGES - 1)
     return [*best.values()]
 
 
@@ -411,7 +411,7 @@ def _passages(row: int, text: str) -> Iterator[tuple[int, str, str]]:
     """The passages of a document as indexed. A document without words is one passage, so that it is known."""
     number, seq = row >> 40, row & LAST
     at = 0
-    for at, (start, end) in enumerate(cuts(text), start=1):
+    for at, (start, end) in enumerate(passages_of(text), start=1):
         passage = text[start:end]
         yield _passage(number, seq, at - 1), passage, hidden_parts(passage)
     if not at:

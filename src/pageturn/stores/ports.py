@@ -84,7 +84,9 @@ class Found(NamedTuple):
     session: str
     seq: int
     score: float
-    passage: int | None = None  # the passage that matched, as `values.cuts` counts them; None if the store does not say
+    passage: int | None = (
+        None  # the passage that matched, as `values.passages` counts them; None if the store does not say
+    )
 
 
 class Span(NamedTuple):

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from pageturn.values.passages import passages
+from pageturn.values.text_pieces import pieces
 
 _MOST_TERMS = 64
 _LONGEST_TERM = 120  # characters
@@ -62,7 +62,7 @@ def is_beginning(term: str) -> bool:
 def _camel_parts(text: str) -> str:
     if _SEAM.search(text) is None:
         return ""
-    words = (word for passage in passages(text) for word in dict.fromkeys(_RUN.findall(passage)))
+    words = (word for piece in pieces(text) for word in dict.fromkeys(_RUN.findall(piece)))
     # Anything longer is encoded data. Only shorter ones are cached: a long text has very many different words.
     mixed = dict.fromkeys(word for word in words if len(word) <= _LONGEST_TERM and _is_mixed(word))
     return " ".join(dict.fromkeys(part for word in mixed for part in _PART.findall(word)))

@@ -12,8 +12,8 @@ from math import exp
 from typing import NamedTuple
 
 from pageturn.values.messages import Message, Role
-from pageturn.values.passages import passages
 from pageturn.values.search_text import search_text
+from pageturn.values.text_pieces import pieces
 
 _LONGEST_RUN = 400  # anything longer is encoded data
 # [w] and [d] stand for letters and digits. A match that starts at a word covers the whole word, whichever alternative matches.
@@ -56,8 +56,8 @@ def names_in(text: str) -> Mapping[str, int]:
     """The names in a text with their counts, in the order of first occurrence."""
     every: Counter[str] = Counter()
     is_ascii = text.replace("→", " ").isascii()
-    for passage in passages(text):
-        plain = passage.replace("→", " ")  # after line numbers, and often the only non-ASCII character
+    for piece in pieces(text):
+        plain = piece.replace("→", " ")  # after line numbers, and often the only non-ASCII character
         every.update(plain.translate(_BETWEEN_RUNS).split() if is_ascii else _RUN.findall(plain))
     runs = {run: times for run, times in every.items() if _SHORTEST <= len(run) <= _LONGEST_RUN}
     names: dict[str, int] = {}

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from pageturn.values.passages import is_one
+from pageturn.values.text_pieces import is_one_piece
 
 # Places where a text may be cut without changing its tokens: no piece of any vocabulary continues across them. Letters end
 # before anything but a letter or an apostrophe, digits before anything but a digit; this holds for ASCII only.
@@ -19,7 +19,7 @@ def count_in_pieces(text: str, count: Callable[[str], int]) -> int:
 
     Such a run (one letter, brackets, signs without a space) counts at most a fiftieth too high, and never too low.
     """
-    if is_one(text):
+    if is_one_piece(text):
         return count(text)
     total = start = counted = 0
     before = ""
