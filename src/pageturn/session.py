@@ -27,9 +27,9 @@ from pageturn.journal.writing import Recorder
 from pageturn.policies import DerivePolicy, Paged, as_chosen, require_online, require_registered, restored
 from pageturn.recall import search as recalling
 from pageturn.recall.embedders import Embedder
-from pageturn.recall.embedders.beside import embedding
+from pageturn.recall.embedders.embedding import embedding
+from pageturn.recall.filters import Where, where_of
 from pageturn.recall.hits import Recalled, within
-from pageturn.recall.narrowing import Where, where_of
 from pageturn.recall.reach import reach
 from pageturn.recall.resolving import Resolved, resolve
 from pageturn.recall.search import Reranker, session_ids

@@ -9,7 +9,7 @@ import msgspec
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import Damage
 from pageturn.recall.excerpts import excerpt
-from pageturn.recall.narrowing import Narrowing
+from pageturn.recall.filters import SearchFilter
 from pageturn.recall.ranking import Ranked
 from pageturn.values.errors import StoreError
 from pageturn.values.faults import BackendError
@@ -51,7 +51,7 @@ class Recalled(Closed):
     notices: tuple[str, ...] = ()  # why the search was limited
 
 
-def hit_of(ranked: Ranked, query: str, narrowing: Narrowing) -> Hit | Damage | None:
+def hit_of(ranked: Ranked, query: str, filter_by: SearchFilter) -> Hit | Damage | None:
     """A hit, the damage if its page cannot be read, or None if its text is gone."""
     journal, page = ranked.candidate.journal, ranked.candidate.page
     try:
@@ -62,7 +62,7 @@ def hit_of(ranked: Ranked, query: str, narrowing: Narrowing) -> Hit | Damage | N
         return None
     shown = excerpt(search_text(message), query, ranked.candidate.passage)
     state = journal.state
-    before, after = (_neighbour(journal, page, step, narrowing) for step in (-1, 1))
+    before, after = (_neighbour(journal, page, step, filter_by) for step in (-1, 1))
     return Hit(
         handle=page.handle,
         session=journal.row.id,
@@ -83,9 +83,9 @@ def hit_of(ranked: Ranked, query: str, narrowing: Narrowing) -> Hit | Damage | N
     )
 
 
-def _neighbour(journal: Journal, page: Page, step: int, narrowing: Narrowing) -> str | None:
+def _neighbour(journal: Journal, page: Page, step: int, filter_by: SearchFilter) -> str | None:
     """The handle of the next page in a direction that may be shown."""
-    return next((each.handle for each in _from(journal, page, step) if narrowing.may_tell(journal, each)), None)
+    return next((each.handle for each in _from(journal, page, step) if filter_by.may_tell(journal, each)), None)
 
 
 def _from(journal: Journal, page: Page, step: int) -> Iterator[Page]:

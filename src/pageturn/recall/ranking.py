@@ -8,8 +8,8 @@ from math import log2
 from typing import NamedTuple
 
 from pageturn.journal.journal import Journal
-from pageturn.recall.asking import asked, is_wish
-from pageturn.recall.narrowing import Narrowing
+from pageturn.recall.filters import SearchFilter
+from pageturn.recall.question import aims_of, is_wish
 from pageturn.stores.words import parts_of, terms
 from pageturn.values.errors import PageturnError
 from pageturn.values.pages import Page
@@ -51,7 +51,7 @@ class Ranked(NamedTuple):
     copies: int = 1
 
 
-def rank(found: Iterable[Candidate], query: str, narrowing: Narrowing, *, by_meaning: bool = False) -> list[Ranked]:
+def rank(found: Iterable[Candidate], query: str, filter_by: SearchFilter, *, by_meaning: bool = False) -> list[Ranked]:
     """The candidates that match the filter, best first, and of equal ones the newest.
 
     A call is shown as its result, which seldom says itself which call it answers.
@@ -64,18 +64,18 @@ def rank(found: Iterable[Candidate], query: str, narrowing: Narrowing, *, by_mea
 
     for candidate in found:
         journal = candidate.journal
-        results = [page for page in _results(candidate, query) if narrowing.may_tell(journal, page)]
-        wanted = [page for page in results if narrowing.wants(journal, page)]
+        results = [page for page in _results(candidate, query) if filter_by.may_tell(journal, page)]
+        wanted = [page for page in results if filter_by.wants(journal, page)]
         for page in wanted:
             add(candidate._replace(page=page, passage=None))
-        if not wanted and narrowing.wants(journal, candidate.page):
+        if not wanted and filter_by.wants(journal, candidate.page):
             add(candidate)
     ranked = [Ranked(each, _score(each, query, by_meaning=by_meaning)) for each in best.values()]
     ranked.sort(key=_best_first)
-    if asked(query).wants_wishes:
+    if aims_of(query).wants_wishes:
         ranked[:_LOOKED_AT] = sorted(map(_with_wish, ranked[:_LOOKED_AT]), key=lambda each: -each.score)
     ranked = _folded(ranked)
-    return _newest_first(ranked) if asked(query).wants_latest else ranked
+    return _newest_first(ranked) if aims_of(query).wants_latest else ranked
 
 
 def _best_first(ranked: Ranked) -> tuple[float, int, int]:
@@ -116,7 +116,7 @@ def _newest_first(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def _score(candidate: Candidate, query: str, *, by_meaning: bool) -> float:
     words, meaning = candidate.words, _MEANING * candidate.meaning if by_meaning else 0.0
-    if candidate.page.is_human and asked(query).prefers_people:
+    if candidate.page.is_human and aims_of(query).prefers_people:
         words, meaning = words * _HUMAN, meaning * _HUMAN_MEANING
     score = words + meaning
     if candidate.page.results:

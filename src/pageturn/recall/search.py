@@ -12,8 +12,8 @@ from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import Damage
 from pageturn.journal.reindexing import give_words, is_missed
 from pageturn.recall.embedders import EmbedderFailed
+from pageturn.recall.filters import SearchFilter, Where
 from pageturn.recall.hits import Hit, Recalled, hit_of
-from pageturn.recall.narrowing import Narrowing, Where
 from pageturn.recall.ranking import Candidate, Ranked, rank
 from pageturn.stores import Found, MemoryStore, Reindexed, Span, Store
 from pageturn.stores.words import in_parts, terms
@@ -22,7 +22,7 @@ from pageturn.values.faults import AnyFault, BackendError, NoMatch
 from pageturn.values.ids import require_session_id
 
 if TYPE_CHECKING:  # it needs NumPy
-    from pageturn.recall.vectors import Asked, Meaning, Near
+    from pageturn.recall.vectors import Meaning, Near, QueryVector
 
 _RERANKED = 20  # matches that a reranker gets
 _LEAST_CANDIDATES = 128  # matches that are ranked, however few are asked for
@@ -66,7 +66,9 @@ def recall(
         return Search(NoMatch())
     wanted = limit if reranker is None else max(limit, _RERANKED)
     try:
-        hits, damages, notices = _search(journals, query, Narrowing(where, see_internal, recall_tool), meaning, wanted)
+        hits, damages, notices = _search(
+            journals, query, SearchFilter(where, see_internal, recall_tool), meaning, wanted
+        )
     except StoreError as error:
         return Search(BackendError.of(error))
     damages = (*damages, *unread)
@@ -93,15 +95,15 @@ def session_ids(given: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _search(
-    journals: Sequence[Journal], query: str, narrowing: Narrowing, meaning: "Meaning | None", limit: int
+    journals: Sequence[Journal], query: str, filter_by: SearchFilter, meaning: "Meaning | None", limit: int
 ) -> tuple[list[Hit], tuple[Damage, ...], tuple[str, ...]]:
     seers: dict[str, list[tuple[int, Journal]]] = {}
     for journal in journals:
         for span in journal.spans:
             seers.setdefault(span.session, []).append((span.upto, journal))
         give_words(journal)
-    asked, notices = _asked(meaning, query)
-    look = _Look(journals[0].store, seers, query, narrowing, asked)
+    vector, notices = _vector_of(meaning, query)
+    look = _Look(journals[0].store, seers, query, filter_by, vector)
     try:
         hits, damages = look.best(limit)
         is_damaged = not hits and look.finds_nothing() and is_missed(journals, in_parts(query))
@@ -117,12 +119,12 @@ def _search(
     return hits, tuple(damages), notices
 
 
-def _asked(meaning: "Meaning | None", query: str) -> "tuple[Asked | None, tuple[str, ...]]":
+def _vector_of(meaning: "Meaning | None", query: str) -> "tuple[QueryVector | None, tuple[str, ...]]":
     """The vector of a query, or why there is none."""
     if meaning is None:
         return None, ()
     try:
-        return meaning.asked(query), ()
+        return meaning.vector_of(query), ()
     except EmbedderFailed as error:
         return None, (f"searched by words alone, the embedder has no answer: {error}",)
 
@@ -133,8 +135,8 @@ class _Look(NamedTuple):
     store: Store
     seers: Seers
     query: str
-    narrowing: Narrowing
-    asked: "Asked | None"
+    filter_by: SearchFilter
+    vector: "QueryVector | None"
 
     def best(self, limit: int) -> tuple[list[Hit], list[Damage]]:
         """The best hits by the query, or else by fewer of its words."""
@@ -164,9 +166,9 @@ class _Look(NamedTuple):
         wanted = max(limit, _LEAST_CANDIDATES)
         while True:
             found = self.store.search(spans, words, wanted, every=every)
-            near, is_all_near = self.asked.near(spans, found, 2 * wanted) if self.asked is not None else ({}, True)
+            near, is_all_near = self.vector.near(spans, found, 2 * wanted) if self.vector is not None else ({}, True)
             candidates = self._candidates(found, near)
-            ranked = rank(candidates, self.query, self.narrowing, by_meaning=self.asked is not None)
+            ranked = rank(candidates, self.query, self.filter_by, by_meaning=self.vector is not None)
             hits, damages = self._readable(ranked, limit)
             if len(hits) == limit or (len(found) < wanted and is_all_near):
                 return hits, damages
@@ -176,7 +178,7 @@ class _Look(NamedTuple):
         hits: list[Hit] = []
         damages: list[Damage] = []
         for each in ranked:
-            hit = hit_of(each, self.query, self.narrowing)
+            hit = hit_of(each, self.query, self.filter_by)
             if isinstance(hit, Damage):
                 damages.append(hit)
             elif hit is not None:
@@ -205,6 +207,6 @@ class _Look(NamedTuple):
         """
         for upto, journal in self.seers[session]:
             page = journal.state.page(seq) if seq <= upto else None
-            if page is not None and self.narrowing.may_tell(journal, page):
+            if page is not None and self.filter_by.may_tell(journal, page):
                 return Candidate(journal, page)
         return None

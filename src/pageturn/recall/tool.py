@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from pageturn.journal.journal import Journal
+from pageturn.recall.filters import Where
 from pageturn.recall.hits import Hit, Recalled
-from pageturn.recall.narrowing import Where
 from pageturn.recall.resolving import Resolved
 from pageturn.values.faults import AnyFault, Fault, NoMatch
 from pageturn.values.fencing import fenced, quoted

@@ -54,11 +54,11 @@ class Meaning:
         """Whether the embedder failed so recently that it is not asked again: an endpoint that is down may take long to fail."""
         return self._failed is not None and timedelta(0) <= self._clock() - self._failed[0] < _PAUSE
 
-    def asked(self, query: str) -> "Asked":
+    def vector_of(self, query: str) -> "QueryVector":
         """The vector of a query; raises `EmbedderFailed`, for a while after a failure without asking."""
         if self.is_pausing and self._failed is not None:
             raise EmbedderFailed(f"{self._failed[1]} (it is asked again {_PAUSE.total_seconds():.0f} s after that)")
-        return Asked(self, self._embed([query])[0])
+        return QueryVector(self, self._embed([query])[0])
 
     def near(
         self, vector: NDArray[np.float32], spans: Sequence[Span], found: Iterable[Found], most: int
@@ -170,7 +170,7 @@ class Meaning:
         return table
 
 
-class Asked(NamedTuple):
+class QueryVector(NamedTuple):
     """A query and its vector."""
 
     meaning: Meaning
@@ -217,35 +217,35 @@ class _Table:
             self._count += count
 
     def near(
-        self, asked: NDArray[np.float32], upto: int, also: Sequence[int], most: int, floor: float
+        self, query: NDArray[np.float32], upto: int, also: Sequence[int], most: int, floor: float
     ) -> tuple[dict[int, Near], bool]:
         """The records with the nearest passages, none below the floor, and the similarity of some others; and whether that is all of
         them.
         """
         count = int(np.searchsorted(self._seqs[: self._count], upto, side="right"))
-        rows = self._candidates(asked, count, max(_ALL, _LOOKED_AT * most))
-        cosines = self._cosines(rows, asked)
+        rows = self._candidates(query, count, max(_ALL, _LOOKED_AT * most))
+        cosines = self._cosines(rows, query)
         best = np.argsort(-cosines, kind="stable")[:most]
         is_all = len(best) == count or cosines[best[-1]] < floor
         best = best[cosines[best] >= floor]
         named = [np.arange(*np.searchsorted(self._seqs[:count], (seq, seq + 1))) for seq in also]
         others = np.concatenate([np.zeros(0, np.int64), *named]).astype(np.int64)
-        rows, cosines = np.append(rows[best], others), np.append(cosines[best], self._cosines(others, asked))
+        rows, cosines = np.append(rows[best], others), np.append(cosines[best], self._cosines(others, query))
         found: dict[int, Near] = {}
         for at in np.argsort(-cosines, kind="stable"):
             found.setdefault(int(self._seqs[rows[at]]), Near(float(cosines[at]), int(self._cuts[rows[at]])))
         return found, bool(is_all)
 
-    def _candidates(self, asked: NDArray[np.float32], count: int, most: int) -> NDArray[np.int64]:
+    def _candidates(self, query: NDArray[np.float32], count: int, most: int) -> NDArray[np.int64]:
         if count <= most:
             return np.arange(count)
-        sign = _signs(asked[None, :])[0]
+        sign = _signs(query[None, :])[0]
         apart = np.bitwise_count(self._signs[:count] ^ sign).sum(axis=1, dtype=np.int32)
         return np.argpartition(apart, most)[:most]
 
-    def _cosines(self, rows: NDArray[np.int64], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _cosines(self, rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
         # Not a product of matrices, for which some builds of NumPy start threads that busy-wait.
-        products: NDArray[np.float32] = np.einsum("ij,j->i", self._bytes[rows].astype(np.float32), asked)
+        products: NDArray[np.float32] = np.einsum("ij,j->i", self._bytes[rows].astype(np.float32), query)
         return products * self._factors[rows]
 
     def _grow(self, more: int) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from pageturn.stores.ports import Batch, Document, Loss, Maintained, Record, SessionRow, Sidecars, Snapshot, Span, Store
-from pageturn.testing import sidecars, stored_words
+from pageturn.testing import sidecars, store_search
 from pageturn.testing.cases import Case, Mismatch, Suite, check_all, expect, expect_equal, expect_raises
 from pageturn.testing.concurrency import in_threads
 from pageturn.testing.sessions import Script, open_session
@@ -38,7 +38,7 @@ def check_store(
     With `again`, which opens the same data once more, durability is checked too; with `shared`, for a store that several processes may
     have open at once, also what each of them sees of the others. Maintenance and sidecars are checked if the store has them.
     """
-    runs = [*SUITE.runs(make), *stored_words.SUITE.runs(make)]
+    runs = [*SUITE.runs(make), *store_search.SUITE.runs(make)]
     sample = make()
     if isinstance(sample, Maintained):
         runs += MAINTAINED.runs(cast("MakeMaintained", make))
@@ -53,7 +53,7 @@ def check_store(
 
 def store_cases() -> tuple[Case[[MakeStore]], ...]:
     """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(make)`."""
-    return (*SUITE.cases, *stored_words.SUITE.cases)
+    return (*SUITE.cases, *store_search.SUITE.cases)
 
 
 def maintained_store_cases() -> tuple[Case[[MakeMaintained]], ...]:

@@ -4,7 +4,7 @@
 (`Session.open(embedder=...)`); `embed` embeds a stored session at once.
 """
 
-from pageturn.recall.embedders.beside import embed
 from pageturn.recall.embedders.contract import Embedder, EmbedderFailed
+from pageturn.recall.embedders.embedding import embed
 
 __all__ = ["Embedder", "EmbedderFailed", "embed"]

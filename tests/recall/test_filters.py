@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import pageturn as pt
-from pageturn.recall.narrowing import Where
+from pageturn.recall.filters import Where
 from pageturn.stores import MemoryStore
 from pageturn.tokens.counters import counter_for
 from pageturn.values.messages import ToolResult

@@ -27,7 +27,7 @@ _LATEST = re.compile(
 )
 
 
-class Asked(NamedTuple):
+class Aims(NamedTuple):
     """What a question asks for."""
 
     prefers_people: bool  # a person's words score higher: most questions are about what somebody wanted or said
@@ -36,10 +36,10 @@ class Asked(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def asked(question: str) -> Asked:
+def aims_of(question: str) -> Aims:
     """What a question asks for."""
     is_past = _OF_THE_PAST.match(question) is not None
-    return Asked(_OF_THE_ASSISTANT.search(question) is None, not is_past, _LATEST.search(question) is not None)
+    return Aims(_OF_THE_ASSISTANT.search(question) is None, not is_past, _LATEST.search(question) is not None)
 
 
 def is_wish(text: str) -> bool:

@@ -34,7 +34,7 @@ def where_of(given: Where | Mapping[str, object] | None) -> Where:
     return from_json(Where, to_json(dict(given)))
 
 
-class Narrowing(NamedTuple):
+class SearchFilter(NamedTuple):
     """What a search may return: a filter, which sessions may show internal pages, and the name of the recall tool."""
 
     where: Where
