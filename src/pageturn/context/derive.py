@@ -120,10 +120,8 @@ class Deriver:
         self._own_data = to_json(self._own_tools)
         self._asked = _Asked()
         self._limited: _Limit | None = None
-        self._begins: tuple[int, int] = (
-            -1,
-            0,
-        )  # the state's changes when pages were last scanned, and where the scan ended
+        # The state's changes when pages were last scanned, and where the scan ended.
+        self._begins: tuple[int, int] = (-1, 0)
         self._opened: _Opened | None = None
         self._accepting: tuple[WorkingSet, Needed] | None = None  # for a rule that fits and is not written yet
         self._noticed: list[PageErased] = []  # pages that other sessions erased, not yet recorded here
@@ -228,9 +226,8 @@ class Deriver:
                 if page_ not in self._reported:
                     self._reported.add(page_)
                     self._recorder.fault(fault, page=page_)
-        if (
-            working_set is not None and self._derived is None
-        ):  # else these pages may come after an answer to that context
+        # Else these pages may come after an answer to that context.
+        if working_set is not None and self._derived is None:
             working_set.prepare()
         if self._state.shown is not None:
             for page in pages:

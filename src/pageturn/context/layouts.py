@@ -120,9 +120,8 @@ def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], details: Details) -
     while at < len(gap):
         item = gap[at]
         summary, after = None, at + 1
-        if (
-            has_summaries and item.first >= details.summaries_from and item.first > reach
-        ):  # not between a call and its late result
+        # Not between a call and its late result.
+        if has_summaries and item.first >= details.summaries_from and item.first > reach:
             summary, after = _summary(frame, gap, at)
         reach = max(reach, item.last)
         if resting and (summary is not None or isinstance(item, Candidate)):

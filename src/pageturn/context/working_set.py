@@ -106,9 +106,8 @@ class WorkingSet:
         behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
         made = [self._placer.message(each.note, each.digest) for each in behind]
         # An unsettled state is folded before it is sent, and the fold places the notes.
-        self._notes_taken = (
-            len(behind) if is_settled else len(notes)
-        )  # how many of the notes that were sent are included
+        # How many of the notes that were sent are included.
+        self._notes_taken = len(behind) if is_settled else len(notes)
         self._front = len(behind)  # how many of them are after the base prompt
         self._has_reasoning = any(map(has_reasoning, prefix.messages))
         self._frozen = put_into(prefix.messages, prefix.opening, [message for message, _ in made])

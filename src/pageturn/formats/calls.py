@@ -64,9 +64,8 @@ def fitting_name(name: str, vendor: str) -> str:
     """
     longest, also = _NAMES[vendor]
     fitting = re.sub(rf"[^a-zA-Z0-9_{re.escape(also)}-]", "_", name) or "_"
-    if also and not re.match(
-        r"[a-zA-Z_]", fitting
-    ):  # vendors that allow more inside a name allow less at its beginning
+    # Vendors that allow more inside a name allow less at its beginning.
+    if also and not re.match(r"[a-zA-Z_]", fitting):
         fitting = f"_{fitting}"
     if len(fitting) <= longest:
         return fitting

@@ -141,9 +141,8 @@ def texts_of(entry: Entry) -> Iterator[str]:
 def needed_by(journal: Journal, entry: Entry) -> Iterator[str]:
     """The blobs that an entry needs, as far as can be told."""
     if not isinstance(entry, MessageAdded):
-        if not isinstance(
-            entry, TurnTaken | RenditionAdmitted
-        ):  # their texts were stored with an earlier entry, or may have been
+        # Their texts were stored with an earlier entry, or may have been.
+        if not isinstance(entry, TurnTaken | RenditionAdmitted):
             yield from texts_of(entry)
         return
     yield entry.page.digest

@@ -143,9 +143,8 @@ class _Look(NamedTuple):
         hits, damages = self.hits(self.query, limit)
         if len(hits) < limit:  # the words dropped as too common may find more
             hits, damages = self.hits(self.query, limit, every=True)
-        if (
-            not hits and (parts := in_parts(self.query)) != self.query
-        ):  # a name occurs as a whole, but only where it may not be found
+        # A name occurs as a whole, but only where it may not be found.
+        if not hits and (parts := in_parts(self.query)) != self.query:
             hits, damages = self.hits(parts, limit, every=True)
         return hits, damages
 

@@ -418,9 +418,8 @@ class SqliteStore(SqliteFile):
         for digest in loss.digests:
             named = "DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?"
             gone += db.execute(named, (digest, number, loss.seq)).rowcount
-        index.forget(
-            db, number, loss.seq, loss.text if gone else None
-        )  # a fork or its parent may have erased it before
+        # A fork or its parent may have erased it before.
+        index.forget(db, number, loss.seq, loss.text if gone else None)
         vectors.forget(db, number, loss.seq)
         tables.add_loss(db, number, loss.seq)
 

@@ -16,9 +16,8 @@ from pageturn.values.text_pieces import pieces
 
 _MOST_TERMS = 64
 _LONGEST_TERM = 120  # characters
-_SEAM = re.compile(
-    r"[A-Z](?<=[A-Za-z0-9][A-Z])"
-)  # a capital inside a word; most texts have none, which is checked quickly
+# A capital inside a word; most texts have none, which is checked quickly.
+_SEAM = re.compile(r"[A-Z](?<=[A-Za-z0-9][A-Z])")
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(r"\w[\w./:@-]*\w|\w")

@@ -168,9 +168,8 @@ class ProfileCounter:
             return 0
         if message.role is Role.ASSISTANT:
             return 0 if message.tool_calls else self._filler(CONTINUED)
-        may_follow_results = (
-            self.profile.is_template and not message.tool_results
-        )  # instructions too, which are sent as the user's there
+        # Instructions too, which are sent as the user's there.
+        may_follow_results = self.profile.is_template and not message.tool_results
         return self._filler(HEARD) if may_follow_results else 0
 
     def _filler(self, text: str) -> int:

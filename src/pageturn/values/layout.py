@@ -12,9 +12,8 @@ from pageturn.values.pages import PageKind, ResidencyLevel
 from pageturn.values.relevance import RelevanceMeta
 from pageturn.values.vendors import IDEAL_CACHE
 
-Levels = Mapping[
-    int, ResidencyLevel
-]  # by the number of a unit's first page; a unit that is left out is in an index line
+# By the number of a unit's first page; a unit that is left out is in an index line.
+Levels = Mapping[int, ResidencyLevel]
 
 
 class Why(StrEnum):
@@ -78,9 +77,8 @@ class Candidate(NamedTuple):
 
     first: int
     last: int
-    sizes: dict[
-        ResidencyLevel, int
-    ]  # the tokens of the levels that are offered, from full down; empty for distant units
+    # The tokens of the levels that are offered, from full down; empty for distant units.
+    sizes: dict[ResidencyLevel, int]
     floor: ResidencyLevel
     why: Why = Why.ROOM  # the guarantee that applies to it, besides its floor
     is_bound: bool = False  # it never joins an index line

@@ -7,9 +7,8 @@ import msgspec
 
 from pageturn.values.json import Open
 
-MOST_TOKENS = (
-    2**53
-)  # larger values are not counts: no float holds them exactly, and their sums do not fit into a snapshot
+# Larger values are not counts: no float holds them exactly, and their sums do not fit into a snapshot.
+MOST_TOKENS = 2**53
 Count = Annotated[int, msgspec.Meta(ge=0, lt=MOST_TOKENS)]
 
 

@@ -45,9 +45,8 @@ _COMMAND = re.compile(
     r"|\bnew (?:system )?(?:instructions?|prompt) ?:",
     re.IGNORECASE,
 )
-_HIDING = re.compile(
-    "[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
-)  # characters that reverse the order of letters, or are invisible
+# Characters that reverse the order of letters, or are invisible.
+_HIDING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _BLANKS = re.compile(r"[ \t]+")
 _GOES_ON = re.compile(r" ?\n ?(?![-*+•#>\d\n ])")  # into a line that is not a new point
 

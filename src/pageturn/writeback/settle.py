@@ -119,8 +119,7 @@ def _effects(pager: Pager, txn: int, proposal: Proposal, *, approved: bool) -> l
         return pager.plan(plan_of(proposal), by_model=True)
     if proposal.field == "preference":
         return pager.preference(proposal.value, proposal.scope, by_model=True)
-    if (
-        proposal.field == "pin"
-    ):  # it becomes the person's own rule, except for text that looks like a handle or a tag of ours
+    # It becomes the person's own rule, except for text that looks like a handle or a tag of ours.
+    if proposal.field == "pin":
         return pager.constraint(escaped(proposal.value), None)
     return []

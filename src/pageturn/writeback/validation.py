@@ -32,10 +32,8 @@ _OPS = {
     "pin": (Op.APPEND,),
 }
 _MAX_VALUE_BYTES = 1_000_000
-_MOST_STATED = {
-    "preference": 300,
-    "pin": 300,
-}  # tokens of a preference or a rule by a model, which stay in every context
+# Tokens of a preference or a rule by a model, which stay in every context.
+_MOST_STATED = {"preference": 300, "pin": 300}
 _MOST_PLANNED = 2_000  # of its plan
 _MOST_IN_FORCE = 300  # and of the goal with any one step, which are in every context
 

@@ -12,9 +12,8 @@ from typing import Any
 from pageturn.apps.mcp.settings_json import CannotEdit
 
 _SERVERS = "mcp_servers"
-_TABLE = re.compile(
-    r"""[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*["']?([\w-]+)["']?[ \t]*[\].]"""
-)  # of a server, or in it
+# Of a server, or in it.
+_TABLE = re.compile(r"""[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*["']?([\w-]+)["']?[ \t]*[\].]""")
 
 
 def server_in(text: str, name: str) -> Any:

@@ -10,10 +10,8 @@ from pageturn.formats.streams.growing import Items, Pieces, as_json_object, grow
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
 from pageturn.values.errors import InvalidInput, show
 
-_INDEXES = {
-    "content": "content_index",
-    "summary": "summary_index",
-}  # the lists of an item, and the field that gives the index in each
+# The lists of an item, and the field that gives the index in each.
+_INDEXES = {"content": "content_index", "summary": "summary_index"}
 _OF_PARTS = {  # the events of a part of an item: the list, the type of the part, and its field
     "response.output_text": ("content", "output_text", "text"),
     "response.refusal": ("content", "refusal", "refusal"),

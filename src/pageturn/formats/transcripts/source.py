@@ -15,9 +15,8 @@ import msgspec
 _BLANKS = re.compile(r"\s*+")
 LONGEST_LINE = 64 * 2**20
 LARGEST_WHOLE = 512 * 2**20
-LARGEST_UNPACKED = (
-    8 * 2**30
-)  # that is read line by line from a compressed file, which may unpack to a thousand times its size
+# That is read line by line from a compressed file, which may unpack to a thousand times its size.
+LARGEST_UNPACKED = 8 * 2**30
 MOST_CONTAINERS = 4_000_000  # lists and objects that are read at once; an empty one takes three bytes in the file, and about sixty in memory
 
 

@@ -158,9 +158,8 @@ class Summaries:
         if done.text is None:
             return Prepared(run.handles, self._failed(run, done.failure))
         self._rests = 0
-        erased = (
-            self._recorder.journal.erased()
-        )  # also by a fork or another process, which the state may not include yet
+        # Also by a fork or another process, which the state may not include yet.
+        erased = self._recorder.journal.erased()
         if not still_holds(self._state, run) or any(page.seq in erased for page in run.pages):
             return None  # undone, erased, reset or made a rule: nothing may replace it now
         evidence = (run.pages[0].handle, run.pages[-1].handle)
