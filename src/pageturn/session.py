@@ -7,6 +7,7 @@ thread at a time.
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from types import TracebackType
@@ -35,9 +36,16 @@ from pageturn.recall.resolving import Resolved, resolve
 from pageturn.recall.search import Reranker, session_ids
 from pageturn.recall.tool import RecallRequest, answer, last_calls
 from pageturn.stores import SessionRow, Store, open_store, path_of
-from pageturn.tokens.counters import TokenCounter, counter_for
+from pageturn.tokens.counters import TokenCounter, counter_for, require_counter
 from pageturn.values import entries as e
-from pageturn.values.checks import require_bool, require_callable, require_instance, require_text, require_whole
+from pageturn.values.checks import (
+    require_bool,
+    require_callable,
+    require_instance,
+    require_methods,
+    require_text,
+    require_whole,
+)
 from pageturn.values.chosen_policy import ChosenPolicy
 from pageturn.values.context import Context
 from pageturn.values.entries import BoundaryKind, Committed, Rejected, Waiting
@@ -58,51 +66,64 @@ from pageturn.writeback.writeback import Writeback
 _MOST_HITS = 1_000
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """What a session works with besides its journal. Each part can be replaced by the host's own."""
+
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    entropy: Callable[[int], bytes] = os.urandom
+    recall: RecallTool | None = RecallTool()  # noqa: RUF009
+    renderers: Renderers = BUILT_IN
+    counter: TokenCounter | None = None
+    summarizer: Summarizer | None = None
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+
+    def require_sound(self) -> None:
+        """Raise `InvalidInput` for a part that would otherwise only fail when it is first used."""
+        for path, function in (("clock", self.clock), ("entropy", self.entropy)):
+            require_callable(path, function)
+        if self.recall is not None and not isinstance(self.recall, RecallTool):
+            expected = "a RecallTool, or None for a session without one"
+            raise InvalidInput("recall", expected=expected, got=show(self.recall))
+        require_instance("renderers", self.renderers, Renderers)
+        if self.counter is not None:
+            require_counter(self.counter)
+        if self.summarizer is not None:
+            require_summarizer(self.summarizer)
+        if self.reranker is not None:
+            require_methods("reranker", self.reranker, "score")
+
+
 class Session:
     """A durable, append-only session. Make one with `Session.open`."""
 
     def __init__(
         self,
         journal: Journal,
+        parts: Parts = Parts(),  # noqa: B008
         *,
         policy: DerivePolicy | None = None,  # for read-only use: derive with this one, whatever the journal says
         model: str | None = None,  # likewise
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        entropy: Callable[[int], bytes] = os.urandom,
-        embedder: Embedder | None = None,
-        reranker: Reranker | None = None,
-        recall: RecallTool | None = RecallTool(),  # noqa: B008
-        renderers: Renderers = BUILT_IN,
-        counter: TokenCounter | None = None,
-        summarizer: Summarizer | None = None,
         owns_store: bool = False,
     ) -> None:
+        clock, entropy = parts.clock, parts.entropy
         self._journal = journal
+        self._parts = parts
         self._policy = policy
-        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = (
-            None  # the stored form of the policy in use, and the policy
-        )
+        # The stored form of the policy in use, and the policy.
+        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = None
         self._owns_store = owns_store
         self._model = model
-        self._clock = clock
-        self._entropy = entropy
-        self._embedder = embedder
-        self._embedding = embedding(journal, embedder, clock) if embedder is not None else None
-        self._reranker = reranker
-        self._recall_tool = recall
-        self._renderers = renderers
-        self._given_counter = counter
+        self._embedding = embedding(journal, parts.embedder, clock) if parts.embedder is not None else None
         self._counter = self._counter_of(self._model_of(None))
         self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
         self._recorder = Recorder(self._pager, clock)
-        self._deriver = Deriver(self._recorder, self._counter_of, recall, renderers)
+        self._deriver = Deriver(self._recorder, self._counter_of, parts.recall, parts.renderers)
         self._writeback = Writeback(self._recorder, self._require_room_for_proposal)
-        self._summarizer = summarizer
-        self._summaries = (
-            Summaries(self._recorder, self._counter.text, self.write_back, summarizer)
-            if summarizer is not None
-            else None
-        )
+        self._summaries: Summaries | None = None
+        if parts.summarizer is not None:
+            self._summaries = Summaries(self._recorder, self._counter.text, self.write_back, parts.summarizer)
 
     @classmethod
     def open(
@@ -128,10 +149,24 @@ class Session:
         Reads never wait for another writer. A write waits for at most `wait_seconds` (5 unless the URL says otherwise; 0: not at all)
         and then raises `StoreError`. A session that was created with a scope can only be opened with that scope.
         """
-        _require_fit(policy=policy, model=model, scope=scope, summarizer=summarizer)
-        for path, function in (("clock", clock), ("entropy", entropy)):
-            require_callable(path, function)
-        _require_helpers(recall=recall, renderers=renderers, counter=counter, reranker=reranker)
+        parts = Parts(
+            clock=clock,
+            entropy=entropy,
+            recall=recall,
+            renderers=renderers,
+            counter=counter,
+            summarizer=summarizer,
+            embedder=embedder,
+            reranker=reranker,
+        )
+        parts.require_sound()
+        for path, text in (("model", model), ("scope", scope)):
+            if text is not None:
+                require_text(path, text)
+        if policy is not None:
+            require_instance("policy", policy, DerivePolicy)
+            require_registered(policy)
+            require_online(policy)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
@@ -147,19 +182,7 @@ class Session:
             if owns_store:
                 store.close()
             raise
-        session = cls(
-            journal,
-            model=model,
-            clock=clock,
-            entropy=entropy,
-            embedder=embedder,
-            reranker=reranker,
-            recall=recall,
-            renderers=renderers,
-            counter=counter,
-            summarizer=summarizer,
-            owns_store=owns_store,
-        )
+        session = cls(journal, parts, model=model, owns_store=owns_store)
         with suppress(StoreError), store.at_once():  # what a crash left staged can also be settled at the next boundary
             session._recorder.insist(session._writeback.settle_all)
         session._recorder.insist(lambda: session._begin_with(policy, model))
@@ -208,7 +231,7 @@ class Session:
         derived = self._deriver.answered() if any(each.role is Role.ASSISTANT for each in messages) else None
         is_fold = derived is not None and derived.folded is not None
         boundary = self._writeback.before_compaction() if is_fold else []
-        fresh = self._deriver.before_messages(self._clock)
+        fresh = self._deriver.before_messages(self._parts.clock)
         fresh += message_entries(
             self._deriver, self._pager, messages, usage, derived=derived, boundary=boundary, ahead=len(fresh)
         )
@@ -244,13 +267,13 @@ class Session:
 
         A query also searches the other `sessions`.
         """
-        if self._recall_tool is None:
+        if self._parts.recall is None:
             return False
-        calls = last_calls(self._journal, self._recall_tool)
+        calls = last_calls(self._journal, self._parts.recall)
         results = []
         source = _Source(self, sessions)
         for call in calls.ours:
-            told = answer(self._recall_tool, RecallRequest.of(call), source, self._deriver.most_answered)
+            told = answer(self._parts.recall, RecallRequest.of(call), source, self._deriver.most_answered)
             results.append(tool_result(call, told.text, is_error=told.is_error))
             self._deriver.note_fetched(told.given)
         self.extend(results)
@@ -281,27 +304,16 @@ class Session:
     def fork(self, id: str | None = None, *, upto: int | None = None) -> "Session":  # noqa: A002
         """A new session that shares this one's past: all of it, or its entries up to a number."""
         row = self._journal.row
-        name = id if id is not None else uuid7(self._clock(), self._entropy)
+        name = id if id is not None else uuid7(self._parts.clock(), self._parts.entropy)
         require_session_id(name)
         self._recorder.require_open()
         head = self._journal.head
         if upto is not None:
             require_whole("upto", upto, below=head + 1)
         at = head if upto is None else upto
-        child = SessionRow(name, row.key, micros(self._clock()), row.scope, row.id, at, at)
+        child = SessionRow(name, row.key, micros(self._parts.clock()), row.scope, row.id, at, at)
         journal = begin(self._journal.store, child, parent=self._journal if at == head else None)
-        return Session(
-            journal,
-            model=self._model,
-            clock=self._clock,
-            entropy=self._entropy,
-            embedder=self._embedder,
-            reranker=self._reranker,
-            recall=self._recall_tool,
-            renderers=self._renderers,
-            counter=self._given_counter,
-            summarizer=self._summarizer,
-        )
+        return Session(journal, self._parts, model=self._model)
 
     def reset(self, summary: str, *, force: bool = False) -> Page:
         """Start over with the host's summary. It replaces everything before it in the context; all of that can still be recalled.
@@ -360,7 +372,7 @@ class Session:
 
     def pending(self) -> tuple[ToolCall, ...]:
         """The tool calls without a result that the host has to run, oldest first; after a crash, those to run again."""
-        ours = self._recall_tool.name if self._recall_tool is not None else None
+        ours = self._parts.recall.name if self._parts.recall is not None else None
         return pending_calls(self._journal, besides=ours)
 
     def unpin(self, what: str | Page) -> None:
@@ -495,9 +507,9 @@ class Session:
             limit,
             see_internal=lambda journal: internal or journal is self._journal,
             where=wanted,
-            recall_tool=self._recall_tool.name if self._recall_tool is not None else None,
+            recall_tool=self._parts.recall.name if self._parts.recall is not None else None,
             meaning=self._embedding.meaning if self._embedding is not None else None,
-            reranker=self._reranker,
+            reranker=self._parts.reranker,
             unread=reached.unread,
         )
         outcome = self._recorder.with_faults(found.outcome, found.damages, name)
@@ -530,7 +542,7 @@ class Session:
         if page is None or page.erased:
             raise InvalidInput("handle", expected="the handle of a page that has text", got=show(what))
         self._recorder.require_open()
-        erased = erase(self._journal, page, at=micros(self._clock()))
+        erased = erase(self._journal, page, at=micros(self._parts.clock()))
         self._journal.store.scrub()
         return erased
 
@@ -611,7 +623,7 @@ class Session:
 
     def _counter_of(self, model: str) -> TokenCounter:
         """The counter of a call: the host's own, or the one of the model."""
-        return self._given_counter or counter_for(model)
+        return self._parts.counter or counter_for(model)
 
     def _begin_with(self, policy: DerivePolicy | None, model: str | None) -> None:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
@@ -634,38 +646,6 @@ class _Source:
 
     def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault:
         return self._session._pages_between(handles, start)  # noqa: SLF001
-
-
-def _require_fit(
-    *, policy: DerivePolicy | None, model: str | None, scope: str | None, summarizer: Summarizer | None
-) -> None:
-    for path, text in (("model", model), ("scope", scope)):
-        if text is not None:
-            require_text(path, text)
-    if policy is not None:
-        require_instance("policy", policy, DerivePolicy)
-        require_registered(policy)
-        require_online(policy)
-    if summarizer is not None:
-        require_summarizer(summarizer)
-
-
-def _require_helpers(
-    *, recall: RecallTool | None, renderers: Renderers, counter: TokenCounter | None, reranker: Reranker | None
-) -> None:
-    """Raise `InvalidInput` for helpers that would only fail when they are first used."""
-    if recall is not None and not isinstance(recall, RecallTool):
-        raise InvalidInput("recall", expected="a RecallTool, or None for a session without one", got=show(recall))
-    require_instance("renderers", renderers, Renderers)
-    for path, helper, methods in (("counter", counter, _COUNTER), ("reranker", reranker, ("score",))):
-        missing = [each for each in methods if not callable(getattr(helper, each, None))] if helper is not None else []
-        if missing or isinstance(helper, type):  # a class has the methods of its instances
-            raise InvalidInput(path, expected=f"an object with the methods {', '.join(methods)}", got=show(helper))
-    if counter is not None:
-        require_text("counter.name", getattr(counter, "name", None))
-
-
-_COUNTER = ("text", "message", "tools")
 
 
 def _added(fresh: Fresh) -> Page:

@@ -21,7 +21,7 @@ from pageturn.tokens.families import VERSION, Profile, family_of
 from pageturn.tokens.images import ImageRule
 from pageturn.tokens.opaque import Opened, encrypted_tokens, file_tokens
 from pageturn.values import data_urls
-from pageturn.values.checks import require_instance, require_several
+from pageturn.values.checks import require_instance, require_methods, require_several, require_text
 from pageturn.values.errors import InvalidInput
 from pageturn.values.fillers import CONTINUED, HEARD, NO_OUTPUT, NOT_AN_OBJECT
 from pageturn.values.json import Open, to_json
@@ -70,6 +70,12 @@ class TokenCounter(Protocol):
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
         """The tokens of the tool definitions, in any vendor's form; a definition in none counts in the largest of the forms."""
         ...
+
+
+def require_counter(counter: TokenCounter) -> None:
+    """Raise `InvalidInput` for an object that lacks what a counter must have."""
+    require_methods("counter", counter, "text", "message", "tools")
+    require_text("counter.name", getattr(counter, "name", None))
 
 
 _FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini")  # which keep fields in `extra`

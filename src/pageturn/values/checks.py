@@ -66,6 +66,12 @@ def require_callable(path: str, value: object) -> None:
         raise InvalidInput(path, expected="a function", got=show(value))
 
 
+def require_methods(path: str, value: object, *names: str) -> None:
+    """Raise `InvalidInput` unless the value is an object with these methods; a class is refused, whose instances have them."""
+    if isinstance(value, type) or not all(callable(getattr(value, name, None)) for name in names):
+        raise InvalidInput(path, expected=f"an object with the methods {', '.join(names)}", got=show(value))
+
+
 def require_several(path: str, value: object, what: str) -> None:
     """Raise `InvalidInput` unless the value is a collection; a single text is refused too."""
     if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
