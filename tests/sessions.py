@@ -8,6 +8,7 @@ from pageturn.context.unit_forms import Forms
 from pageturn.formats.task_log import read_task_log
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.recall.resolving import Resolved
+from pageturn.session import Parts
 from pageturn.stores import Store, open_store
 from pageturn.testing import FixedClock as Clock
 from pageturn.testing import seeded
@@ -40,7 +41,7 @@ def journaled(**options):
     """A session in memory, and the journal that it writes to, for tests of what follows a journal."""
     begun = open_session(**options)
     journal = journal_of(begun)
-    made = pt.Session(journal, clock=Clock(), entropy=seeded(1))
+    made = pt.Session(journal, Parts(clock=Clock(), entropy=seeded(1)))
     return opened_on(made, journal.store), journal
 
 

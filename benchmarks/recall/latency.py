@@ -22,7 +22,7 @@ from benchmarks.recall.searchers import words_of
 from pageturn.recall.embedders.minilm import MiniLm
 from pageturn.recall.vectors import packed
 from pageturn.stores import Embedded, SqliteStore
-from pageturn.values.cuts import cuts
+from pageturn.values.passages import passages_of
 from pageturn.values.search_text import search_text
 
 _QUESTIONS = 100
@@ -82,7 +82,7 @@ def _fill(
         for message in every:
             text = search_text(message)
             batch.append(message)
-            passages.append([text[start:end] for start, end in cuts(text)])
+            passages.append([text[start:end] for start, end in passages_of(text)])
             count += len(passages[-1])
             if count >= most:
                 break

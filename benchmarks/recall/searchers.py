@@ -10,7 +10,7 @@ import pageturn as pt
 from benchmarks.recall.questions import Case, Question
 from pageturn.recall.embedders import embed
 from pageturn.stores import open_store
-from pageturn.values.cuts import cuts
+from pageturn.values.passages import passages_of
 from pageturn.values.search_text import search_text
 
 LIMIT = 10
@@ -63,7 +63,9 @@ def fts5_of_passages(case: Case) -> Searcher:
     """SQLite's full-text search over passages, with stems, without stop words; a message counts by its best passage."""
     db = sqlite3.connect(":memory:")
     db.execute("CREATE VIRTUAL TABLE words USING fts5(text, content='', tokenize='porter')")
-    passages = [(at, text[a:b]) for at, text in enumerate(map(search_text, case.messages)) for a, b in cuts(text)]
+    passages = [
+        (at, text[a:b]) for at, text in enumerate(map(search_text, case.messages)) for a, b in passages_of(text)
+    ]
     db.executemany("INSERT INTO words(rowid, text) VALUES (?,?)", enumerate((text for _, text in passages), start=1))
     first = {at: row for row, (at, _) in reversed([*enumerate(passages, start=1)])}
 
@@ -110,7 +112,7 @@ def dense(case: Case, embedder: Any) -> Searcher:
     import numpy as np  # noqa: PLC0415
 
     texts = [search_text(message) for message in case.messages]
-    passages = [(at, text[start:end]) for at, text in enumerate(texts) for start, end in cuts(text)]
+    passages = [(at, text[start:end]) for at, text in enumerate(texts) for start, end in passages_of(text)]
     places = np.array([at for at, _ in passages])
     parts = [embedder.embed([text for _, text in passages[at : at + 256]]) for at in range(0, len(passages), 256)]
     vectors = np.concatenate(parts)

@@ -15,7 +15,7 @@ from time import process_time
 import pageturn as pt
 from benchmarks.recall.questions import coding
 from pageturn.recall.embedders.minilm import MiniLm
-from pageturn.values.cuts import cuts
+from pageturn.values.passages import passages_of
 from pageturn.values.search_text import search_text
 
 _MOST = 200  # passages of a page that are embedded
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str]) -> None:
         count = 0
         for message in case.messages:
             text = search_text(message)
-            found = [text[start:end] for start, end in cuts(text)][:_MOST]
+            found = [text[start:end] for start, end in passages_of(text)][:_MOST]
             passages += found
             count += len(found)
             if message.role is pt.Role.ASSISTANT:

@@ -6,7 +6,7 @@ from pageturn.values.errors import MissingExtra
 
 
 def main() -> None:
-    """Run the command, or say what it lacks."""
+    """Run the command line, or say which packages are missing."""
     try:
         from pageturn.apps.cli.main import main as command  # noqa: PLC0415  an extra
     except ModuleNotFoundError as error:

@@ -7,6 +7,7 @@ thread at a time.
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from types import TracebackType
@@ -27,17 +28,24 @@ from pageturn.journal.writing import Recorder
 from pageturn.policies import DerivePolicy, Paged, as_chosen, require_online, require_registered, restored
 from pageturn.recall import search as recalling
 from pageturn.recall.embedders import Embedder
-from pageturn.recall.embedders.beside import embedding
+from pageturn.recall.embedders.embedding import embedding
+from pageturn.recall.filters import Where, where_of
 from pageturn.recall.hits import Recalled, within
-from pageturn.recall.narrowing import Where, where_of
 from pageturn.recall.reach import reach
 from pageturn.recall.resolving import Resolved, resolve
 from pageturn.recall.search import Reranker, session_ids
 from pageturn.recall.tool import RecallRequest, answer, last_calls
 from pageturn.stores import SessionRow, Store, open_store, path_of
-from pageturn.tokens.counters import TokenCounter, counter_for
+from pageturn.tokens.counters import TokenCounter, counter_for, require_counter
 from pageturn.values import entries as e
-from pageturn.values.checks import require_bool, require_callable, require_instance, require_text, require_whole
+from pageturn.values.checks import (
+    require_bool,
+    require_callable,
+    require_instance,
+    require_methods,
+    require_text,
+    require_whole,
+)
 from pageturn.values.chosen_policy import ChosenPolicy
 from pageturn.values.context import Context
 from pageturn.values.entries import BoundaryKind, Committed, Rejected, Waiting
@@ -58,49 +66,64 @@ from pageturn.writeback.writeback import Writeback
 _MOST_HITS = 1_000
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parts:
+    """What a session works with besides its journal. Each part can be replaced by the host's own."""
+
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    entropy: Callable[[int], bytes] = os.urandom
+    recall: RecallTool | None = RecallTool()  # noqa: RUF009
+    renderers: Renderers = BUILT_IN
+    counter: TokenCounter | None = None
+    summarizer: Summarizer | None = None
+    embedder: Embedder | None = None
+    reranker: Reranker | None = None
+
+    def require_sound(self) -> None:
+        """Raise `InvalidInput` for a part that would otherwise only fail when it is first used."""
+        for path, function in (("clock", self.clock), ("entropy", self.entropy)):
+            require_callable(path, function)
+        if self.recall is not None and not isinstance(self.recall, RecallTool):
+            expected = "a RecallTool, or None for a session without one"
+            raise InvalidInput("recall", expected=expected, got=show(self.recall))
+        require_instance("renderers", self.renderers, Renderers)
+        if self.counter is not None:
+            require_counter(self.counter)
+        if self.summarizer is not None:
+            require_summarizer(self.summarizer)
+        if self.reranker is not None:
+            require_methods("reranker", self.reranker, "score")
+
+
 class Session:
     """A durable, append-only session. Make one with `Session.open`."""
 
     def __init__(
         self,
         journal: Journal,
+        parts: Parts = Parts(),  # noqa: B008
         *,
-        policy: DerivePolicy | None = None,  # for those who only look: derive by this one, whatever the journal says
+        policy: DerivePolicy | None = None,  # for read-only use: derive with this one, whatever the journal says
         model: str | None = None,  # likewise
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        entropy: Callable[[int], bytes] = os.urandom,
-        embedder: Embedder | None = None,
-        reranker: Reranker | None = None,
-        recall: RecallTool | None = RecallTool(),  # noqa: B008
-        renderers: Renderers = BUILT_IN,
-        counter: TokenCounter | None = None,
-        summarizer: Summarizer | None = None,
         owns_store: bool = False,
     ) -> None:
+        clock, entropy = parts.clock, parts.entropy
         self._journal = journal
+        self._parts = parts
         self._policy = policy
-        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = None  # what the journal says, and what that is here
+        # The stored form of the policy in use, and the policy.
+        self._chosen: tuple[ChosenPolicy, DerivePolicy] | None = None
         self._owns_store = owns_store
         self._model = model
-        self._clock = clock
-        self._entropy = entropy
-        self._embedder = embedder
-        self._embedding = embedding(journal, embedder, clock) if embedder is not None else None
-        self._reranker = reranker
-        self._recall_tool = recall
-        self._renderers = renderers
-        self._given_counter = counter
+        self._embedding = embedding(journal, parts.embedder, clock) if parts.embedder is not None else None
         self._counter = self._counter_of(self._model_of(None))
         self._pager = Pager(journal, self._counter, lambda: uuid7(clock(), entropy), lambda: micros(clock()))
         self._recorder = Recorder(self._pager, clock)
-        self._deriver = Deriver(self._recorder, self._counter_of, recall, renderers)
+        self._deriver = Deriver(self._recorder, self._counter_of, parts.recall, parts.renderers)
         self._writeback = Writeback(self._recorder, self._require_room_for_proposal)
-        self._summarizer = summarizer
-        self._summaries = (
-            Summaries(self._recorder, self._counter.text, self.write_back, summarizer)
-            if summarizer is not None
-            else None
-        )
+        self._summaries: Summaries | None = None
+        if parts.summarizer is not None:
+            self._summaries = Summaries(self._recorder, self._counter.text, self.write_back, parts.summarizer)
 
     @classmethod
     def open(
@@ -126,16 +149,30 @@ class Session:
         Reads never wait for another writer. A write waits for at most `wait_seconds` (5 unless the URL says otherwise; 0: not at all)
         and then raises `StoreError`. A session that was created with a scope can only be opened with that scope.
         """
-        _require_fit(policy=policy, model=model, scope=scope, summarizer=summarizer)
-        for path, function in (("clock", clock), ("entropy", entropy)):
-            require_callable(path, function)
-        _require_helpers(recall=recall, renderers=renderers, counter=counter, reranker=reranker)
+        parts = Parts(
+            clock=clock,
+            entropy=entropy,
+            recall=recall,
+            renderers=renderers,
+            counter=counter,
+            summarizer=summarizer,
+            embedder=embedder,
+            reranker=reranker,
+        )
+        parts.require_sound()
+        for path, text in (("model", model), ("scope", scope)):
+            if text is not None:
+                require_text(path, text)
+        if policy is not None:
+            require_instance("policy", policy, DerivePolicy)
+            require_registered(policy)
+            require_online(policy)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
         owns_store = not isinstance(url, Store)
         if wait_seconds is not None and not owns_store:
-            none = "none beside a store, which has its own"
+            none = "none with a store object, which has its own"
             raise InvalidInput("wait_seconds", expected=none, got=show(wait_seconds))
         store = url if isinstance(url, Store) else open_store(path_of(url), wait_seconds=wait_seconds)
         try:
@@ -145,19 +182,7 @@ class Session:
             if owns_store:
                 store.close()
             raise
-        session = cls(
-            journal,
-            model=model,
-            clock=clock,
-            entropy=entropy,
-            embedder=embedder,
-            reranker=reranker,
-            recall=recall,
-            renderers=renderers,
-            counter=counter,
-            summarizer=summarizer,
-            owns_store=owns_store,
-        )
+        session = cls(journal, parts, model=model, owns_store=owns_store)
         with suppress(StoreError), store.at_once():  # what a crash left staged can also be settled at the next boundary
             session._recorder.insist(session._writeback.settle_all)
         session._recorder.insist(lambda: session._begin_with(policy, model))
@@ -206,7 +231,7 @@ class Session:
         derived = self._deriver.answered() if any(each.role is Role.ASSISTANT for each in messages) else None
         is_fold = derived is not None and derived.folded is not None
         boundary = self._writeback.before_compaction() if is_fold else []
-        fresh = self._deriver.before_messages(self._clock)
+        fresh = self._deriver.before_messages(self._parts.clock)
         fresh += message_entries(
             self._deriver, self._pager, messages, usage, derived=derived, boundary=boundary, ahead=len(fresh)
         )
@@ -227,7 +252,7 @@ class Session:
     ) -> Context:
         """The context of the next call, within the smallest of this budget, the policy's limit and the model's capacity. Writes nothing.
 
-        `room_tokens` is a budget for everything but the tools and the opening prompt, which nobody can make smaller.
+        `room_tokens` is a budget for everything but the tools and the opening prompt, which no policy can shorten.
         """
         self._recorder.require_open()
         context = self._deriver.derive(self._policy_now, tools, self._model_of(model), budget_tokens, room_tokens)
@@ -238,33 +263,32 @@ class Session:
         return context
 
     def answer(self, sessions: Iterable[str] = ()) -> bool:
-        """Answer the model's calls of the recall tool. True if it called nothing else, so that it can continue at once.
+        """Answer the model's calls of the recall tool. True if it called nothing else, so that the next call can be made at once.
 
-        A query looks into the other sessions that are named, too.
+        A query also searches the other `sessions`.
         """
-        if self._recall_tool is None:
+        if self._parts.recall is None:
             return False
-        calls = last_calls(self._journal, self._recall_tool)
+        calls = last_calls(self._journal, self._parts.recall)
         results = []
         source = _Source(self, sessions)
         for call in calls.ours:
-            told = answer(self._recall_tool, RecallRequest.of(call), source, self._deriver.most_answered)
+            told = answer(self._parts.recall, RecallRequest.of(call), source, self._deriver.most_answered)
             results.append(tool_result(call, told.text, is_error=told.is_error))
             self._deriver.note_fetched(told.given)
         self.extend(results)
         return bool(calls.ours) and not calls.others
 
     def overflow(self, error: object, *, model: str | None = None) -> bool:
-        """Report that a provider rejected the last context. If it was too long, the next one is smaller; False if the error is another one.
+        """Report that a provider rejected the last context. If it was too long, the next one is smaller; False if the error is about
+        something else.
 
-        `None` instead of an error forgets what was learned about a model in this way.
+        `None` instead of an error forgets what earlier rejections taught about a model.
         """
         if error is None:
             return self._deriver.forget_overflow(self._model_of(model))
         if model is not None:
-            raise InvalidInput(
-                "model", expected="none beside an error, which is about the last context", got=show(model)
-            )
+            raise InvalidInput("model", expected="none with an error, which is about the last context", got=show(model))
         return self._deriver.overflow(error)
 
     def undo(self, turns: int = 1) -> None:
@@ -280,27 +304,16 @@ class Session:
     def fork(self, id: str | None = None, *, upto: int | None = None) -> "Session":  # noqa: A002
         """A new session that shares this one's past: all of it, or its entries up to a number."""
         row = self._journal.row
-        name = id if id is not None else uuid7(self._clock(), self._entropy)
+        name = id if id is not None else uuid7(self._parts.clock(), self._parts.entropy)
         require_session_id(name)
         self._recorder.require_open()
         head = self._journal.head
         if upto is not None:
             require_whole("upto", upto, below=head + 1)
         at = head if upto is None else upto
-        child = SessionRow(name, row.key, micros(self._clock()), row.scope, row.id, at, at)
+        child = SessionRow(name, row.key, micros(self._parts.clock()), row.scope, row.id, at, at)
         journal = begin(self._journal.store, child, parent=self._journal if at == head else None)
-        return Session(
-            journal,
-            model=self._model,
-            clock=self._clock,
-            entropy=self._entropy,
-            embedder=self._embedder,
-            reranker=self._reranker,
-            recall=self._recall_tool,
-            renderers=self._renderers,
-            counter=self._given_counter,
-            summarizer=self._summarizer,
-        )
+        return Session(journal, self._parts, model=self._model)
 
     def reset(self, summary: str, *, force: bool = False) -> Page:
         """Start over with the host's summary. It replaces everything before it in the context; all of that can still be recalled.
@@ -347,7 +360,7 @@ class Session:
     def set_system(self, text: str) -> Page:
         """Replace the system prompt. The old one stays in the journal, and the next context is a fold.
 
-        The next `derive` says whether it fits: a host that changes its prompt often changes the budget, too.
+        The next `derive` reports if it does not fit; nothing is checked here.
         """
         state = self._journal.state
         now = state.page(state.system) if state.system is not None else None
@@ -359,7 +372,7 @@ class Session:
 
     def pending(self) -> tuple[ToolCall, ...]:
         """The tool calls without a result that the host has to run, oldest first; after a crash, those to run again."""
-        ours = self._recall_tool.name if self._recall_tool is not None else None
+        ours = self._parts.recall.name if self._parts.recall is not None else None
         return pending_calls(self._journal, besides=ours)
 
     def unpin(self, what: str | Page) -> None:
@@ -426,19 +439,19 @@ class Session:
         return self._journal.state.page(now.page) if now is not None else None
 
     def _require_room(self, fresh: Sequence[Fresh], name: str) -> None:
-        """Refuse a promise that no context would have room for."""
+        """Raise `BudgetTooSmall` for a promise that no context would have room for."""
         self._deriver.require_room(self._policy_now, self._model_of(None), fresh, name)
 
     def _require_room_for_proposal(self, fresh: Sequence[Fresh]) -> None:
         name = "the new pin" if any(isinstance(each.entry, e.Pinned) for each in fresh) else "the new plan"
-        with suppress(UnknownPolicy):  # which derives nothing either
+        with suppress(UnknownPolicy):  # such a session derives nothing either
             self._require_room(fresh, name)
 
     def inject(self, note: ContextMessage) -> Page | None:
         """Add a durable note, which replaces an earlier one with its key. A note of the conversation only becomes a page.
 
-        A system or session note that comes and goes (because of a cooldown, or because it is shown once) is placed at the end of the
-        prompt, where it does not invalidate the cache; `context.notes` and `context.notices` say so.
+        A system or session note that is not in every turn (because of a cooldown, or because it is shown once) is placed at the end of
+        the prompt, where it does not invalidate the cache; `context.notes` and `context.notices` say so.
         """
         require_instance("note", note, ContextMessage)
         if note.is_prompt_injected:
@@ -458,7 +471,7 @@ class Session:
             raise InvalidInput("key", expected="the key of a durable note", got=show(key))
         self._recorder.append(e.NoteRetracted(key=key, now=now))
 
-    # -- getting back
+    # -- reading and erasing
 
     def recall(
         self,
@@ -494,9 +507,9 @@ class Session:
             limit,
             see_internal=lambda journal: internal or journal is self._journal,
             where=wanted,
-            recall_tool=self._recall_tool.name if self._recall_tool is not None else None,
+            recall_tool=self._parts.recall.name if self._parts.recall is not None else None,
             meaning=self._embedding.meaning if self._embedding is not None else None,
-            reranker=self._reranker,
+            reranker=self._parts.reranker,
             unread=reached.unread,
         )
         outcome = self._recorder.with_faults(found.outcome, found.damages, name)
@@ -529,24 +542,26 @@ class Session:
         if page is None or page.erased:
             raise InvalidInput("handle", expected="the handle of a page that has text", got=show(what))
         self._recorder.require_open()
-        erased = erase(self._journal, page, at=micros(self._clock()))
+        erased = erase(self._journal, page, at=micros(self._parts.clock()))
         self._journal.store.scrub()
         return erased
 
     # -- writeback and boundaries
 
     def write_back(self, proposal: Proposal) -> Committed | Waiting | Rejected:
-        """Stage and validate what a model proposes, then commit it, reject it, or let it wait for a person. A key is processed once."""
+        """Stage and validate a model's proposal, then commit it, reject it, or let it wait for a person. A key is processed once."""
         require_instance("proposal", proposal, Proposal)
-        proposal = from_json(Proposal, to_json(proposal))  # a constructor looks at nothing
+        proposal = from_json(Proposal, to_json(proposal))  # constructors check nothing
         return self._writeback.propose(proposal)
 
     def waiting(self) -> tuple[ProposalForReview, ...]:
-        """The proposals that wait for a person, oldest first: rules, other wordings of what the host said, replacements of its plan."""
+        """The proposals that wait for a person, oldest first: rules, rewordings of the host's text, replacements of its plan."""
         return self._writeback.waiting()
 
     def approve(self, id: int) -> Committed | Rejected:  # noqa: A002
-        """Commit a waiting proposal. It is checked again, and rejected if it no longer holds, for instance because its evidence was erased."""
+        """Commit a waiting proposal. It is checked again, and rejected if it has become invalid, for instance because its evidence was
+        erased.
+        """
         return self._writeback.approve(id)
 
     def reject(self, id: int, reason: str) -> Committed | Rejected:  # noqa: A002
@@ -608,18 +623,18 @@ class Session:
 
     def _counter_of(self, model: str) -> TokenCounter:
         """The counter of a call: the host's own, or the one of the model."""
-        return self._given_counter or counter_for(model)
+        return self._parts.counter or counter_for(model)
 
     def _begin_with(self, policy: DerivePolicy | None, model: str | None) -> None:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
         if wanted is not None and (as_chosen(wanted) != self._journal.state.policy or not self._journal.head):
-            self.choose(wanted)  # a new session says so even of what a stored one that says nothing would mean
+            self.choose(wanted)  # a new session records even the policy that an old session without a record would have
         if model is not None and model != self._journal.state.model:
             self._recorder.append(e.ModelChosen(model=model))
 
 
 class _Source:
-    """What the recall tool uses of a session; an unknown range is recorded as a fault, too."""
+    """The part of a session that the recall tool uses; an unknown range is recorded as a fault, too."""
 
     def __init__(self, session: Session, sessions: Iterable[str]) -> None:
         self._session = session
@@ -631,38 +646,6 @@ class _Source:
 
     def pages_between(self, handles: str, start: int = 0) -> Sequence[Page] | AnyFault:
         return self._session._pages_between(handles, start)  # noqa: SLF001
-
-
-def _require_fit(
-    *, policy: DerivePolicy | None, model: str | None, scope: str | None, summarizer: Summarizer | None
-) -> None:
-    for path, text in (("model", model), ("scope", scope)):
-        if text is not None:
-            require_text(path, text)
-    if policy is not None:
-        require_instance("policy", policy, DerivePolicy)
-        require_registered(policy)
-        require_online(policy)
-    if summarizer is not None:
-        require_summarizer(summarizer)
-
-
-def _require_helpers(
-    *, recall: RecallTool | None, renderers: Renderers, counter: TokenCounter | None, reranker: Reranker | None
-) -> None:
-    """Refuse what would only fail when it is asked for the first time."""
-    if recall is not None and not isinstance(recall, RecallTool):
-        raise InvalidInput("recall", expected="a RecallTool, or None for a session without one", got=show(recall))
-    require_instance("renderers", renderers, Renderers)
-    for path, helper, methods in (("counter", counter, _COUNTER), ("reranker", reranker, ("score",))):
-        missing = [each for each in methods if not callable(getattr(helper, each, None))] if helper is not None else []
-        if missing or isinstance(helper, type):  # a class has the methods of its instances
-            raise InvalidInput(path, expected=f"an object with the methods {', '.join(methods)}", got=show(helper))
-    if counter is not None:
-        require_text("counter.name", getattr(counter, "name", None))
-
-
-_COUNTER = ("text", "message", "tools")
 
 
 def _added(fresh: Fresh) -> Page:

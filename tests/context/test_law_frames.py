@@ -4,7 +4,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.context.laws import enforce, lowest_levels, most_of_people, promised, room_above_laws
-from pageturn.context.laying_out import lay_out
+from pageturn.context.layouts import lay_out
 from pageturn.values.layout import Candidate, Why
 from tests.policies.test_contract import EMPTY
 

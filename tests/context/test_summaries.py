@@ -91,7 +91,7 @@ def test_a_summary_that_is_admitted_is_shown_from_the_next_fold_on(policy):
     assert wish.handle in standing
     assert standing.startswith("<page>\n")
     first = wish.handle.split("..")[0]
-    assert "a summary stands for it" in str(context.explain(first))
+    assert "a summary replaces it" in str(context.explain(first))
     assert all(each.handle != wish.handle for each in context.wanted)
     check_all(session, context, 4_000)
 

@@ -149,7 +149,7 @@ def test_a_fold_says_why_now_what_it_costs_and_what_it_is_expected_to_save():
     assert 0 < cost.saved_tokens <= 0.1 * cost.freed_tokens * cost.forecast.turns
     told = str(context.fold)
     assert "keeping the old context would cost more than folding" in told
-    assert f"{cost.rewritten_tokens:,} tokens are written anew, which costs {cost.price_tokens:,}" in told
+    assert f"{cost.rewritten_tokens:,} tokens are written again, which costs {cost.price_tokens:,}" in told
     assert f"{cost.freed_tokens:,} tokens smaller, which is expected to save {cost.saved_tokens:,}" in told
     session.append(pt.assistant("and on"))
     assert session.reader.state().fold_cost == cost

@@ -23,7 +23,7 @@ from pageturn.stores.words import hidden_parts, terms
 from pageturn.tokens.encodings import encoding, pieces
 from pageturn.tokens.encodings.native import NativeEncoding
 from pageturn.tokens.encodings.portable import PortableEncoding
-from pageturn.values import passages
+from pageturn.values import text_pieces
 from pageturn.values.identifiers import names_in
 from pageturn.values.units import unanswered
 from tests.hostile.entry_points import begun, call, step
@@ -120,7 +120,7 @@ def test_tokens_are_the_same_in_pieces(monkeypatch, kind, name):
         '{"id":12345,"v":[1,2]},' * 200,
     ]
     whole = [counter.count(text) for text in texts]
-    monkeypatch.setattr(passages, "_MOST", 1)
+    monkeypatch.setattr(text_pieces, "_MOST", 1)
     for length in (130, 333):
         monkeypatch.setattr(pieces, "_LENGTH", length)
         assert [counter.count(text) for text in texts] == whole
@@ -151,7 +151,7 @@ def test_a_run_without_an_end_is_cut_and_counts_hardly_more(monkeypatch, kind, n
     counter, counted = kind(name), []
     text = run * (40_000 // len(run))
     whole = counter.count(text)
-    monkeypatch.setattr(passages, "_MOST", 1)
+    monkeypatch.setattr(text_pieces, "_MOST", 1)
     monkeypatch.setattr(pieces, "_LENGTH", 4_000)
     monkeypatch.setattr(
         counter, "_count", lambda piece, count=counter._count: counted.append(len(piece)) or count(piece)
@@ -165,7 +165,7 @@ def test_a_cut_anywhere_hides_no_tokens(text):
     counter = encoding("o200k_base")
     with pytest.MonkeyPatch.context() as patch:
         whole = counter.count(text)
-        patch.setattr(passages, "_MOST", 1)
+        patch.setattr(text_pieces, "_MOST", 1)
         patch.setattr(pieces, "_LENGTH", 7)
         assert whole <= counter.count(text)
 
@@ -174,15 +174,15 @@ def test_names_are_the_same_in_pieces(monkeypatch):
     text = MIXED * 30 + "→" + "base64" * 200 + " other_name"
     whole = list(names_in(text).items())
     names_in.cache_clear()
-    monkeypatch.setattr(passages, "_MOST", 100)
+    monkeypatch.setattr(text_pieces, "_MOST", 100)
     assert list(names_in(text).items()) == whole
 
 
 @given(st.text(max_size=40))
-def test_passages_are_the_text(text):
+def test_the_pieces_are_the_text(text):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passages, "_MOST", 5)
-        assert "".join(passages.passages(text)) == text
+        patch.setattr(text_pieces, "_MOST", 5)
+        assert "".join(text_pieces.pieces(text)) == text
 
 
 # -- the same as before, in linear time

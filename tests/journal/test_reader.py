@@ -238,7 +238,7 @@ def test_explain_refuses_what_was_not_shown_yet():
         session.reader.explain("p1-aaaa")
     fresh = open_session()
     page = fresh.append(pt.user("hi"))
-    with pytest.raises(pt.InvalidInput, match="no context was answered yet"):
+    with pytest.raises(pt.InvalidInput, match="no answered context yet"):
         fresh.reader.explain(page.handle)
 
 

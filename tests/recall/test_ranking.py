@@ -5,7 +5,7 @@ import json
 import pytest
 
 import pageturn as pt
-from pageturn.recall.asking import asked, is_wish
+from pageturn.recall.question import aims_of, is_wish
 from pageturn.stores.words import parts_of, terms
 from tests.sessions import open_session
 
@@ -65,7 +65,7 @@ def test_how_somebody_always_wants_it_comes_up_with_what_is_to_be_done():
     wish = session.append(pt.user("Always run the tests before a commit."))
     assert found(session, "run tests", limit=1) == [wish.handle]
     assert is_wish("I'd rather have tabs") and not is_wish("nothing of the kind")  # noqa: PT018
-    assert not asked("How many tests did I run?").wants_wishes
+    assert not aims_of("How many tests did I run?").wants_wishes
 
 
 def test_a_hit_shows_the_sentence_and_opens_there():

@@ -18,9 +18,9 @@ def store(request, tmp_path):
 @pytest.mark.parametrize(
     ("begun", "named", "complaint"),
     [
-        ("team", None, "scope: expected the scope of session 's', 'team', which it was begun with, got None"),
-        ("team", "other", "scope: expected the scope of session 's', 'team', which it was begun with, got 'other'"),
-        (None, "team", "scope: expected the scope of session 's', none (it was begun without one), got 'team'"),
+        ("team", None, "scope: expected the scope of session 's', 'team', with which it was created, got None"),
+        ("team", "other", "scope: expected the scope of session 's', 'team', with which it was created, got 'other'"),
+        (None, "team", "scope: expected the scope of session 's', none (it was created without one), got 'team'"),
     ],
 )
 def test_a_session_is_opened_only_by_who_names_its_scope(store, begun, named, complaint):
@@ -39,7 +39,7 @@ def test_a_fork_is_of_the_scope_of_its_parent_and_opened_as_such(store):
     open_session(store, scope="team").fork("f").fork("g")
     for id in ("f", "g"):
         assert store.session(id).scope == "team"
-        with pytest.raises(pt.InvalidInput, match="'team', which it was begun with"):
+        with pytest.raises(pt.InvalidInput, match="'team', with which it was created"):
             pt.Session.open(store, id=id)
         assert pt.Session.open(store, id=id, scope="team").reader.scope == "team"
 

@@ -182,10 +182,10 @@ def test_the_chain_of_a_fork_begins_with_its_parents_digest(chained):
 
 def test_nothing_follows_a_tail_that_is_missing(chained):
     damage(chained, "DELETE FROM records WHERE session = 1 AND seq = 5")
-    with pytest.raises(Damaged, match=r"session 'a': entries behind 4 are damaged or missing"):
+    with pytest.raises(Damaged, match=r"session 'a': entries after 4 are damaged or missing"):
         chained.append("a", 4, batch(5))
     damage(chained, "DELETE FROM records WHERE session = 2")
-    with pytest.raises(Damaged, match="session 'b': entries behind 0"):
+    with pytest.raises(Damaged, match="session 'b': entries after 0"):
         chained.append("b", 0, batch(1))
 
 

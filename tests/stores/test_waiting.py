@@ -235,7 +235,9 @@ def test_a_limit_in_a_url_that_is_no_time_is_refused(path, text):
 
 
 def test_a_limit_beside_a_store_is_refused(path):
-    with pytest.raises(pt.InvalidInput, match="wait_seconds: expected none beside a store, which has its own, got 1"):
+    with pytest.raises(
+        pt.InvalidInput, match="wait_seconds: expected none with a store object, which has its own, got 1"
+    ):
         pt.Session.open(SqliteStore(path), id="s", wait_seconds=1)
 
 

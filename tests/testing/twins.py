@@ -10,7 +10,7 @@ def caught(case, *subject):
     with pytest.raises(AssertionError) as failure:
         case(*subject)
     told = re.fullmatch(
-        r"(?P<suite>check_\w+): (?P<claim>.+)\n  expected: (.+)\n  got: (.+)\n  to see it again: (.+)",
+        r"(?P<suite>check_\w+): (?P<claim>.+)\n  expected: (.+)\n  got: (.+)\n  to reproduce: (.+)",
         str(failure.value),
         re.DOTALL,
     )

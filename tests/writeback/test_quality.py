@@ -33,7 +33,7 @@ def test_a_text_of_its_own_words_has_no_flaw():
     ],
 )
 def test_a_text_that_repeats_itself_loops(text):
-    assert flaw_of(text, EVIDENCE) == "it says the same again and again"
+    assert flaw_of(text, EVIDENCE) == "it repeats itself"
 
 
 def test_what_the_pages_repeat_may_be_repeated():
@@ -53,7 +53,7 @@ def test_a_list_of_similar_names_does_not_loop():
 
 @pytest.mark.parametrize("name", ["src/auth/logout.py", "is_valid_token", "TokenCache", "JIRA-4712", "deadbeef01"])
 def test_a_name_that_nobody_said_is_invented(name):
-    assert flaw_of(f"{PLAIN} See {name}.", EVIDENCE) == "1 of its 1 names occur nowhere in what it stands for"
+    assert flaw_of(f"{PLAIN} See {name}.", EVIDENCE) == "1 of its 1 names occur nowhere in what it replaces"
 
 
 def test_one_name_in_four_may_be_missing():
@@ -68,7 +68,7 @@ def test_of_many_names_a_sample_is_compared(wrong, is_refused):
     told = [f"wrong_name_{number}" if number % wrong == 0 else name for number, name in enumerate(names)]
     flaw = flaw_of(" ".join(told), " ".join(names))
     assert (flaw is not None) == is_refused
-    assert flaw is None or flaw.endswith("of 400 of its 4000 names occur nowhere in what it stands for")
+    assert flaw is None or flaw.endswith("of 400 of its 4000 names occur nowhere in what it replaces")
 
 
 def test_a_text_that_is_no_short_form_of_anything_is_not_compared():
@@ -101,7 +101,7 @@ def test_arguments_count_as_json_spells_them_and_as_it_means_them():
     ],
 )
 def test_a_text_that_gives_orders_is_refused_even_if_the_pages_do(order):
-    assert flaw_of(f"{PLAIN} {order}", EVIDENCE) == "it gives orders to whoever reads it"
+    assert flaw_of(f"{PLAIN} {order}", EVIDENCE) == "it gives instructions to its reader"
     assert flaw_of(f"{PLAIN} {order}", order) is not None
 
 
@@ -114,7 +114,7 @@ def named(*names):
 
 
 def test_a_text_that_names_nothing_of_pages_with_many_names_is_refused():
-    assert objection_to(SILENT, named(*NAMES)) == "it names none of the 5 names in what it stands for"
+    assert objection_to(SILENT, named(*NAMES)) == "it names none of the 5 names in what it replaces"
     assert objection_to(SILENT, named(*NAMES[1:])) is None
     assert objection_to(SILENT, named(*NAMES[1:], NAMES[1], NAMES[1].upper())) is None  # four different ones
 
@@ -226,7 +226,7 @@ def test_what_cannot_be_compared_is_not_admitted(session):
 
 def test_a_text_that_is_said_twice_loops_and_once_does_not():
     assert flaw_of(PLAIN, "") is None
-    assert flaw_of(f"{PLAIN} {PLAIN}", "") == "it says the same again and again"
+    assert flaw_of(f"{PLAIN} {PLAIN}", "") == "it repeats itself"
 
 
 @pytest.mark.parametrize(("length", "loops"), [(48, False), (49, True)])
@@ -236,7 +236,7 @@ def test_a_loop_is_seen_from_two_spans_on(length, loops):
 
 @pytest.mark.parametrize("letter", ["\u202e", "\u2066", "\U000e0041"])
 def test_characters_that_nobody_sees_are_refused(letter):
-    assert flaw_of(f"It was {letter}done.", EVIDENCE) == "it has characters that nobody sees"
+    assert flaw_of(f"It was {letter}done.", EVIDENCE) == "it has invisible characters"
 
 
 @pytest.mark.parametrize(
@@ -248,7 +248,7 @@ def test_characters_that_nobody_sees_are_refused(letter):
     ],
 )
 def test_an_order_is_seen_whatever_letters_it_is_spelt_with(order):
-    assert flaw_of(f"The tests pass. {order}.", EVIDENCE) == "it gives orders to whoever reads it"
+    assert flaw_of(f"The tests pass. {order}.", EVIDENCE) == "it gives instructions to its reader"
 
 
 def test_letters_of_other_scripts_are_no_order():
@@ -258,7 +258,7 @@ def test_letters_of_other_scripts_are_no_order():
 @pytest.mark.parametrize(("count", "told"), [(400, "400 of its 400"), (401, "400 of 400 of its 401")])
 def test_up_to_400_names_all_are_compared(count, told):
     text = " ".join(f"name_{number}_{number * number}" for number in range(count))
-    assert flaw_of(text, "") == f"{told} names occur nowhere in what it stands for"
+    assert flaw_of(text, "") == f"{told} names occur nowhere in what it replaces"
 
 
 @pytest.mark.parametrize(("once", "loops"), [(260, False), (100, True)])

@@ -1,6 +1,5 @@
 """Derives the contexts of one session for its callers, and says what to write when a context is answered."""
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -10,16 +9,15 @@ import msgspec
 from pageturn.context.fold import Needed, Terms
 from pageturn.context.renditions import Renderers
 from pageturn.context.repeats import RepeatedPages
+from pageturn.context.token_limits import TokenLimits, budget_with_reserve, reserve
 from pageturn.context.working_set import ContextRequest, Derived, WorkingSet
 from pageturn.journal.journal import Fresh
 from pageturn.journal.lookup import page_of
 from pageturn.journal.writing import Recorder
 from pageturn.policies import DerivePolicy, require_online
 from pageturn.policies.checked import CheckedPolicy
-from pageturn.tokens.calibration import Calibration
 from pageturn.tokens.counters import TokenCounter
 from pageturn.tokens.too_long import read_overflow
-from pageturn.tokens.windows import window_of
 from pageturn.values.checks import require_instance, require_text, require_whole
 from pageturn.values.context import Context
 from pageturn.values.digests import digest_of
@@ -32,7 +30,7 @@ from pageturn.values.entries import (
     Shown,
     UsageReported,
 )
-from pageturn.values.errors import BudgetTooSmall, Damaged, InvalidInput, ModelTooSmall, RuleUnreadable, show
+from pageturn.values.errors import BudgetTooSmall, Damaged, InvalidInput, RuleUnreadable, show
 from pageturn.values.faults import AnyFault, Refetch
 from pageturn.values.ids import micros
 from pageturn.values.json import to_json
@@ -45,9 +43,6 @@ from pageturn.values.vendors import ReasoningRule, profile_of
 
 _INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
 _MOST_COUNTERS = 2  # whose working sets are cached: the session's own, and that of a call for another model
-_NO_RESERVE = 600  # tokens of a budget of which nothing is kept back
-_LARGEST_RESERVE = 512
-_LEAST_CALIBRATED = 4  # at least a quarter of the budget is left, whatever a provider reports
 
 
 class _Asked(NamedTuple):
@@ -79,25 +74,6 @@ class _Opened(NamedTuple):
     tokens: int
 
 
-class _Limit(NamedTuple):
-    """The token limit of a policy for a model, and what it rests on beside them."""
-
-    asked: _Asked
-    calibration: Calibration | None
-    tokens: int
-
-
-def _reserve(budget_tokens: int) -> int:
-    """The tokens that a promise leaves to the steps to come: their index lines grow, though slowly."""
-    return min(max(0, budget_tokens - _NO_RESERVE) // 2, _LARGEST_RESERVE)
-
-
-def _budget_with_reserve(tokens: int) -> int:
-    """The smallest budget that leaves so many tokens beside its reserve."""
-    budgets = range(tokens, tokens * 2)
-    return budgets[bisect_left(budgets, tokens, key=lambda budget: budget - _reserve(budget))]
-
-
 class Deriver:
     """Derives the contexts of one session."""
 
@@ -119,11 +95,9 @@ class Deriver:
         self._own_tools = [recall_tool.definition] if recall_tool is not None else []
         self._own_data = to_json(self._own_tools)
         self._asked = _Asked()
-        self._limited: _Limit | None = None
-        self._begins: tuple[int, int] = (
-            -1,
-            0,
-        )  # the state's changes when pages were last scanned, and where the scan ended
+        self._limits = TokenLimits(self._state)
+        # The state's changes when pages were last scanned, and where the scan ended.
+        self._begins: tuple[int, int] = (-1, 0)
         self._opened: _Opened | None = None
         self._accepting: tuple[WorkingSet, Needed] | None = None  # for a rule that fits and is not written yet
         self._noticed: list[PageErased] = []  # pages that other sessions erased, not yet recorded here
@@ -159,11 +133,11 @@ class Deriver:
         is_known = known is not None and known.counter is counter and known.changes == self._state.changes
         fixed_tokens += known.tokens if known is not None and is_known else self._opening_tokens(counter)
         if room_tokens is not None:
-            above = room_tokens + self._reported_for(model, fixed_tokens + self._prompt_tokens(working_set))
+            above = room_tokens + self._limits.reported_for(model, fixed_tokens + self._prompt_tokens(working_set))
             budget_tokens = min(budget_tokens, above) if budget_tokens else above
-        limit = self._limit(policy, model, budget_tokens)
+        limit = self._limits.limit(policy, model, budget_tokens)
         asked = ContextRequest(
-            Terms(CheckedPolicy(policy), self._most(model, limit), fixed_tokens, self._recall_tool is not None),
+            Terms(CheckedPolicy(policy), self._limits.most(model, limit), fixed_tokens, self._recall_tool is not None),
             model,
             tools,
             self._recall_tool,
@@ -173,7 +147,7 @@ class Deriver:
             try:
                 self._derived = working_set.derive(asked)
             except BudgetTooSmall as error:
-                room = min(limit, self._room_for(model, limit, error))
+                room = min(limit, self._limits.room_for(model, limit, error))
                 asked = asked._replace(terms=asked.terms._replace(budget_tokens=room))
                 self._derived = working_set.derive(asked)
         except RuleUnreadable as error:
@@ -228,9 +202,8 @@ class Deriver:
                 if page_ not in self._reported:
                     self._reported.add(page_)
                     self._recorder.fault(fault, page=page_)
-        if (
-            working_set is not None and self._derived is None
-        ):  # else these pages may come after an answer to that context
+        # Else these pages may come after an answer to that context.
+        if working_set is not None and self._derived is None:
             working_set.prepare()
         if self._state.shown is not None:
             for page in pages:
@@ -284,15 +257,15 @@ class Deriver:
         counter = self._counter_of(model)
         _, fixed_tokens = self._count(self._asked.tools, counter)
         fixed_tokens += self._opening_tokens(counter)
-        limit = self._limit(policy, model, self._asked.budget_tokens)
+        limit = self._limits.limit(policy, model, self._asked.budget_tokens)
         terms = Terms(CheckedPolicy(policy), limit, fixed_tokens, self._recall_tool is not None)
-        working_set, most = self._working_set(counter), self._most(model, limit)
-        needed = working_set.needed_with(rule, terms, most - _reserve(most))
-        if needed.tokens > most - _reserve(most):
+        working_set, most = self._working_set(counter), self._limits.most(model, limit)
+        needed = working_set.needed_with(rule, terms, most - reserve(most))
+        if needed.tokens > most - reserve(most):
             rules = [page for page in self._state.live_pages() if self._state.kind(page).is_rule]
             largest = [page.handle for page in sorted(rules, key=lambda page: -page.tokens)]
-            at_least = _budget_with_reserve(needed.tokens)
-            self._room_for(
+            at_least = budget_with_reserve(needed.tokens)
+            self._limits.room_for(
                 model, limit, BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=(name, *largest))
             )
         self._accepting = (working_set, needed)
@@ -379,50 +352,3 @@ class Deriver:
         own = [page for page in opening if page.seq != state.system]
         replaced = state.page(state.system) if state.system is not None else None
         return sum(working_set.tokens_of(page) for page in (*own, *((replaced,) if replaced is not None else ())))
-
-    def _reported_for(self, model: str, tokens: int) -> int:
-        """What the provider will report for this many tokens of our count."""
-        return self._state.calibrations.get(model, Calibration()).expected(tokens)
-
-    def _limit(self, policy: DerivePolicy, model: str, budget_tokens: int | None) -> int:
-        """The most tokens, by our count, that the caller, the policy and the model's window allow."""
-        known, calibration = self._limited, self._state.calibrations.get(model)
-        if (
-            known is None
-            or known.calibration is not calibration
-            or not known.asked.is_again(policy, model, budget_tokens)
-        ):
-            limit = CheckedPolicy(policy).limit_tokens(window_of(model))
-            limit = self._calibrated(model, min(limit, budget_tokens) if budget_tokens else limit)
-            known = self._limited = _Limit(_Asked((), model, budget_tokens, policy), calibration, limit)
-        return known.tokens
-
-    def _most(self, model: str, limit: int) -> int:
-        """The limit, or less for a model that has refused a prompt."""
-        bound = self._state.bounds.get(model)
-        return limit if bound is None else min(limit, bound.most)
-
-    def _room_for(self, model: str, limit: int, error: BudgetTooSmall) -> int:
-        """The tokens to send when the required pages exceed the bound; raises if that many were refused before."""
-        needed = error.needed_tokens
-        if needed > limit:  # our count; the caller's budget is in the provider's tokens
-            at_least = self._budget_for(model, needed)
-            raise BudgetTooSmall(needed_tokens=at_least, budget_tokens=limit, handles=error.handles) from None
-        bound = self._state.bounds[model]  # exists, since otherwise the limit would have sufficed
-        room = bound.room_for(needed)
-        if room is None:
-            assert bound.refused is not None
-            raise ModelTooSmall(
-                model=model, refused_tokens=bound.refused, needed_tokens=needed, handles=error.handles
-            ) from None
-        return room
-
-    def _calibrated(self, model: str, tokens: int) -> int:
-        """The provider's tokens converted to our count; never more."""
-        room = self._state.calibrations.get(model, Calibration()).room(tokens)
-        return min(tokens, max(room, tokens // _LEAST_CALIBRATED))
-
-    def _budget_for(self, model: str, tokens: int) -> int:
-        """The smallest budget that leaves this many tokens of our count."""
-        budgets = range(tokens, _LEAST_CALIBRATED * (tokens + 1))
-        return budgets[bisect_left(budgets, tokens, key=lambda budget: self._calibrated(model, budget))]

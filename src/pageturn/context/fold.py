@@ -16,14 +16,14 @@ from pageturn.context.forms import FormMaker
 from pageturn.context.frozen_prefix import FrozenPrefix, FrozenPrefixMaker
 from pageturn.context.index_details import AdmittedSummaries, changes
 from pageturn.context.index_lines import IndexLines
-from pageturn.context.kept_units import KeptUnits
 from pageturn.context.laws import enforce, lowest_levels, most_needed, most_of_people, promised, room_above_laws
-from pageturn.context.laying_out import lay_out
+from pageturn.context.layouts import lay_out
 from pageturn.context.notes import NO_NOTES, NO_PLACED_NOTES, NoteRequests, PlacedNotes, base_of, fold_in, settle
 from pageturn.context.placed_lines import Folders, PlacedLines, Units
 from pageturn.context.renditions import Renderers
 from pageturn.context.sealed_runs import outside, still_sealed, units_within
 from pageturn.context.unit_forms import Forms
+from pageturn.context.unsealed_units import UnsealedUnits
 from pageturn.journal.journal import Journal
 from pageturn.journal.state import SessionState
 from pageturn.policies.checked import CheckedPolicy
@@ -88,7 +88,7 @@ class FoldMaker:
         self.forms = FormMaker(journal, counter, renderers, shows_handles=shows_handles)
         self._lines = IndexLines(journal, counter, shows_handles=shows_handles)
         self._summaries = AdmittedSummaries(journal.state)
-        self._units = KeptUnits(journal.state)
+        self._units = UnsealedUnits(journal.state)
         self._unprepared: dict[int, Unit] = {}  # units whose forms may still have to be made, by their first page
         self._prefixes = FrozenPrefixMaker(journal, self.forms, self._lines, shows_handles=shows_handles)
 
@@ -180,7 +180,7 @@ class FoldMaker:
         return folded._replace(prefix=self._prefixes.explained(folded.prefix, forms))
 
     def _cost(self, folded: Folded, sent: Sent, unreasoned: int) -> FoldCost:
-        """What a fold comes to: all that it shows behind its first change and that the provider has read before."""
+        """The cost of a fold: everything that it shows after its first change and that the provider has read before."""
         prefix, seen = folded.prefix, self._journal.state.seen
         same = _common(folded.prefix.messages, sent.messages) if sent.head_holds else 0
         behind = (each for each, end in zip(prefix.placements, prefix.ends, strict=True) if end > same)
@@ -366,7 +366,7 @@ class _Ground(NamedTuple):
 
 
 def growth_of(state: SessionState) -> Growth:
-    """How the context had grown by the last turn, as the journal knows it, so that whoever opens the session again plans the same."""
+    """How the context had grown by the last turn, from the journal alone, so that a reopened session plans the same."""
     tokens = state.shown.tokens if state.shown is not None else 0
     return Growth(
         tokens,

@@ -10,8 +10,8 @@ from contextlib import suppress
 
 import msgspec
 
-from pageturn.context.names_before import NamesBefore
 from pageturn.context.pairing import Pairing
+from pageturn.context.recent_names import RecentNames
 from pageturn.context.renditions import (
     BUILT_IN,
     Effect,
@@ -59,7 +59,7 @@ class FormMaker:
         self._made: dict[Hashable, Forms] = {}
         self._current: dict[int, Forms] = {}  # by the first page of the unit, as long as what they rest on is the same
         self._basis: Hashable = None
-        self._names = NamesBefore(journal, self.message)
+        self._names = RecentNames(journal, self.message)
         self._held: dict[int, Message] = {}  # messages that the next fold will need
         self._read: dict[
             int, Message
@@ -123,7 +123,7 @@ class FormMaker:
         self._read.clear()
         self.sizes.forget()
         self.damaged.clear()
-        self._names = NamesBefore(self._journal, self.message)
+        self._names = RecentNames(self._journal, self.message)
 
     def of(self, unit: Unit, whole_from: int = 0) -> Forms:
         """The forms of a unit; quickest if asked for in the order of the units' last pages.

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from pageturn.context.index_detail_room import most_details
-from pageturn.context.laying_out import Layouts
+from pageturn.context.index_detail_budget import most_details
+from pageturn.context.layouts import Layouts
 from pageturn.values.errors import BudgetTooSmall
 from pageturn.values.layout import Candidate, Details, Frame, Layout, Levels, Placement, Why
 from pageturn.values.pages import ResidencyLevel
@@ -269,9 +269,8 @@ def _without_recall(draft: Draft) -> None:
         return
     least = dict(draft.levels)
     newest_first = [unit for unit in draft.units if unit.sizes and unit.first not in least][::-1]
-    free = max(
-        0, draft.frame.budget_tokens - draft.tokens()
-    )  # negative at times, since the number of missing steps is charged at its maximum
+    # Without the max it is negative at times, since the number of missing steps is charged at its maximum.
+    free = max(0, draft.frame.budget_tokens - draft.tokens())
     most = min(draft.frame.budget_tokens, draft.tokens() + free // _STEPS_SHARE)
 
     def keep(count: int) -> bool:

@@ -23,9 +23,9 @@ def message_entries(
     boundary: Sequence[Fresh],
     ahead: int,
 ) -> list[Fresh]:
-    """The entries of messages, behind `ahead` others. The first answer acknowledges `derived`; the usage is that of the last one.
+    """The entries of messages, after `ahead` others. The first answer acknowledges `derived`; the usage is that of the last one.
 
-    `boundary` is written behind the turn that was shown the context.
+    `boundary` is written after the turn that was shown the context.
     """
     turns = [index for index, message in enumerate(messages) if message.role is Role.ASSISTANT]
     is_opening = pager.journal.state.is_opening

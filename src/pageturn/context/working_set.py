@@ -27,11 +27,11 @@ from pageturn.context.sealed_runs import has_place
 from pageturn.context.unit_forms import LevelGone
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.tokens.counters import TokenCounter
-from pageturn.values.collector import without_garbage_collection
 from pageturn.values.context import Context, Wish
 from pageturn.values.entries import FoldReason, NoteShown, Shown, TextReference
 from pageturn.values.errors import BudgetTooSmall, RuleUnreadable
 from pageturn.values.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
+from pageturn.values.garbage_collection import without_garbage_collection
 from pageturn.values.layout import NEVER, FoldCost, Growth, IndexLine, Layout, Placement, Why
 from pageturn.values.messages import Message, Role
 from pageturn.values.notes import ContextMessageTarget
@@ -106,9 +106,8 @@ class WorkingSet:
         behind = [each for each in notes if each.after <= state.folded] if state.folded and is_settled else []
         made = [self._placer.message(each.note, each.digest) for each in behind]
         # An unsettled state is folded before it is sent, and the fold places the notes.
-        self._notes_taken = (
-            len(behind) if is_settled else len(notes)
-        )  # how many of the notes that were sent are included
+        # How many of the notes that were sent are included.
+        self._notes_taken = len(behind) if is_settled else len(notes)
         self._front = len(behind)  # how many of them are after the base prompt
         self._has_reasoning = any(map(has_reasoning, prefix.messages))
         self._frozen = put_into(prefix.messages, prefix.opening, [message for message, _ in made])
@@ -121,9 +120,9 @@ class WorkingSet:
         self._folder.forms.hold(page, message)
 
     def prepare(self) -> None:
-        """Take in what was just written, and make forms of it, so that the next derivation has little left to do.
+        """Take in what was just written, and prepare forms, so that the next derivation has little left to do.
 
-        Whoever wrote it has been answered by then, so an error is not his: the derivation meets it again, and raises it.
+        The write itself has succeeded by then, so an error is not raised here: the derivation meets it again, and raises it.
         """
         tokens = self._frozen_tokens + self._tail.tokens
         if tokens > _FAR_OVER * self._budget_tokens:
@@ -220,7 +219,7 @@ class WorkingSet:
             yield Wish(f"{pages[0].handle}..{pages[-1].handle}", ResidencyLevel.STRUCTURED, reason)
 
     def acknowledge(self, derived: Derived) -> None:
-        """The context was answered, and that was written down: its fold, if it has one, holds from now on."""
+        """Note that the context was answered and recorded: its fold, if it has one, is now in force."""
         if derived.folded is None:
             return
         state = self._journal.state
@@ -232,8 +231,8 @@ class WorkingSet:
     def _take_in(self, *, is_whole: bool = False) -> None:
         """Include whatever was written since, by this session or by others.
 
-        Of what is far over the budget only the beginning, unless the `whole` is asked for: it is folded in any case, and the
-        fold reads what it needs. So an import of a hundred thousand messages is not read twice.
+        If that is far over the budget, only its beginning, unless the `whole` is asked for: it is folded in any case, and the fold
+        reads what it needs. So an import of a hundred thousand messages is not read twice.
         """
         state = self._journal.state
         most = NEVER if is_whole else _FAR_OVER * self._budget_tokens
@@ -259,7 +258,7 @@ class WorkingSet:
         self._head = state.head
 
     def _is_late(self, last: Page) -> bool:
-        """Whether a note or the end of a context was to come before a page that is included already."""
+        """Whether a note or the end of a context belongs before a page that is included already."""
         state = self._journal.state
         notes = state.note_state.standing
         if self._notes_taken < len(notes) and notes[self._notes_taken].after < last.seq:
@@ -411,7 +410,7 @@ class WorkingSet:
         return folded + sum(tokens for page, tokens in self._taken_in if self._journal.state.kind(page).is_rule)
 
     def _growth(self, asked: ContextRequest, tokens: int, *, holds: bool) -> Growth:
-        """How the context has grown since the last fold; `holds` where model and tools are those of the call before."""
+        """How the context has grown since the last fold; `holds` says that model and tools are those of the last call."""
         state = self._journal.state
         if self._promises != state.promises:  # a page of the tail became a rule, or is none any more
             self._promises, self._rule_tokens = state.promises, self._tokens_of_rules()

@@ -1,8 +1,8 @@
 """Reads and writes Anthropic's Messages API.
 
 One user message there may hold tool results and instructions together. Here each result is a message of its own, and so is the text
-between results, joined to what came before. Normalised on the way out: content is a list of blocks, neighbours of one role are one
-message, results come first, developer messages are sent as system text, empty texts and nulls are left out.
+between results, marked as joined to the message before it. `dump` normalises: content is a list of blocks, adjacent messages of one
+role are merged, results come first, developer messages become system text, empty texts and nulls are left out.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,7 @@ _IDS = r"[a-zA-Z0-9_-]{1,64}"
 
 @refusing_depth
 def load_reply(reply: object) -> Message:
-    """A response as a message with its usage; the assistant message alone is taken too."""
+    """A response as a message with its usage; the assistant message alone is accepted too."""
     raw = reply_of(reply, VENDOR)
     role = Fields(raw, "$").text("role")
     if role != "assistant":
@@ -72,16 +72,16 @@ def load_messages(messages: Sequence[object]) -> list[Message]:
 
 @refusing_depth
 def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
-    """What the client's `messages.create` takes: of a context everything but the model, of a request that was loaded that too.
+    """The arguments of the client's `messages.create`: for a context all but the model, for a loaded request the model too.
 
-    A context says itself up to where it is cached, unless its `marks` do; marks that came with its messages give way.
+    A context is cached up to its breakpoints, or up to its `marks` if it has any; cache marks kept in its messages are ignored.
     """
     given = prompt_of(prompt)
     is_derived = given.bands is not None and given.marks is None
     takes_system = profile_of(given.model).takes_system_messages
     tools = tools_for(given, VENDOR)
     if tools and given.bands is not None and is_derived and not given.bands.base:
-        tools = cached(tools)  # instructions, where there are any, stand behind the tools and end both
+        tools = cached(tools)  # instructions, if there are any, come after the tools, and one mark covers both
     dumped = Dump(CallIds(_IDS))
     shape = shaped(
         MARKS.without(given.messages) if is_derived else MARKS.kept(given),
@@ -191,7 +191,7 @@ def _result(fields: Fields) -> ToolResult:
 
 
 def _sourced(kind: str, source: dict[str, Any], fields: Fields) -> Image | File | None:
-    """A picture or a document, where its source is one that we know."""
+    """An image or a document, if its source is of a known type."""
     match source:
         case {"type": "base64", "media_type": str() as mime_type, "data": str() as data}:
             url = f"data:{mime_type};base64,{data}"
@@ -205,7 +205,7 @@ def _sourced(kind: str, source: dict[str, Any], fields: Fields) -> Image | File 
 
 
 def _words(raw: dict[str, Any]) -> str:
-    """What a block of the vendor's own tools says in words, for searching and for other vendors."""
+    """A block of the vendor's own tools as text, for searching and for other vendors."""
     match raw:
         case {"text": str() as text} | {"content": str() as text} | {"stdout": str() as text}:
             return text

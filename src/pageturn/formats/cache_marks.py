@@ -1,7 +1,7 @@
-"""Reads and writes cache breakpoints: how far a request asks its vendor to cache the prompt.
+"""Reads and writes cache marks: how far a request asks its vendor to cache the prompt.
 
-A mark is a field of a block and is kept with its part. `Prompt.marks` says which messages have marks, and it decides: the mark of
-a message that is not listed there is left out.
+A mark is a field of a block and is kept with its part. `Prompt.marks` decides which messages have marks: the mark of a message that is
+not listed there is left out.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,11 +13,11 @@ from pageturn.formats.fields import WHOLE, own
 from pageturn.values.messages import Message, Native, Part, ToolResult
 from pageturn.values.prompt import Prompt
 
-_INSIDE = ("content", "source", WHOLE)  # where a block may have further blocks
+_INSIDE = ("content", "source", WHOLE)  # fields of a block that may contain further blocks
 
 
 class CacheMarks:
-    """The marks of one vendor, by the names that their fields have."""
+    """The marks of one vendor, by the names of their fields."""
 
     def __init__(self, vendor: str, *fields: str) -> None:
         self._vendor = vendor
@@ -28,18 +28,18 @@ class CacheMarks:
         return tuple(at for at, message in enumerate(messages) if any(map(self._has_mark, message.content)))
 
     def kept(self, prompt: Prompt) -> Sequence[Message]:
-        """The messages of a prompt, with marks only where it says so; where it says nothing, as they are."""
+        """The messages of a prompt, with marks only on the listed ones; unchanged if the prompt has no list."""
         return prompt.messages if prompt.marks is None else self.without(prompt.messages, besides=prompt.marks)
 
     def without(self, messages: Sequence[Message], *, besides: Collection[int] = ()) -> Sequence[Message]:
-        """The messages without their marks, besides those at these places."""
+        """The messages without their marks, except those at these places."""
         return [
             message if at in besides or not any(map(self._has_mark, message.content)) else self._unmarked(message)
             for at, message in enumerate(messages)
         ]
 
     def is_on(self, block: Any) -> bool:
-        """Whether a block is marked, or one that is in it."""
+        """Whether a block, or one inside it, is marked."""
         if isinstance(block, list):
             return any(map(self.is_on, block))
         if not isinstance(block, Mapping):

@@ -12,17 +12,17 @@ from pageturn.values.messages import ToolCall
 
 
 class CallIds:
-    """The ids of the calls of one request: fit for the vendor, and each used for one call only."""
+    """The ids of the calls of one request: valid for the vendor, and each used for one call only."""
 
     def __init__(self, pattern: str, *, prefix: str = "call_", digits: int = 24) -> None:
         self._fits = re.compile(pattern).fullmatch
-        self._prefix, self._digits = prefix, digits  # of an id that stands for one that does not fit
+        self._prefix, self._digits = prefix, digits  # for an id that replaces one that is not valid
         self._used: set[str] = set()
         self._open: defaultdict[str, list[str]] = defaultdict(list)
         self._answered: dict[str, str] = {}
 
     def of_call(self, id_: str) -> str:
-        """The id under which a call goes out."""
+        """The id under which a call is sent."""
         shown, again = id_, 1
         while not self._fits(shown) or shown in self._used:
             name = f"{again}:{id_}".encode("utf-8", "surrogatepass")
@@ -33,7 +33,7 @@ class CallIds:
         return shown
 
     def of_result(self, id_: str) -> str:
-        """The id of the call that a result answers: the oldest that has none yet, else the last that was answered."""
+        """The id of the call that a result answers: the oldest one without a result, else the last that was answered."""
         waiting = self._open[id_]
         if waiting:
             self._answered[id_] = waiting.pop(0)
@@ -45,7 +45,7 @@ class CallIds:
 
 class _Names(NamedTuple):
     longest: int
-    also: str = ""  # what a name may have in it beside letters, digits, _ and -
+    also: str = ""  # the characters allowed in a name besides letters, digits, _ and -
 
 
 _NAMES = {
@@ -58,13 +58,14 @@ _NAMES = {
 
 @lru_cache(maxsize=1_024)
 def fitting_name(name: str, vendor: str) -> str:
-    """The name of a tool with nothing in it that a vendor would refuse.
+    """The name of a tool without anything that a vendor would reject.
 
-    A host that gives its tools names that a vendor refuses must offer them under these.
+    A host whose tool names a vendor rejects must offer the tools under these names.
     """
     longest, also = _NAMES[vendor]
     fitting = re.sub(rf"[^a-zA-Z0-9_{re.escape(also)}-]", "_", name) or "_"
-    if also and not re.match(r"[a-zA-Z_]", fitting):  # who takes more inside a name takes less at its beginning
+    # Vendors that allow more inside a name allow less at its beginning.
+    if also and not re.match(r"[a-zA-Z_]", fitting):
         fitting = f"_{fitting}"
     if len(fitting) <= longest:
         return fitting
@@ -72,17 +73,17 @@ def fitting_name(name: str, vendor: str) -> str:
 
 
 def as_object(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call for a vendor that wants an object; a text that is none is kept under a name of ours."""
+    """The arguments of a call for a vendor that requires an object; other text is wrapped under a key of ours."""
     parsed = call.parsed if call.arguments.strip() else {}
     return parsed if isinstance(parsed, dict) else unparsed(call.arguments)
 
 
 def unparsed(arguments: str) -> dict[str, Any]:
-    """Arguments that are no object, as one: a vendor that wants an object gets it, and `from_object` gives the text again."""
+    """Arguments that are not an object, wrapped in one for a vendor that requires it; `from_object` restores the text."""
     return {NOT_AN_OBJECT: arguments}
 
 
 def from_object(arguments: dict[str, Any], path: str) -> str:
-    """The arguments of a call from a vendor that gives an object, as text; `path` is where they stand."""
+    """The arguments of a call from a vendor that sends an object, as text; `path` is their place in the input."""
     text = arguments.get(NOT_AN_OBJECT) if len(arguments) == 1 else None
     return text if isinstance(text, str) else as_json(arguments, path)

@@ -13,7 +13,7 @@ from pageturn.values.messages import File, Image, Message, Native, Part, Text
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_MOST_TOKENS = 2**50  # of one field; some are added up
+_MOST_TOKENS = 2**50  # of one field; some are summed
 
 
 class Fields:
@@ -31,36 +31,36 @@ class Fields:
         )
 
     def take(self, name: str, type_: type[T]) -> T | None:
-        """A field of that type, or None where there is none."""
+        """A field of that type, or None if there is none."""
         value = self.rest.pop(name, None)
         if value is None or (isinstance(value, type_) and (type_ is bool or not isinstance(value, bool))):
-            return value  # true is 1 to Python, and no number to a vendor
+            return value  # in Python true is an int, but it is no number to a vendor
         raise InvalidInput(f"{self.path}.{name}", expected=_NAMES.get(type_, type_.__name__), got=show(value))
 
     def need(self, name: str, type_: type[T]) -> T:
-        """A field of that type, which must be there."""
+        """A required field of that type."""
         value = self.take(name, type_)
         if value is None:
             raise InvalidInput(f"{self.path}.{name}", expected=_NAMES.get(type_, type_.__name__), got="nothing")
         return value
 
     def text(self, name: str) -> str:
-        """A text that must be there."""
+        """A required text."""
         return self.need(name, str)
 
     def inner(self, name: str) -> "Fields":
-        """The fields of an object inside; none where it is absent."""
+        """The fields of an object inside; empty if it is absent."""
         return Fields(self.take(name, dict) or {}, f"{self.path}.{name}")
 
     def count(self, name: str) -> int:
-        """A number of tokens, 0 where it is absent."""
+        """A number of tokens, 0 if absent."""
         value = self.take(name, int) or 0
         if not 0 <= value < _MOST_TOKENS:
             raise InvalidInput(f"{self.path}.{name}", expected="a number of tokens", got=show(value))
         return value
 
     def kept(self, vendor: str, **more: Any) -> dict[str, Any] | None:
-        """What is left, as the `extra` that only this vendor's `dump` looks at."""
+        """The remaining fields, as the `extra` that only this vendor's `dump` reads."""
         fields = self.rest | more
         return {vendor: fields} if fields else None
 
@@ -77,24 +77,24 @@ def own(value: Any, vendor: str) -> dict[str, Any]:
 
 
 def each_of(content: Any, path: str, read: Callable[[Any, str], T]) -> tuple[T, ...]:
-    """What is read of each part of a list, each with where it stands."""
+    """What is read from each part of a list, each with its path."""
     if not isinstance(content, list):
         raise InvalidInput(path, expected="text or a list of parts", got=show(content))
     return tuple(read(plain(raw), f"{path}[{index}]") for index, raw in enumerate(content))
 
 
-AS = "as"  # in what a format keeps: the form that a part had, where it was not the usual one
-WHOLE = "whole"  # in what a format keeps of a text: the item that it stands for
+AS = "as"  # a kept field: the form of a part, if it was not the usual one
+WHOLE = "whole"  # a kept field of a text: the item that it came from
 
 
 def form_of(kept: dict[str, Any]) -> str | None:
-    """The form that a part had, which is taken out of what was kept of it; None for the usual one."""
+    """The original form of a part, removed from the kept fields; None for the usual one."""
     form = kept.pop(AS, None)
     return form if isinstance(form, str) else None
 
 
 def whole(kept: dict[str, Any]) -> dict[str, Any] | None:
-    """The item that a text stands for, if it does."""
+    """The item that a text came from, if there is one."""
     item = kept.get(WHOLE)
     return dict(item) if isinstance(item, dict) and isinstance(item.get("type"), str) else None
 
@@ -114,7 +114,7 @@ def inside_result(parts: Iterable[Part]) -> tuple[Text | Image | File, ...]:
 
 
 def only_text(message: Message) -> str | None:
-    """The text of a message that is nothing but one text, as most are; None for any other."""
+    """The text of a message that is a single text, as most are; None for any other."""
     if message.extra or len(message.content) != 1:
         return None
     part = message.content[0]
@@ -122,7 +122,7 @@ def only_text(message: Message) -> str | None:
 
 
 def as_json(value: Any, path: str) -> str:
-    """A value that came from outside as JSON."""
+    """A value from outside as JSON."""
     try:
         return msgspec.json.encode(value).decode()
     except UnicodeEncodeError as error:
@@ -133,7 +133,7 @@ def as_json(value: Any, path: str) -> str:
 
 
 def refusing_depth(read: Callable[P, T]) -> Callable[P, T]:
-    """What reads or writes a vendor's JSON, with an error of ours for what is nested without end."""
+    """A decorator for functions that read or write a vendor's JSON: input nested too deeply raises our error."""
 
     @wraps(read)
     def bounded(*given: P.args, **named: P.kwargs) -> T:
@@ -148,18 +148,18 @@ def refusing_depth(read: Callable[P, T]) -> Callable[P, T]:
 
 
 def inside(kept: dict[str, Any], name: str) -> dict[str, Any]:
-    """The fields of an object inside of what a format kept, which is taken out; none where it is absent."""
+    """The fields of an object among the kept ones, removed from there; empty if absent."""
     value = kept.pop(name, None)
     return value if isinstance(value, dict) else {}
 
 
 def plain(given: Any, *, without: Collection[str] = ()) -> Any:
-    """A client's object as JSON, or a list of them; what is JSON already is left alone. `without` names fields to leave out."""
+    """A client's object, or a list of them, as JSON; JSON is returned unchanged. `without` names fields to leave out."""
     if isinstance(given, list | tuple):
         return [plain(each) for each in given]
     if isinstance(given, dict) or not _is_object(given):
         return given
-    # A client builds its objects without validation, so pydantic would warn of values that are as the vendor sent them.
+    # A client builds its objects without validation, so pydantic would warn about values that are as the vendor sent them.
     dumped = given.model_dump(mode="json", exclude_none=True, exclude_unset=True, exclude=set(without), warnings=False)
     return _without(dumped)
 
@@ -182,12 +182,12 @@ _OF_THE_CLIENT = ("parsed", "parsed_arguments", "sdk_http_response", "automatic_
 
 # -- Gemini's names: `functionCall` on the wire, `function_call` in its Python client
 
-_NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # whose names are the tools' and the host's
+_NOT_OURS = ("args", "response", "part_metadata", "partMetadata")  # their keys are the tools' and the host's
 _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 
 def snake(value: Any) -> Any:
-    """A value with the client's names for the wire's, except inside what tools say and hear."""
+    """A value with the client's names for the wire's, except inside tool arguments and results."""
     value = plain(value)
     if type(value) is list:
         return [snake(each) for each in value]

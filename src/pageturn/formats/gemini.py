@@ -1,8 +1,8 @@
 """Reads and writes Google's Gemini API: contents made of parts, and the system instruction in the config.
 
-Field names are those of the official Python client (`function_call`); the wire's names (`functionCall`) are read as well, and
-bytes are `bytes`. Normalised on the way out: developer messages are sent as system text, the results of one batch are in one
-content, neighbours of one role are one content, nulls are left out. A call without an id gets its name as id, numbered where a content has several.
+Field names are those of the official Python client (`function_call`); the wire's names (`functionCall`) are read as well, and bytes
+are `bytes`. `dump` normalises: developer messages become system text, the results of one batch are in one content, adjacent contents
+of one role are merged, nulls are left out. A call without an id gets its name as id, numbered if a content has several.
 """
 
 import base64
@@ -43,7 +43,7 @@ from pageturn.values.prompt import Prompt
 from pageturn.values.usage import Usage
 
 _OF_A_RESPONSE = ("candidates", "prompt_feedback", "usage_metadata", "model_version")
-_BESIDE_CONFIG = (  # of a request on the wire, where the client has one config
+_BESIDE_CONFIG = (  # fields of a request on the wire that the client puts into the config
     *("system_instruction", "tools", "tool_config", "safety_settings", "cached_content", "labels"),
     *("model_armor_config", "service_tier", "store"),
 )
@@ -52,7 +52,7 @@ _IDS = r"[a-zA-Z0-9_.:#/-]{1,128}"
 
 @refusing_depth
 def load_reply(reply: object) -> Message:
-    """A response as a message with its usage; the model's content alone is taken too."""
+    """A response as a message with its usage; the model's content alone is accepted too."""
     match reply_of(reply, VENDOR):
         case dict() as response if _is_response(response):
             return _response(response)
@@ -69,7 +69,8 @@ def load_reply(reply: object) -> Message:
 def load_request(body: object) -> Prompt:
     """A whole request: its contents with the system instruction before them, tools, model, and the rest in `settings`.
 
-    It is what the client's `generate_content` takes, or a body of the wire, whose settings go into a config as the client has it.
+    The request is the arguments of the client's `generate_content`, or a body of the wire, whose settings are moved into a config as
+    the client has it.
     """
     fields = request_fields(body)
     fields.rest = {snake_name(name): value for name, value in fields.rest.items()}
@@ -95,9 +96,9 @@ def load_messages(messages: Sequence[object]) -> list[Message]:
 
 @refusing_depth
 def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
-    """What the client's `models.generate_content` takes: of a context everything but the model, of a request that was loaded that too.
+    """The arguments of the client's `models.generate_content`: for a context all but the model, for a loaded request the model too.
 
-    Which signatures go out depends on the prompt's model.
+    The prompt's model decides which signatures are sent.
     """
     given = prompt_of(prompt)
     dumped = Dump(CallIds(_IDS), given.model)
@@ -128,7 +129,7 @@ class Stream(GeminiChunks):
 
 
 def _listed(contents: object) -> list[Any]:
-    """Contents as the vendor takes them: a list, or one content, or its text alone."""
+    """Contents in any form that the vendor accepts: a list, one content, or only its text."""
     match plain(contents):
         case str() as text:
             return [{"role": "user", "parts": [{"text": text}]}]
@@ -143,7 +144,7 @@ def _listed(contents: object) -> list[Any]:
 
 
 def _config(fields: Fields) -> Fields:
-    """The config of a request; what the wire has beside it, and in its `generationConfig`, is taken into it."""
+    """The config of a request; wire fields outside of it, and its `generationConfig`, are moved into it."""
     fields.rest["config"] = plain(fields.rest.get("config"))
     config = fields.inner("config")
     fields.rest["generation_config"] = plain(fields.rest.get("generation_config"))
@@ -256,7 +257,7 @@ def _result(fields: Fields, seen: Counter[str]) -> ToolResult:
         text, is_error, mark = as_json(response, f"{answer.path}.response"), False, mark | {AS: "object"}
     content: Any = text
     pictures = [_media(Fields(part, f"{answer.path}.parts")) for part in media]
-    if None in pictures:  # something that we do not know; it goes back as it came
+    if None in pictures:  # an unknown part, sent back unchanged
         answer.rest["parts"] = media
     elif pictures:
         content = (Text(text=text), *(picture for picture in pictures if picture is not None))
@@ -273,7 +274,7 @@ def _id_of(fields: Fields, name: str, seen: Counter[str]) -> tuple[str, dict[str
 
 
 def _media(fields: Fields) -> Image | File | None:
-    """A picture or a document, inline or by its address."""
+    """An image or a document, inline or by its address."""
     if "inline_data" in fields.rest:
         blob = fields.inner("inline_data")
         mime_type = blob.text("mime_type")
@@ -292,14 +293,14 @@ def _media(fields: Fields) -> Image | File | None:
 
 
 def _words(raw: dict[str, Any]) -> str:
-    """What a part of the vendor's own tools says in words, for searching and for other vendors."""
+    """A part of the vendor's own tools as text, for searching and for other vendors."""
     code, result = raw.get("executable_code"), raw.get("code_execution_result")
     said = code.get("code") if isinstance(code, dict) else result.get("output") if isinstance(result, dict) else ""
     return said if isinstance(said, str) else ""
 
 
 def _as_text(data: Any) -> str | None:
-    """Bytes as base64; what is text is base64 already, of either alphabet."""
+    """Bytes as base64; text is base64 already, in either alphabet."""
     if isinstance(data, bytes):
         return base64.b64encode(data).decode()
     return data.replace("-", "+").replace("_", "/") if isinstance(data, str) else None

@@ -22,12 +22,12 @@ def is_inline(url: str) -> bool:
 
 
 def is_web(url: str) -> bool:
-    """Whether anybody can fetch the content; what is neither inline nor on the web is some vendor's id, or a path."""
+    """Whether anybody can fetch the content; otherwise it is inline, a vendor's id, or a path."""
     return url.startswith(("https://", "http://"))
 
 
 def inline(url: str, mime_types: Collection[str] = ()) -> DataUrl | None:
-    """The content of a data: URL under the type that it has, whatever it says; None where there is none of these types."""
+    """The content of a data: URL under its actual type, whatever it declares; None if that is not one of these types."""
     header, _, data = url.partition(",")
     content = data_urls.read(f"{header},{''.join(data.split())}") if is_inline(url) else None
     if content is None or not content.data:
@@ -37,14 +37,14 @@ def inline(url: str, mime_types: Collection[str] = ()) -> DataUrl | None:
 
 
 def _told_by(data: bytes) -> str | None:
-    """The type that the first bytes tell. Vendors look, and refuse a picture that is not what it says."""
+    """The type by the first bytes. Vendors check, and reject an image whose declared type is wrong."""
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((mime_type for beginning, mime_type in _BEGINNINGS.items() if data.startswith(beginning)), None)
 
 
 def words_in(path: str) -> str | None:
-    """The words of a text document that is given whole; None where it is none or says nothing."""
+    """The text of a text document that is given in full; None if it is not one, or is empty."""
     content = inline(path)
     if content is None or not content.mime_type.startswith("text/"):
         return None
@@ -53,7 +53,7 @@ def words_in(path: str) -> str | None:
 
 
 def placeholder(part: Part) -> str:
-    """The words for a part that cannot be shown; none where there is nothing to say."""
+    """The text for a part that cannot be shown; empty if there is nothing to say."""
     match part:
         case Image(url=url):
             return f"[image {_named(url)}]"

@@ -1,8 +1,8 @@
 """Reads and writes OpenAI's chat completions, a format that many other servers use too.
 
-Normalised on the way out: content of one plain text is a string, text comes before calls, neighbours of one role are one message
-(tool messages stay single), nulls are left out. A result has no error flag and no images in this format; images follow the results of
-their batch in a user message. OpenAI's own models accept more than others do (`pageturn.values.vendors`).
+`dump` normalises: content of one plain text is a string, text comes before calls, adjacent messages of one role are merged (tool
+messages stay single), nulls are left out. A result has no error flag and no images in this format; images follow the results of their
+batch in a user message. OpenAI's own models accept more than others do (`pageturn.values.vendors`).
 """
 
 from collections.abc import Iterator, Sequence
@@ -54,7 +54,7 @@ _BESIDE_CONTENT = (*REASONING, "refusal")
 
 @refusing_depth
 def load_reply(reply: object) -> Message:
-    """A response as a message with its usage; the assistant message alone is taken too."""
+    """A response as a message with its usage; the assistant message alone is accepted too."""
     match reply_of(reply, VENDOR):
         case {"choices": _} as response:
             return _response(response)
@@ -81,9 +81,9 @@ def load_messages(messages: Sequence[object]) -> list[Message]:
 
 @refusing_depth
 def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
-    """What the client's `chat.completions.create` takes: of a context everything but the model, of a request that was loaded that too.
+    """The arguments of the client's `chat.completions.create`: for a context all but the model, for a loaded request the model too.
 
-    What the model takes goes by its name, and the strictest is meant where a prompt does not say it.
+    The model's name decides what it accepts; without one, the strictest rules apply.
     """
     given = prompt_of(prompt)
     profile = profile_of(given.model)
@@ -164,7 +164,7 @@ def _beside_content(fields: Fields) -> Iterator[Part]:
 
 
 def _audio(fields: Fields) -> Iterator[Part]:
-    """What the model said aloud: its id goes back, its transcript is for everybody else."""
+    """What the model said aloud: its id is sent back, its transcript is for everybody else."""
     if isinstance(fields.rest.get("audio"), dict):
         audio = fields.inner("audio")
         yield Native(vendor=VENDOR, item={"audio": {"id": audio.text("id")}}, text=audio.take("transcript", str) or "")

@@ -1,7 +1,8 @@
-"""Reads and writes OpenAI's Responses API: a list of items. Items that the model wrote in one go are one message here.
+"""Reads and writes OpenAI's Responses API: a list of items. Consecutive items of the model are one message here.
 
-Normalised on the way out: content is a list of parts except for the model's own, neighbours of one role are one message, a message
-always has its type, nulls are left out. Reasoning is sent back only to the vendor that it came from, and only before the item it led to. A result has no error flag.
+`dump` normalises: content is a list of parts except for the model's own, adjacent messages of one role are merged, a message always
+has its type, nulls are left out. Reasoning is sent back only to the vendor that it came from, and only before the item that followed
+it. A result has no error flag.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,7 +61,7 @@ _MARKS = CacheMarks(VENDOR, "prompt_cache_breakpoint")
 
 @refusing_depth
 def load_reply(reply: object) -> Message:
-    """A response as a message with its usage; its `output` alone, or one item of it, is taken too."""
+    """A response as a message with its usage; its `output` alone, or one item of it, is accepted too."""
     match own_reply(reply, VENDOR):
         case {"output": list()} as response if "type" not in response:
             return _response(Fields(response, "$"))
@@ -84,15 +85,15 @@ def load_request(body: object) -> Prompt:
 
 @refusing_depth
 def load_messages(messages: Sequence[object]) -> list[Message]:
-    """The items of a request as messages: those that the model wrote in one go are one."""
+    """The items of a request as messages: consecutive items of the model are one."""
     return list(_messages(_placed(listed(messages), "$")))
 
 
 @refusing_depth
 def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
-    """What the client's `responses.create` takes: of a context everything but the model, of a request that was loaded that too.
+    """The arguments of the client's `responses.create`: for a context all but the model, for a loaded request the model too.
 
-    Instructions may stand anywhere with OpenAI's own models, and one of these is meant where a prompt does not say its model.
+    OpenAI's own models accept instructions anywhere; a prompt without a model is written for one of these.
     """
     given = prompt_of(prompt)
     kept = _MARKS.kept(given)
@@ -145,7 +146,7 @@ def _instructions(fields: Fields) -> list[Message]:
 
 
 def _answer(items: Iterable[tuple[Any, str]]) -> Message:
-    """What the model wrote, as one message."""
+    """The model's items, as one message."""
     parts: list[Part] = []
     for raw, where in items:
         if isinstance(raw, dict) and not is_answer(raw):
@@ -155,7 +156,7 @@ def _answer(items: Iterable[tuple[Any, str]]) -> Message:
 
 
 def _placed(items: Sequence[Any], path: str) -> Iterable[tuple[Any, str]]:
-    """The items, each with where it stands."""
+    """The items, each with its path."""
     return ((plain(raw), f"{path}[{index}]") for index, raw in enumerate(items))
 
 
@@ -169,7 +170,7 @@ def _messages(items: Iterable[tuple[Any, str]]) -> Iterator[Message]:
 
 
 def is_answer(raw: Any) -> bool:
-    """Whether the model wrote an item, and not somebody else."""
+    """Whether an item is the model's."""
     match raw:
         case {"role": role}:
             return bool(role == "assistant")
@@ -229,7 +230,7 @@ def _reasoning(fields: Fields) -> Thinking:
 
 
 def _words(raw: dict[str, Any]) -> str:
-    """What an item of the vendor's own tools says in words, for searching and for other vendors."""
+    """An item of the vendor's own tools as text, for searching and for other vendors."""
     action = raw.get("action")
     query = action.get("query") or action.get("command") if isinstance(action, dict) else None
     said = query or raw.get("code") or raw.get("output") or raw.get("name") or ""

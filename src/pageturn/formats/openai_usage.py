@@ -5,7 +5,7 @@ from pageturn.values.usage import Usage
 
 
 def usage_of(response: Fields, vendor: str, *, asked: str, answered: str) -> Usage | None:
-    """What a response says of its tokens, in fields of these names; None where it says nothing."""
+    """The usage in a response, in fields of these names; None if it has none."""
     if "usage" not in response.rest:
         return None
     usage = response.inner("usage")

@@ -1,4 +1,4 @@
-"""Handles what `dump` and the loaders have in common for all vendors: checking their input, and reading tools, model and settings."""
+"""What `dump` and the loaders share for all vendors: checking their input, and reading tools, model and settings."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ from pageturn.values.recall_tool import RecallTool
 # -- in
 
 
-_RESPONSES: dict[str, Callable[[dict[str, Any]], bool]] = {  # how the whole response of each vendor is known
+_RESPONSES: dict[str, Callable[[dict[str, Any]], bool]] = {  # how to recognise the whole response of each vendor
     "openai_chat": lambda raw: "choices" in raw,
     "openai_responses": lambda raw: raw.get("object") == "response",
     "anthropic": lambda raw: raw.get("type") == "message" and "stop_reason" in raw,
@@ -23,7 +23,7 @@ _RESPONSES: dict[str, Callable[[dict[str, Any]], bool]] = {  # how the whole res
 
 
 def reply_of(reply: object, vendor: str) -> Any:
-    """The response, or the message alone, that `load_reply` of a vendor's format is given."""
+    """The response, or the message alone, given to `load_reply` of a vendor's format."""
     raw = own_reply(reply, vendor)
     if isinstance(raw, list):
         raise InvalidInput("$", expected="one reply (the events of a stream are for Stream)", got=show(raw))
@@ -31,7 +31,7 @@ def reply_of(reply: object, vendor: str) -> Any:
 
 
 def own_reply(reply: object, vendor: str) -> Any:
-    """A reply as plain JSON values; the whole response of another vendor is refused, with the format that reads it."""
+    """A reply as plain JSON values; the whole response of another vendor is refused, naming the format that reads it."""
     raw = plain(reply)
     known = [name for name, is_response in _RESPONSES.items() if isinstance(raw, dict) and is_response(raw)]
     if known and vendor not in known:
@@ -53,7 +53,7 @@ def request_fields(body: object) -> Fields:
 
 
 def listed(messages: object) -> list[Any]:
-    """The messages that `load_messages` is given."""
+    """The messages given to `load_messages`."""
     several = plain(messages)
     if isinstance(several, list):
         return several
@@ -62,7 +62,7 @@ def listed(messages: object) -> list[Any]:
 
 
 def several_in(fields: Fields, name: str, expected: str = "a list") -> list[Any]:
-    """A list that must be there; a tuple is as good."""
+    """A required list; a tuple is accepted too."""
     value = fields.rest.pop(name, None)
     if isinstance(value, list | tuple):
         return [*value]
@@ -70,14 +70,14 @@ def several_in(fields: Fields, name: str, expected: str = "a list") -> list[Any]
 
 
 def model_in(fields: Fields) -> str | None:
-    """The model that a request names."""
+    """The model of a request."""
     model = fields.take("model", str)
     as_json(model, f"{fields.path}.model")
     return model
 
 
 def tools_in(fields: Fields) -> tuple[Mapping[str, Any], ...]:
-    """The tools of a request, as they came."""
+    """The tools of a request, unchanged."""
     tools = several_in(fields, "tools") if "tools" in fields.rest else []
     return tuple(_tool(tool, f"{fields.path}.tools[{index}]") for index, tool in enumerate(tools))
 
@@ -103,7 +103,7 @@ def loaded_prompt(fields: Fields, messages: Sequence[Message], marks: tuple[int,
 
 
 def settings_in(fields: Fields) -> dict[str, Any]:
-    """What a request says beyond what was taken, as it came."""
+    """The remaining fields of a request, unchanged."""
     settings = {name: plain(value) for name, value in fields.rest.items()}
     for name, value in settings.items():
         as_json(value, f"{fields.path}.{name}")
@@ -114,7 +114,7 @@ def settings_in(fields: Fields) -> dict[str, Any]:
 
 
 def prompt_of(given: object) -> Prompt:
-    """What `dump` is given: a context, a prompt, or messages, which are a prompt without anything else."""
+    """The argument of `dump`: a context, a prompt, or messages, which become a prompt without anything else."""
     if isinstance(given, Context):  # which is made here
         return given
     if isinstance(given, Prompt):
@@ -134,7 +134,7 @@ def prompt_of(given: object) -> Prompt:
 
 
 def expects_answer(given: object, vendor: str) -> bool:
-    """Whether `dump` is to make a request that can be answered as it is: of mere messages and of a vendor's own request it is not."""
+    """Whether `dump` should make a request that can be answered: not for plain messages, or for a vendor's own request."""
     return isinstance(given, Prompt) and given.vendor != vendor
 
 
@@ -146,7 +146,7 @@ def _require_messages(path: str, messages: Sequence[object]) -> None:
 
 
 def _require_sound(prompt: Prompt) -> None:
-    """Refuse a prompt with fields of other types than it says it has: constructors look at nothing."""
+    """Raise `InvalidInput` if a field of a prompt has another type than declared: constructors check nothing."""
     for name in ("messages", "host_tools"):
         require_instance(f"prompt.{name}", getattr(prompt, name), tuple)
     _require_messages("prompt.messages", prompt.messages)

@@ -29,13 +29,13 @@ class Common(NamedTuple):
 
 
 def settings_for(prompt: Prompt, vendor: str, *, has_tools: bool) -> dict[str, Any]:
-    """The settings of a prompt in a vendor's form: its own as they came, with the model; of others' what means the same."""
+    """The settings of a prompt in a vendor's form: its own unchanged, with the model; of others' those with a common meaning."""
     if prompt.vendor in (None, vendor):
         named = {"model": prompt.model} if prompt.vendor == vendor and prompt.model is not None else {}
         return {**named, **prompt.settings}
     read = _READ.get(prompt.vendor)
     common = read(prompt.settings) if read is not None else Common()
-    if not has_tools:  # a vendor refuses to be told how to call tools that are not there
+    if not has_tools:  # a vendor rejects a tool choice without tools
         common = common._replace(calls=None, tool=None, is_parallel=None)
     if common.tool is not None:
         common = common._replace(tool=fitting_name(common.tool, vendor))
@@ -122,7 +122,7 @@ def _gemini(settings: Mapping[str, Any]) -> Common:
 
 
 def _of(type_: type[T], value: object) -> T | None:
-    """A value where it has its type; another is left out, as the vendor would have refused it."""
+    """A value if it has the type; another is left out, as the vendor would have rejected it."""
     return value if isinstance(value, type_) and (type_ is bool or not isinstance(value, bool)) else None
 
 
@@ -171,7 +171,7 @@ def _to_responses(common: Common) -> dict[str, Any]:
 
 
 def _to_anthropic(common: Common) -> dict[str, Any]:
-    """Its newer models, and its client, take no sampling."""
+    """Its newer models, and its client, accept no sampling parameters."""
     kind = {"auto": "auto", "required": "any", "none": "none"}.get(common.calls or "")
     choice: dict[str, Any] = (
         {"type": "tool", "name": common.tool} if common.tool is not None else {"type": kind} if kind else {}
@@ -187,7 +187,7 @@ def _to_anthropic(common: Common) -> dict[str, Any]:
 
 
 def _to_gemini(common: Common) -> dict[str, Any]:
-    """Streaming is another method of its client, so nothing is said of it."""
+    """Streaming is another method of its client, so it is not set here."""
     calling = _said(
         mode={"auto": "AUTO", "required": "ANY", "none": "NONE"}.get(common.calls or ""),
         allowed_function_names=[common.tool] if common.tool is not None else None,

@@ -19,17 +19,17 @@ from pageturn.values.messages import File, Image, Message, Part, Role, Text, Thi
 from pageturn.values.reminders import reminder
 
 Block = dict[str, Any]
-Hear = Callable[[Part, Message], Iterable[Block]]  # the blocks of a part of a message of anybody else
+Hear = Callable[[Part, Message], Iterable[Block]]  # the blocks of a part of any role but the model's
 Answer = Callable[[Message], Sequence[Block]]  # the blocks of a message of the model
-KeepsInstruction = Callable[[Message, Role, Role | None], bool]  # whether an instruction may stand between these roles
-Waiting = defaultdict[str, list[int]]  # the calls of the last turn of the model, by their ids
+KeepsInstruction = Callable[[Message, Role, Role | None], bool]  # whether an instruction is allowed between these roles
+Waiting = defaultdict[str, list[int]]  # the calls of the model's last turn, by their ids
 
-_OURS = -1  # the place of a message that nobody sent
-_TO_NOTHING = 1 << 40  # results that answer nothing stand behind those that do
+_OURS = -1  # the index of a message that was inserted
+_TO_NOTHING = 1 << 40  # results without a call come after those with one
 
 
 class Piece(NamedTuple):
-    """A block, the place of the message that it came from, and for a result its place among the results of its turn."""
+    """A block, the index of its message, and for a result its place among the results of its turn."""
 
     block: Block
     source: int
@@ -37,7 +37,7 @@ class Piece(NamedTuple):
 
 
 class Turn:
-    """What one role says before another does. `first` is the message that began it, whose fields count for all."""
+    """Consecutive content of one role. `first` is the message that began it, whose fields apply to all."""
 
     __slots__ = ("first", "pieces", "role")
 
@@ -52,7 +52,7 @@ class Turn:
         return [piece.block for piece in self.pieces]
 
     def put_results_first(self) -> None:
-        """Results stand first, in the order of their calls; everything else follows as it came."""
+        """Put results first, in the order of their calls; everything else follows in order of arrival."""
         if any(piece.rank is not None for piece in self.pieces):
             self.pieces.sort(key=_place)
 
@@ -62,13 +62,13 @@ def _place(piece: Piece) -> tuple[bool, int]:
 
 
 class Shape(NamedTuple):
-    """A request: its opening instructions, and the turns behind them."""
+    """A request: its opening instructions, and the turns after them."""
 
     opening: Turn
     turns: list[Turn]
 
     def through(self, message: int) -> list[Block]:
-        """The blocks up to the last that came from this message or one before it."""
+        """The blocks up to the last of this message or one before it."""
         pieces = [piece for turn in (self.opening, *self.turns) for piece in turn.pieces]
         ends = [at for at, piece in enumerate(pieces) if 0 <= piece.source <= message]
         return [piece.block for piece in pieces[: ends[-1] + 1]] if ends else []
@@ -86,8 +86,8 @@ def shaped(
 ) -> Shape:
     """The messages as turns; `say` makes a block of a plain text.
 
-    `user_ends`: a request may not end with the model's words, so where it is to go on without the user, the user says so in fixed words,
-    and these stay between its two answers. `is_request`: there is an answer to come.
+    `user_ends`: a request may not end with the model's message, so if the user said nothing, a fixed user text follows it, which stays
+    between the two answers later. `is_request`: the model will answer.
     """
     shape = Shape(Turn(Role.SYSTEM), [])
     waiting: Waiting = defaultdict(list)
@@ -95,10 +95,10 @@ def shaped(
         ahead = messages[source + 1].role if source + 1 < len(messages) else None
         role, message = _spoken(given, shape.turns, ahead, keeps_instruction)
         if role is Role.ASSISTANT:
-            if _waits_for_user(shape.turns, user_ends=user_ends):  # also where it says nothing: it was asked to go on
+            if _waits_for_user(shape.turns, user_ends=user_ends):  # also for an empty one: it was asked to continue
                 shape.turns.append(_said(CONTINUED, say))
             pieces = [Piece(block, source) for block in answer(message)]
-        elif (text := only_text(message)) is not None:  # as most are
+        elif (text := only_text(message)) is not None:  # true of most messages
             pieces = [Piece(say(text), source)] if text.strip() else []
         else:
             parts = [said for part in message.content if (said := _sayable(part, role)) is not None]
@@ -119,7 +119,7 @@ def shaped(
 def _spoken(
     message: Message, turns: Sequence[Turn], ahead: Role | None, keeps_instruction: KeepsInstruction
 ) -> tuple[Role, Message]:
-    """Who says a message, and what: behind the opening an instruction is the user's where it may not be its author's."""
+    """The role and content of a message: an instruction after the opening becomes the user's where the vendor does not accept it."""
     role = _ROLES[message.role]
     if role is Role.SYSTEM and turns and not keeps_instruction(message, turns[-1].role, ahead):
         return Role.USER, lowered(message)
@@ -132,7 +132,7 @@ def _waits_for_user(turns: Sequence[Turn], *, user_ends: bool) -> bool:
 
 
 def _turn(shape: Shape, role: Role) -> Turn:
-    """The turn that somebody goes on with, or a new one."""
+    """The turn that this role continues, or a new one."""
     if role is Role.SYSTEM and not shape.turns:
         return shape.opening
     if not shape.turns or shape.turns[-1].role is not role:
@@ -141,7 +141,7 @@ def _turn(shape: Shape, role: Role) -> Turn:
 
 
 def _call(message: Message, waiting: Waiting, *, is_first: bool) -> None:
-    """Let the calls of a message wait for their results, in their order."""
+    """Note the calls of a message, in order, as waiting for results."""
     if is_first:
         waiting.clear()
     calls = message.tool_calls
@@ -161,7 +161,7 @@ _ROLES = {
 
 
 def _sayable(part: Part, role: Role) -> Part | None:
-    """A part of anybody else as this role may say it: only the user brings results, and instructions are words alone."""
+    """A part of a role other than the model's, as this role may send it: only the user has results, and instructions are text only."""
     match part:
         case ToolResult() if role is Role.USER:
             return part
@@ -174,7 +174,7 @@ def _sayable(part: Part, role: Role) -> Part | None:
 
 
 def _heard(part: Part, blocks: Iterable[Block], source: int, waiting: defaultdict[str, list[int]]) -> Iterator[Piece]:
-    """The pieces of a part that is not the model's. Of a result the first is the result itself, the others follow all results."""
+    """The pieces of a part that is not the model's. For a result, the first is the result itself, and the others follow all results."""
     if type(part) is not ToolResult:
         yield from (Piece(block, source) for block in blocks)
         return
@@ -192,9 +192,9 @@ def _said(text: str, say: Callable[[str], Block]) -> Turn:
 
 
 def lowered(message: Message) -> Message:
-    """An instruction as the user may say it: in tags that tell whose words it is.
+    """An instruction in a form that the user role may have: in tags that say who wrote it.
 
-    The tags are those of `ContextMessage.system_reminder`, and a recorded request that has them is known as a program's.
+    The tags are those of `ContextMessage.system_reminder`, so a recorded request with them is recognised as a program's.
     """
     content = tuple(_tagged(part) if isinstance(part, Text) else part for part in message.content)
     return msgspec.structs.replace(message, content=content)

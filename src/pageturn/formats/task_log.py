@@ -24,8 +24,8 @@ class TaskLog(Closed):
     plan: Plan | None
     forbidden: tuple[str, ...]
     damaged_lines: int
-    goals: tuple[str, ...] = ()  # every objective that was ever set, the last of them in force unless it was cleared
-    speaks_of_goals: bool = False  # without that it says nothing about the plan and the rules that there are
+    goals: tuple[str, ...] = ()  # every objective that was ever set; the last is in force unless it was cleared
+    speaks_of_goals: bool = False  # without it, the log says nothing about the present plan and rules
 
     @property
     def prohibitions(self) -> tuple[str, ...]:
@@ -34,12 +34,12 @@ class TaskLog(Closed):
 
 
 def prohibition(forbidden: str) -> str:
-    """The rule that forbids something. Always named as one and on one line, so that the words alone are never an order."""
+    """The rule that forbids something. Always labelled as a prohibition and on one line, so that the words alone are never an order."""
     return f"Forbidden: {' '.join(forbidden.split())}"
 
 
 def says_no(text: str) -> bool:
-    """Whether words forbid by themselves."""
+    """Whether the words forbid by themselves."""
     return _NO.match(text) is not None
 
 
@@ -86,7 +86,7 @@ class _Goal(NamedTuple):
 def _text(given: Any) -> str:
     if not isinstance(given, str):
         raise TypeError("not a text")
-    given.encode()  # a lone surrogate is no text
+    given.encode()  # a lone surrogate is not text
     return given
 
 

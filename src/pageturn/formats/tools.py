@@ -18,7 +18,7 @@ _DECLARATIONS = ("function_declarations", "functionDeclarations")
 
 
 class Function(NamedTuple):
-    """What a definition says in any vendor's form."""
+    """The common content of a definition in any vendor's form."""
 
     name: str
     description: str | None
@@ -27,10 +27,10 @@ class Function(NamedTuple):
 
 
 def tools_for(prompt: Prompt, vendor: str) -> list[dict[str, Any]]:
-    """The tools of a prompt in a vendor's form: its own as they were given, the functions of others translated, the recall tool last.
+    """The tools of a prompt in a vendor's form: its own unchanged, functions of others translated, the recall tool last.
 
-    Of a request that another vendor's format read, what is no function is left out; a host that gives tools with a context is taken
-    at its word.
+    If another vendor's format read the request, tools that are not functions are left out; tools that a host gives with a context are
+    passed on as they are.
     """
     shown: list[dict[str, Any]] = []
     for tool in prompt.host_tools:
@@ -50,13 +50,13 @@ def _renamed(function: Function, vendor: str) -> Function:
 
 def recall_definition(tool: RecallTool, vendor: str) -> dict[str, Any]:
     """The recall tool in a vendor's form."""
-    if vendor == GEMINI:  # whose own schemas say all that this one needs
+    if vendor == GEMINI:  # whose own schemas can express all that this one needs
         return {"function_declarations": [tool.definition]}
     return _WRITTEN[vendor](Function(tool.name, tool.description, tool.parameters))
 
 
 def _form_of(tool: Mapping[str, Any]) -> str | None:
-    """Whose form a definition of functions has; None where it is none."""
+    """The vendor whose form a definition of functions has; None if it has none."""
     match tool:
         case {"function": Mapping()} | {"custom": Mapping()}:
             return CHAT
@@ -71,7 +71,7 @@ def _form_of(tool: Mapping[str, Any]) -> str | None:
 
 
 def _functions_in(tool: Mapping[str, Any]) -> Iterator[Function]:
-    """The functions that a definition in any vendor's form has."""
+    """The functions in a definition of any vendor's form."""
     match _form_of(tool):
         case "openai_chat":
             inner = tool.get("function")
@@ -89,7 +89,7 @@ def _functions_in(tool: Mapping[str, Any]) -> Iterator[Function]:
 
 
 def _function(fields: Mapping[str, Any], schema: str | None) -> Iterator[Function]:
-    """The function that these fields describe; one that takes mere text takes it under a name here."""
+    """The function that these fields describe; one that takes plain text gets a parameter for it."""
     name, description = fields.get("name"), fields.get("description")
     parameters = fields.get(schema) if schema is not None else _ONE_TEXT
     if isinstance(name, str):
@@ -127,7 +127,7 @@ def _chat(function: Function) -> dict[str, Any]:
 
 
 def _responses(function: Function) -> dict[str, Any]:
-    # Without `strict` the vendor would make every argument required.
+    # Without `strict`, the vendor would make every argument required.
     return {"type": "function", **_described(function, "parameters"), "strict": function.is_strict}
 
 
@@ -136,7 +136,7 @@ def _anthropic(function: Function) -> dict[str, Any]:
 
 
 def _gemini(function: Function) -> dict[str, Any]:
-    # The client makes one list of all declarations that there are.
+    # The client makes one list of all declarations.
     return {"function_declarations": [_described(function, "parameters_json_schema")]}
 
 

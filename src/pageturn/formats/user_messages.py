@@ -39,17 +39,19 @@ OPENINGS = (
     "Called the Read tool with the following input: ",
     "Continue if you have next steps, or stop and ask for clarification if you are unsure how to proceed.",
 )
-_WITH_WORDS = ("<command-args>", "\nARGUMENTS: ")  # behind which a person's own words stand
+_WITH_WORDS = ("<command-args>", "\nARGUMENTS: ")  # a person's own words follow these
 
 
 def is_synthetic(parts: Sequence[Part]) -> bool:
-    """Whether a harness wrote all of the words of a user message."""
+    """Whether a harness wrote all of the text of a user message."""
     texts = [part.text for part in parts if isinstance(part, Text)]
     return bool(texts) and all(_is_harness(text) for text in texts)
 
 
 def marked(parts: Sequence[Part]) -> tuple[Part, ...]:
-    """The parts of a user message, with a mark on each that a harness wrote beside a person's words; a message of nothing else has its own."""
+    """The parts of a user message, with a mark on each that a harness wrote beside a person's words; a message that is all a harness's
+    has its own mark.
+    """
     if is_synthetic(parts) or not any(isinstance(part, Text) and _is_harness(part.text) for part in parts):
         return tuple(parts)
     return tuple(_marked(part) for part in parts)
@@ -67,13 +69,13 @@ def _is_harness(text: str) -> bool:
 
 
 def _has_words_behind(mark: str, text: str) -> bool:
-    """Whether a command was given words of its own: something else than the end of the tag follows the mark."""
+    """Whether a command has words of its own: something other than the end of the tag follows the mark."""
     _, found, rest = text.partition(mark)
     return bool(found) and bool(rest.partition("</")[0].strip())
 
 
 def split(parts: Sequence[Part], extra: Mapping[str, Any] | None = None) -> Iterator[Message]:
-    """One message for each result, and one for each run of anything else; all but the first are joined to the one before."""
+    """One message for each result, and one for each run of other parts; all but the first are marked as joined to the one before."""
     joined = False
     for is_result, run in groupby(parts, key=lambda part: isinstance(part, ToolResult)):
         for content in ((part,) for part in run) if is_result else (tuple(run),):

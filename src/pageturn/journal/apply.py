@@ -20,11 +20,11 @@ from pageturn.values.pages import Page, PageKind, ResidencyLevel
 from pageturn.values.proposals import Op
 from pageturn.values.usage import Usage
 
-_AUTHOR_TOKENS = 32  # more than the words around a plan or a wish take that say that a model wrote it
+_AUTHOR_TOKENS = 32  # more tokens than the words that mark a plan or a preference as the model's
 
 
 def apply(state: SessionState, seq: int, entry: e.Entry) -> None:
-    """Take one more entry into account; entries come in order, and none is left out."""
+    """Apply one more entry; entries come in order, and none is left out."""
     assert seq == state.head + 1, f"entry {seq} after {state.head}"
     state.head = seq
     _APPLY[type(entry)](state, seq, entry)
@@ -41,7 +41,7 @@ def _message(state: SessionState, _: int, entry: e.MessageAdded) -> None:
 
 
 def _imported(_state: SessionState, _: int, _entry: e.Imported) -> None:
-    """Where a session comes from changes nothing of what it is; imports look it up in the journal."""
+    """The origin of a session changes nothing in its state; imports look it up in the journal."""
 
 
 def _model(state: SessionState, _: int, entry: e.ModelChosen) -> None:
@@ -87,7 +87,7 @@ def _turn(state: SessionState, _: int, entry: e.TurnTaken) -> None:
 
 
 def _learn(state: SessionState, shown: e.Shown, usage: Usage | None) -> None:
-    """What an accepted prompt says: how the provider counts, and that the next one may be a little larger."""
+    """Learn from an accepted prompt: how the provider counts, and that the next prompt may be a little larger."""
     if usage is not None and usage.input_tokens and shown.tokens:
         known = state.calibrations.get(shown.model, Calibration())
         state.calibrations[shown.model] = known.observe(counted=shown.tokens, reported=usage.input_tokens)
@@ -115,7 +115,7 @@ def _fold(state: SessionState, fold: e.Fold) -> None:
 def _take_out_reasoning(state: SessionState, span: tuple[int, int]) -> None:
     if span[0] >= span[1]:
         return  # it has no page
-    spans = state.unreasoned  # in order, and apart from each other
+    spans = state.unreasoned  # in order, and without overlaps
     first = bisect_left(spans, span[0], key=lambda each: each[1])
     end = bisect_right(spans, span[1], key=lambda each: each[0])
     together = [*spans[first:end], span]
@@ -143,7 +143,7 @@ def _pin(state: SessionState, _: int, entry: e.Pinned) -> None:
 
 
 def _list_rule(state: SessionState, page: Page) -> None:
-    """Among the rules that say the same, in order. Each change makes a new tuple: what was only supposed leaves the old one alone."""
+    """Add to the rules with the same text, in order. Each change makes a new tuple, so that a supposed change leaves the old one alone."""
     same = state.rules.get(page.digest, ())
     at = bisect_left(same, page.seq)
     if page.seq not in same[at : at + 1]:
@@ -164,20 +164,20 @@ def _unpin(state: SessionState, _: int, entry: e.Unpinned) -> None:
 
 
 def _withdraw(state: SessionState, at: int) -> None:
-    """A withdrawn page leaves the context at once."""
+    """Remove a withdrawn page from the context at once."""
     if state.pages[at].counts:
         _undo(state, at)
         state.changes += 1
 
 
 def _promise_changed(state: SessionState, page: int) -> None:
-    """A page that stands in words of ours, or in a line, cannot wait for its new promise until the next fold."""
+    """Record that a page shown in a short form or an index line got a new promise, which cannot wait for the next fold."""
     state.promises += 1
     placed = state.placed.get(page)
     is_short = page <= state.folded and (placed is None or placed.level is not ResidencyLevel.FULL)
     is_scoped = state.preferences.get(page) is not None  # and may not have been shown at all
     own = state.page(page)
-    has_twin = own is not None and len(state.rules.get(own.digest, ())) > 1  # of which one stands for the other
+    has_twin = own is not None and len(state.rules.get(own.digest, ())) > 1  # of which only one is shown
     if is_short or is_scoped or has_twin:
         state.changes += 1
 
@@ -231,7 +231,7 @@ def _settled(state: SessionState, _: int, entry: e.Committed | e.Rejected) -> No
 
 
 def _name_author(state: SessionState, field: str) -> None:
-    """A plan or wish that an earlier version let a model state with the role system: from now on it stands as the model's own."""
+    """Attribute to the model a plan or preference that an earlier version let it state with the role system."""
     written = {"plan": [state.plan.page] if state.plan else [], "preference": [*state.preferences][-1:]}.get(field, [])
     for at in map(state.index, written):
         if at is not None and state.pages[at].role is Role.SYSTEM:
@@ -248,7 +248,7 @@ def _fault(state: SessionState, seq: int, entry: e.Faulted) -> None:
 
 
 def _boundary(state: SessionState, _: int, entry: e.BoundaryCrossed) -> None:
-    """A boundary changes nothing: it says that nothing was left to change. Only the cache may be gone."""
+    """A boundary changes nothing, except that the cache may have expired."""
     state.is_cold = state.is_cold or entry.kind is e.BoundaryKind.COLD_CACHE
 
 
@@ -264,7 +264,7 @@ def _policy(state: SessionState, _: int, entry: e.PolicyChosen) -> None:
 
 def _grant(state: SessionState, _: int, entry: e.ScopeGranted) -> None:
     if (entry.scope in state.grants) is not entry.allowed and entry.scope in state.preferences.values():
-        state.changes += 1  # preferences for that scope come into the context, or leave it
+        state.changes += 1  # preferences for that scope enter the context, or leave it
     (state.grants.add if entry.allowed else state.grants.discard)(entry.scope)
 
 
@@ -299,11 +299,11 @@ def _erasure(state: SessionState, _: int, entry: e.PageErased) -> None:
 
 
 def forget_page(state: SessionState, entry: e.PageErased) -> None:
-    """Take into account that the words of a page are gone, be it before that is written down here."""
+    """Account for the erasure of a page, even before an entry of this session says so."""
     at = state.index(entry.page)
     if at is not None:
         if state.pages[at].erased:
-            return  # it was noticed before it was written down
+            return  # the erasure was noticed before its entry was written
         state.pages[at] = msgspec.structs.replace(state.pages[at], erased=True)
     state.changes += 1
     state.lines = [

@@ -1,7 +1,7 @@
 """Packs messages into blobs, and unpacks them.
 
-A message is stored as one blob of JSON. Texts of more than `LARGE` bytes are stored as blobs of their own, so that a file
-that was read twice is stored once, and a part of it can be read without the rest.
+A message is stored as one blob of JSON. Texts of more than `LARGE` bytes are stored as blobs of their own, so that a file that was
+read twice is stored once, and a part of it can be read without the rest.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,8 +15,8 @@ from pageturn.values.json import Closed, from_builtins, from_json, to_json
 from pageturn.values.messages import File, Image, Message, Native, Text, Thinking, ToolCall, ToolResult
 
 LARGE = 4_096
-_PIECE = 1_000_000  # characters of a text that are made into bytes at a time where the bytes are not kept
-_PLACE = "."  # stands in a message for a text that is looked at by itself; not empty, since defaults are left out
+_PIECE = 1_000_000  # characters encoded at a time if the bytes are not kept
+_PLACE = "."  # replaces a text of a message that is handled separately; not empty, since defaults are left out
 _LONG_FIELDS: Mapping[type, str] = {
     Text: "text",
     Image: "url",
@@ -31,7 +31,7 @@ Place = tuple[str | int, ...]
 
 
 class Outside(Closed):
-    """A text that was taken out of a message: where it stood, and where it is now."""
+    """A text stored outside of its message: its place there, and its blob."""
 
     path: Place
     digest: str
@@ -39,7 +39,7 @@ class Outside(Closed):
 
 
 class Body(Closed, omit_defaults=True):
-    """A message as it is kept."""
+    """A message as stored."""
 
     message: msgspec.Raw
     outside: tuple[Outside, ...] = ()
@@ -50,7 +50,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class Packed(NamedTuple):
-    """The digest of a body, the bytes of the whole message, the blobs that hold it, and the message as it will be read."""
+    """A packed message: the digest of its body, its total bytes, its blobs, and the message as it will be read back."""
 
     digest: str
     size: int
@@ -59,10 +59,10 @@ class Packed(NamedTuple):
 
 
 def pack(message: Message) -> Packed:
-    """The blobs of a message. Its id and its usage are the journal's business and not part of it."""
+    """Pack a message into blobs. Its id and usage are not included; the journal stores them."""
     if message.id is not None or message.usage is not None:
         message = msgspec.structs.replace(message, id=None, usage=None)
-    long = _long_texts(message)  # which would stand in memory once more with each step below
+    long = _long_texts(message)  # each step below would put another copy into memory
     written = to_json(_with_texts(message, dict.fromkeys(long, _PLACE)) if long else message)
     read = from_json(Message, written)  # what cannot be read back is not written
     if long:
@@ -81,14 +81,14 @@ def pack(message: Message) -> Packed:
 
 
 def _long_texts(message: Message) -> dict[Place, str]:
-    """The texts of a message that are longer than what may stand in its body, by where they stand."""
+    """The texts of a message that are too long for its body, by their places."""
     long: dict[Place, str] = {}
     for part in message.content:
         value = getattr(part, _LONG_FIELDS[type(part)])
         if type(value) is not str or len(value) > LARGE:
             break
     else:
-        return long  # there is none in most messages
+        return long  # most messages have none
 
     def look(place: Place, part: object) -> None:
         name = _LONG_FIELDS.get(type(part), "")
@@ -128,7 +128,7 @@ def _json_size(text: str) -> int:
 
 
 def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:
-    """The message of a body; `blob` brings the texts that were taken out of it."""
+    """The message of a body; `blob` returns the texts stored outside of it."""
     body = _BODIES.decode(data)
     if not body.outside:
         return from_json(Message, bytes(body.message))
@@ -139,7 +139,7 @@ def unpack(data: bytes, blob: Callable[[str], bytes]) -> Message:
 
 
 def is_body(data: bytes) -> bool:
-    """Whether a blob is that of a message, and not a text or something about it."""
+    """Whether a blob is the body of a message, and not a text or a note about it."""
     try:
         return msgspec.json.decode(_BODIES.decode(data).message, type=dict).keys() >= {"role", "content"}
     except ValueError:
@@ -147,14 +147,14 @@ def is_body(data: bytes) -> bool:
 
 
 def digests(data: bytes) -> tuple[str, ...]:
-    """The blobs that a body needs beside itself."""
+    """The blobs that a body needs besides itself."""
     return tuple(taken.digest for taken in _BODIES.decode(data).outside)
 
 
 def _take_out(
     raw: Any, place: Place, long: Mapping[Place, str], outside: list[Outside], blobs: dict[str, bytes]
 ) -> None:
-    """Take out of a message as JSON has it what is large, and the texts that were left out of it before."""
+    """Take long texts, and those already stored outside, out of a message in JSON."""
     items = raw.items() if isinstance(raw, dict) else enumerate(raw)
     for at, item in items:
         if isinstance(item, dict | list):

@@ -33,7 +33,7 @@ from pageturn.values.pages import Page
 
 
 class Finding(NamedTuple):
-    """Something that is wrong, and where."""
+    """A problem, and where it is."""
 
     session: str
     what: str
@@ -48,7 +48,7 @@ def examine(
     progress: Callable[[SessionRow, int], None] = lambda _row, _done: None,
     also: Sequence[Callable[[S], Iterator[str]]] = (),
 ) -> Iterator[Finding]:
-    """Every finding about a store: its own tables, each session's entries, pages and index, then what others keep beside them."""
+    """All findings about a store: its tables, each session's entries, pages and index, then the sidecars."""
     try:
         for problem in store.check():
             yield Finding("", problem)
@@ -64,12 +64,12 @@ def examine(
 
 
 def _examine_words(store: Maintained) -> Iterator[str]:
-    """Whether the index has the words of the messages and no others, if all of them can be read."""
+    """Whether the index has the words of the messages and no others, if all messages can be read."""
     if not isinstance(store, Reindexed):
         return
     try:
         rows = store.sessions()
-        if not any(store.lacks_words(row.id) for row in rows):  # else the next recall gives them
+        if not any(store.lacks_words(row.id) for row in rows):  # otherwise the next recall indexes them again
             documents = ((row.id, document) for row in rows for document in documents_of(Journal(store, row)))
             if store.has_other_words(documents):
                 yield "the index has other words than the messages, so a search may miss some"
@@ -88,7 +88,7 @@ def _examine_session(store: Maintained, row: SessionRow, progress: Callable[[int
         try:
             said[record.seq] = from_json(Entry, record.body)
         except InvalidInput as error:
-            yield f"entry {record.seq} is as it was written and cannot be read: {error}"
+            yield f"entry {record.seq} is intact and cannot be read: {error}"
     yield from _examine_state(journal)
     erased = {page.seq for page in journal.state.pages if page.erased} | journal.erased()
     for seq, entry in said.items():
@@ -110,13 +110,13 @@ def _what_is_left(journal: Journal, broken: Broken) -> str:
 def _examine_state(journal: Journal) -> Iterator[str]:
     """Whether replaying all entries gives the same state as the snapshot with the last entries."""
     past = journal.past()
-    if past != journal.state and not past.lost and not past.restored:  # what is lost is known from the snapshot alone
+    if past != journal.state and not past.lost and not past.restored:  # only the snapshot shows what is lost
         yield "the snapshot differs from the entries that it was made from"
 
 
 def _examine_lists(store: Maintained, journal: Journal, said: dict[int, Entry]) -> Iterator[str]:
     """Whether the index has the words of every message, and the store knows of every blob that is needed."""
-    is_older = isinstance(store, Reindexed) and store.lacks_words(journal.row.id)  # the next recall gives them
+    is_older = isinstance(store, Reindexed) and store.lacks_words(journal.row.id)  # the next recall indexes them again
     found = store.documents(journal.row.id)
     for seq, entry in said.items() if not is_older else ():
         if isinstance(entry, MessageAdded) and seq not in found:
@@ -130,7 +130,7 @@ def _examine_lists(store: Maintained, journal: Journal, said: dict[int, Entry]) 
 
 
 def texts_of(entry: Entry) -> Iterator[str]:
-    """The blobs of an entry that keeps texts beside the messages."""
+    """The blobs of an entry that stores texts besides messages."""
     match entry:
         case RenditionAdmitted(digest=digest) | Pinned(structured=TextReference(digest=digest)) | Staged(value=digest):
             yield digest
@@ -139,9 +139,10 @@ def texts_of(entry: Entry) -> Iterator[str]:
 
 
 def needed_by(journal: Journal, entry: Entry) -> Iterator[str]:
-    """The blobs that came with an entry, as far as they can be told."""
+    """The blobs that an entry needs, as far as can be told."""
     if not isinstance(entry, MessageAdded):
-        if not isinstance(entry, TurnTaken | RenditionAdmitted):  # whose texts came with an earlier entry, or may have
+        # Their texts were stored with an earlier entry, or may have been.
+        if not isinstance(entry, TurnTaken | RenditionAdmitted):
             yield from texts_of(entry)
         return
     yield entry.page.digest

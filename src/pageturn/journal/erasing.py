@@ -1,7 +1,7 @@
 """Finds what must be erased with a page in every session that shares it, and which other pages repeat its text.
 
-What was made of a page is erased with it: its forms, texts proposed for it, index lines over it, and the summaries of later resets, with
-all that was made of those. Another page with the same text is not erased: it is listed, and the caller decides.
+Everything made from a page is erased with it: its forms, texts proposed for it, index lines over it, and the summaries of later
+resets, with everything made from those. Another page with the same text is not erased: it is listed, and the caller decides.
 """
 
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ from pageturn.values.proposals import Proposal
 from pageturn.values.search_text import search_text
 
 _RUN = 5  # words in a row that two texts share by quoting rather than by chance
-_KEY = 8  # letters, digits among them, of a word that is told apart from all others
-_MOST_RUNS = 100_000  # of a text that are looked for; of a longer one, as many at even distances
+_KEY = 8  # characters of a word with digits that counts as unique
+_MOST_RUNS = 100_000  # of a text that are searched for; from a longer text, as many at even distances
 
 
 class Quote(Closed):
@@ -45,26 +45,26 @@ class Quote(Closed):
 
 
 class Erased(Closed):
-    """What an erasure did: what was freed, which pages went along, and which others the caller may want to look at."""
+    """The result of an erasure: what was freed, which pages were erased too, and which others the caller should look at."""
 
     blobs: int
     bytes: int
-    taken: tuple[Quote, ...] = ()  # the summaries of resets that rested on the page
-    quoting: tuple[Quote, ...] = ()  # pages that are still there, and repeat its words or were derived from it
+    taken: tuple[Quote, ...] = ()  # the summaries of resets that were based on the page
+    quoting: tuple[Quote, ...] = ()  # remaining pages that repeat its words or were derived from it
     notes: tuple[str, ...] = ()  # keys of durable notes of this session that repeat its words
-    unread: tuple[str, ...] = ()  # sessions that share the page, and could not be read
+    unread: tuple[str, ...] = ()  # sessions that share the page and could not be read
 
 
 class Erasure(NamedTuple):
-    """What has to go with a page."""
+    """What must be erased with a page."""
 
     losses: list[Loss]
-    also: tuple[int, ...]  # further pages of this session whose words go
-    found: Erased  # all but what was freed
+    also: tuple[int, ...]  # further pages of this session that are erased
+    found: Erased  # everything but what was freed
 
 
 def plan_erasure(journal: Journal, page: Page) -> Erasure:
-    """What goes with a page, and what repeats it, in this session and in all that share it."""
+    """What is erased with a page, and what repeats it, in this session and in all that share it."""
     losses: dict[tuple[str, int], Loss] = {}
     taken: dict[Quote, None] = {}
     quoting: dict[Quote, None] = {}
@@ -93,7 +93,7 @@ def plan_erasure(journal: Journal, page: Page) -> Erasure:
 
 
 def erase(journal: Journal, page: Page, *, at: int) -> Erased:
-    """Destroy the words of a page and every text that was made of them; write down that this was done."""
+    """Destroy the content of a page and every text made from it, and record that."""
     planned = plan_erasure(journal, page)
     freed: Freed = journal.erase(page, planned.losses, also=planned.also, at=at)
     found = planned.found
@@ -101,12 +101,12 @@ def erase(journal: Journal, page: Page, *, at: int) -> Erased:
 
 
 def records_about(journal: Journal, page: Page) -> Iterator[tuple[str, int]]:
-    """The entries of a session that lose words with a page, each with the session that wrote it."""
+    """The entries of a session that lose text with a page, each with the session that wrote it."""
     return ((loss.session, loss.seq) for loss in _Derived(journal, page).losses())
 
 
 def _sharing(journal: Journal, page: Page) -> tuple[list[Journal], list[str]]:
-    """The sessions that have the page: this one, the one that it was appended to, and all forks of that; and those that cannot be read."""
+    """The sessions that share the page: this one, the one it was appended to, and all forks of that; and those that cannot be read."""
     store: Store = journal.store
     owner = journal.owner(page.seq)
     rows = store.sessions()
@@ -125,7 +125,7 @@ def _sharing(journal: Journal, page: Page) -> tuple[list[Journal], list[str]]:
 
 
 class _Derived:
-    """What one session made of a page: the summaries of later resets, and the texts about the page or about those."""
+    """What one session made from a page: the summaries of later resets, and the texts about the page or about those."""
 
     def __init__(self, journal: Journal, page: Page) -> None:
         self._journal = journal
@@ -135,7 +135,7 @@ class _Derived:
         told = (entry.page for _, entry in self._entries if isinstance(entry, MessageAdded))
         self.summaries = [each for each in told if each.seq in resets]
         self._gone = (page, *self.summaries)
-        self.pages = set(self._derived_pages())  # what a model stated on the ground of it: pages in their own right
+        self.pages = set(self._derived_pages())  # pages in their own right that a model derived from it
 
     def losses(self) -> Iterator[Loss]:
         """What the records of the session lose."""
@@ -165,7 +165,7 @@ class _Derived:
 
 
 def _text(journal: Journal, page: Page) -> str | None:
-    """The words of a page; None where they are gone, or cannot be read."""
+    """The text of a page; None if it is erased or cannot be read."""
     try:
         message = journal.message(page)
     except StoreError:
@@ -174,7 +174,7 @@ def _text(journal: Journal, page: Page) -> str | None:
 
 
 class _Words:
-    """The words of a text, to find out whether another repeats some: a few in a row, or one that looks like a key."""
+    """The words of a text, to detect whether another text repeats several in a row, or one that looks like a key."""
 
     def __init__(self, text: str | None) -> None:
         words = _split(text or "")
@@ -196,7 +196,7 @@ class _Words:
 
 
 def _split(text: str) -> list[str]:
-    """The words of a text, whatever stands between and around them."""
+    """The words of a text, without what is between and around them."""
     return [bare for word in text.split() if (bare := word.strip(_AROUND))]
 
 
@@ -208,7 +208,7 @@ def _is_key(word: str) -> bool:
 
 
 def _texts_about(page: Page, entry: Entry) -> Iterator[str]:
-    """The blobs of an entry that hold words made of a page's."""
+    """The blobs of an entry that hold text made from a page."""
     match entry:
         case Pinned(page=page.seq, structured=TextReference(digest=digest)):
             yield digest
@@ -222,7 +222,7 @@ def _texts_about(page: Page, entry: Entry) -> Iterator[str]:
 
 
 def _rests_on(page: Page, proposal: Proposal) -> bool:
-    """Whether a proposal was made of a page: named as evidence, or inside the span that a summary covers."""
+    """Whether a proposal was based on a page: named as evidence, or inside the range of a summary."""
     numbers = [parsed[0] for handle in proposal.evidence if (parsed := parse(handle)) is not None]
     covered = proposal.field == "summary" and bool(numbers) and min(numbers) <= page.seq <= max(numbers)
     return covered or page.handle in proposal.evidence

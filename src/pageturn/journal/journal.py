@@ -17,28 +17,30 @@ from pageturn.journal.blobs import unpack
 from pageturn.journal.salvage import salvaged
 from pageturn.journal.state import SessionState
 from pageturn.stores import LAST, Batch, Broken, Document, Freed, Loss, Record, SessionRow, Snapshot, Span, Store
-from pageturn.values.collector import without_garbage_collection
 from pageturn.values.digests import digest_of, digest_of_text
 from pageturn.values.entries import Entry, EntryLost, MessageAdded, PageErased
 from pageturn.values.errors import Conflict, Damaged, InvalidInput, StoreError, show
 from pageturn.values.fencing import noted
+from pageturn.values.garbage_collection import without_garbage_collection
 from pageturn.values.json import from_json, to_json
 from pageturn.values.messages import Message, Role, Text
 from pageturn.values.pages import Page
 from pageturn.values.relevance import RelevanceMeta
 
-_SNAPSHOT_EVERY = 2_000  # entries at least, and a quarter of the journal, lie between two snapshots
-_VERY_LONG = 1_000_000  # characters of a text that a store is told where to find, so that it need not copy it
-_MOST_UNFOUNDED = 100  # entries that rest on lost ones, before nothing more is made of a session
+_SNAPSHOT_EVERY = 2_000  # entries between two snapshots: at least this many, and a quarter of the journal
+_VERY_LONG = (
+    1_000_000  # characters of a text from which on a store is told where to read it, so that it need not copy it
+)
+_MOST_UNFOUNDED = 100  # entries that depend on lost ones, after which the session is given up
 
 
 class Fresh(NamedTuple):
-    """An entry on its way into the journal, with the words that it brings."""
+    """An entry to be written, with the message or text that belongs to it."""
 
     entry: Entry
     blobs: Mapping[str, bytes] = {}
     text: str | None = None
-    message: Message | None = None  # as it will be read, so that nobody's later change to what was given matters
+    message: Message | None = None  # as it will be read back, so that later changes to what was given have no effect
 
 
 class Journal:
@@ -50,20 +52,20 @@ class Journal:
         self._supposed: dict[str, bytes] = {}
         self.spans = lineage(store, row) if parent is None else _spans_behind(parent, row)
         self._erasures, self._erased = 0, frozenset[int]()
-        self._noticed: AbstractSet[int] = self._erased  # those that the state knows of
+        self._noticed: AbstractSet[int] = self._erased  # those that the state includes
         self.state, self._snapshot_seq = _state_of(parent) or _load_snapshot(store, self.spans)
         with without_garbage_collection():
             self._apply_stored(self.state)
 
     @classmethod
     def open(cls, store: Store, session: str) -> "Journal | None":
-        """The journal of a session, or None where there is no such session."""
+        """The journal of a session; None if there is no such session."""
         row = store.session(session)
         return cls(store, row) if row else None
 
     @property
     def has_noticed(self) -> bool:
-        """Whether the state knows of erasures that the entries may not tell of yet."""
+        """Whether the state includes erasures that no entry records yet."""
         return bool(self._noticed)
 
     @property
@@ -72,7 +74,7 @@ class Journal:
         return self.state.head
 
     def append(self, fresh: Sequence[Fresh], *, at: int) -> None:
-        """Write entries, all or none, and apply them; raises `Conflict` where somebody else wrote first."""
+        """Write entries, all or none, and apply them; raises `Conflict` if another writer was first."""
         records: list[Record] = []
         blobs: dict[str, bytes] = {}
         documents: list[Document] = []
@@ -81,7 +83,7 @@ class Journal:
         applied: list[Entry] = []
         for seq, (entry, brought, text, _) in enumerate(fresh, start=self.head + 1):
             body = to_json(entry)
-            # What cannot be read back is not written. A page is made of a message that was read back already.
+            # What cannot be read back is not written. A page is made from a message that was already read back.
             applied.append(entry if isinstance(entry, MessageAdded) else from_json(Entry, body))
             records.append(Record(seq, at, body))
             blobs.update(brought)
@@ -101,7 +103,7 @@ class Journal:
                 self.keep_snapshot()
 
     def erase(self, page: Page, losses: Sequence[Loss], *, also: tuple[int, ...] = (), at: int) -> Freed:
-        """Destroy the words of a page, of others that go with it, and whatever else is lost; write down that this was done."""
+        """Destroy the content of a page, of others erased with it, and everything else in the plan; record that."""
         entry = PageErased(page=page.seq, digest=page.digest, also=also)
         record = Record(self.head + 1, at, to_json(entry))
         try:
@@ -112,7 +114,7 @@ class Journal:
         return freed
 
     def notice_erased(self) -> list[PageErased]:
-        """Take into account the pages that another session erased which shares them; the entries that say so, for whoever writes next."""
+        """Account for pages that other sessions sharing them erased; returns the entries that record it, for the next write."""
         erased = self.erased()
         if erased is self._noticed:
             return []
@@ -126,7 +128,7 @@ class Journal:
         return entries
 
     def catch_up(self) -> int:
-        """Apply what others have appended meanwhile; says how many entries that were."""
+        """Apply what others have appended meanwhile; returns the number of entries."""
         before = self.head
         self._apply_stored(self.state)
         return self.head - before
@@ -145,7 +147,7 @@ class Journal:
             yield record, _decoded(session, record)
 
     def records(self, after: int = 0) -> Iterator[tuple[str, Record | Broken]]:
-        """What the store has of the entries, each with the session that wrote it."""
+        """The stored entries, each with the session that wrote it."""
         for span in self.spans:
             for record in self.store.records(span.session, after, span.upto) if span.upto > after else ():
                 yield span.session, record
@@ -153,7 +155,7 @@ class Journal:
     def erased(self) -> AbstractSet[int]:
         """The numbers of the entries that lost words, by this session, a fork or a parent, in whatever process, until now.
 
-        An entry can lose its words while others have the same: the store keeps the bytes for those, and this one's are erased.
+        An entry can lose its words while others have the same: the store keeps the bytes for those, and this one counts as erased.
         """
         now = self.store.erasures()
         if now != self._erasures:
@@ -162,9 +164,9 @@ class Journal:
         return self._erased
 
     def message(self, page: Page, *, asks_again: bool = True) -> Message | None:
-        """The message of a page, verified against its digest; None where its words were erased, by whatever session.
+        """The message of a page, verified against its digest; None if it was erased, by any session.
 
-        Whoever reads many pages asks the store for erasures once (`notice_erased`), and not `again` for each.
+        A caller that reads many pages asks the store for erasures once (`notice_erased`), and not `again` for each.
         """
         erased = self.erased() if asks_again else self._erased
         body = self._verified(page.digest) if page.seq not in erased else None
@@ -177,7 +179,7 @@ class Journal:
         return msgspec.structs.replace(message, id=page.id)
 
     def is_out_of_scope(self, page: Page) -> bool:
-        """Whether a page is a preference that is not meant for this session: it is kept and recalled, and not shown."""
+        """Whether a page is a preference for another scope: it is stored and can be recalled, but is not shown."""
         return self.state.is_out_of_scope(page, self.row.scope)
 
     def relevance(self, page: Page) -> RelevanceMeta | None:
@@ -188,12 +190,12 @@ class Journal:
         return from_json(RelevanceMeta, data) if data is not None else None
 
     def text(self, digest: str) -> str | None:
-        """A text that is kept as a blob; None where it was erased."""
+        """A text stored as a blob; None if it was erased."""
         data = self._verified(digest)
         return data.decode() if data is not None else None
 
     def value(self, digest: str) -> Any:
-        """The value of a proposal, from the blob that it is kept as; UNSET where it was erased."""
+        """The value of a proposal, from its blob; UNSET if it was erased."""
         data = self._verified(digest)
         return msgspec.UNSET if data is None else msgspec.json.decode(data)
 
@@ -213,7 +215,7 @@ class Journal:
 
     @contextmanager
     def supposing(self, fresh: Sequence[Fresh]) -> Iterator[None]:
-        """As if these entries were written, to find out what would come of them; afterwards everything is as it was."""
+        """Pretend that these entries were written, to find out the consequences; afterwards everything is as before."""
         before = {name: copy(getattr(self.state, name)) for name in self.state.__struct_fields__}
         try:
             for seq, (entry, brought, *_) in enumerate(fresh, start=self.head + 1):
@@ -226,7 +228,7 @@ class Journal:
                 setattr(self.state, name, value)
 
     def _told(self, conflict: Conflict) -> Conflict:
-        """A conflict with the entries that were missed, instead of the store's records."""
+        """A conflict with the missed entries, instead of the store's records."""
         missed = [
             _decoded(self.row.id, record) if isinstance(record, Record) else self._salvaged(record)
             for record in conflict.missed
@@ -236,9 +238,9 @@ class Journal:
     def _apply_stored(
         self, state: SessionState, upto: int = LAST, begin: Callable[[], SessionState] | None = None
     ) -> None:
-        """Apply the entries that the state does not know yet; `begin` gives the state to start from where that has to be done again.
+        """Apply the entries that the state does not include yet; `begin` gives the initial state if that must be repeated.
 
-        Behind an entry that is lost, some that are whole may rest on it. Those are lost too, and the others hold without them.
+        After a lost entry, some intact ones may depend on it. Those are lost too, and the others apply without them.
         """
         unfounded: dict[int, str] = {}
         while (failed := self._applied(state, upto, unfounded)) is not None:
@@ -252,7 +254,7 @@ class Journal:
                 setattr(state, name, getattr(again, name))
 
     def _applied(self, state: SessionState, upto: int, unfounded: Mapping[int, str]) -> tuple[int, Exception] | None:
-        """Apply entries; the first that does not follow from those before it, and why."""
+        """Apply entries; returns the first that contradicts those before it, and why."""
         for session, record in self.records(after=state.head):
             if record.seq > upto:
                 break
@@ -268,7 +270,7 @@ class Journal:
         return None
 
     def _entry(self, record: Record | Broken) -> Entry:
-        """What a record says; what is left of it where it is damaged."""
+        """The entry in a record; if it is damaged, what can be salvaged."""
         if isinstance(record, Broken):
             return self._salvaged(record)
         try:
@@ -281,11 +283,11 @@ class Journal:
         return salvaged(broken, self.row.key, self.verified)
 
     def owner(self, seq: int) -> str:
-        """The session, this one or an ancestor, whose record has that number."""
+        """The session, this one or an ancestor, that has the record of that number."""
         return next(span.session for span in self.spans if seq <= span.upto)
 
     def _verified(self, digest: str) -> bytes | None:
-        """The bytes of a blob; None where they were erased. Damage and loss are errors."""
+        """The bytes of a blob; None if they were erased. Damage and loss are errors."""
         data = self._supposed.get(digest) or self.store.blob(digest)
         if data is None and not self.store.is_erased(digest):
             raise Damaged(f"session {self.row.id!r}: blob {digest} is missing")
@@ -294,7 +296,7 @@ class Journal:
         return data
 
     def verified(self, digest: str) -> bytes:
-        """The bytes of a blob; raises `Damaged` where they are not those that were written, or are gone."""
+        """The bytes of a blob; raises `Damaged` if they were altered or are gone."""
         data = self._verified(digest)
         if data is None:
             raise Damaged(f"session {self.row.id!r}: blob {digest} was erased")
@@ -302,14 +304,16 @@ class Journal:
 
 
 def require_scope(row: SessionRow, scope: str | None) -> None:
-    """Refuse to open a session of a scope without that scope being named."""
+    """Raise unless the caller named the scope of the session, or it has none."""
     if scope != row.scope:
-        named = "none (it was begun without one)" if row.scope is None else f"{row.scope!r}, which it was begun with"
+        named = (
+            "none (it was created without one)" if row.scope is None else f"{row.scope!r}, with which it was created"
+        )
         raise InvalidInput("scope", expected=f"the scope of session {row.id!r}, {named}", got=show(scope))
 
 
 def lineage(store: Store, row: SessionRow) -> list[Span]:
-    """The runs of records that a session consists of: its ancestors' up to where it left them, then its own."""
+    """The runs of records that make up a session: its ancestors' up to the fork, then its own."""
     spans = [Span(row.id, LAST)]
     seen = {row.id}
     while True:
@@ -335,24 +339,24 @@ def _decoded(session: str, record: Record) -> Entry:
 
 
 def _spans_behind(parent: Journal, row: SessionRow) -> list[Span]:
-    """The runs of records of a fork that begins now."""
+    """The runs of records of a new fork."""
     return [*parent.spans[:-1], Span(parent.row.id, row.parent_seq), Span(row.id, LAST)]
 
 
 def _state_of(parent: Journal | None) -> tuple[SessionState, int] | None:
-    """The state that a fork goes on with, and no snapshot of its own; None where it has to be made of the entries."""
+    """The state that a fork starts with, without a snapshot of its own; None if it must be built from the entries."""
     state = copy_of(parent.state) if parent is not None and not parent.has_noticed else None
     return (state, 0) if state is not None else None
 
 
 def copy_of(state: SessionState) -> SessionState | None:
-    """A state that shares nothing with the first; None where it cannot be written as a snapshot."""
+    """A state that shares nothing with the first; None if it cannot be written as a snapshot."""
     stored = _encoded(state)
     return _SNAPSHOTS.decode(stored).state if stored is not None else None
 
 
 def _encoded(state: SessionState) -> bytes | None:
-    """A state as bytes; None where a field that somebody added has a number of more than 64 bits. The entries are there."""
+    """A state as bytes; None if an unknown field has a number of more than 64 bits. The entries are there anyway."""
     try:
         return msgspec.msgpack.encode(_StoredState(_SNAPSHOT_FORMAT, state))
     except OverflowError:
@@ -360,7 +364,7 @@ def _encoded(state: SessionState) -> bytes | None:
 
 
 def _load_snapshot(store: Store, spans: Sequence[Span]) -> tuple[SessionState, int]:
-    """The state to start from. A snapshot that cannot be read is no loss: the entries are there."""
+    """The initial state. An unreadable snapshot is no loss: the entries are there."""
     for span in reversed(spans):
         snapshot = store.snapshot(span.session)
         if snapshot is None or snapshot.seq > span.upto:
@@ -371,11 +375,11 @@ def _load_snapshot(store: Store, spans: Sequence[Span]) -> tuple[SessionState, i
 
 
 def read_snapshot(snapshot: Snapshot) -> SessionState | None:
-    """The state that a snapshot holds; None where it cannot be read, or is of another version."""
+    """The state in a snapshot; None if it cannot be read, or has another version."""
     try:
         with without_garbage_collection():
             stored = _SNAPSHOTS.decode(snapshot.body)
-    except (ValueError, TypeError, RecursionError):  # msgspec's own errors, and those of invalid text, are ValueErrors
+    except (ValueError, TypeError, RecursionError):  # msgspec's errors, and those of invalid text, are ValueErrors
         return None
     return stored.state if stored.format == _SNAPSHOT_FORMAT else None
 
@@ -385,5 +389,5 @@ class _StoredState(msgspec.Struct):
     state: SessionState
 
 
-_SNAPSHOT_FORMAT = 15  # grows with every change of SessionState or of anything in it
+_SNAPSHOT_FORMAT = 15  # increase with every change of SessionState or of anything in it
 _SNAPSHOTS = msgspec.msgpack.Decoder(_StoredState, dec_hook=lambda type_, raw: type_.from_builtins(raw))

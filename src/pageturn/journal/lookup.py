@@ -37,14 +37,14 @@ def pages_between(state: SessionState, text: str, start: int = 0) -> tuple[Page,
 
 
 def page_of(state: SessionState, handle: str) -> Page | None:
-    """The page that a handle names, if it is genuine."""
+    """The page of a handle, if the handle is genuine."""
     parsed = parse(handle)
     page = state.page(parsed[0]) if parsed else None
     return page if page is not None and parsed is not None and page.check == parsed[1] else None
 
 
 def page_named(state: SessionState, what: str | Page) -> Page | None:
-    """The page that a handle means; None for any other text. A handle that does not resolve is refused."""
+    """The page of a handle; None for any other text. Raises `InvalidInput` for a handle that does not resolve."""
     handle = what.handle if isinstance(what, Page) else what
     if parse(handle) is None:
         return None
@@ -55,7 +55,7 @@ def page_named(state: SessionState, what: str | Page) -> Page | None:
 
 
 def pending_calls(journal: Journal, *, besides: str | None) -> tuple[ToolCall, ...]:
-    """The calls that have no result yet, the oldest first, besides those of one tool."""
+    """The calls that have no result yet, oldest first, except those of one tool."""
     calls = []
     for page, references in groupby(journal.state.open_calls(), key=itemgetter(0)):
         message = journal.message(page)
@@ -75,6 +75,6 @@ def query_name(journal: Journal, query: str) -> str:
 
 
 def handle_name(journal: Journal, handle: str) -> str:
-    """What is written down of a handle that failed: itself, or as little as of a query where it is none."""
+    """What is stored of a failed lookup: the handle itself, or a digest if the text is not a handle."""
     is_handle = parse(handle) is not None or parse_range(handle) is not None
     return handle if is_handle else query_name(journal, handle if isinstance(handle, str) else show(handle))

@@ -14,16 +14,16 @@ from pageturn.values.notes import ContextMessage, ContextMessageTarget, Emission
 
 
 class StandingNote(Closed):
-    """A note in the part of the prompt that holds still until the next fold."""
+    """A note in the cached part of the prompt, which does not change until the next fold."""
 
     note: ContextMessage
     digest: str
     band: ContextMessageTarget
-    after: int  # the page that it stands behind
+    after: int  # the page before it
 
 
 class LostNote(Closed):
-    """A note that is not durable any more: replaced or taken back since the last turn, or consumed by it."""
+    """A note that is not durable any more: replaced or retracted since the last turn, or consumed by it."""
 
     note: ContextMessage
     decision: NoteDecision
@@ -45,17 +45,17 @@ class SpentNote(Closed):
 
 
 class NoteState(msgspec.Struct):
-    """What is known of the notes of one session."""
+    """The state of the notes of one session."""
 
-    notes: dict[str, ContextMessage] = {}  # the durable ones by key, in the order in which the keys came
-    standing: list[StandingNote] = []  # in the order in which they stand
+    notes: dict[str, ContextMessage] = {}  # the durable ones by key, in the order in which the keys were added
+    standing: list[StandingNote] = []  # in the order of the prompt
     lost: list[LostNote] = []
     emitted: dict[str, EmittedNote] = {}  # by key
     spent: list[SpentNote] = []
     left_out: dict[str, str] = {}  # those that the last fold had no room for: digests by key
-    answered: int = 0  # contexts: the clock of cooldowns, which a reply in several pieces moves once
+    answered: int = 0  # contexts: the clock of cooldowns, which a reply in several pieces advances once
     is_leaving: bool = (
-        False  # what was shown once stood in the cached part of the last context; the next one takes it out
+        False  # the cached part of the last context had a note that is shown once; the next one removes it
     )
 
     @property
@@ -64,7 +64,7 @@ class NoteState(msgspec.Struct):
         return not (self.notes or self.standing or self.lost)
 
     def add(self, note: ContextMessage) -> None:
-        """A note takes the place of an earlier one of its key."""
+        """Add a note, which replaces an earlier one with its key."""
         before = self.notes.get(note.key)
         if before is not None and before.digest != note.digest:
             was_shown = self._was_shown(before)
@@ -72,7 +72,7 @@ class NoteState(msgspec.Struct):
         self.notes[note.key] = note
 
     def retract(self, key: str, *, now: bool) -> bool:
-        """A note is taken back. Whether it has to leave what was sent."""
+        """Retract a note. Returns whether it must leave what was sent."""
         before = self.notes.pop(key, None)
         if before is not None:
             self.lost.append(LostNote(before, NoteDecision.RETRACTED, now))
@@ -83,16 +83,16 @@ class NoteState(msgspec.Struct):
         return any(each.note.key == key for each in self.standing)
 
     def last_emission(self, key: str, standing: StandingNote | None = None) -> Emission | None:
-        """When a key was last emitted: in the last turn, if what it said then is still the text that stands."""
+        """When a key was last emitted: in the last turn, if its text then is still in what was sent."""
         last = self.emitted.get(key)
         if last is None or standing is None or not _says(standing.note, last.emission):
             return last.emission if last is not None else None
         return Emission(max(last.emission.turn, self.answered - 1), last.emission.digest)
 
     def take_turn(self, shown: Shown | None, page: int) -> bool:
-        """A context was answered: what it showed was emitted. Whether something of it has to leave what was sent."""
+        """Record that a context was answered, so its notes were emitted. Returns whether some must leave what was sent."""
         if shown is None:
-            return False  # one more piece of a reply: what is lost since the last context was not told of yet
+            return False  # another piece of a reply: what was lost since the last context is not reported yet
         found = [(each, self._found(each)) for each in shown.notes]
         if shown.fold is not None:
             self._fold(shown.fold)
@@ -122,7 +122,7 @@ class NoteState(msgspec.Struct):
             self.notes.setdefault(key, note)
 
     def _fold(self, fold: Fold) -> None:
-        for each in self.standing:  # a cooldown counts from when it was last there, and not from when it came
+        for each in self.standing:  # a cooldown starts when the note was last shown, and not when it was added
             if (last := self.last_emission(each.note.key, each)) is not None:
                 self.emitted[each.note.key] = EmittedNote(last, self.emitted[each.note.key].page)
         self.standing = []
@@ -137,7 +137,7 @@ class NoteState(msgspec.Struct):
                 self.lost.append(LostNote(note, NoteDecision.CONSUMED))
 
     def _found(self, shown: NoteShown) -> ContextMessage:
-        """The note that was shown; it may have been replaced or taken back before the answer came."""
+        """The note that was shown; it may have been replaced or retracted before the answer arrived."""
         note = self.notes.get(shown.key)
         known = ([note] if note is not None else []) + [each.note for each in reversed(self.lost)]
         for each in known:
@@ -151,5 +151,5 @@ class NoteState(msgspec.Struct):
 
 
 def _says(note: ContextMessage, last: Emission) -> bool:
-    """Whether a note says what was emitted then."""
+    """Whether a note has the text that was emitted then."""
     return last == emission(note, last.turn)

@@ -1,4 +1,4 @@
-"""Opens the journal of a session, or begins it where the store has none of that id."""
+"""Opens the journal of a session, or creates it if the store has none with that id."""
 
 from contextlib import suppress
 
@@ -8,13 +8,13 @@ from pageturn.values.errors import Conflict
 
 
 def begin(store: Store, row: SessionRow, parent: Journal | None = None) -> Journal:
-    """The journal of a new session; `Conflict` where there is one of that id."""
+    """The journal of a new session; raises `Conflict` if the id is taken."""
     store.create(row)
     return Journal(store, row, parent=parent)
 
 
 def open_or_begin(store: Store, row: SessionRow) -> Journal:
-    """The journal of a session; where two begin it at the same time, one of them opens the other's."""
+    """The journal of a session; if two writers create it at the same time, one of them opens the other's."""
     journal = Journal.open(store, row.id)
     if journal is None:
         with suppress(Conflict):

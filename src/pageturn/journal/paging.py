@@ -60,7 +60,7 @@ class Pager(NamedTuple):
         return Fresh(MessageAdded(page=page), {**blobs, **found}, search_text(message), read)
 
     def conversation(self, note: ContextMessage) -> Fresh:
-        """A note of the conversation as a page: mere talk, whatever its role, with an id of its own."""
+        """A note of the conversation as a page: ordinary conversation, whatever its role, with an id of its own."""
         message = msgspec.structs.replace(note.to_message(""), id=None, metadata={"note": note.key})
         return self.page(message, PageKind.CONVERSATION)
 
@@ -73,12 +73,12 @@ class Pager(NamedTuple):
         return [page, self.pin(self.journal.head + 1 + ahead, structured, source)]
 
     def opening(self, text: str) -> list[Fresh]:
-        """A text as the prompt that opens the session, in place of the one before."""
+        """A text as the prompt that opens the session, replacing the earlier one."""
         require_text("text", text)
         return [self.page(system(text), PageKind.BOOTSTRAP), Fresh(SystemReplaced(page=self.journal.head + 1))]
 
     def pin(self, page: int, structured: str | None, source: str | None = None) -> Fresh:
-        """A page as a constraint."""
+        """Pin a page."""
         if structured is None:
             return Fresh(Pinned(page=page, source=source))
         require_text("structured", structured)
@@ -89,7 +89,7 @@ class Pager(NamedTuple):
     def plan(
         self, plan: Plan | None, *, by_model: bool = False, source: str | None = None, ahead: int = 0
     ) -> list[Fresh]:
-        """A plan as a page, which counts as the next version; None clears the one in force, and a page after that says so."""
+        """A plan as a page, which counts as the next version; None clears the one in force, and a page that follows says so."""
         now = self.journal.state.plan
         shown = plan if plan is not None else _NO_PLAN
         metadata = {"plan": msgspec.json.decode(to_json(shown))}
@@ -106,7 +106,7 @@ class Pager(NamedTuple):
         return [self.page(message, PageKind.PLAN, ahead=ahead), Fresh(set_)]
 
     def preference(self, text: str, scope: str | None, *, by_model: bool = False) -> list[Fresh]:
-        """A wish as a page."""
+        """A preference as a page."""
         require_text("text", text)
         message = user(noted("preference", text), synthetic=True) if by_model else system(text)
         return [self.page(message, PageKind.PREFERENCE), Fresh(Preferred(page=self.journal.head + 1, scope=scope))]
@@ -116,7 +116,7 @@ _NO_PLAN = Plan(goal="none; the plan that stood before was cleared")
 
 
 def _relevance(message: Message) -> tuple[str, dict[str, bytes]]:
-    """The name of the blob that says what a message is about, and that blob: beside the page, so that it can be erased."""
+    """The blob with what a message is about, and its name: stored beside the page, so that it can be erased."""
     meta = extract(message)
     if meta is NOTHING:
         return "", {}
@@ -125,12 +125,12 @@ def _relevance(message: Message) -> tuple[str, dict[str, bytes]]:
 
 
 def plan_on(message: Message) -> Plan:
-    """The plan that a plan page holds."""
+    """The plan on a plan page."""
     return from_json(Plan, to_json((message.metadata or {}).get("plan")))
 
 
 def plan_in_force(journal: Journal) -> Plan | None:
-    """The plan that a session follows now."""
+    """The plan in force."""
     now = journal.state.plan
     page = journal.state.page(now.page) if now is not None else None
     message = journal.message(page) if page is not None and not page.erased else None

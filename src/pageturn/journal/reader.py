@@ -1,7 +1,7 @@
 """Reads a session without being able to write; used by the command line, the lab, adapters and tests.
 
-What it returns is frozen. A reader of an open session sees what that session sees; one that was opened by itself sees the
-session as it was then.
+What it returns is frozen. The reader of an open session sees what that session sees; a reader opened by itself sees the session as it
+was at that moment.
 """
 
 import os
@@ -47,8 +47,8 @@ class SessionReader:
         self, journal: Journal, unwritten: Callable[[], Sequence[e.Faulted]] = tuple, *, owned: Store | None = None
     ) -> None:
         self._journal = journal
-        self._unwritten = unwritten  # faults that a session has not been able to write down yet
-        self._owned = owned  # the store that goes with the reader
+        self._unwritten = unwritten  # faults that a session could not write yet
+        self._owned = owned  # the store that the reader must close
 
     @classmethod
     def open(cls, url: str | os.PathLike[str] | Store, id: str, scope: str | None = None) -> Self:  # noqa: A002
@@ -99,7 +99,7 @@ class SessionReader:
 
     @property
     def model(self) -> str:
-        """The model that the session talks to, unless a call says otherwise."""
+        """The model that the session uses unless a call names another."""
         return self._state.model or DEFAULT_MODEL
 
     @property
@@ -109,15 +109,15 @@ class SessionReader:
 
     @property
     def usage(self) -> Usage | None:
-        """The last usage that was reported."""
+        """The last reported usage."""
         return self._state.usage
 
-    # -- its words
+    # -- its content
 
     def messages(self, *, internal: bool = False) -> tuple[Message, ...]:
-        """The messages that count, for people or for another agent: without internal ones unless asked.
+        """The messages that count, for people or for another agent; internal ones only if asked for.
 
-        Unreadable ones are left out and listed by `damages`; it is an error only if no other is left.
+        Unreadable ones are left out and listed by `damages`; it is an error only if none can be read.
         """
         found, damaged = [], None
         for page in self.pages():
@@ -152,14 +152,15 @@ class SessionReader:
 
     @property
     def page_count(self) -> int:
-        """How many pages the conversation has, those that no longer count too.
+        """How many pages the conversation has, including those that no longer count.
 
-        Without the rules, plans and preferences that were stated beside it, by whichever program: they do not change where it goes on.
+        Rules, plans and preferences added beside it, by whichever program, are not included: they do not change where the conversation
+        continues.
         """
         return sum(page.kind not in _BESIDE for page in self._state.pages)
 
     def page(self, which: str | int) -> Page | None:
-        """The page of a handle or of a number; None where there is no such page."""
+        """The page of a handle or of a number; None if there is no such page."""
         return self._state.page(which) if isinstance(which, int) else page_of(self._state, which)
 
     def pages_between(self, handles: str, start: int = 0) -> tuple[Page, ...] | NoMatch:
@@ -171,7 +172,7 @@ class SessionReader:
         return self._state.kind(self._page(which))
 
     def level(self, which: str | Page) -> ResidencyLevel:
-        """The level at which a model was last shown a page, or will be first."""
+        """The level at which a model was last shown a page, or will be shown it first."""
         return self._state.level_of(self._page(which))
 
     def turn_of(self, which: str | Page) -> int:
@@ -236,7 +237,7 @@ class SessionReader:
 
     @property
     def shown(self) -> e.Shown | None:
-        """The last context that was answered: up to which page, for which model, and how large."""
+        """The last context that was answered: up to which page, for which model, and its size."""
         return self._state.shown
 
     def explain(self, handle: str) -> LastShown:
@@ -246,7 +247,7 @@ class SessionReader:
         """
         page, shown = self._page(handle), self._state.shown
         if shown is None or page.seq > shown.upto:
-            got = "a session of which no context was answered yet" if shown is None else f"{handle}, which came later"
+            got = "a session with no answered context yet" if shown is None else f"{handle}, which came later"
             raise InvalidInput("handle", expected="a page of the last context that was answered", got=got)
         line = next((each for each in self._state.lines if each.first <= page.seq <= each.last), None)
         caller = self._state.caller(page) if page.results else None
@@ -294,19 +295,19 @@ class SessionReader:
         return tuple(self._state.notes.values())
 
     def memory(self, name: str) -> Any:
-        """What writeback has put into the field `memory.NAME`, or None."""
+        """The value that writeback stored in the field `memory.NAME`, or None."""
         require_text("name", name)
         field = self._state.fields.get(MEMORY + name)
         return field_value(field, self._journal.value) if field else None
 
     @property
     def renditions(self) -> tuple[e.RenditionAdmitted, ...]:
-        """The forms of pages that writeback admitted; `text` gives the words of each."""
+        """The forms of pages that writeback admitted; `text` gives the content of each."""
         return tuple(self._state.renditions)
 
     @property
     def staged(self) -> tuple[Proposal, ...]:
-        """The proposals that are neither settled nor wait for a person."""
+        """The proposals that are neither settled nor waiting for a person."""
         return tuple(each.proposal for each in self._state.staged.values())
 
     def state(self, head: int | None = None) -> SessionState:
@@ -316,7 +317,7 @@ class SessionReader:
             return self._journal.past(head)
         return copy_of(self._state) or deepcopy(self._state)
 
-    # -- being done
+    # -- closing
 
     def close(self) -> None:
         """Close the store that was opened for the reader; the reader of an open session leaves it open."""
@@ -334,7 +335,7 @@ class SessionReader:
         return self._journal.state
 
     def _page(self, which: str | Page) -> Page:
-        """The present form of a page."""
+        """The present state of a page."""
         handle = which.handle if isinstance(which, Page) else which
         page = page_of(self._state, handle)
         if page is None:
@@ -359,7 +360,7 @@ def _info(row: SessionRow, entries: int) -> SessionInfo:
 
 
 def _time(micros: int) -> datetime:
-    """A time as stores keep it; the first of all where a damaged store has none that could be."""
+    """A stored time; the earliest possible one if a damaged store has an impossible value."""
     try:
         return _EPOCH + timedelta(microseconds=micros)
     except OverflowError:

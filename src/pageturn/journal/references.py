@@ -29,7 +29,7 @@ def _content_digest(result: ToolResult) -> str:
 
 
 def _canonical(call: ToolCall) -> str:
-    """The digest of a call's arguments, the same for every order of keys and every spacing."""
+    """The digest of a call's arguments, independent of the order of keys and of spacing."""
     value = call.parsed
     data = call.arguments.encode() if value is None else msgspec.json.encode(value, order="deterministic")
     return digest_of(data)

@@ -1,4 +1,4 @@
-"""Gives a store the words of a session once more, where a version before indexed them otherwise, or the index was damaged."""
+"""Indexes the words of a session again, if an older version indexed them differently or the index was damaged."""
 
 from collections.abc import Iterator, Sequence
 
@@ -10,11 +10,11 @@ from pageturn.values.json import from_json
 from pageturn.values.pages import Page
 from pageturn.values.search_text import search_text
 
-_LOOKED_AT = 1_000_000  # bytes of the newest pages that are looked through where a search found nothing
+_LOOKED_AT = 1_000_000  # bytes of the newest pages that are checked if a search found nothing
 
 
 def give_words(journal: Journal) -> None:
-    """See to it that the words of a session and of its parents can be found."""
+    """Make sure that a search can find the words of a session and of its parents."""
     store = journal.store
     if not isinstance(store, Reindexed):
         return
@@ -29,7 +29,7 @@ def give_words(journal: Journal) -> None:
 
 
 def _with_words(journal: Journal, after: int, upto: int) -> Iterator[int]:
-    """The records that have words, of those behind one and up to another."""
+    """The records that have words, after one number and up to another."""
     erased = journal.erased()
     return (
         page.seq
@@ -47,14 +47,14 @@ def documents_of(journal: Journal) -> Iterator[Document]:
         try:
             entry = from_json(Entry, record.body)
             message = journal.message(entry.page) if isinstance(entry, MessageAdded) else None
-        except PageturnError:  # what is damaged has no words; the doctor says so
+        except PageturnError:  # a damaged message has no words; the doctor reports it
             continue
         if message is not None:
             yield Document(record.seq, search_text(message))
 
 
 def is_missed(journals: Sequence[Journal], words: str) -> bool:
-    """Whether the newest pages of these sessions have any of these words, by which nothing is found: the index is damaged then."""
+    """Whether the newest pages of these sessions contain any of these words although a search found nothing: then the index is damaged."""
     texts: list[str] = []
     left = _LOOKED_AT
     for journal in journals:

@@ -33,26 +33,26 @@ from pageturn.values.json import from_json, to_json
 from pageturn.values.relevance import extract
 from pageturn.values.search_text import search_text
 
-_WIDEST_GAP = 10_000  # missing numbers; behind more of them stands a record whose number was altered
+_WIDEST_GAP = 10_000  # missing numbers; after more of them, the next record is one whose number was altered
 
 
 class Repaired(NamedTuple):
-    """What was done: the name of the copy, and each thing in a sentence."""
+    """What a repair did: the name of the copy, and each step in a sentence."""
 
     backup: str
     done: tuple[str, ...]
 
 
 def repair(store: Maintained) -> Repaired:
-    """Put right what can be put right; raises `StoreError`, with the copy made, where the file itself is too damaged for that."""
+    """Repair what can be repaired; raises `StoreError`, after making the copy, if the file itself is too damaged."""
     backup = store.backup()
     try:
         altered = [each for each in store.check() if each.startswith(SIDECAR)]
-        store.repair(Repairs())  # rows first, so that every session that can be read is
+        store.repair(Repairs())  # rows first, so that every readable session is found
         done = [f"{each}; what is left is used from now on" for each in altered]
         done += [*_mend_entries(store), *_mend_blobs(store), *_mend_blobs(store), *_rebuild_lists(store)]
         with suppress(NotScrubbed):
-            store.scrub()  # which writes the file anew, and so puts right what only SQLite knows of
+            store.scrub()  # this rewrites the file, and so repairs what only SQLite knows of
     except StoreError as error:
         raise StoreError(f"{error}; the store as it was before is in {backup}") from error
     return Repaired(backup, tuple(done))
@@ -68,18 +68,18 @@ def _journals(store: Maintained) -> Iterator[Journal]:
 
 
 def _mend_entries(store: Maintained) -> Iterator[str]:
-    """Replace entries that are altered or missing, and rebuild the chain of the session and its forks."""
+    """Replace entries that were altered or are missing, and rebuild the chain of the session and its forks."""
     records: dict[str, list[Record]] = {}
     misplaced: list[tuple[str, int]] = []
     for journal in _journals(store):
         row = journal.row
         found = list(store.records(row.id))
-        if found and isinstance(found[-1], Broken):  # its forks know how far it went at least
+        if found and isinstance(found[-1], Broken):  # its forks know at least how long it was
             forked = max((fork.parent_seq for fork in store.sessions() if fork.parent == row.id), default=0)
             found[-1] = found[-1]._replace(last=max(found[-1].last, forked))
         broken = [each for each in found if isinstance(each, Broken)]
         far = next((each.last for each in broken if each.last - each.seq > _WIDEST_GAP), None)
-        if far is not None:  # what stands behind it has a number that was altered
+        if far is not None:  # the records after it have an altered number
             misplaced += [(row.id, each.seq) for each in found if each.seq > far]
             broken = [each for each in broken if each.last < far]
         records[row.id] = list(_instead(journal, broken, max([row.parent_seq, *_heads(found, far)])))
@@ -95,7 +95,7 @@ def _heads(found: list[Record | Broken], far: int | None) -> Iterator[int]:
 
 
 def _instead(journal: Journal, broken: list[Broken], head: int) -> Iterator[Record]:
-    """The replacements for these: rebuilt pages, and placeholders for lost entries."""
+    """The replacements: rebuilt pages, and placeholders for lost entries."""
     faults: list[Faulted] = []
     for each in broken:
         where = f"session {journal.row.id!r}: {each}"
@@ -111,7 +111,7 @@ def _instead(journal: Journal, broken: list[Broken], head: int) -> Iterator[Reco
 
 
 def _from_snapshot(journal: Journal, broken: Broken) -> MessageAdded | None:
-    """The entry of a page that a whole snapshot still knows."""
+    """The entry of a page, from an intact snapshot that has the page."""
     page = journal.state.page(broken.seq) if broken.seq == broken.last else None
     if page is None or broken.seq in journal.state.restored:
         return None
@@ -119,7 +119,7 @@ def _from_snapshot(journal: Journal, broken: Broken) -> MessageAdded | None:
 
 
 def _entries(store: Maintained, row: SessionRow) -> Iterator[tuple[int, Entry]]:
-    """What a session's own entries say that can be read."""
+    """The readable entries of a session itself."""
     for record in store.records(row.id):
         if isinstance(record, Record):
             try:
@@ -129,9 +129,9 @@ def _entries(store: Maintained, row: SessionRow) -> Iterator[tuple[int, Entry]]:
 
 
 def _mend_blobs(store: Maintained) -> Iterator[str]:
-    """Find the bytes of damaged blobs elsewhere: under another name, as text, or by reading them off the message again.
+    """Find the bytes of damaged blobs elsewhere: under another name, as text, or by packing the message again.
 
-    What a message needs beside its body is only known once that is there, so this is done twice.
+    What a message needs besides its body is known only after the body is restored, so this runs twice.
     """
     wanted: dict[str, tuple[Journal, str]] = {}
     again: dict[str, bytes] = {}

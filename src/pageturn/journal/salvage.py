@@ -47,7 +47,7 @@ def _page(broken: Broken, key: bytes, blob: Callable[[str], bytes]) -> Page | No
         kind=classify(message),
         digest=digest,
         size=len(to_json(message)),
-        tokens=0,  # by no counter, so whoever needs to know counts anew
+        tokens=0,  # counted by no counter, so its tokens are counted again when needed
         visibility=message.visibility,
         synthetic=message.is_synthetic,
         calls=calls_of(message),

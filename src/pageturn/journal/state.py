@@ -21,23 +21,21 @@ from pageturn.values.proposals import Op
 from pageturn.values.units import ABANDONED, Unit
 from pageturn.values.usage import Usage
 
-_FURTHEST_CALL = (
-    4_096  # pages between a result and its call; a result without a call would be looked for in the whole session
-)
+_FURTHEST_CALL = 4_096  # pages between a result and its call; without a limit, a result without a call would search the whole session
 
 
 _SEQ = attrgetter("seq")
 
 
 class FaultRecord(Closed):
-    """A fault as the journal has it."""
+    """A fault as stored in the journal."""
 
     seq: int
     entry: e.Faulted
 
 
 class Write(Closed):
-    """One write to a field: how, the blob that holds the value, and the pages that it rests on."""
+    """One write to a field: the operation, the blob with the value, and the pages that support it."""
 
     op: Op
     value: str
@@ -45,28 +43,30 @@ class Write(Closed):
 
 
 class Field(Closed):
-    """A field that writeback wrote: the writes since it was last set as a whole, and how many there were in all."""
+    """A field written by writeback: the writes since it was last set as a whole, and the number of all writes."""
 
     writes: tuple[Write, ...] = ()
     version: int = 0
 
 
 class SessionState(msgspec.Struct):
-    """The present of one session."""
+    """The present state of one session."""
 
     head: int = 0
     pages: list[Page] = []
     turns: list[int] = []  # the page of each turn that was not undone
-    turn: int = 0  # how many turns there were, the undone ones too
-    is_opening: bool = True  # whether only instructions have been given so far
-    system: int | None = None  # the page that took the place of the opening prompt
-    rules: dict[str, tuple[int, ...]] = {}  # by digest: the pages that are or were rules and say just that, in order
-    model: str | None = None  # the one that the session talks to
+    turn: int = 0  # the number of turns, including undone ones
+    is_opening: bool = True  # whether only instructions have been added so far
+    system: int | None = None  # the page that replaced the opening prompt
+    rules: dict[
+        str, tuple[int, ...]
+    ] = {}  # by digest: the pages with exactly that text that are or were rules, in order
+    model: str | None = None  # the model that the session uses
     people: list[int] = []  # the pages that a person wrote
-    pins: dict[int, e.TextReference | None] = {}  # page -> the structured form that its author gave
-    from_task_log: set[int] = set()  # pages that a task log pinned, and nobody else
+    pins: dict[int, e.TextReference | None] = {}  # page -> the structured form by its author
+    from_task_log: set[int] = set()  # pages that only a task log pinned
     plan: e.PlanSet | None = None
-    spared: set[int] = set()  # pages of undone turns that only their pin keeps
+    spared: set[int] = set()  # pages of undone turns that stay because they are pinned
     preferences: dict[int, str | None] = {}  # page -> scope
     note_state: NoteState = msgspec.field(default_factory=NoteState)
     renditions: list[e.RenditionAdmitted] = []
@@ -82,29 +82,29 @@ class SessionState(msgspec.Struct):
     folds: list[int] = []  # the turn of each fold
     fold_cost: FoldCost | None = None  # of the last fold
     fold_tokens: int = 0  # of the context that it made
-    read_since_fold: int = 0  # by how much each context since then was larger, summed up
-    forms_folded: int = 0  # how many admitted forms the last fold knew of
+    read_since_fold: int = 0  # by how much each context since then was larger, summed
+    forms_folded: int = 0  # how many admitted forms the last fold took into account
     has_handles: bool = True  # whether the texts of the last fold name pages
-    unreasoned: list[tuple[int, int]] = []  # behind the first page and up to the second, folds took out the reasoning
+    unreasoned: list[tuple[int, int]] = []  # folds removed the reasoning after the first page and up to the second
     promises: int = 0  # how often something was pinned or unpinned
-    changes: int = 0  # how often something that was shown no longer held
-    changes_folded: int = 0  # how many of those the last fold knew of
-    is_cold: bool = False  # the cache was gone before the coming turn
+    changes: int = 0  # how often something shown became invalid
+    changes_folded: int = 0  # how many of those the last fold took into account
+    is_cold: bool = False  # the cache expired before the next turn
     seen: int = 0  # the last page that a model was shown
-    shown: e.Shown | None = None  # what it was shown last
-    overtaken: list[int] = []  # the last page of each context since the last fold whose answer something came before
+    shown: e.Shown | None = None  # the last context that it was shown
+    overtaken: list[
+        int
+    ] = []  # the last page of each context since the last fold that was overtaken by another message before its answer
     fetched: dict[int, int] = {}  # how often a page had to be fetched again
     fetched_since_fold: set[int] = set()
     calibrations: dict[str, Calibration] = {}  # by model
-    bounds: dict[str, Bound] = {}  # by model: what a provider that refused a prompt left us
+    bounds: dict[str, Bound] = {}  # by model: the bound learned when a provider rejected a prompt
     next_txn: int = 0
     staged: dict[int, e.Staged] = {}
     waiting: dict[int, e.Staged] = {}  # for a person
     settled: dict[str, e.Committed | e.Rejected] = {}  # by the key of the proposal
-    lost: dict[int, e.EntryLost] = {}  # entries that cannot be read, by the number of the first
-    restored: dict[
-        int, str
-    ] = {}  # pages whose entries were damaged and were made again from their words: what was wrong
+    lost: dict[int, e.EntryLost] = {}  # unreadable entries, by the number of the first
+    restored: dict[int, str] = {}  # pages whose damaged entries were rebuilt from their text: what was wrong
 
     @property
     def damage(self) -> e.EntryLost | None:
@@ -117,7 +117,7 @@ class SessionState(msgspec.Struct):
         return self.resets[-1] if self.resets else 0
 
     def is_covered(self, seq: int) -> bool:
-        """Whether the last reset covers a page, or the page is its summary: neither is to be summed up or listed again."""
+        """Whether the last reset covers a page, or the page is its summary: neither is summarized or listed again."""
         return seq <= self.last_reset
 
     @property
@@ -131,18 +131,18 @@ class SessionState(msgspec.Struct):
         return self.pages[at] if at is not None else None
 
     def known_page(self, seq: int) -> Page:
-        """The page with that number, which is there."""
+        """The page with that number, which must exist."""
         page = self.page(seq)
         assert page is not None, f"no page {seq}"
         return page
 
     def index(self, seq: int) -> int | None:
-        """Where the page with that number is in `pages`."""
+        """The index in `pages` of the page with that number."""
         at = self.after(seq) - 1
         return at if at >= 0 and self.pages[at].seq == seq else None
 
     def after(self, seq: int) -> int:
-        """Where the first page with a greater number is in `pages`."""
+        """The index in `pages` of the first page with a greater number."""
         return bisect_right(self.pages, seq, key=_SEQ)
 
     def kind(self, page: Page) -> PageKind:
@@ -152,7 +152,7 @@ class SessionState(msgspec.Struct):
         return PageKind.CONVERSATION if page.kind is PageKind.CONSTRAINT else page.kind
 
     def path(self, unit: Unit) -> tuple[ResidencyLevel, ...]:
-        """The levels that a unit may visit. A call whose result is a rule stays what it is, unless somebody gave a shorter form of it."""
+        """The levels that a unit may have. A call whose result is a rule stays in full, unless somebody wrote a shorter form of it."""
         if len(unit) > 1:
             rules = [page for page in unit if self.kind(page).is_rule]
             if not rules:
@@ -167,8 +167,8 @@ class SessionState(msgspec.Struct):
         return any(each.level is ResidencyLevel.STRUCTURED for each in forms)
 
     def repeats_rule(self, page: Page) -> bool:
-        """Whether another rule says the same byte for byte, so that this one is not shown again: the first of them is, or the prompt
-        that was set as the opening one, which stands before all others.
+        """Whether another rule has exactly the same text, so that this one is not shown again: only the first of them is, or the opening
+        prompt, which precedes all others.
         """
         same = self.rules.get(page.digest, ())
         if len(same) < 2 or page.seq == self.system or not self.kind(page).is_rule:
@@ -177,14 +177,12 @@ class SessionState(msgspec.Struct):
         return any(other is not None and other.counts and self.kind(other).is_rule for other in before)
 
     def is_unreasoned(self, page: Page) -> bool:
-        """Whether a fold took out the reasoning of a page."""
-        at = bisect_left(
-            self.unreasoned, page.seq, key=lambda span: span[1]
-        )  # they are in order, and apart from each other
+        """Whether a fold removed the reasoning of a page."""
+        at = bisect_left(self.unreasoned, page.seq, key=lambda span: span[1])  # they are in order, and do not overlap
         return at < len(self.unreasoned) and self.unreasoned[at][0] < page.seq
 
     def open_calls(self) -> list[tuple[Page, CallReference]]:
-        """The calls that somebody still waits for, with their pages, the oldest first; after so many turns a call is abandoned."""
+        """The calls that still wait for results, with their pages, oldest first; after a number of turns a call is abandoned."""
         start = self.after(self.turns[-ABANDONED] - 1) if len(self.turns) >= ABANDONED else 0
         waiting: dict[int, tuple[Page, CallReference]] = {}  # by the order in which they were made
         places: dict[str, list[int]] = {}
@@ -202,15 +200,15 @@ class SessionState(msgspec.Struct):
         return list(waiting.values())
 
     def is_in_force(self, page: Page) -> bool:
-        """Whether a page holds the present plan."""
+        """Whether a page holds the plan in force."""
         return self.plan is not None and self.plan.page == page.seq and self.kind(page) is PageKind.PLAN
 
     def is_authoritative(self, page: Page) -> bool:
-        """Whether a page is a rule or speaks in the host's own voice: only with a person's approval may a model put it into other words."""
+        """Whether a page is a rule or the host's own text: a model may rephrase it only with a person's approval."""
         return self.kind(page).is_rule or page.role in (Role.SYSTEM, Role.DEVELOPER)
 
     def is_out_of_scope(self, page: Page, scope: str | None) -> bool:
-        """Whether a page is a preference for a scope that is neither this one, the session's, nor granted. A pin is for any."""
+        """Whether a page is a preference for a scope that is neither the session's nor granted to it. A pin applies in any scope."""
         wanted = self.preferences.get(page.seq)
         return wanted is not None and wanted != scope and wanted not in self.grants and page.seq not in self.pins
 
@@ -224,7 +222,7 @@ class SessionState(msgspec.Struct):
         return [page for page in pages if not (page.undone or page.erased or page.replaced)]
 
     def size_between(self, first: int, last: int) -> int:
-        """The bytes of those."""
+        """The total bytes of those."""
         return sum(page.size for page in self.between(first, last))
 
     def turn_of(self, page: Page) -> int:
@@ -244,7 +242,7 @@ class SessionState(msgspec.Struct):
         return self.pages[belonging[0]].seq if belonging else None
 
     def belonging(self, first: int, last: int) -> list[int]:
-        """Where the pages are that belong to turns in this range, pinned or not: talk, and results of calls made in it."""
+        """The indexes of the pages that belong to turns in this range, pinned or not: conversation, and results of calls made in it."""
         belonging = []
         calls: set[str] = set()  # made so far in the range; some vendors use an id twice
         for at in range(self.after(first - 1), self.after(last)):
@@ -256,11 +254,11 @@ class SessionState(msgspec.Struct):
     def _belongs(self, page: Page, calls: set[str]) -> bool:
         kind = page.kind if page.seq in self.pins else self.kind(page)
         if page.undone or kind not in (PageKind.EVIDENCE, PageKind.CONVERSATION):
-            return False  # rules, plans and wishes outlive the turn in which they were stated
+            return False  # rules, plans and preferences outlive the turn in which they were stated
         return not page.results or any(result.call in calls for result in page.results)
 
     def tool_of(self, page: Page) -> str | None:
-        """The name of the tool whose result a page holds, or that it calls; of several the first."""
+        """The name of the tool whose result a page holds, or that it calls; the first if there are several."""
         return next(iter(self.tools_of(page)), None)
 
     def tools_of(self, page: Page) -> tuple[str, ...]:
@@ -272,14 +270,14 @@ class SessionState(msgspec.Struct):
         return tuple(called[result.call] for result in page.results if result.call in called)
 
     def caller(self, page: Page) -> Page | None:
-        """The page that made the call which a page answers."""
+        """The page with the call that a page answers."""
         wanted = {result.call for result in page.results}
         last = self.after(page.seq) - 1
         before = (self.pages[at] for at in range(last, max(-1, last - _FURTHEST_CALL), -1))
         return next((other for other in before if any(call.id in wanted for call in other.calls)), None)
 
     def level_of(self, page: Page) -> ResidencyLevel:
-        """The level at which a model was last shown a page, or will be first."""
+        """The level at which a model was last shown a page, or will be shown it first."""
         if page.seq > self.folded:
             return ResidencyLevel.FULL
         if any(line.first <= page.seq <= line.last for line in self.lines):

@@ -8,11 +8,11 @@ from pageturn.values.pages import PageKind
 
 
 def prohibitions_of(pager: Pager, log: TaskLog) -> list[Fresh]:
-    """The entries that pin what a task log forbids, and unpin what it forbade before, unless somebody else pinned that too."""
+    """The entries that pin what a task log forbids, and unpin what it forbade before unless somebody else pinned that too."""
     journal, state = pager.journal, pager.journal.state
     rules = {page: message.text for page in state.live_pages() if page.seq in state.pins
              if (message := journal.message(page)) is not None}  # fmt: skip
-    # An earlier version pinned the bare words, as if to do what is forbidden; words that forbid by themselves do no harm.
+    # An earlier version pinned the bare words, as if they were an order; words that forbid by themselves do no harm.
     bare = {text for text in log.forbidden if not says_no(text)}
     fresh = []
     for page, text in rules.items():
@@ -26,7 +26,7 @@ def prohibitions_of(pager: Pager, log: TaskLog) -> list[Fresh]:
 
 
 def plan_of(pager: Pager, log: TaskLog, *, ahead: int) -> list[Fresh]:
-    """The entries that set the plan of a task log, or clear the one that it gave, behind `ahead` others."""
+    """The entries that set the plan of a task log, or clear the one that it set, after `ahead` other entries."""
     now, plan = pager.journal.state.plan, plan_in_force(pager.journal)
     if log.plan is not None:
         return pager.plan(log.plan, source=TASK_LOG, ahead=ahead) if log.plan != plan else []

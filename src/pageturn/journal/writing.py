@@ -1,6 +1,6 @@
-"""Records the facts of a session in its journal.
+"""Writes the facts of a session to its journal.
 
-It retries after a conflict where that is safe, and keeps faults that the store does not accept until it does.
+It retries after a conflict if that is safe, and keeps faults that the store does not accept until it does.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from pageturn.values.faults import AnyFault, BackendError, Fault
 from pageturn.values.ids import micros
 
 Outcome = TypeVar("Outcome")
-_MOST_DAMAGES = 20  # pages that one call finds damaged, and that are written down one by one
+_MOST_DAMAGES = 20  # pages found damaged by one call that are recorded one by one
 
 
 class Recorder:
@@ -26,7 +26,7 @@ class Recorder:
     def __init__(self, pager: Pager, clock: Callable[[], datetime]) -> None:
         self.pager = pager
         self._clock = clock
-        self.unwritten: list[Faulted] = []  # faults that the store has not taken yet
+        self.unwritten: list[Faulted] = []  # faults that the store has not accepted yet
         self._reported: set[int] = set()  # pages whose fault is recorded once
         self.is_closed = False
 
@@ -41,11 +41,11 @@ class Recorder:
         self.journal.append(fresh, at=micros(self._clock()))
 
     def append(self, entry: Entry) -> None:
-        """Write one entry that brings no words."""
+        """Write one entry without content."""
         self.write([Fresh(entry)])
 
     def require_open(self) -> None:
-        """Refuse to go on with a session that was closed."""
+        """Raise if the session was closed."""
         if self.is_closed:
             raise StoreError(f"session {self.journal.row.id!r} is closed: open it again with Session.open")
 
@@ -67,13 +67,13 @@ class Recorder:
     # -- faults
 
     def fault(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> AnyFault:
-        """Record a fault and hand it on."""
+        """Record a fault and return it."""
         self.keep(fault, page=page, detail=detail)
         self.flush_faults_at_once()
         return fault
 
     def with_faults(self, outcome: Outcome, damages: Sequence[Damage], detail: str) -> Outcome:
-        """Hand on an outcome. Every page that could not be read is recorded by itself; if there is none, the outcome where it is a fault."""
+        """Return an outcome. Every unreadable page is recorded by itself; if there is none, the outcome is recorded if it is a fault."""
         own = self.journal.row.id
         for session, page, fault in damages[:_MOST_DAMAGES]:
             if session == own:
@@ -89,13 +89,13 @@ class Recorder:
         return outcome
 
     def fault_once(self, fault: AnyFault, page: int) -> None:
-        """Record the fault of a page once, however often it is met."""
+        """Record the fault of a page once, however often it occurs."""
         if page not in self._reported:
             self._reported.add(page)
             self.fault(fault, page=page)
 
     def keep(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> None:
-        """Remember a fault until the next is written."""
+        """Keep a fault until the next write."""
         words = detail[:500].encode("utf-8", "replace").decode()
         self.unwritten.append(Faulted(fault=fault, turn=self.journal.state.turn, page=page, detail=words))
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from pageturn.context.fold import FoldMaker, Terms
-from pageturn.context.laying_out import Layouts
+from pageturn.context.layouts import Layouts
 from pageturn.context.renditions import BUILT_IN, folder_of
 from pageturn.context.task import tasks_of
 from pageturn.context.unit_forms import Forms

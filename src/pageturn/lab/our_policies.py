@@ -14,7 +14,7 @@ from pageturn.lab.results import Form
 from pageturn.lab.traces import Trace, estimated_tokens, text_of
 from pageturn.policies import AnyPolicy
 from pageturn.recall.resolving import Resolved
-from pageturn.session import Session
+from pageturn.session import Parts, Session
 from pageturn.stores import MemoryStore, SessionRow
 from pageturn.tokens.counters import TokenCounter
 from pageturn.values.context import Context, Wish
@@ -136,15 +136,8 @@ def session_of(
     renderers: Renderers = BUILT_IN,
 ) -> Session:
     """A session in memory with a key and a clock that are always the same, so that every replay gives the same bytes."""
-    return Session(
-        journal or empty_journal(),
-        policy=policy,
-        counter=counter or CharacterCounter(),
-        recall=recall,
-        clock=clock,
-        entropy=bytes,
-        renderers=renderers,
-    )
+    parts = Parts(counter=counter or CharacterCounter(), recall=recall, clock=clock, entropy=bytes, renderers=renderers)
+    return Session(journal or empty_journal(), parts, policy=policy)
 
 
 def remembering(renderers: Renderers) -> Renderers:

@@ -1,4 +1,4 @@
-"""Embeds pages in a thread of its own, beside the turns, as long as there are any that have no vectors."""
+"""Embeds pages in a background thread, as long as there are any without vectors."""
 
 from collections.abc import Callable
 from threading import Event, Lock, Thread
@@ -7,11 +7,11 @@ from pageturn.journal.journal import Journal
 from pageturn.recall.vectors import Meaning
 from pageturn.values.errors import PageturnError
 
-_PATIENCE = 2.0  # seconds that closing waits for the texts that are being embedded
+_PATIENCE = 2.0  # seconds that closing waits for the texts being embedded
 
 
 class Background:
-    """Does the embedding of one session. It reads the journal for itself, and never touches the session."""
+    """Embeds the pages of one session. It reads the journal with a reader of its own, and never touches the session."""
 
     def __init__(self, meaning: Meaning, read: Callable[[], Journal | None]) -> None:
         self.meaning = meaning
@@ -22,7 +22,7 @@ class Background:
         self._stop = Event()
 
     def wake(self) -> None:
-        """See to it that what is new is embedded; costs next to nothing."""
+        """Make sure that new pages are embedded; costs next to nothing."""
         with self._lock:
             self._again = True
             if self._thread is None and not self._stop.is_set():
@@ -51,9 +51,9 @@ class Background:
                 journal = self.read() if not self.meaning.is_pausing else None
                 if journal is not None:
                     self.meaning.embed(journal, self._stop.is_set)
-            except PageturnError:  # what is not embedded is found by words; the next time tries again
+            except PageturnError:  # unembedded pages are found by words; the next run tries again
                 continue
             except BaseException:
                 with self._lock:
-                    self._thread = None  # so that nobody waits for it, and the next call of `wake` starts another
+                    self._thread = None  # so that no caller waits for it, and the next `wake` starts another
                 raise

@@ -1,32 +1,32 @@
-"""Finds the place of a text that answers a query, and shows it with its neighbours."""
+"""Finds the part of a text that answers a query, and shows it with its surroundings."""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from pageturn.stores.words import parts_of, terms
-from pageturn.values.cuts import Cut, cut_at, cuts
+from pageturn.values.passages import Passage, passage_at, passages_of
 
 _MOST = 300  # characters of an excerpt
-_LONGEST_LOOKED_AT = 200_000  # characters of a text in which the best passage is looked for
+_LONGEST_LOOKED_AT = 200_000  # characters of a text that are searched for the best passage
 _PIECE = 100_000  # characters whose bytes are counted at a time
 _END_OF_SENTENCE = re.compile(r"[.!?]\s|\n")
 
 
 class Excerpt(NamedTuple):
-    """Words of a text, and at which of its bytes they begin."""
+    """A part of a text, and the byte at which it begins."""
 
     text: str
     start: int
 
 
 def excerpt(text: str, query: str, passage: int | None = None) -> Excerpt:
-    """The sentence of a text that says most of what is asked for, with as many of its neighbours as there is room for.
+    """The sentence of a text that contains most of the query, with as many of its neighbours as there is room for.
 
-    `passage` is the number of the passage that was found; without it, the best one is.
+    `passage` is the number of the passage that was found; without it, the best one is used.
     """
     words = _Sought(query)
-    cut = cut_at(text, passage) if passage is not None else words.best_passage(text)
+    cut = passage_at(text, passage) if passage is not None else words.best_passage(text)
     start = cut.start + words.best_sentence(text[cut.start : cut.end])
     start = max(0, start - _MOST // 3)
     if start:
@@ -48,14 +48,16 @@ class _Sought:
         every = dict.fromkeys(word.lower() for term in terms(query) for word in (term, *parts_of(term)))
         self._words = [_stem(word) for word in every]
 
-    def best_passage(self, text: str) -> Cut:
-        """The first of the passages that have most of the words."""
+    def best_passage(self, text: str) -> Passage:
+        """The first of the passages with most of the words."""
         return max(
-            cuts(text[:_LONGEST_LOOKED_AT]), key=lambda cut: self._count(text[cut.start : cut.end]), default=Cut(0, 0)
+            passages_of(text[:_LONGEST_LOOKED_AT]),
+            key=lambda cut: self._count(text[cut.start : cut.end]),
+            default=Passage(0, 0),
         )
 
     def best_sentence(self, passage: str) -> int:
-        """Where the first of the sentences begins that have most of the words."""
+        """The position of the first of the sentences with most of the words."""
         best, place = 0, 0
         for start, sentence in _sentences(passage):
             if (count := self._count(sentence)) > best:
@@ -80,11 +82,11 @@ def _sentences(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _stem(word: str) -> str:
-    """What a word begins with in most of its forms."""
+    """The beginning that most forms of a word share."""
     return word if len(word) < 6 or not word.isalpha() else word[:-2]
 
 
 def _after_blank(text: str, at: int) -> int:
-    """The next place at which a word begins, if it is near."""
+    """The next beginning of a word, if it is near."""
     blank = text.find(" ", at, at + 20)
     return blank + 1 if blank >= 0 else at

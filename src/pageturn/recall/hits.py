@@ -1,4 +1,4 @@
-"""Hits: what a search shows of the pages that it found, within a budget of tokens if there is one."""
+"""Hits: what a search shows of the pages that it found, within an optional token budget."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ import msgspec
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import Damage
 from pageturn.recall.excerpts import excerpt
-from pageturn.recall.narrowing import Narrowing
+from pageturn.recall.filters import SearchFilter
 from pageturn.recall.ranking import Ranked
 from pageturn.values.errors import StoreError
 from pageturn.values.faults import BackendError
@@ -35,9 +35,9 @@ class Hit(Closed):
     tool: str | None
     size: int
     digest: str
-    shown: ResidencyLevel | None = None  # at which level the model last saw it
-    start: int = 0  # at which byte of the page its excerpt begins: `resolve(handle, start=...)` goes on from there
-    count: int = 1  # how many pages that were found say exactly this; the hit is the newest of them
+    shown: ResidencyLevel | None = None  # the level at which the model last saw it
+    start: int = 0  # the byte of the page at which its excerpt begins: `resolve(handle, start=...)` reads on from there
+    count: int = 1  # how many pages found have exactly this text; the hit is the newest of them
     before: str | None = None  # the handle of the page before it
     after: str | None = None  # and of the one after it
 
@@ -46,13 +46,13 @@ class Recalled(Closed):
     """What a search found, the best first."""
 
     hits: tuple[Hit, ...]
-    damaged: tuple[str, ...] = ()  # handles of pages that match as well as these, and whose words cannot be read
-    left_out: int = 0  # hits that there was no room for
-    notices: tuple[str, ...] = ()  # why the search was less than it could be
+    damaged: tuple[str, ...] = ()  # handles of pages that match equally well and cannot be read
+    left_out: int = 0  # hits without room in the budget
+    notices: tuple[str, ...] = ()  # why the search was limited
 
 
-def hit_of(ranked: Ranked, query: str, narrowing: Narrowing) -> Hit | Damage | None:
-    """A hit, what is wrong where its page cannot be read, or None where its words are gone."""
+def hit_of(ranked: Ranked, query: str, filter_by: SearchFilter) -> Hit | Damage | None:
+    """A hit, the damage if its page cannot be read, or None if its text is gone."""
     journal, page = ranked.candidate.journal, ranked.candidate.page
     try:
         message = journal.message(page)
@@ -62,7 +62,7 @@ def hit_of(ranked: Ranked, query: str, narrowing: Narrowing) -> Hit | Damage | N
         return None
     shown = excerpt(search_text(message), query, ranked.candidate.passage)
     state = journal.state
-    before, after = (_neighbour(journal, page, step, narrowing) for step in (-1, 1))
+    before, after = (_neighbour(journal, page, step, filter_by) for step in (-1, 1))
     return Hit(
         handle=page.handle,
         session=journal.row.id,
@@ -83,9 +83,9 @@ def hit_of(ranked: Ranked, query: str, narrowing: Narrowing) -> Hit | Damage | N
     )
 
 
-def _neighbour(journal: Journal, page: Page, step: int, narrowing: Narrowing) -> str | None:
-    """The handle of the next page in a direction that may be told."""
-    return next((each.handle for each in _from(journal, page, step) if narrowing.may_tell(journal, each)), None)
+def _neighbour(journal: Journal, page: Page, step: int, filter_by: SearchFilter) -> str | None:
+    """The handle of the next page in a direction that may be shown."""
+    return next((each.handle for each in _from(journal, page, step) if filter_by.may_tell(journal, each)), None)
 
 
 def _from(journal: Journal, page: Page, step: int) -> Iterator[Page]:
@@ -95,10 +95,10 @@ def _from(journal: Journal, page: Page, step: int) -> Iterator[Page]:
 
 
 def within(found: Recalled, budget_tokens: int, count: Callable[[str], int]) -> Recalled:
-    """The best hits whose excerpts take at most so many tokens together, in their order.
+    """The best hits whose excerpts take at most this many tokens together, in their order.
 
-    One that is too long is passed over for those behind it that are not. The best of those that were passed over is cut to what is left
-    then; the first hit stays whatever it takes.
+    A hit that is too long is skipped in favour of shorter ones after it. The best skipped hit is then cut to the remaining room; the
+    first hit stays in any case.
     """
     room = budget_tokens
     shown: dict[int, str] = {}
@@ -107,7 +107,7 @@ def within(found: Recalled, budget_tokens: int, count: Callable[[str], int]) -> 
             shown[at] = hit.excerpt
             room -= tokens
         elif not at:
-            break  # what is cut is the best
+            break  # the best skipped one is cut
     first = next((at for at in range(len(found.hits)) if at not in shown), None)
     if first is not None:
         words = _cut(found.hits[first].excerpt, room, count)
@@ -118,7 +118,7 @@ def within(found: Recalled, budget_tokens: int, count: Callable[[str], int]) -> 
 
 
 def _cut(text: str, tokens: int, count: Callable[[str], int]) -> str:
-    """As many of the first words as take so many tokens, with the sign that there are more."""
+    """The first words up to a number of tokens, with a mark that there are more."""
     if count(text) <= tokens:
         return text
     words = text.split()

@@ -1,6 +1,6 @@
-"""Puts what a search found in order: by the words that it shares with the query, and by who said it to whom.
+"""Ranks what a search found: by the words that it shares with the query, and by who said it to whom.
 
-What the numbers were fitted on, and what each of them is worth: `make bench-recall`.
+`make bench-recall` shows what the constants were fitted on, and the effect of each.
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,27 +8,27 @@ from math import log2
 from typing import NamedTuple
 
 from pageturn.journal.journal import Journal
-from pageturn.recall.asking import asked, is_wish
-from pageturn.recall.narrowing import Narrowing
+from pageturn.recall.filters import SearchFilter
+from pageturn.recall.question import aims_of, is_wish
 from pageturn.stores.words import parts_of, terms
-from pageturn.values.cuts import cut_at
 from pageturn.values.errors import PageturnError
 from pageturn.values.pages import Page
+from pageturn.values.passages import passage_at
 from pageturn.values.search_text import search_text
 
-_HUMAN = 2.0  # what people wrote counts more than what models and tools did
+_HUMAN = 2.0  # a person's words score higher than those of models and tools
 _HUMAN_MEANING = 1.5
-_WISH = 1.4  # and more again if it says how they always want something
+_WISH = 1.4  # and higher still if they state a standing preference
 _MEANING = 2.0  # a cosine of 1, relative to the best match by words
-_LONGER = 0.1  # what a result gains with every doubling of its size: whoever asks for a file wants its text, and not that it was written
+_LONGER = 0.1  # what a result gains with every doubling of its size: a search for a file wants its text, not the note that it was written
 _SMALL, _LARGE = 200, 20_000  # bytes
-_AS_GOOD = 0.8  # of the best score: where the latest is asked for, the newest of these come first
-_FURTHEST_RESULT = 64  # pages behind its call
-_LOOKED_AT = 40  # candidates whose words are looked at
+_AS_GOOD = 0.8  # of the best score: if the latest is asked for, the newest of these come first
+_FURTHEST_RESULT = 64  # pages after its call
+_LOOKED_AT = 40  # candidates whose text is read
 
 
 class Candidate(NamedTuple):
-    """A page that was found: by words (relative to the best of all), by meaning (a cosine), or by the call that it answers."""
+    """A page that was found: by words (relative to the best), by meaning (a cosine), or by the call that it answers."""
 
     journal: Journal
     page: Page
@@ -37,24 +37,24 @@ class Candidate(NamedTuple):
     passage: int | None = None
 
     def strongest(self, other: "Candidate") -> "Candidate":
-        """The same page as both found it together."""
+        """The same page with the better score of each kind."""
         first, second = (self, other) if self.words >= other.words else (other, self)
         passage = first.passage if first.passage is not None else second.passage
         return first._replace(meaning=max(self.meaning, other.meaning), passage=passage)
 
 
 class Ranked(NamedTuple):
-    """A candidate, how well it answers, and how many say exactly the same."""
+    """A candidate, its score, and how many pages have exactly the same text."""
 
     candidate: Candidate
     score: float
     copies: int = 1
 
 
-def rank(found: Iterable[Candidate], query: str, narrowing: Narrowing, *, by_meaning: bool = False) -> list[Ranked]:
-    """The candidates that are wanted, the best first, and of those that are as good the newest.
+def rank(found: Iterable[Candidate], query: str, filter_by: SearchFilter, *, by_meaning: bool = False) -> list[Ranked]:
+    """The candidates that match the filter, best first, and of equal ones the newest.
 
-    A call is found in the form of its result, which seldom says itself of what it is one.
+    A call is shown as its result, which seldom says itself which call it answers.
     """
     best: dict[tuple[str, int], Candidate] = {}
 
@@ -64,18 +64,18 @@ def rank(found: Iterable[Candidate], query: str, narrowing: Narrowing, *, by_mea
 
     for candidate in found:
         journal = candidate.journal
-        results = [page for page in _results(candidate, query) if narrowing.may_tell(journal, page)]
-        wanted = [page for page in results if narrowing.wants(journal, page)]
+        results = [page for page in _results(candidate, query) if filter_by.may_tell(journal, page)]
+        wanted = [page for page in results if filter_by.wants(journal, page)]
         for page in wanted:
             add(candidate._replace(page=page, passage=None))
-        if not wanted and narrowing.wants(journal, candidate.page):
+        if not wanted and filter_by.wants(journal, candidate.page):
             add(candidate)
     ranked = [Ranked(each, _score(each, query, by_meaning=by_meaning)) for each in best.values()]
     ranked.sort(key=_best_first)
-    if asked(query).wants_wishes:
+    if aims_of(query).wants_wishes:
         ranked[:_LOOKED_AT] = sorted(map(_with_wish, ranked[:_LOOKED_AT]), key=lambda each: -each.score)
     ranked = _folded(ranked)
-    return _newest_first(ranked) if asked(query).wants_latest else ranked
+    return _newest_first(ranked) if aims_of(query).wants_latest else ranked
 
 
 def _best_first(ranked: Ranked) -> tuple[float, int, int]:
@@ -84,7 +84,7 @@ def _best_first(ranked: Ranked) -> tuple[float, int, int]:
 
 
 def _folded(ranked: Iterable[Ranked]) -> list[Ranked]:
-    """Of candidates that say exactly the same the newest, in the place of the best."""
+    """Of candidates with exactly the same text the newest, at the rank of the best."""
     folded: dict[object, Ranked] = {}
     for each in ranked:
         said = _said(each.candidate)
@@ -97,7 +97,7 @@ def _folded(ranked: Iterable[Ranked]) -> list[Ranked]:
 
 
 def _said(candidate: Candidate) -> object:
-    """What is the same in pages of a session that say the same: results do if they also answer the same call."""
+    """A key that pages of a session with the same content share; for results also the call that they answer."""
     journal, page = candidate.journal, candidate.page
     if not page.results:
         return journal.row.id, page.role, page.digest
@@ -107,7 +107,7 @@ def _said(candidate: Candidate) -> object:
 
 
 def _newest_first(ranked: Sequence[Ranked]) -> list[Ranked]:
-    """Those that answer nearly as well as the best, the newest first, and then the others."""
+    """Those that answer nearly as well as the best, newest first, and then the others."""
     least = _AS_GOOD * ranked[0].score if ranked else 0.0
     good = [each for each in ranked if each.score >= least]
     good.sort(key=lambda each: (-each.candidate.page.at, -each.candidate.page.seq))
@@ -116,7 +116,7 @@ def _newest_first(ranked: Sequence[Ranked]) -> list[Ranked]:
 
 def _score(candidate: Candidate, query: str, *, by_meaning: bool) -> float:
     words, meaning = candidate.words, _MEANING * candidate.meaning if by_meaning else 0.0
-    if candidate.page.is_human and asked(query).prefers_people:
+    if candidate.page.is_human and aims_of(query).prefers_people:
         words, meaning = words * _HUMAN, meaning * _HUMAN_MEANING
     score = words + meaning
     if candidate.page.results:
@@ -130,10 +130,10 @@ def _with_wish(ranked: Ranked) -> Ranked:
         return ranked
     try:
         message = candidate.journal.message(candidate.page)
-    except PageturnError:  # which is said when it comes to that page
+    except PageturnError:  # reported when that page is read
         return ranked
     text = search_text(message) if message is not None else ""
-    start, end = cut_at(text, candidate.passage or 0)
+    start, end = passage_at(text, candidate.passage or 0)
     return ranked._replace(score=ranked.score * _WISH) if is_wish(text[start:end]) else ranked
 
 
@@ -156,7 +156,7 @@ def _results(candidate: Candidate, query: str) -> list[Page]:
 
 
 def _calls(journal: Journal, page: Page, query: str) -> set[str]:
-    """The ids of the calls of a page that name most of what is asked for."""
+    """The ids of the calls of a page that contain most of the query."""
     try:
         message = journal.message(page)
     except PageturnError:

@@ -1,4 +1,4 @@
-"""Finds the sessions that a recall may search: the session itself, others that are named, and those of a scope."""
+"""Finds the sessions that a recall may search: the session itself, other named ones, and those of a scope."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -11,16 +11,16 @@ from pageturn.values.faults import BackendError, Denied
 
 
 class Reach(NamedTuple):
-    """The journals that are searched, the session's own first, and those that should be and cannot be read."""
+    """The journals to search, the session's own first, and those that cannot be read."""
 
     journals: tuple[Journal, ...]
     unread: tuple[Damage, ...] = ()
 
 
 def reach(journal: Journal, scope: str | None, sessions: Iterable[str]) -> Reach | Denied | BackendError:
-    """What a session may search, or why it may not: its own scope and those that are granted to it.
+    """What a session may search, or why not: its own scope and the scopes granted to it.
 
-    An id of another scope and one that nobody has are denied alike, so that recall does not tell which ids there are.
+    An id in another scope and an unknown id are denied alike, so that recall does not reveal which ids exist.
     """
     own, grants = journal.row.scope, journal.state.grants
     if scope is not None and scope != own and scope not in grants:
@@ -30,7 +30,7 @@ def reach(journal: Journal, scope: str | None, sessions: Iterable[str]) -> Reach
         for id_ in sessions:
             row = journal.store.session(id_)
             if row is None or not (row.scope == own or row.scope in grants):
-                return Denied(f"session {id_!r} is of no scope that is granted")
+                return Denied(f"session {id_!r} is in no scope that is granted")
             rows.append(row)
         return _opened(journal, rows)
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""Opens the page behind a handle: its message, and its text or a range of it."""
+"""Opens the page of a handle: its message, and its text or a range of it."""
 
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ _PIECE = 1_000_000  # characters whose bytes are counted at a time
 
 
 class Resolved(Closed):
-    """The page behind a handle: its message, and the text from byte `start` to `end`."""
+    """The page of a handle: its message, and its text from byte `start` to `end`."""
 
     handle: str
     message: Message
@@ -31,7 +31,7 @@ class Resolved(Closed):
 
 
 def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
-    """The page of a handle with its original words, undone or not; no match where the range has none of them."""
+    """The page of a handle with its original text, undone or not; no match if the range has no text."""
     page = page_of(journal.state, handle)
     if page is None:
         return NoMatch()
@@ -63,7 +63,7 @@ def resolve(journal: Journal, handle: str, *, start: int = 0, length: int | None
 
 
 class _Said(NamedTuple):
-    """A part of a text: its words, from which byte to which it goes, and the bytes of the whole."""
+    """A part of a text: its first and last byte, and the bytes of the whole."""
 
     text: str
     first: int
@@ -72,7 +72,7 @@ class _Said(NamedTuple):
 
 
 def _part_of(text: str, start: int, length: int | None) -> _Said:
-    """The bytes of a text in a range, without characters that are cut."""
+    """The bytes of a text in a range, without partial characters."""
     if start == 0 and length is None:
         size = sum(len(text[at : at + _PIECE].encode()) for at in range(0, len(text), _PIECE))
         return _Said(text, 0, size, size)
@@ -82,7 +82,7 @@ def _part_of(text: str, start: int, length: int | None) -> _Said:
 
 
 def _whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
-    """The range without cut characters, which would not be text: one that is cut at its begin or at its end is left out."""
+    """The range without partial characters at its beginning and end, which would not be valid text."""
     end = min(end, len(data))
     while _is_inside(data, start):
         start += 1
@@ -92,5 +92,5 @@ def _whole_characters(data: bytes, start: int, end: int) -> tuple[int, int]:
 
 
 def _is_inside(data: bytes, at: int) -> bool:
-    """Whether a place is inside a character."""
+    """Whether a position is inside a character."""
     return at < len(data) and data[at] & 0xC0 == 0x80

@@ -12,8 +12,8 @@ from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import Damage
 from pageturn.journal.reindexing import give_words, is_missed
 from pageturn.recall.embedders import EmbedderFailed
+from pageturn.recall.filters import SearchFilter, Where
 from pageturn.recall.hits import Hit, Recalled, hit_of
-from pageturn.recall.narrowing import Narrowing, Where
 from pageturn.recall.ranking import Candidate, Ranked, rank
 from pageturn.stores import Found, MemoryStore, Reindexed, Span, Store
 from pageturn.stores.words import in_parts, terms
@@ -21,11 +21,11 @@ from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import AnyFault, BackendError, NoMatch
 from pageturn.values.ids import require_session_id
 
-if TYPE_CHECKING:  # which needs NumPy
-    from pageturn.recall.vectors import Asked, Meaning, Near
+if TYPE_CHECKING:  # it needs NumPy
+    from pageturn.recall.vectors import Meaning, Near, QueryVector
 
-_RERANKED = 20  # how many matches a reranker is shown
-_LEAST_CANDIDATES = 128  # that are put in order, however few are asked for
+_RERANKED = 20  # matches that a reranker gets
+_LEAST_CANDIDATES = 128  # matches that are ranked, however few are asked for
 
 Seers = Mapping[str, Sequence[tuple[int, Journal]]]
 """By session, who sees it up to where: itself, and its forks."""
@@ -60,13 +60,15 @@ def recall(
 ) -> Search:
     """The best matches in these sessions: by their words, with an embedder also by their meaning, and in the order of a reranker.
 
-    `unread` are the sessions that should have been searched, and cannot be read.
+    `unread` are sessions that should be searched and cannot be read.
     """
     if not query.strip() or not (terms(query) or meaning):
         return Search(NoMatch())
     wanted = limit if reranker is None else max(limit, _RERANKED)
     try:
-        hits, damages, notices = _search(journals, query, Narrowing(where, see_internal, recall_tool), meaning, wanted)
+        hits, damages, notices = _search(
+            journals, query, SearchFilter(where, see_internal, recall_tool), meaning, wanted
+        )
     except StoreError as error:
         return Search(BackendError.of(error))
     damages = (*damages, *unread)
@@ -81,7 +83,7 @@ def recall(
 
 
 def session_ids(given: Iterable[str] | None) -> tuple[str, ...]:
-    """The ids of the sessions that are to be searched too."""
+    """The ids of other sessions to search."""
     if given is None:
         return ()
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
@@ -93,15 +95,15 @@ def session_ids(given: Iterable[str] | None) -> tuple[str, ...]:
 
 
 def _search(
-    journals: Sequence[Journal], query: str, narrowing: Narrowing, meaning: "Meaning | None", limit: int
+    journals: Sequence[Journal], query: str, filter_by: SearchFilter, meaning: "Meaning | None", limit: int
 ) -> tuple[list[Hit], tuple[Damage, ...], tuple[str, ...]]:
     seers: dict[str, list[tuple[int, Journal]]] = {}
     for journal in journals:
         for span in journal.spans:
             seers.setdefault(span.session, []).append((span.upto, journal))
         give_words(journal)
-    asked, notices = _asked(meaning, query)
-    look = _Look(journals[0].store, seers, query, narrowing, asked)
+    vector, notices = _vector_of(meaning, query)
+    look = _Look(journals[0].store, seers, query, filter_by, vector)
     try:
         hits, damages = look.best(limit)
         is_damaged = not hits and look.finds_nothing() and is_missed(journals, in_parts(query))
@@ -109,7 +111,7 @@ def _search(
         if not isinstance(look.store, Reindexed):
             raise
         is_damaged = True
-    if is_damaged and isinstance(look.store, Reindexed):  # the index, which is made of the messages
+    if is_damaged and isinstance(look.store, Reindexed):  # the index, which is built from the messages
         look.store.drop_words()
         for journal in journals:
             give_words(journal)
@@ -117,38 +119,37 @@ def _search(
     return hits, tuple(damages), notices
 
 
-def _asked(meaning: "Meaning | None", query: str) -> "tuple[Asked | None, tuple[str, ...]]":
-    """What a query means, or why nobody can say."""
+def _vector_of(meaning: "Meaning | None", query: str) -> "tuple[QueryVector | None, tuple[str, ...]]":
+    """The vector of a query, or why there is none."""
     if meaning is None:
         return None, ()
     try:
-        return meaning.asked(query), ()
+        return meaning.vector_of(query), ()
     except EmbedderFailed as error:
         return None, (f"searched by words alone, the embedder has no answer: {error}",)
 
 
 class _Look(NamedTuple):
-    """Where a search looks, and for what."""
+    """Where to search, and for what."""
 
     store: Store
     seers: Seers
     query: str
-    narrowing: Narrowing
-    asked: "Asked | None"
+    filter_by: SearchFilter
+    vector: "QueryVector | None"
 
     def best(self, limit: int) -> tuple[list[Hit], list[Damage]]:
-        """The best hits by the query, or else by less than it says."""
+        """The best hits by the query, or else by fewer of its words."""
         hits, damages = self.hits(self.query, limit)
-        if len(hits) < limit:  # the words that were left out as too common may find more
+        if len(hits) < limit:  # the words dropped as too common may find more
             hits, damages = self.hits(self.query, limit, every=True)
-        if (
-            not hits and (parts := in_parts(self.query)) != self.query
-        ):  # a name was said whole, but nowhere that may be found
+        # A name occurs as a whole, but only where it may not be found.
+        if not hits and (parts := in_parts(self.query)) != self.query:
             hits, damages = self.hits(parts, limit, every=True)
         return hits, damages
 
     def finds_nothing(self) -> bool:
-        """Whether a file's index has none of the words of the query, wanted or not."""
+        """Whether the index of a file contains none of the query's words, in any page."""
         if not isinstance(self.store, Reindexed) or isinstance(self.store, MemoryStore):
             return False
         words = in_parts(self.query)
@@ -159,24 +160,24 @@ class _Look(NamedTuple):
         return [Span(session, max(upto for upto, _ in those)) for session, those in self.seers.items()]
 
     def hits(self, words: str, limit: int, *, every: bool = False) -> tuple[list[Hit], list[Damage]]:
-        """The best hits by these words and by meaning, and pages among them that cannot be read."""
+        """The best hits by these words and by meaning, and unreadable pages among them."""
         spans = self._spans
         wanted = max(limit, _LEAST_CANDIDATES)
         while True:
             found = self.store.search(spans, words, wanted, every=every)
-            near, is_all_near = self.asked.near(spans, found, 2 * wanted) if self.asked is not None else ({}, True)
+            near, is_all_near = self.vector.near(spans, found, 2 * wanted) if self.vector is not None else ({}, True)
             candidates = self._candidates(found, near)
-            ranked = rank(candidates, self.query, self.narrowing, by_meaning=self.asked is not None)
+            ranked = rank(candidates, self.query, self.filter_by, by_meaning=self.vector is not None)
             hits, damages = self._readable(ranked, limit)
             if len(hits) == limit or (len(found) < wanted and is_all_near):
                 return hits, damages
-            wanted *= 4  # some of what was found is undone, erased, hidden, damaged or not wanted
+            wanted *= 4  # some of what was found is undone, erased, hidden, damaged or filtered out
 
     def _readable(self, ranked: Iterable[Ranked], limit: int) -> tuple[list[Hit], list[Damage]]:
         hits: list[Hit] = []
         damages: list[Damage] = []
         for each in ranked:
-            hit = hit_of(each, self.query, self.narrowing)
+            hit = hit_of(each, self.query, self.filter_by)
             if isinstance(hit, Damage):
                 damages.append(hit)
             elif hit is not None:
@@ -199,12 +200,12 @@ class _Look(NamedTuple):
                 yield candidate._replace(words=words, meaning=cosine, passage=passage)
 
     def _candidate(self, session: str, seq: int) -> Candidate | None:
-        """The page as the first of these journals has it: it may be undone in one and not in its fork.
+        """The page in the first of these journals that has it: it may be undone in one and not in its fork.
 
-        It need not be wanted: a call that is not may have a result that is.
+        It need not match the filter: a call that does not may have a result that does.
         """
         for upto, journal in self.seers[session]:
             page = journal.state.page(seq) if seq <= upto else None
-            if page is not None and self.narrowing.may_tell(journal, page):
+            if page is not None and self.filter_by.may_tell(journal, page):
                 return Candidate(journal, page)
         return None

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from pageturn.journal.journal import Journal
+from pageturn.recall.filters import Where
 from pageturn.recall.hits import Hit, Recalled
-from pageturn.recall.narrowing import Where
 from pageturn.recall.resolving import Resolved
 from pageturn.values.faults import AnyFault, Fault, NoMatch
 from pageturn.values.fencing import fenced, quoted
@@ -28,16 +28,16 @@ _NO_BRACKETS = str.maketrans("[]<>", "()()")
 
 
 class RecallRequest(Closed):
-    """What a call of the tool asks for."""
+    """The arguments of a call of the tool."""
 
     handle: str = ""
     query: str = ""
-    start: int | None = 0  # None where what was given is no place at all
-    where: Where = Where()  # the filter of a query, as `Where` has it
+    start: int | None = 0  # None if the given value is not a position
+    where: Where = Where()  # the filter of a query, with the fields of `Where`
 
     @classmethod
     def of(cls, call: ToolCall) -> "RecallRequest":
-        """Read the arguments of a call; a handle or a query that is no text counts as left out."""
+        """Read the arguments of a call; a handle or a query that is not text counts as absent."""
         value = call.parsed
         given = value if isinstance(value, dict) else {}
         texts = {name: str(given[name]).strip() for name in ("handle", "query") if isinstance(given.get(name), str)}
@@ -45,7 +45,7 @@ class RecallRequest(Closed):
 
 
 def _where(given: Mapping[str, object]) -> Where:
-    """The filter that a call asks for; what is no filter counts as left out, so that a slip finds too much rather than nothing."""
+    """The filter in a call; an invalid one counts as absent, so that a mistake finds too much rather than nothing."""
     tool, path = (
         said.strip() or None if isinstance(said := given.get(name), str) else None for name in ("tool", "path")
     )
@@ -56,7 +56,7 @@ def _where(given: Mapping[str, object]) -> Where:
 
 
 def _start(given: object) -> int | None:
-    """A place as models write it: a whole number, also as text or with a zero behind the point."""
+    """A position as models write it: a whole number, also as text or with a zero after the point."""
     if isinstance(given, str) and _DIGITS.fullmatch(given.strip()):
         return int(given)
     if isinstance(given, float) and given.is_integer():
@@ -67,11 +67,11 @@ def _start(given: object) -> int | None:
 
 
 class Answer(Closed):
-    """What the tool says, and whether it is a failure."""
+    """What the tool answers, and whether it is an error."""
 
     text: str
     is_error: bool = False
-    given: tuple[str, ...] = ()  # the handles of the pages whose words it gave
+    given: tuple[str, ...] = ()  # the handles of the pages that it quoted
 
 
 class Source(Protocol):
@@ -85,7 +85,7 @@ class Source(Protocol):
 
 
 def answer(tool: RecallTool, asked: RecallRequest, source: Source, most_bytes: int | None = None) -> Answer:
-    """What the model gets for a call of the tool: not much more than it takes at a time, and it says where to go on."""
+    """The answer to a call of the tool: about as much as the tool returns at a time, and where to continue."""
     if most_bytes is not None and most_bytes < tool.most_bytes:
         tool = RecallTool(name=tool.name, most_bytes=max(most_bytes, LEAST_BYTES))
     if not asked.handle and not asked.query:
@@ -100,7 +100,7 @@ def answer(tool: RecallTool, asked: RecallRequest, source: Source, most_bytes: i
 
 
 class LastCalls(NamedTuple):
-    """The calls of the last answer that have no result yet: those of the recall tool, and how many others."""
+    """The calls of the last answer without a result: those of the recall tool, and the number of others."""
 
     ours: tuple[ToolCall, ...] = ()
     others: int = 0
@@ -130,7 +130,7 @@ def _page(handle: str, outcome: Resolved | AnyFault) -> Answer:
 
 
 def _range(tool: RecallTool, handles: str, start: int, source: Source) -> Answer:
-    """The pages of a range whole where they fit, or else a list of them."""
+    """The pages of a range in full if they fit, or else as a list."""
     pages = source.pages_between(handles, start)
     if isinstance(pages, Fault):
         return _failed(handles, pages, "there is no such range of pages")
@@ -161,7 +161,7 @@ def _listed(page: Page, outcome: Resolved | AnyFault, *, is_whole: bool) -> str:
 
 
 def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:
-    """The best matches, and why the search was less than it could be."""
+    """The best matches, and why the search was limited."""
     if isinstance(outcome, Fault):
         return Answer(quoted(str(outcome)), is_error=True)
     told = [_excerpt(hit) for hit in outcome.hits]
@@ -174,7 +174,7 @@ def _found(tool: RecallTool, outcome: Recalled | AnyFault) -> Answer:
 
 
 def _one_line(text: str) -> str:
-    """Words of others in a line of ours, which nothing in them may end."""
+    """Quoted words in a line of ours, without anything that could end the line."""
     return " ".join(quoted(text).translate(_NO_BRACKETS).split())
 
 
@@ -187,7 +187,7 @@ def _excerpt(hit: Hit) -> str:
 
 
 def _failed(handle: str, fault: AnyFault, unknown: str) -> Answer:
-    """A fault as the model is told of it. A handle that is not ours is not repeated."""
+    """A fault as the model sees it. An unknown handle is not repeated."""
     if fault == NoMatch():
         return Answer(f"{fault}: {unknown}", is_error=True)
     return Answer(f"{handle}: {quoted(str(fault))}", is_error=True)

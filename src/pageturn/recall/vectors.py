@@ -1,7 +1,7 @@
-"""Searches passages by what they mean: exactly, over vectors of eight bits that the store keeps. Needs NumPy.
+"""Searches passages by meaning: exactly, over 8-bit vectors that the store keeps. Needs NumPy.
 
-A vector of unit length is kept as signed bytes and the factor that scales them back: 388 bytes for 384 numbers. Among very many, those
-whose signs differ least from the query's are looked at, and then scored by their bytes.
+A vector of unit length is stored as signed bytes and a factor that scales them back: 388 bytes for 384 numbers. Among very many, those
+whose signs differ least from the query's are selected, and then scored by their bytes.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,50 +15,50 @@ from numpy.typing import NDArray
 from pageturn.journal.journal import Journal
 from pageturn.recall.embedders.contract import Embedder, EmbedderFailed, least_cosine
 from pageturn.stores import Embedded, Found, Span, VectorStore
-from pageturn.values.cuts import cuts
 from pageturn.values.errors import PageturnError, StoreError
 from pageturn.values.pages import Page
+from pageturn.values.passages import passages_of
 from pageturn.values.search_text import search_text
 
-_ALL = 2_048  # passages that are all scored; of more, so many are that are nearest by their signs
-_LOOKED_AT = 8  # times as many as are wanted, if that is more
+_ALL = 2_048  # up to this many passages all are scored; of more, only those nearest by their signs
+_LOOKED_AT = 8  # as a multiple of the wanted ones, if that is more
 _MOST_PASSAGES = 200  # of one page that are embedded: the rest of a very long one is found by words
-_AT_ONCE = 64  # passages that are embedded and kept at a time
-_HARMLESS = "ok"  # what an embedder refuses only if it refuses everything
+_AT_ONCE = 64  # passages that are embedded and stored at a time
+_HARMLESS = "ok"  # a text that an embedder rejects only if it rejects everything
 _PAUSE = timedelta(seconds=30)
 
 
 class Near(NamedTuple):
-    """How near the nearest passage of a record is: a cosine, and which it is."""
+    """The nearest passage of a record: its cosine, and its number."""
 
     cosine: float
     passage: int
 
 
 class Meaning:
-    """The vectors of sessions by one embedder: searches them, and makes those that are missing."""
+    """The vectors of sessions by one embedder: searches them, and makes missing ones."""
 
     def __init__(self, store: VectorStore, embedder: Embedder, clock: Callable[[], datetime]) -> None:
         self._store = store
         self._embedder = embedder
         self._clock = clock
-        # Under another dimension the same bytes would be other vectors.
+        # With another dimension the same bytes would mean other vectors.
         self._name = f"{embedder.name}/{embedder.dimension}"
         self._floor = least_cosine(embedder)
-        self._failed: tuple[datetime, EmbedderFailed] | None = None  # the last time that it had no vector for anything
+        self._failed: tuple[datetime, EmbedderFailed] | None = None  # the last time that it failed for every text
         self._lock = Lock()
         self._tables: dict[str, _Table] = {}
 
     @property
     def is_pausing(self) -> bool:
-        """Whether the embedder failed so lately that it is not worth asking: an endpoint that is down may take long to say so."""
+        """Whether the embedder failed so recently that it is not asked again: an endpoint that is down may take long to fail."""
         return self._failed is not None and timedelta(0) <= self._clock() - self._failed[0] < _PAUSE
 
-    def asked(self, query: str) -> "Asked":
-        """What a query means; raises `EmbedderFailed`, for a while after a failure without asking."""
+    def vector_of(self, query: str) -> "QueryVector":
+        """The vector of a query; raises `EmbedderFailed`, for a while after a failure without asking."""
         if self.is_pausing and self._failed is not None:
             raise EmbedderFailed(f"{self._failed[1]} (it is asked again {_PAUSE.total_seconds():.0f} s after that)")
-        return Asked(self, self._embed([query])[0])
+        return QueryVector(self, self._embed([query])[0])
 
     def near(
         self, vector: NDArray[np.float32], spans: Sequence[Span], found: Iterable[Found], most: int
@@ -77,9 +77,10 @@ class Meaning:
         return near, is_all
 
     def embed(self, journal: Journal, is_stopped: Callable[[], bool] = lambda: False) -> int:
-        """Make the vectors that a session and its parents lack, and keep them; how many pages had none.
+        """Make the vectors that a session and its parents lack, and store them; returns how many pages had none.
 
-        What is kept stays, whatever stops it: the next time goes on from there. So does a page that cannot be read now.
+        If it is interrupted, what is stored stays, and the next call continues from there. Pages that cannot be read now are tried
+        again then.
         """
         count = 0
         for session, pages in self._missing(journal).items():
@@ -116,13 +117,13 @@ class Meaning:
         self._store.keep_vectors(session, self._name, kept)
         with self._lock:
             if session in self._tables and kept[0].seq <= self._tables[session].last:
-                del self._tables[session]  # which only looks for later ones
+                del self._tables[session]  # it only looks for later ones
         return len(waiting)
 
     def _embed_each(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """A vector for each text; zeros for one that the embedder refuses, which is found by its words alone.
+        """A vector per text; zeros for one that the embedder rejects, which is then found by its words alone.
 
-        Raises `EmbedderFailed` where it has no answer for a harmless text either.
+        Raises `EmbedderFailed` if it rejects a harmless text too.
         """
         if not texts:
             return np.zeros((0, self._embedder.dimension), np.float32)
@@ -136,7 +137,7 @@ class Meaning:
         return np.concatenate([self._embed_each(texts[:half]), self._embed_each(texts[half:])])
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One vector of length 1 for each text, whatever length the embedder gives them."""
+        """One vector of length 1 per text, whatever length the embedder returns."""
         try:
             vectors = self._embedded(texts)
         except EmbedderFailed as error:
@@ -169,8 +170,8 @@ class Meaning:
         return table
 
 
-class Asked(NamedTuple):
-    """A query, as what it means."""
+class QueryVector(NamedTuple):
+    """A query and its vector."""
 
     meaning: Meaning
     vector: NDArray[np.float32]
@@ -178,15 +179,15 @@ class Asked(NamedTuple):
     def near(
         self, spans: Sequence[Span], found: Iterable[Found], most: int
     ) -> tuple[dict[tuple[str, int], Near], bool]:
-        """The records with the nearest passages, so many of each session, and how near those are that were found otherwise.
+        """The records with the nearest passages, a number from each session, and the similarity of those found otherwise.
 
-        Also whether these are all that are near enough to be about the query.
+        Also returns whether these are all that are near enough to be about the query.
         """
         return self.meaning.near(self.vector, spans, found, most)
 
 
 class _Table:
-    """The vectors of one session, in the order of its records; it grows by half when it is full."""
+    """The vectors of one session, in the order of its records; its capacity grows by half when full."""
 
     def __init__(self, dimension: int) -> None:
         self.last = 0
@@ -200,7 +201,7 @@ class _Table:
         self._signs = np.zeros((0, -(-dimension // 64)), np.uint64)
 
     def take(self, given: Iterable[Embedded]) -> None:
-        """Take in vectors of later records; what is damaged counts as not embedded."""
+        """Add vectors of later records; damaged ones count as not embedded."""
         for seq, data in given:
             self.last = seq
             count, rest = divmod(len(data), self._dimension + 4)
@@ -216,33 +217,35 @@ class _Table:
             self._count += count
 
     def near(
-        self, asked: NDArray[np.float32], upto: int, also: Sequence[int], most: int, floor: float
+        self, query: NDArray[np.float32], upto: int, also: Sequence[int], most: int, floor: float
     ) -> tuple[dict[int, Near], bool]:
-        """The records whose passages are nearest, none below the floor, and how near some others are; whether that is all of them."""
+        """The records with the nearest passages, none below the floor, and the similarity of some others; and whether that is all of
+        them.
+        """
         count = int(np.searchsorted(self._seqs[: self._count], upto, side="right"))
-        rows = self._candidates(asked, count, max(_ALL, _LOOKED_AT * most))
-        cosines = self._cosines(rows, asked)
+        rows = self._candidates(query, count, max(_ALL, _LOOKED_AT * most))
+        cosines = self._cosines(rows, query)
         best = np.argsort(-cosines, kind="stable")[:most]
         is_all = len(best) == count or cosines[best[-1]] < floor
         best = best[cosines[best] >= floor]
         named = [np.arange(*np.searchsorted(self._seqs[:count], (seq, seq + 1))) for seq in also]
         others = np.concatenate([np.zeros(0, np.int64), *named]).astype(np.int64)
-        rows, cosines = np.append(rows[best], others), np.append(cosines[best], self._cosines(others, asked))
+        rows, cosines = np.append(rows[best], others), np.append(cosines[best], self._cosines(others, query))
         found: dict[int, Near] = {}
         for at in np.argsort(-cosines, kind="stable"):
             found.setdefault(int(self._seqs[rows[at]]), Near(float(cosines[at]), int(self._cuts[rows[at]])))
         return found, bool(is_all)
 
-    def _candidates(self, asked: NDArray[np.float32], count: int, most: int) -> NDArray[np.int64]:
+    def _candidates(self, query: NDArray[np.float32], count: int, most: int) -> NDArray[np.int64]:
         if count <= most:
             return np.arange(count)
-        sign = _signs(asked[None, :])[0]
+        sign = _signs(query[None, :])[0]
         apart = np.bitwise_count(self._signs[:count] ^ sign).sum(axis=1, dtype=np.int32)
         return np.argpartition(apart, most)[:most]
 
-    def _cosines(self, rows: NDArray[np.int64], asked: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _cosines(self, rows: NDArray[np.int64], query: NDArray[np.float32]) -> NDArray[np.float32]:
         # Not a product of matrices, for which some builds of NumPy start threads that busy-wait.
-        products: NDArray[np.float32] = np.einsum("ij,j->i", self._bytes[rows].astype(np.float32), asked)
+        products: NDArray[np.float32] = np.einsum("ij,j->i", self._bytes[rows].astype(np.float32), query)
         return products * self._factors[rows]
 
     def _grow(self, more: int) -> None:
@@ -257,14 +260,14 @@ class _Table:
 
 
 def packed(vectors: NDArray[np.float32]) -> bytes:
-    """Vectors as they are kept: their bytes, and then their factors."""
+    """Vectors as stored: their bytes, and then their factors."""
     largest = np.maximum(np.abs(vectors).max(axis=1, initial=0.0), 1e-9)
     rounded = np.rint(vectors / largest[:, None] * 127).astype(np.int8)
     return b"".join([rounded.tobytes(), (largest / 127).astype(np.float32).tobytes()])
 
 
 def _signs(vectors: NDArray[Any]) -> NDArray[np.uint64]:
-    """Which numbers of each vector are above zero, 64 of them to a number."""
+    """The signs of each vector as bits, 64 per number."""
     bits = np.packbits(vectors > 0, axis=1)
     padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
     padded[:, : bits.shape[1]] = bits
@@ -272,10 +275,10 @@ def _signs(vectors: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _passages(journal: Journal, page: Page) -> list[str] | None:
-    """The passages of a page that are embedded; None where they cannot be read now."""
+    """The passages of a page that are embedded; None if they cannot be read now."""
     try:
         message = journal.message(page)
     except StoreError:
         return None
     text = search_text(message) if message is not None else ""
-    return [text[start:end] for (start, end), _ in zip(cuts(text), range(_MOST_PASSAGES), strict=False)]
+    return [text[start:end] for (start, end), _ in zip(passages_of(text), range(_MOST_PASSAGES), strict=False)]

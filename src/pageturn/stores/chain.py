@@ -1,8 +1,8 @@
 """Chains the records of a session: each carries a digest of its session, its number, its content and the record before it.
 
-So a record that was altered, swapped, removed or copied from elsewhere is noticed when it is read. The chain begins with the
-origin of its session, a digest of the session's row; for a fork that covers the digest of the last record shared with its parent.
-A record stores the digest before it beside its own, so that one lost record does not make the next one unreadable.
+So a record that was altered, swapped, removed or copied from elsewhere is detected when it is read. The chain begins with the origin
+of its session, a digest of the session's row; for a fork it includes the digest of the last record shared with its parent. A record
+also stores the digest before it, so that one lost record does not make the next one unreadable.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -15,28 +15,28 @@ import msgspec
 from pageturn.stores.ports import LAST, Broken, Record, SessionRow
 
 SIZE = 16  # bytes of a digest
-NOTHING = bytes(SIZE)  # stands before whatever has nothing before it
+NOTHING = bytes(SIZE)  # used if there is no digest before
 
 
 def digest(*parts: bytes) -> bytes:
-    """A digest of parts of which at most one has no fixed length."""
+    """A digest of several parts, of which at most one has a variable length."""
     return blake2b(b"".join(parts), digest_size=SIZE).digest()
 
 
 def origin_of(row: SessionRow, parent_digest: bytes) -> bytes:
-    """What the chain of a session begins with: everything in its row that never changes, and where it left its parent."""
+    """The first digest of a session's chain: everything in its row that never changes, and where it left its parent."""
     told = [row.id, row.key, row.created_at, row.scope, row.parent, row.parent_seq, parent_digest]
     return digest(msgspec.msgpack.encode(told))
 
 
 def link(origin: bytes, before: bytes, record: Record) -> bytes:
-    """What a record carries: the digest before it, and its own."""
+    """The bytes that a record carries: the digest before it, and its own."""
     seq, at, body = record
     return before + blake2b(b"%b%b%d %d " % (origin, before, seq, at) + body, digest_size=SIZE).digest()
 
 
 def links(origin: bytes, before: bytes, records: Iterable[Record]) -> list[bytes]:
-    """What each of these records carries, one behind the other."""
+    """The bytes that each of these consecutive records carries."""
     linked = []
     for record in records:
         linked.append(link(origin, before, record))
@@ -47,14 +47,14 @@ def links(origin: bytes, before: bytes, records: Iterable[Record]) -> list[bytes
 def snapshot_digest(origin: bytes, at: bytes, body: bytes) -> bytes:
     """The digest of a snapshot: of its body, and of the record that it was made at.
 
-    The body goes in by its CRC-32. A cryptographic digest of it would take a fifth of the time that opening a long session takes,
-    and a snapshot that is wrong is made again from the records.
+    The body is included by its CRC-32. A cryptographic digest of it would add a fifth to the time of opening a long session, and a
+    wrong snapshot can be made again from the records.
     """
     return digest(origin, at, b"%d %d" % (crc32(body), len(body)))
 
 
 class Row(NamedTuple):
-    """A record as it lies in the store, of whatever types, with what it carries."""
+    """A record as stored, of whatever types, with its chain digests."""
 
     seq: Any
     at: Any
@@ -70,7 +70,7 @@ class Place(NamedTuple):
 
 
 class _Doubtful(NamedTuple):
-    """A record that does not have the digest that it carries: what the next one carries tells which of the two was altered."""
+    """A record whose digest does not match: the digest that the next record carries decides which of the two was altered."""
 
     record: Record
     carried: bytes
@@ -78,20 +78,19 @@ class _Doubtful(NamedTuple):
 
 
 class Checker:
-    """Verifies the records of one session, read from some place on."""
+    """Verifies the records of one session from some place on."""
 
     def __init__(self, origin: bytes, start: Place, blobs_of: Callable[[int], tuple[str, ...]]) -> None:
         self._origin = origin
         self._last, self._known = start
-        self._is_sure = True  # whether `_known` is the digest that the next record was written behind
+        self._is_sure = True  # whether `_known` is the digest that the next record must carry
         self._blobs_of = blobs_of
         self._doubtful: _Doubtful | None = None
 
     def checked(self, rows: Iterable[Row], upto: int, end_of: Callable[[], bytes | None]) -> Iterator[Record | Broken]:
-        """The records of these rows; in the place of one that is altered or missing stands what is wrong.
+        """The records of these rows, with a `Broken` in place of one that was altered or is missing.
 
-        `end_of`, asked after the rows, gives the digest of the last record that the session has, or None where the rows do not go
-        as far.
+        After the rows, `end_of` gives the digest of the session's last record; None if the rows end earlier.
         """
         for row in rows:
             yield from self._settled(row.chain[:SIZE] if _is_link(row.chain) else b"")
@@ -118,7 +117,7 @@ class Checker:
         if link(self._origin, before, record) == row.chain:
             is_behind = before == self._known or not self._is_sure
             self._known, self._is_sure = carried, True
-            yield record if is_behind else self._broken(row.seq, row.seq, "was not written behind the entry before it")
+            yield record if is_behind else self._broken(row.seq, row.seq, "does not follow the entry before it")
             return
         worked_out = tuple(
             link(self._origin, each, record)[SIZE:] for each in (before, self._known) if len(each) == SIZE
@@ -130,11 +129,11 @@ class Checker:
             self._doubtful = _Doubtful(record, carried, worked_out)
 
     def _settled(self, following: bytes) -> Iterator[Record | Broken]:
-        """What becomes of a record in doubt, by the digest that the next one was written behind."""
+        """The verdict on a record in doubt, by the digest that the next one carries."""
         if (doubtful := self._doubtful) is None:
             return
         self._doubtful = None
-        if following in doubtful.worked_out:  # it is whole, and only what it carried was altered
+        if following in doubtful.worked_out:  # the record is intact, and only the digest beside it was altered
             self._known, self._is_sure = following, True
             yield doubtful.record
         else:

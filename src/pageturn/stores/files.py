@@ -8,10 +8,10 @@ SCHEME = "file:"
 
 
 def make_private(path: str) -> None:
-    """Make a file that only its owner may read; its log gets the same rights from SQLite. One that is there keeps its rights."""
+    """Make a file that only its owner may read; SQLite gives its log the same rights. An existing file keeps its rights."""
     if path == ":memory:":
         return
-    with suppress(OSError):  # it is there, or it cannot be made, which SQLite says better
+    with suppress(OSError):  # it exists, or cannot be made, which SQLite reports better
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
@@ -25,9 +25,9 @@ def identity(path: str) -> tuple[int, int] | None:
 
 
 def url_of_a_closed_file(path: str) -> str | None:
-    """How a file is opened in a folder that takes no files, where SQLite cannot put its log: as one that nobody changes.
+    """The URL by which to open a file in a folder that is not writable, so that SQLite cannot create its log: as immutable.
 
-    Only where nothing waits in a log, and where the file or the folder takes no writes.
+    Only if no log is pending, and if the file or the folder is read-only.
     """
     folder, log = Path(path).parent, Path(f"{path}-wal")
     with suppress(OSError):

@@ -1,8 +1,8 @@
 """Maintains and searches the full-text index of a SQLite store, including documents that are not indexed yet.
 
-Documents are indexed by passage (`values.cuts`), so that a long one is found by what one place of it says, and where; it scores as its
-best passage does. They are indexed in batches, for a third of the cost of indexing one at a time; until then they wait in a table. Indexing
-is a write. A search that would have to wait for another writer builds a temporary index of them in memory instead.
+Documents are indexed by passage (`values.passages`), so that a search finds a long one by what one passage says, and scores it by its best
+passage. Indexing in batches costs a third of indexing one at a time; until then documents wait in a table. Indexing is a write: a
+search that would have to wait for another writer builds a temporary index of the waiting documents in memory instead.
 """
 
 import sqlite3
@@ -17,33 +17,31 @@ from zlib import crc32
 
 from pageturn.stores.ports import LAST, Document, Found
 from pageturn.stores.words import hidden_parts, is_beginning, parts_of, terms, weight_of
-from pageturn.values.cuts import MOST_CUTS, cuts
 from pageturn.values.errors import Damaged, StoreError
+from pageturn.values.passages import MOST_PASSAGES, passages_of
 
 WORDS = """CREATE VIRTUAL TABLE words USING fts5(
     text, parts, content='', tokenize='porter unicode61 remove_diacritics 2'
 )"""
 WAITING = "CREATE TABLE unindexed (row INTEGER PRIMARY KEY, text TEXT NOT NULL)"
-# The sessions of an older file, whose words were indexed otherwise: they have to be given once more.
+# The sessions of a file of an older format, whose documents must be indexed again.
 STALE = """CREATE TABLE stale (session INTEGER PRIMARY KEY);
 INSERT INTO stale SELECT number FROM sessions;
 """
 STALE_AGAIN = "INSERT OR IGNORE INTO stale SELECT number FROM sessions;\n"
 WAITING_SUM = (
-    "ALTER TABLE unindexed ADD COLUMN sum INTEGER;\n"  # the CRC-32 of the text; NULL where an older version wrote it
+    "ALTER TABLE unindexed ADD COLUMN sum INTEGER;\n"  # the CRC-32 of the text; NULL if an older version wrote it
 )
-EVERY = 64  # records of a session between two times that its documents are brought in
+EVERY = 64  # records of a session after which its documents are indexed
 
-AT_ONCE = 256_000  # characters that an append brings in at the most
-_LONG = 64_000  # characters of a document that no append brings in
+AT_ONCE = 256_000  # characters that one append indexes at most
+_LONG = 64_000  # a longer document is never indexed by an append
 _PIECE = 1_000_000  # bytes of a text that are copied at a time
 
-_COMMON = (
-    2_000  # a term that occurs in more of the searched passages than this is dropped from a query that has rarer ones
-)
-_LEAST_WEIGHT = 1e-6  # of a term that most passages contain, as FTS5 has it
-_PASSAGES_A_RECORD = 3  # that match, on the average, where any does; when there are more, it is asked again
-_CUT_BITS = (MOST_CUTS - 1).bit_length()
+_COMMON = 2_000  # a term in more of the searched passages than this is dropped if the query has rarer ones
+_LEAST_WEIGHT = 1e-6  # for a term that most passages contain, as in FTS5
+_PASSAGES_A_RECORD = 3  # matching passages per document on average; if there are more, the query runs again
+_CUT_BITS = (MOST_PASSAGES - 1).bit_length()
 _SEQ_BITS = 26
 _LAST_SEQ = (1 << _SEQ_BITS) - 1
 _LAST_NUMBER = (1 << (63 - _SEQ_BITS - _CUT_BITS)) - 1
@@ -52,7 +50,7 @@ _OF_SESSION = "WHERE row BETWEEN ? AND ?"
 
 
 class Searched(NamedTuple):
-    """A session that is searched: its name, its number in the file, and the number of the last record that counts."""
+    """A session that is searched: its name, its number in the file, and the number of its last record."""
 
     session: str
     number: int
@@ -60,20 +58,20 @@ class Searched(NamedTuple):
 
     @property
     def passages(self) -> tuple[int, int]:
-        """The first and the last row that its passages may have in the index."""
-        return _passage(self.number, 0, 0), _passage(self.number, min(self.upto, _LAST_SEQ), MOST_CUTS - 1)
+        """The first and the last row number of its passages in the index."""
+        return _passage(self.number, 0, 0), _passage(self.number, min(self.upto, _LAST_SEQ), MOST_PASSAGES - 1)
 
     @property
     def waiting(self) -> tuple[int, int]:
-        """The first and the last row that its documents may have where they wait."""
+        """The first and the last row number of its waiting documents."""
         return _row(self.number, 0), _row(self.number, self.upto)
 
 
-# -- what waits, and what is in the index
+# -- documents that wait, and the index
 
 
 def add(db: sqlite3.Connection, number: int, documents: Iterable[Document], inside: Mapping[int, str]) -> None:
-    """Let documents wait for the index. The text of one that is inside a blob is taken from there, and not copied once more."""
+    """Queue documents for the index. A text that is part of a blob is read from there, and not copied again."""
     plain = []
     for seq, text in documents:
         if seq > _LAST_SEQ or number > _LAST_NUMBER:
@@ -88,7 +86,7 @@ def add(db: sqlite3.Connection, number: int, documents: Iterable[Document], insi
 
 
 def _copy_blob(db: sqlite3.Connection, digest: str, row: int) -> None:
-    """Let the text that a blob holds wait for the index: piece by piece, as the bytes that it is made of."""
+    """Queue the text of a blob for the index, copying its bytes piece by piece."""
     (source,) = db.execute("SELECT rowid FROM blobs WHERE digest = ?", (digest,)).fetchone()
     with db.blobopen("blobs", "data", source, readonly=True) as blob:
         total = 0
@@ -102,18 +100,18 @@ def _copy_blob(db: sqlite3.Connection, digest: str, row: int) -> None:
 
 
 def is_waiting(db: sqlite3.Connection, numbers: Iterable[int]) -> bool:
-    """Whether a document of these sessions waits for the index."""
+    """Whether a document of these sessions waits to be indexed."""
     waiting = f"SELECT 1 FROM unindexed {_OF_SESSION} LIMIT 1"
     return any(db.execute(waiting, _rows(number)).fetchone() for number in numbers)
 
 
 def take_in(db: sqlite3.Connection, numbers: Iterable[int]) -> list[int]:
-    """Bring the documents of these sessions into the index; the records whose words were altered while they waited, which are given anew."""
+    """Index the waiting documents of these sessions; returns the records whose queued text was altered, to be queued again."""
     altered: list[int] = []
     for number in numbers:
         rows = db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number)).fetchall()
         for (row,) in rows:
-            # As bytes and then as text: a long document would stand in memory several times at once.
+            # Read as bytes and then decoded: otherwise a long document would be in memory several times.
             data, total = db.execute("SELECT CAST(text AS BLOB), sum FROM unindexed WHERE row = ?", (row,)).fetchone()
             if not _is_whole(data, total):
                 db.execute("INSERT OR IGNORE INTO stale VALUES (?)", (number,))
@@ -127,14 +125,14 @@ def take_in(db: sqlite3.Connection, numbers: Iterable[int]) -> list[int]:
 
 
 def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]) -> None:
-    """Bring so many documents of these sessions into the index as take no noticeable time; long ones are left to whoever searches.
+    """Index as many documents of these sessions as take no noticeable time; long ones are left to the next search.
 
-    `large` keeps the rows that were found to be too long, so that they are not read each time.
+    `large` remembers the rows that were too long, so that they are not read each time.
     """
     left = AT_ONCE
     taken: list[tuple[int, str]] = []
     for number in numbers:
-        # One by one: behind an import a hundred thousand may wait, and few of them are brought in at a time.
+        # One by one: after an import a hundred thousand may wait, and only a few are indexed at a time.
         rows = db.execute(f"SELECT row FROM unindexed {_OF_SESSION}", _rows(number))
         for (row,) in rows:
             if row in large:
@@ -143,7 +141,7 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
             if len(text) > _LONG:
                 large.add(row)
                 continue
-            if not _is_whole(text.encode(), total):  # whoever searches next says so
+            if not _is_whole(text.encode(), total):  # the next search reports it
                 continue
             left -= len(text)
             if left < 0:
@@ -155,7 +153,7 @@ def take_in_some(db: sqlite3.Connection, numbers: Iterable[int], large: set[int]
 
 
 def forget(db: sqlite3.Connection, number: int, seq: int, text: str | None) -> None:
-    """Take the words of a record out: `text` is what is in the index, None where it is not there any more."""
+    """Remove the words of a record: `text` is the indexed text, or None if it is gone."""
     waited = db.execute("DELETE FROM unindexed WHERE row = ?", (_row(number, seq),)).rowcount
     if text is not None and not waited and not is_stale(db, number):
         taken_out = "INSERT INTO words(words, rowid, text, parts) VALUES ('delete', ?, ?, ?)"
@@ -163,34 +161,34 @@ def forget(db: sqlite3.Connection, number: int, seq: int, text: str | None) -> N
 
 
 def is_stale(db: sqlite3.Connection, number: int) -> bool:
-    """Whether the words of a session have to be given once more."""
+    """Whether the words of a session must be indexed again."""
     return db.execute("SELECT 1 FROM stale WHERE session = ?", (number,)).fetchone() is not None
 
 
 def renew(db: sqlite3.Connection, number: int, given: Iterable[Document]) -> None:
-    """Let the words of a session wait for the index that it does not have yet."""
+    """Queue the words of a session that the index lacks."""
     known = {*documents(db, number)}
-    for document in given:  # one by one: all of them need not be in memory at once
+    for document in given:  # one by one, so that not all of them are in memory at once
         if document.seq not in known:
             add(db, number, [document], {})
     db.execute("DELETE FROM stale WHERE session = ?", (number,))
 
 
 def begin_anew(db: sqlite3.Connection) -> None:
-    """Drop an index that is damaged, with what waits for it: every session gives its words once more."""
+    """Drop a damaged index with its queue: the words of every session must be indexed again."""
     drop(db)
     db.execute("DELETE FROM unindexed")
     db.execute("INSERT OR IGNORE INTO stale SELECT number FROM sessions")
 
 
 def _is_whole(data: bytes, total: object) -> bool:
-    """Whether a text that waits is the one that was written."""
+    """Whether a queued text is the one that was written."""
     return total is None or crc32(data) == total
 
 
 def drop(db: sqlite3.Connection) -> None:
-    """Begin the index anew, with nothing in it."""
-    # An index that is damaged may not let itself be dropped, so its tables go as if they were anybody's.
+    """Start the index again, empty."""
+    # A damaged index may refuse DROP TABLE, so its shadow tables are dropped as ordinary ones.
     db.execute("PRAGMA writable_schema = ON")
     db.execute("DELETE FROM sqlite_master WHERE name = 'words'")
     db.execute("PRAGMA writable_schema = RESET")
@@ -200,7 +198,7 @@ def drop(db: sqlite3.Connection) -> None:
 
 
 def wipe(db: sqlite3.Connection) -> None:
-    """Merge the segments of the index, which keep words that were taken out until then."""
+    """Merge the segments of the index; until then they keep removed words."""
     db.execute("INSERT INTO words(words) VALUES ('optimize')")
 
 
@@ -208,7 +206,7 @@ _ELSEWHERE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_FULL)
 
 
 def check(db: sqlite3.Connection) -> list[str]:
-    """What is wrong with the index; it cannot be looked at in a file that takes no writes now."""
+    """What is wrong with the index; it cannot be checked in a read-only file."""
     try:
         db.execute("INSERT INTO words(words) VALUES ('integrity-check')")
     except sqlite3.Error as error:
@@ -224,7 +222,7 @@ def check(db: sqlite3.Connection) -> list[str]:
 
 
 def documents(db: sqlite3.Connection, number: int) -> Iterator[int]:
-    """The records of a session that have words in the index, or that wait for it."""
+    """The records of a session that have words in the index or in its queue."""
     first, last = Searched("", number, LAST).passages
     indexed = db.execute(
         "SELECT DISTINCT id >> ? FROM words_docsize WHERE id BETWEEN ? AND ?", (_CUT_BITS, first, last)
@@ -235,7 +233,7 @@ def documents(db: sqlite3.Connection, number: int) -> Iterator[int]:
 
 
 def rebuild(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -> None:
-    """Rebuild the index: these documents, each with the number of its session, wait for it."""
+    """Rebuild the index: these documents, each with the number of its session, are queued."""
     db.execute("DELETE FROM unindexed")
     db.execute("DELETE FROM stale")
     drop(db)
@@ -244,10 +242,10 @@ def rebuild(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -
 
 
 def differs(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -> bool:
-    """Whether the index has other words for these documents, each with the number of its session: they are indexed once more beside it."""
-    with closing(
-        sqlite3.connect("", isolation_level=None)
-    ) as beside:  # a file of its own, which is gone when it is closed
+    """Whether the index has other words than these documents, each with the number of its session: they are indexed again in a second
+    file.
+    """
+    with closing(sqlite3.connect("", isolation_level=None)) as beside:  # a temporary file, deleted when closed
         beside.execute(WORDS)
         beside.execute("BEGIN")
         waiting = {row for (row,) in db.execute("SELECT row FROM unindexed")}
@@ -263,7 +261,7 @@ def differs(db: sqlite3.Connection, documents: Iterable[tuple[int, Document]]) -
 
 
 def _indexed_words(db: sqlite3.Connection) -> Generator[tuple[str, int, str, int], None, None]:
-    """Every word of the index with where it stands, in order."""
+    """Every word of the index with its positions, in order."""
     db.execute("CREATE VIRTUAL TABLE IF NOT EXISTS temp.indexed_words USING fts5vocab(main, words, instance)")
     try:
         yield from db.execute("SELECT term, doc, col, offset FROM temp.indexed_words")
@@ -277,9 +275,9 @@ def _indexed_words(db: sqlite3.Connection) -> Generator[tuple[str, int, str, int
 def search(
     db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int, *, every: bool = False
 ) -> list[Found]:
-    """The best matches of what is in the index: of each record, its best passage; with `every`, by common words too.
+    """The best matches in the index: each record with its best passage; `every` also searches for common words.
 
-    Which words are looked for is decided by the searched sessions alone. What the words weigh, and so the order, is by the whole file.
+    Only the searched sessions decide which words are searched for. The weight of a word, and so the order, is by the whole file.
     """
     asked = " OR ".join(_repeated(_phrases(query, lambda phrase: _count_of(db, phrase, searched), every=every)))
     found: list[Found] = []
@@ -300,22 +298,22 @@ def search(
 
 
 def _best(searched: Searched, scored: Iterable[tuple[int, float]]) -> list[Found]:
-    """The records of passages, which are given the best first; each with its best passage."""
+    """The records of these passages, given best first; each with its best passage."""
     best: dict[int, Found] = {}
     for row, score in scored:
         seq = row >> _CUT_BITS & _LAST_SEQ
         if seq not in best:
-            best[seq] = Found(searched.session, seq, score, row & MOST_CUTS - 1)
+            best[seq] = Found(searched.session, seq, score, row & MOST_PASSAGES - 1)
     return [*best.values()]
 
 
 def search_with_waiting(
     db: sqlite3.Connection, searched: Sequence[Searched], query: str, limit: int, *, every: bool = False
 ) -> list[Found]:
-    """The best matches of what is in the index and of what waits for it, without a write.
+    """The best matches in the index and in its queue, without writing.
 
-    A term weighs by how rare it is in both together. The length of a document is compared with that of others on its own
-    side, so its score may differ a little from what it will be when all are in one index.
+    A term weighs by how rare it is in both together. The length of a document is compared within its own side only, so its score may
+    differ a little from the one it will have when everything is in one index.
     """
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as beside:
         beside.execute(WORDS)
@@ -345,9 +343,10 @@ def search_with_waiting(
 
 
 def _phrases(query: str, count: Callable[[str], int], *, every: bool) -> dict[str, int]:
-    """What is looked for, as FTS5 reads it, and how often each counts: `every` word, or without what very many passages contain if there is more.
+    """The search terms in FTS5's syntax with their weights; `every` keeps terms that very many passages contain even if there are rarer
+    ones.
 
-    A name that nobody has said whole is looked for by its parts.
+    A name that occurs nowhere as a whole is searched for by its parts.
     """
     asked: dict[str, int] = {}
     counts: dict[str, int] = {}
@@ -380,7 +379,7 @@ def _count(db: sqlite3.Connection, phrase: str) -> int:
 
 
 def _count_of(db: sqlite3.Connection, phrase: str, searched: Iterable[Searched]) -> int:
-    """How many passages of these sessions contain a phrase; when that are too many, it is not counted further."""
+    """How many passages of these sessions contain a phrase; counting stops at a limit."""
     counted = "SELECT count(*) FROM (SELECT 1 FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ? LIMIT ?)"
     count = 0
     for each in searched:
@@ -398,21 +397,21 @@ def _scores(db: sqlite3.Connection, phrase: str, searched: Searched) -> Iterator
 
 
 def _weight(documents: int, having: int) -> float:
-    """How much a term weighs that so many of the documents contain: the inverse document frequency of FTS5's bm25."""
+    """The weight of a term that this many of the documents contain: the inverse document frequency of FTS5's bm25."""
     return max(log((documents - having + 0.5) / (having + 0.5)), _LEAST_WEIGHT)
 
 
 def _fill(db: sqlite3.Connection, documents: Iterable[tuple[int, str]]) -> None:
     for row, text in documents:
-        # Not `INSERT ... SELECT`, before which FTS5 writes down what it has: every passage would be a segment of its own.
+        # Not `INSERT ... SELECT`: FTS5 flushes before it, so every passage would be a segment of its own.
         db.executemany("INSERT INTO words(rowid, text, parts) VALUES (?,?,?)", _passages(row, text))
 
 
 def _passages(row: int, text: str) -> Iterator[tuple[int, str, str]]:
-    """The passages of a document as they stand in the index. One without words is one passage, so that it is known."""
+    """The passages of a document as indexed. A document without words is one passage, so that it is known."""
     number, seq = row >> 40, row & LAST
     at = 0
-    for at, (start, end) in enumerate(cuts(text), start=1):
+    for at, (start, end) in enumerate(passages_of(text), start=1):
         passage = text[start:end]
         yield _passage(number, seq, at - 1), passage, hidden_parts(passage)
     if not at:
@@ -427,15 +426,15 @@ def _waiting(db: sqlite3.Connection, rows: tuple[int, int]) -> Iterator[tuple[in
 
 
 def _passage(number: int, seq: int, cut: int) -> int:
-    """Where a passage is in the index: those of one session lie together, in order."""
+    """The row of a passage in the index: those of one session are contiguous and in order."""
     return (number << _SEQ_BITS | seq) << _CUT_BITS | cut
 
 
 def _row(number: int, seq: int) -> int:
-    """Where a document waits for the index."""
+    """The row of a document in the queue."""
     return number << 40 | seq
 
 
 def _rows(number: int) -> tuple[int, int]:
-    """The first and the last row that the documents of a session may have where they wait."""
+    """The first and the last row that documents of a session can have in the queue."""
     return _row(number, 0), _row(number, LAST)

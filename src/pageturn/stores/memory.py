@@ -29,7 +29,7 @@ class MemoryStore(SqliteStore):
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        yield  # the other threads are soon done
+        yield  # the other threads finish soon
 
     def backup(self) -> str:
         raise StoreError("a store in memory cannot be copied: nothing of it outlives its process")
@@ -38,7 +38,7 @@ class MemoryStore(SqliteStore):
         with self._lock:
             super().scrub()
 
-    # On one connection a thread would see half of what another is writing, and take it for all of that change.
+    # On one connection, a thread could see half of another thread's transaction.
 
     def sidecar(self, name: str, after: int = 0) -> Sidecar:
         with self._lock:
@@ -83,7 +83,7 @@ class MemorySidecars:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._version = 0
-        self._sidecars: dict[str, dict[str, SidecarDocument]] = {}  # the last changed stands last
+        self._sidecars: dict[str, dict[str, SidecarDocument]] = {}  # the last changed is last
 
     def sidecar(self, name: str, after: int = 0) -> Sidecar:
         with self._lock:

@@ -1,12 +1,12 @@
-"""Defines what a store does: keep records in order, blobs by digest, and text to search. It knows no domain.
+"""Defines the interfaces of a store: it keeps records in order, blobs by digest, and text to search, and knows nothing of what they mean.
 
-`Store` is all that a session needs. `Maintained` adds what the doctor needs, `Sidecars` is what routing and the gateway need, and
-`VectorStore` what recall by meaning needs: a store of your own has them or not.
+`Store` is all that a session needs. `Maintained` adds what the doctor needs, `Sidecars` what routing and the gateway need, and
+`VectorStore` what recall by meaning needs; a store of your own may implement them or not.
 
-A session is a row and a run of records numbered from 1, each with a digest of itself and of the record before it. Appending is
-compare-and-swap on the number of the last record: a batch is written as a whole, directly after the record that its writer saw last, or
-not at all. A fork is a session whose records continue those of its parent. A sidecar is shared by sessions: documents by name, changed in
-place, one change at a time.
+A session is a row and a sequence of records numbered from 1, each with a digest of itself and of the record before it. Appending is
+compare-and-swap on the number of the last record: a batch is written as a whole, directly after the record that its writer saw last,
+or not at all. A fork is a session whose records continue those of its parent. A sidecar is shared by sessions: documents by name,
+changed in place, one change at a time.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,16 +14,12 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, runtime_checkable
 
 LAST = 2**40 - 1  # the greatest number that a record may have
-ERASURES_UNKNOWN = (
-    "which entries were erased cannot be determined"  # how `Store.check` begins to say that `Repairs.losses` would help
-)
-SIDECAR = (
-    "sidecar "  # how `Store.check` begins to say that documents beside the journals were altered, which a repair drops
-)
+ERASURES_UNKNOWN = "which entries were erased cannot be determined"  # how a message of `Store.check` begins if `Repairs.losses` would help
+SIDECAR = "sidecar "  # how a message of `Store.check` begins if sidecar documents were altered, which a repair drops
 
 
 class Record(NamedTuple):
-    """One journal entry as it is kept: its number, its time in microseconds, and its JSON."""
+    """One journal entry as stored: its number, its time in microseconds, and its JSON."""
 
     seq: int
     at: int
@@ -44,14 +40,14 @@ class Broken(NamedTuple):
 
 
 class Document(NamedTuple):
-    """The words by which the record of that number can be found."""
+    """The text by which a search finds the record of that number."""
 
     seq: int
     text: str
 
 
 class Batch(NamedTuple):
-    """What is appended at once: records, the blobs that they name, and their documents."""
+    """What is appended at once: records, the blobs that they need, and their documents."""
 
     records: Sequence[Record]
     blobs: Mapping[str, bytes] = {}
@@ -59,20 +55,20 @@ class Batch(NamedTuple):
     references: Sequence[tuple[int, str]] = ()  # (seq, digest): which record needs which blob
     inside: Mapping[
         int, str
-    ] = {}  # seq -> digest: a blob that is just the text of that document; a store need not care
+    ] = {}  # seq -> digest: a blob that is exactly the text of that document; a store may ignore it
 
 
 class SessionRow(NamedTuple):
     """A session as the store knows it."""
 
     id: str
-    key: bytes  # what the handles of the session are checked with
+    key: bytes  # the key of the checks in the session's handles
     created_at: int
     scope: str | None = None
     parent: str | None = None
     parent_seq: int = 0
     head: int = 0  # the number of the last record
-    flaw: str = ""  # what is wrong with the row itself
+    flaw: str = ""  # the damage to the row itself
 
 
 class Snapshot(NamedTuple):
@@ -89,19 +85,19 @@ class Found(NamedTuple):
     seq: int
     score: float
     passage: int | None = (
-        None  # which of its passages matched, as `values.cuts` has them; None where the store does not say
+        None  # the passage that matched, as `values.passages` counts them; None if the store does not say
     )
 
 
 class Span(NamedTuple):
-    """The records of one session up to a number: what a search looks at."""
+    """The records of one session up to a number, which a search covers."""
 
     session: str
     upto: int
 
 
 class Loss(NamedTuple):
-    """What an erasure takes from one record of one session: blobs, and the document with its text."""
+    """What an erasure removes from one record of one session: blobs, and the document with its text."""
 
     session: str
     seq: int
@@ -110,55 +106,55 @@ class Loss(NamedTuple):
 
 
 class Repairs(NamedTuple):
-    """What is put in the place of what is damaged, all at once. None is left as it is."""
+    """The replacements for everything that is damaged, applied at once."""
 
     records: Mapping[
         str, Sequence[Record]
-    ] = {}  # by each session that is chained anew: what stands in the place of what is broken
-    misplaced: Sequence[tuple[str, int]] = ()  # (session, seq): records with a number that cannot be theirs
+    ] = {}  # by each session whose chain is rebuilt: the replacements of broken records
+    misplaced: Sequence[tuple[str, int]] = ()  # (session, seq): records with an impossible number
     blobs: Mapping[str, bytes] = {}
     references: Sequence[tuple[str, int, str]] = ()  # (session, seq, digest) that the store did not know of
     losses: Sequence[tuple[str, int]] | None = None  # (session, seq): all records that lost words by an erasure
-    documents: Sequence[tuple[str, Document]] | None = None  # all words that can be searched, by session
+    documents: Sequence[tuple[str, Document]] | None = None  # all searchable texts, by session
 
 
 class Freed(NamedTuple):
-    """What a vacuum gives back, or would give back."""
+    """What a vacuum frees, or would free."""
 
     blobs: int
     bytes: int
 
 
 class Slot(NamedTuple):
-    """Where a document lies: the sidecar, and its key in it."""
+    """The address of a document: the sidecar, and its key in it."""
 
     sidecar: str
     key: str
 
 
 class Sidecar(NamedTuple):
-    """Documents of a sidecar by key, and the number of the store's last change when they were read."""
+    """The documents of a sidecar by key, and the number of the store's last change when they were read."""
 
     version: int
     documents: Mapping[str, "SidecarDocument"]
 
 
 class SidecarDocument(NamedTuple):
-    """A document, and the number of the change that left it so."""
+    """A document, and the number of the change that wrote it."""
 
     version: int
     body: bytes
 
 
-Change = Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes | None]]  # None drops a document
+Change = Callable[[Mapping[Slot, bytes | None]], Mapping[Slot, bytes | None]]  # None deletes a document
 
 
 @runtime_checkable
 class Sidecars(Protocol):
-    """Where sidecars live: all that routing asks of a store."""
+    """The interface for sidecars, used by routing and the gateway."""
 
     def sidecar(self, name: str, after: int = 0) -> Sidecar:
-        """The documents of a sidecar that were changed after that change, in the order of their changes."""
+        """The documents of a sidecar that changed after that change number, in the order of their changes."""
         ...
 
     def sidecars(self) -> list[str]:
@@ -174,50 +170,49 @@ class Sidecars(Protocol):
         ...
 
     def amend(self, slots: Sequence[Slot], change: Change) -> int:
-        """Read documents, and keep what `change` makes of them, so that no other change comes between; the number of this one.
+        """Read documents and store what `change` returns for them, atomically; returns the number of this change.
 
-        Where `change` raises or gives back nothing, nothing is changed. Numbers only grow, whatever is dropped; who follows
-        a sidecar by them is not told of documents that are gone.
+        If `change` raises or returns nothing, nothing is changed. Numbers only grow, even if documents are deleted; a reader that
+        follows a sidecar by them does not see deletions.
         """
         ...
 
 
 @runtime_checkable
 class Store(Protocol):
-    """Where journals live: all that a session asks of a store. Every method raises `StoreError` where the backend fails.
+    """The interface that a session needs of a store. Every method raises `StoreError` if the backend fails.
 
-    Whatever only reads never waits for a writer. What writes may have to wait, up to a limit that whoever opened the store has
-    set, and raises `Busy` after it.
+    Reads never wait for a writer. Writes may wait, up to the limit that was set when the store was opened, and then raise `Busy`.
     """
 
     def create(self, row: SessionRow) -> None:
-        """Add a session; raises `Conflict` where the id is taken."""
+        """Add a session; raises `Conflict` if the id is taken."""
         ...
 
     def session(self, session: str) -> SessionRow | None:
-        """The row of a session; one that is damaged says so, and None is only a session that never was."""
+        """The row of a session. A damaged row says so; None means that there never was such a session."""
         ...
 
     def sessions(self, *, scope: str | None = None) -> list[SessionRow]:
-        """All sessions, or those of a scope and those that are so damaged that nobody can say which is theirs, newest first."""
+        """All sessions, or those of a scope and those too damaged to tell their scope, newest first."""
         ...
 
     def append(self, session: str, after: int, batch: Batch) -> None:
-        """Add a batch behind record `after`, durably; raises `Conflict` with the records after it where there are any.
+        """Append a batch after record `after`, durably; if there are later records, raises `Conflict` with them.
 
-        Raises `Damaged` where the last records of the session are missing, since nobody knows what the batch would follow.
+        Raises `Damaged` if the last records of the session are missing, since it is unknown what the batch would follow.
         """
         ...
 
     def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record | Broken]:
-        """The session's own records in order, each verified; those of its parent are the parent's.
+        """The session's own records in order, each verified, without those of its parent.
 
-        Where records were altered, swapped, removed or brought from elsewhere, a `Broken` stands in their place.
+        A `Broken` takes the place of records that were altered, swapped, removed or copied from elsewhere.
         """
         ...
 
     def snapshot(self, session: str) -> Snapshot | None:
-        """The newest snapshot of a session's state: derived data, which may be lost without harm. One that is damaged is none."""
+        """The newest snapshot of a session's state: derived data that may be lost without harm. A damaged one counts as none."""
         ...
 
     def keep_snapshot(self, session: str, snapshot: Snapshot) -> None:
@@ -225,63 +220,63 @@ class Store(Protocol):
         ...
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
-        """The bytes of a blob, or of a range of it; None where there is no such blob."""
+        """The bytes of a blob, or a range of them; None if there is no such blob."""
         ...
 
     def search(self, spans: Sequence[Span], query: str, limit: int, *, every: bool = False) -> list[Found]:
-        """The best matches among the records of these spans; also those that an index does not have yet.
+        """The best matches among the records of these spans, including records that are not indexed yet.
 
-        Words that very many records have may be left out where a query has rarer ones, unless `every` word counts. Whether a record
-        is found depends on these spans alone, never on what other sessions say.
+        Words in very many records may be dropped if the query has rarer ones, unless `every` is true. Whether a record is found
+        depends on these spans alone, never on the content of other sessions.
         """
         ...
 
     def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
-        """Append a record; what is lost loses its words in the index, and its bytes where no other record needs them."""
+        """Append a record; each loss removes words from the index, and bytes that no other record needs."""
         ...
 
     def scrub(self) -> None:
-        """Make sure that nothing that was dropped lingers in the files; raises `NotScrubbed` while others are reading."""
+        """Make sure that no deleted bytes remain in the files; raises `NotScrubbed` while others are reading."""
         ...
 
     def is_erased(self, digest: str) -> bool:
         """Whether a blob is missing because it was erased; False while any record of any session still needs it.
 
-        So it says nothing about a single record: of two that brought the same bytes one may be erased. That is what `erased` is for.
+        So it says nothing about a single record: of two with the same bytes, one may be erased. `erased` answers that.
         """
         ...
 
     def erasures(self) -> int:
-        """A number that grows with every erasure, by whatever session and process; 0 before the first."""
+        """A number that grows with every erasure, by any session and process; 0 before the first."""
         ...
 
     def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
-        """The numbers of the records of these spans that lost words, by whatever session, after `erasures()` was that number."""
+        """The numbers of the records of these spans that lost words, by any session, since `erasures()` returned that number."""
         ...
 
     def at_once(self) -> AbstractContextManager[None]:
-        """Within it, this thread never waits: a write that would have to raises `Busy` and writes nothing."""
+        """Within it, this thread never waits: a write that would have to wait raises `Busy` and writes nothing."""
         ...
 
     def close(self) -> None:
-        """Let go of files and connections."""
+        """Release files and connections."""
         ...
 
 
 @runtime_checkable
 class Maintained(Store, Protocol):
-    """A store that can also be looked through and put right: what the doctor and `pageturn vacuum` ask of one."""
+    """A store that can also be checked and repaired: what the doctor and `pageturn vacuum` need."""
 
     def vacuum(self, *, dry_run: bool) -> Freed:
-        """Drop blobs that no record names any more."""
+        """Delete blobs that no record needs any more."""
         ...
 
     def check(self) -> list[str]:
-        """What is wrong with the store itself, in sentences."""
+        """What is wrong with the store itself, as sentences."""
         ...
 
     def documents(self, session: str) -> set[int]:
-        """The numbers of the session's own records that can be found by their words."""
+        """The numbers of the session's own records that have searchable text."""
         ...
 
     def references(self, session: str) -> set[tuple[int, str]]:
@@ -299,34 +294,34 @@ class Maintained(Store, Protocol):
     def repair(self, found: Repairs) -> None:
         """Replace what is damaged and rebuild the chains; all of it or nothing.
 
-        Rows that the store can restore by themselves are restored. Snapshots that no longer fit go.
+        Rows that the store can restore by itself are restored. Snapshots that no longer match are deleted.
         """
         ...
 
 
 @runtime_checkable
 class Reindexed(Protocol):
-    """A store that takes words once more: an older version indexed them otherwise, or its index was damaged."""
+    """A store whose index can be filled again: because an older version indexed differently, or because the index was damaged."""
 
     def drop_words(self) -> None:
-        """Drop an index that was found to be damaged: every session lacks its words then. Raises `StoreError` where that cannot be written."""
+        """Drop a damaged index: every session then lacks its words. Raises `StoreError` if that cannot be written."""
         ...
 
     def has_other_words(self, documents: Iterable[tuple[str, Document]]) -> bool:
-        """Whether what is indexed differs from these documents, which are all that there should be, by session."""
+        """Whether the index differs from these documents, which are all that it should have, by session."""
         ...
 
     def lacks_words(self, session: str, records: Iterable[int] = ()) -> bool:
-        """Whether the words of a session's own records, of which these should have some, have to be given before they are found."""
+        """Whether the words of a session's own records must be indexed again; `records` are some that should have words."""
         ...
 
     def give_words(self, session: str, documents: Iterable[Document]) -> None:
-        """The words of all of a session's own records that have any."""
+        """Index the words of all of a session's own records that have any."""
         ...
 
 
 class Embedded(NamedTuple):
-    """What the passages of a record mean to an embedder, as bytes that it can read."""
+    """The vectors of the passages of a record, as bytes that the embedder can read."""
 
     seq: int
     data: bytes
@@ -334,12 +329,12 @@ class Embedded(NamedTuple):
 
 @runtime_checkable
 class VectorStore(Protocol):
-    """A store that keeps vectors. They are derived data: whoever has none is searched by words alone."""
+    """A store that keeps vectors. They are derived data: a session without them is searched by words alone."""
 
     def keep_vectors(self, session: str, embedder: str, given: Sequence[Embedded]) -> None:
-        """Keep the vectors of the session's own records, in the place of those that they have; not of records that lost their words."""
+        """Store the vectors of the session's own records, replacing older ones; records that lost their words get none."""
         ...
 
     def vectors(self, session: str, embedder: str, after: int = 0) -> list[Embedded]:
-        """The vectors of the session's own records behind a number that were made by that embedder, in order."""
+        """The vectors of the session's own records after a number that were made by that embedder, in order."""
         ...

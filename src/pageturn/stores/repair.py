@@ -19,7 +19,7 @@ from pageturn.values.errors import Damaged, StoreError
 
 
 def check(db: sqlite3.Connection) -> list[str]:
-    """What is wrong with the tables, records apart."""
+    """What is wrong with the tables, apart from records."""
     checks = (_check_names, _check_lineage, _check_digests, _check_snapshots, _check_losses, sidecars.check)
     return [what for each in checks for what in each(db)]
 
@@ -41,7 +41,7 @@ def _check_lineage(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _check_digests(db: sqlite3.Connection) -> Iterator[str]:
-    """Records that are whole, and carry a digest that is not theirs."""
+    """Intact records with a digest that does not match."""
     told = (
         "SELECT number, id, parent_seq, origin, chain FROM sessions LEFT JOIN records ON session = number AND seq = ?"
     )
@@ -55,7 +55,7 @@ def _check_digests(db: sqlite3.Connection) -> Iterator[str]:
             (number, first, LAST),
         )
         before: bytes = origin  # what the record before this one carries
-        worked_out: tuple[bytes, ...] = ()  # and what it may have carried, where that does not fit
+        worked_out: tuple[bytes, ...] = ()  # and what it may have carried, if that does not match
         for seq, at, body, carried in chain(rows, [(0, 0, b"", end)]):
             if carried[:SIZE] in worked_out:
                 yield f"session {session!r}: the digest of the entry before {seq or 'the end'} was altered, the entry is whole"
@@ -75,7 +75,7 @@ def _check_snapshots(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _is_whole(db: sqlite3.Connection, number: int) -> bool:
-    """Whether the snapshot of a session is the one that was kept."""
+    """Whether the snapshot of a session is the one that was written."""
     found = db.execute("SELECT seq, body, digest FROM snapshots WHERE session = ?", (number,)).fetchone()
     if found is None:  # the table itself is damaged
         return False
@@ -96,7 +96,7 @@ def _check_losses(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def back_up(db: sqlite3.Connection, path: str) -> str:
-    """A copy of a file as it is, beside it."""
+    """A copy of a file, made next to it."""
     for number in count(1):
         name = f"{path}.before-repair-{number}"
         try:
@@ -112,7 +112,7 @@ def back_up(db: sqlite3.Connection, path: str) -> str:
 
 
 def repair(db: sqlite3.Connection, found: Repairs) -> None:
-    """Do what a mending says, and restore what the tables themselves can say."""
+    """Apply repairs, and restore what the tables themselves can restore."""
     require_sound_pages(db)
     db.execute("REINDEX")
     _restore_rows(db)
@@ -138,9 +138,9 @@ def repair(db: sqlite3.Connection, found: Repairs) -> None:
 
 
 def require_sound_pages(db: sqlite3.Connection) -> None:
-    """Refuse to write into a file whose pages do not fit together: that could take what is still whole."""
+    """Raise if the pages of the file are inconsistent: writing could destroy what is still intact."""
     for (problem,) in db.execute("PRAGMA quick_check"):
-        is_about_a_value = " value in " in problem  # of another type than its column has, which is ours to put right
+        is_about_a_value = " value in " in problem  # a wrong type in a column, which we can repair ourselves
         if problem != "ok" and not is_about_a_value:
             what = problem.rpartition("\n")[2]
             advice = "SQLite's own `.recover` may get more out of a copy"
@@ -150,7 +150,7 @@ def require_sound_pages(db: sqlite3.Connection) -> None:
 
 
 def _restore_rows(db: sqlite3.Connection) -> None:
-    """Put a row right by its copy, or the copy by the row, whichever gives the digest that the records began with."""
+    """Restore a row from its copy, or the copy from the row, whichever has the digest that the records began with."""
     copies = dict(db.execute("SELECT number, row FROM names WHERE typeof(row) = 'blob'"))
     for number in copies.keys() - {number for (number,) in db.execute("SELECT number FROM sessions")}:
         if (row := _read_copy(copies[number])) is not None:
@@ -184,7 +184,7 @@ def _read_copy(copy: bytes) -> list[Any] | None:
 
 
 def _origin(row: Sequence[Any]) -> bytes | None:
-    """The origin that a row would have; None where it is of types that no row has."""
+    """The origin of a row; None if the row has impossible types."""
     try:
         return origin_of(SessionRow(*row[:6]), row[6])
     except (TypeError, ValueError, OverflowError):
@@ -192,14 +192,14 @@ def _origin(row: Sequence[Any]) -> bytes | None:
 
 
 def _drop_garbage(db: sqlite3.Connection) -> None:
-    """Drop rows that say nothing, or that no reading ever finds."""
+    """Delete rows that are empty, or that no read ever reaches."""
     db.execute("DELETE FROM records WHERE typeof(seq) != 'integer' OR at IS NULL AND body IS NULL")
     db.execute("DELETE FROM records WHERE seq <= (SELECT parent_seq FROM sessions WHERE number = session)")
     db.execute("DELETE FROM refs WHERE typeof(digest) != 'text' OR typeof(seq) != 'integer'")
 
 
 def _keep_snapshots(db: sqlite3.Connection, whole: Sequence[int]) -> None:
-    """Keep the snapshots that were whole, whatever their records are now: they may be all that tells what those said."""
+    """Keep the snapshots that were intact, whatever happened to their records: they may be the only copy of what those said."""
     for (number,) in db.execute("SELECT session FROM snapshots").fetchall():
         seq, body = db.execute("SELECT seq, body FROM snapshots WHERE session = ?", (number,)).fetchone()
         at = tables.digest_at(db, number, seq) if number in whole else None

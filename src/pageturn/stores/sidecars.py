@@ -1,6 +1,6 @@
 """Keeps sidecars in SQLite: documents by name and key, each with the number of its last change and a digest.
 
-Of each sidecar as a whole the sum of the digests is kept, so that a document that was removed is noticed by whoever reads all of them.
+The sum of the digests of each sidecar is stored too, so that a read of the whole sidecar detects removed documents.
 """
 
 import sqlite3
@@ -19,13 +19,13 @@ CREATE TABLE sidecars (
 CREATE INDEX sidecars_by_version ON sidecars (version);
 CREATE INDEX sidecars_by_name ON sidecars (name, version);
 """
-# A digest fits the name, key, number and body of its row; `total` is of a sidecar the sum of all of them.
+# The digest covers the name, key, number and body of its row; `total` is the sum of all digests of a sidecar.
 DIGESTS = """
 ALTER TABLE sidecars ADD COLUMN digest BLOB;
 CREATE TABLE sidecar_digests (name TEXT PRIMARY KEY, total BLOB NOT NULL) WITHOUT ROWID;
 """
 _NOTHING = bytes(16)
-_LAST_DROP = ("", "")  # a row without a sidecar, which keeps the number of the last change that dropped something
+_LAST_DROP = ("", "")  # a row of no sidecar, which keeps the number of the last change that deleted something
 
 
 def names(db: sqlite3.Connection) -> list[str]:
@@ -34,8 +34,8 @@ def names(db: sqlite3.Connection) -> list[str]:
 
 
 def changed(db: sqlite3.Connection, name: str, after: int) -> Sidecar:
-    """The documents that were changed after that change, in the order of their changes."""
-    # Rows and their sum in one statement, so that nobody writes in between.
+    """The documents that changed after that change, in the order of their changes."""
+    # Rows and their sum in one statement, so that no write comes between.
     found = db.execute(
         "SELECT name, key, version, body, digest FROM sidecars WHERE name = ?1 AND version > ?2"
         " UNION ALL SELECT name, NULL, NULL, NULL, total FROM sidecar_digests WHERE name = ?1 ORDER BY 3, 2",
@@ -65,7 +65,7 @@ def version(db: sqlite3.Connection) -> int:
 
 
 def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
-    """Keep what `change` makes of documents, within the transaction that is open; the number of this change."""
+    """Store what `change` returns for documents, within the open transaction; returns the number of this change."""
     kept = change({slot: document(db, slot) for slot in slots})
     number = version(db) + bool(kept)
     rows = [_sealed(*slot, number, body) for slot, body in kept.items() if body is not None]
@@ -84,7 +84,7 @@ def amend(db: sqlite3.Connection, slots: Sequence[Slot], change: Change) -> int:
 
 
 def seal(db: sqlite3.Connection) -> None:
-    """Take the documents as they are for what was written."""
+    """Accept the present documents as correct."""
     rows = db.execute("SELECT name, key, version, body FROM sidecars").fetchall()
     sealed = [_sealed(*row) for row in rows]
     db.executemany("INSERT OR REPLACE INTO sidecars VALUES (?,?,?,?,?)", sealed)
@@ -105,7 +105,7 @@ def check(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def repair(db: sqlite3.Connection) -> None:
-    """Drop what was altered, and go on with the rest."""
+    """Delete altered documents, and accept the rest."""
     rows = db.execute("SELECT name, key, version, body, digest FROM sidecars").fetchall()
     altered = [row[:2] for row in rows if not _is_sound(row)]
     last = max((row[2] for row in rows if type(row[2]) is int), default=0)
@@ -115,7 +115,7 @@ def repair(db: sqlite3.Connection) -> None:
         seal(db)
 
 
-_Row = tuple[object, object, object, object, object]  # name, key, version, body and digest, of whatever types
+_Row = tuple[object, object, object, object, object]  # name, key, version, body and digest, of any types
 
 
 def _sealed(name: object, key: object, number: object, body: object) -> _Row:
@@ -146,6 +146,6 @@ def _total(db: sqlite3.Connection, name: str) -> object:
 
 
 def _sum(digests: Iterable[object], less: Iterable[object] = ()) -> bytes:
-    """The sum of digests, whatever their order; of what is none, as damage left it, a sum that nothing fits by chance."""
+    """The sum of digests in any order; for damaged ones, a sum that matches nothing."""
     added, taken = (sum(int.from_bytes(each) for each in those if isinstance(each, bytes)) for those in (digests, less))
     return ((added - taken) % 2**128).to_bytes(16)

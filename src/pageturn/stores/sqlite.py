@@ -42,17 +42,17 @@ _LAST_TWO = (  # the digest of the last record, and that record
     " WHERE s.id = ? ORDER BY r.seq DESC LIMIT 2"
 )
 _SET_END = "UPDATE records SET chain = ? WHERE session = ? AND seq = ?"
-_MOVE_END = f"{_SET_END} AND chain = ?"  # if the record that is known to be the last still is
-_MOST_ENDS = 256  # sessions whose ends are remembered
+_MOVE_END = f"{_SET_END} AND chain = ?"  # if the last record is still the known one
+_MOST_ENDS = 256  # sessions whose ends are cached
 _BLOB = "SELECT data FROM blobs WHERE digest = ?"
 _PART_OF_BLOB = (
-    "SELECT coalesce(substr(data, ?, ?), x'') FROM blobs WHERE digest = ?"  # to SQLite, a part of no bytes is NULL
+    "SELECT coalesce(substr(data, ?, ?), x'') FROM blobs WHERE digest = ?"  # to SQLite, an empty part is NULL
 )
 _SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD}, parent_digest, origin FROM sessions"
 
 
 class _End(NamedTuple):
-    """Where a session ends: its number in the file, its origin, and the number and the digest of its last record."""
+    """The end of a session: its number in the file, its origin, and the number and the digest of its last record."""
 
     number: int
     origin: bytes
@@ -66,15 +66,15 @@ class SqliteStore(SqliteFile):
     def __init__(
         self, path: str | os.PathLike[str], *, durability: str = "full", wait_seconds: float = WAIT_SECONDS
     ) -> None:
-        self._large: set[int] = set()  # rows of documents that are too long to be indexed with an append
-        self._complete: set[str] = set()  # sessions of which every record was found to have its words
-        self._ends: dict[str, _End] = {}  # of sessions that were written here; others may have gone on with them
+        self._large: set[int] = set()  # rows of documents too long to be indexed by an append
+        self._complete: set[str] = set()  # sessions in which every record is known to have its words
+        self._ends: dict[str, _End] = {}  # of sessions written here; other writers may have appended since
         super().__init__(path, durability=durability, wait_seconds=wait_seconds)
 
     # -- sessions
 
     def create(self, row: SessionRow) -> None:
-        # Mere texts: what a host made of `str` need not be one to those who encode it.
+        # Plain str: a subclass of a host may break the encoder.
         row = SessionRow._make(str.__str__(field) if isinstance(field, str) else field for field in row)
         with self._writing() as db:
             shared = tables.parent_digest(db, row.parent, row.parent_seq)
@@ -131,7 +131,7 @@ class SqliteStore(SqliteFile):
             yield from (each for each in found if each.seq > after)
 
     def _blobs_of(self, number: int, seq: int) -> tuple[str, ...]:
-        """The blobs that a record brought, in no order."""
+        """The blobs that a record needs, in no order."""
         found = self._connection.execute("SELECT digest FROM refs WHERE session = ? AND seq = ?", (number, seq))
         return tuple(digest for (digest,) in found if isinstance(digest, str))
 
@@ -165,7 +165,7 @@ class SqliteStore(SqliteFile):
                 self._index_if_possible(db, [number])
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
-        is_whole = not start and length is None  # of which `substr` would make one more copy
+        is_whole = not start and length is None  # `substr` would make another copy
         part = () if is_whole else (start + 1, _LONGEST if length is None else length)
         with self._translated():
             found = self._connection.execute(_BLOB if is_whole else _PART_OF_BLOB, (*part, digest)).fetchone()
@@ -189,15 +189,13 @@ class SqliteStore(SqliteFile):
                 return index.search_with_waiting(db, searched, query, limit, every=every)
 
     def _index_at_once(self, numbers: Sequence[int]) -> bool:
-        """Index all documents of these sessions. False if that cannot be written now: it does not wait."""
+        """Index all waiting documents of these sessions. False if that cannot be written now; it does not wait."""
         if not index.is_waiting(self._connection, numbers):
             return True
         try:
             with self.at_once(), self._writing() as db:
                 altered = index.take_in(db, numbers)
-        except (
-            StoreError
-        ):  # another writes, the file takes no writes, or the disk is full: what waits can be searched all the same
+        except StoreError:  # another writer, a read-only file or a full disk: the queue can be searched all the same
             return False
         if altered:
             which = ", ".join(map(str, altered))
@@ -266,7 +264,7 @@ class SqliteStore(SqliteFile):
             return sidecars.document(self._connection, slot)
 
     def sidecar_version(self) -> int:
-        try:  # asked before every choice, so without the ceremony of a context manager
+        try:  # called before every choice, so without the overhead of a context manager
             return sidecars.version(self._connection)
         except sqlite3.Error as error:
             raise self._failure(error) from error
@@ -288,7 +286,7 @@ class SqliteStore(SqliteFile):
         return freed
 
     def scrub(self) -> None:
-        # Free pages and the log keep deleted bytes, so the file is written anew without them.
+        # Free pages and the log keep deleted bytes, so the file is rewritten without them.
         try:
             self._connection.execute("VACUUM")
             busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
@@ -299,7 +297,7 @@ class SqliteStore(SqliteFile):
             raise NotScrubbed(f"{self.path}: {reading}, so erased bytes stay in the log for now")
 
     def erasures(self) -> int:
-        try:  # asked before every context, so without the ceremony of a context manager
+        try:  # called before every context, so without the overhead of a context manager
             return tables.losses_end(self._connection)[0]
         except FAILURES as error:
             raise self._failure(error) from error
@@ -389,7 +387,7 @@ class SqliteStore(SqliteFile):
             self._ends[session] = _End(number, end.origin, batch.records[-1].seq, linked[-1][SIZE:])
 
     def _end_of(self, db: sqlite3.Connection, session: str) -> _End:
-        """Where a session ends; raises where the file does not say that for certain."""
+        """The end of a session; raises if the file does not say it for certain."""
         last = db.execute(_LAST_TWO, (session,)).fetchall()
         if not last:
             raise StoreError(f"{self.path}: no session {session!r}")
@@ -398,12 +396,12 @@ class SqliteStore(SqliteFile):
         before = before if seq == tables.END else None
         if not isinstance(before, bytes) or not isinstance(carried, bytes) or carried[-SIZE:] != before:
             raise Damaged(
-                f"session {session!r}: entries behind {head} are damaged or missing, so nothing can follow them; see `pageturn doctor --repair`"
+                f"session {session!r}: entries after {head} are damaged or missing, so nothing can follow them; see `pageturn doctor --repair`"
             )
         return _End(number, origin, head, before)
 
     def _index_if_possible(self, db: sqlite3.Connection, numbers: Iterable[int]) -> None:
-        """Index, unless the index is damaged: the journal goes on without it, and the next search says what is wrong."""
+        """Index, unless the index is damaged: the journal continues without it, and the next search reports the damage."""
         db.execute("SAVEPOINT indexing")
         try:
             index.take_in_some(db, numbers, self._large)
@@ -415,19 +413,18 @@ class SqliteStore(SqliteFile):
         return [row[0] for row in db.execute("SELECT number FROM sessions WHERE id = ?", (session,))]
 
     def _forget(self, db: sqlite3.Connection, number: int, loss: Loss) -> None:
-        """Take a record's blobs and words away from it."""
+        """Remove a record's blobs and words."""
         gone = 0
         for digest in loss.digests:
             named = "DELETE FROM refs WHERE digest = ? AND session = ? AND seq = ?"
             gone += db.execute(named, (digest, number, loss.seq)).rowcount
-        index.forget(
-            db, number, loss.seq, loss.text if gone else None
-        )  # a fork or its parent may have erased it before
+        # A fork or its parent may have erased it before.
+        index.forget(db, number, loss.seq, loss.text if gone else None)
         vectors.forget(db, number, loss.seq)
         tables.add_loss(db, number, loss.seq)
 
     def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
-        """Destroy those of the blobs that no record needs any more, and remember that this was meant."""
+        """Delete the blobs among these that no record needs any more, and remember that this was intended."""
         blobs = size = 0
         for digest in digests:
             found = db.execute(
@@ -442,7 +439,7 @@ class SqliteStore(SqliteFile):
 
 
 def _linked_behind(db: sqlite3.Connection, end: _End, records: Sequence[Record]) -> list[bytes]:
-    """What each of these records carries, behind an end that is remembered; nothing where the session no longer ends there."""
+    """The chain digests of these records after a cached end; None if the session no longer ends there."""
     linked = chain.links(end.origin, end.digest, records)
     if not linked:
         return []
@@ -451,9 +448,9 @@ def _linked_behind(db: sqlite3.Connection, end: _End, records: Sequence[Record])
 
 
 class _Rows:
-    """The records of a session as they lie in the file, up to a number, and then the digest of its last one.
+    """The records of a session as stored, up to a number, and then the digest of its last one.
 
-    One statement reads both, so that nobody writes in between.
+    One statement reads both, so that no write comes between.
     """
 
     def __init__(self, db: sqlite3.Connection, number: int, after: int, upto: int) -> None:
@@ -461,14 +458,14 @@ class _Rows:
             "SELECT seq, at, body, chain FROM records WHERE session = ? AND seq > ? ORDER BY seq", (number, after)
         )
         self._upto = upto
-        self.end: bytes | None = None  # stays None where there are records behind the last one that was asked for
+        self.end: bytes | None = None  # stays None if there are records after the last one that was asked for
 
     def __iter__(self) -> Iterator[chain.Row]:
         for seq, at, body, carried in self._found:
             if seq == tables.END:
                 self.end = carried if isinstance(carried, bytes) else b""
                 return
-            if type(seq) is not int or seq > LAST:  # none that could be in its place
+            if type(seq) is not int or seq > LAST:  # no chain digest can look like this
                 continue
             if seq > self._upto:
                 self._found.close()
@@ -478,7 +475,7 @@ class _Rows:
 
 
 def _read_row(found: tuple[object, ...]) -> SessionRow:
-    """The row of a session, with what is wrong with it."""
+    """The row of a session, with any damage to it."""
     *told, shared, origin = found
     row = SessionRow(*told)  # type: ignore[arg-type]
     names = (row.scope, row.parent)

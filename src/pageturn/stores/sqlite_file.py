@@ -15,20 +15,20 @@ from pageturn.values.errors import Busy, Damaged, StoreError
 WAIT_SECONDS = 5.0
 _LONGEST_WAIT_MS = 2**31 - 1
 _BETWEEN_TRIES = 0.01  # seconds
-_LOOK_EVERY = 0.2  # seconds after which it is looked again whether the file still has its name
-FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)  # what SQLite's module raises over a damaged file
+_LOOK_EVERY = 0.2  # seconds between checks that the file still has its name
+FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)  # what Python's sqlite3 raises over a damaged file
 
 
 class _Connection(sqlite3.Connection):
     """A connection that is closed when it is no longer referenced."""
 
     def __del__(self) -> None:
-        with suppress(sqlite3.ProgrammingError):  # it never came to be open
+        with suppress(sqlite3.ProgrammingError):  # it was never opened
             self.close()
 
 
 class _Transaction:
-    """What is written to a connection all at once, or not at all. A class, since every append passes here."""
+    """A transaction: everything in it is written, or nothing. A class for speed, since every append uses it."""
 
     __slots__ = ("_db", "_failure")
 
@@ -61,7 +61,7 @@ class _Transaction:
 
 
 class SqliteFile:
-    """One file of our tables, brought up to date when it is opened; one connection for each thread."""
+    """One file of our tables, upgraded when it is opened; one connection for each thread."""
 
     def __init__(
         self, path: str | os.PathLike[str], *, durability: str = "full", wait_seconds: float = WAIT_SECONDS
@@ -71,10 +71,10 @@ class SqliteFile:
         self.wait_seconds = wait_seconds
         self._durability = durability
         self._local = threading.local()
-        self._connections: WeakSet[_Connection] = WeakSet()  # each is its thread's, and ends with it
+        self._connections: WeakSet[_Connection] = WeakSet()  # each belongs to its thread, and is closed with it
         self._closed = False
-        self._looked = 0.0  # when it was last looked whether the file is still there
-        self._file: tuple[int, int] | None = None  # which file it is, whatever happens to its name
+        self._looked = 0.0  # the time of the last check that the file still exists
+        self._file: tuple[int, int] | None = None  # the identity of the file, independent of its name
         with self._translated():
             self._prepare(self._connection)
 
@@ -133,7 +133,9 @@ class SqliteFile:
         return connection
 
     def _require_file(self) -> None:
-        """Refuse to write into a file that has no name any more: nobody would find it again. Looked at now and then, since it costs."""
+        """Raise if the file was removed or replaced, since what is written would be lost. Checked only now and then, because it takes
+        time.
+        """
         if (now := monotonic()) < self._looked + _LOOK_EVERY:
             return
         self._looked = now
@@ -163,14 +165,14 @@ class SqliteFile:
             raise
 
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        """A transaction that is committed as a whole, or undone."""
+        """A transaction that is committed as a whole, or rolled back."""
         db = self._connection
         self._require_file()
         return _Transaction(db, self._failure)
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        """Everything that is read within it is as it was at one moment."""
+        """Everything that is read within it is from one moment."""
         db = self._connection
         db.execute("BEGIN")
         try:
@@ -180,7 +182,7 @@ class SqliteFile:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """SQLite's errors as ours, with the file that they concern."""
+        """Convert SQLite's errors to ours, with the file that they concern."""
         try:
             yield
         except FAILURES as error:
@@ -197,13 +199,13 @@ class SqliteFile:
 
 
 def _text(data: bytes) -> str:
-    """A text of the file. One that was damaged is another text, and not an error that hides all others."""
+    """A text of the file. Damaged bytes become replacement characters, and not an error that hides all others."""
     return str(data, "utf-8", "replace")
 
 
 def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
-    """Leave a file alone that is not ours: reading is all that was done to it."""
-    # The tables first: they come together with our id, so whoever sees them sees the id as well.
+    """Raise for a file that is not ours; nothing is written to it."""
+    # The tables first: they are created together with our id, so a reader that sees them sees the id too.
     has_tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] > 0
     if has_tables and connection.execute("PRAGMA application_id").fetchone()[0] != tables.APPLICATION_ID:
         connection.close()
@@ -211,7 +213,7 @@ def _refuse_foreign(path: str, connection: sqlite3.Connection) -> None:
 
 
 def _use_log(connection: sqlite3.Connection, wait_seconds: float) -> None:
-    """Switch to the write-ahead log. Where another is at it, SQLite says that it is busy instead of waiting: we wait."""
+    """Switch to the write-ahead log. If another process is switching, SQLite reports busy instead of waiting, so this waits."""
     until = monotonic() + wait_seconds
     while True:
         try:
@@ -220,6 +222,6 @@ def _use_log(connection: sqlite3.Connection, wait_seconds: float) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or monotonic() >= until:
                 raise
-        connection.execute("BEGIN IMMEDIATE")  # waits for the other, and gives up after the timeout
+        connection.execute("BEGIN IMMEDIATE")  # waits for the other process, until the timeout
         connection.execute("ROLLBACK")
-        sleep(_BETWEEN_TRIES)  # it may have been a reader, which the line above does not wait for
+        sleep(_BETWEEN_TRIES)  # it may have been a reader, for which the line above does not wait

@@ -13,7 +13,7 @@ from pageturn.values.errors import StoreError
 
 APPLICATION_ID = 0x50414745  # "PAGE"
 END = LAST + 1
-ROW = "id, key, created_at, scope, parent, parent_seq, parent_digest"  # what never changes of a session
+ROW = "id, key, created_at, scope, parent, parent_seq, parent_digest"  # the fields of a session that never change
 
 _SCHEMA = """
 CREATE TABLE sessions (
@@ -31,11 +31,11 @@ CREATE TABLE refs (
     digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
 """
-# Every record that lost words by an erasure, whoever erased them; the last number says whether there was another erasure.
+# Every record that lost words to an erasure, by any session; the last number tells whether there was another erasure.
 _LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
-# What `chain` says, beside what it is about. Behind its last record a session has a row of the number END with the digest of that
-# record: it lies in the page of the file that an append writes anyway. `names` has a copy of every session's row,
-# and tells one that is gone from one that never was; `losses_end` is to the losses what a session's digest is to its records.
+# `chain` has the digests; after its last record a session has a row numbered END with the digest of that record,
+# in the page of the file that an append writes anyway. `names` has a copy of every session's row,
+# so that a lost session can be told from one that never existed; `losses_end` protects the losses in the same way.
 _CHAINED = """
 ALTER TABLE sessions ADD COLUMN parent_digest BLOB;
 ALTER TABLE sessions ADD COLUMN origin BLOB;
@@ -45,35 +45,35 @@ ALTER TABLE losses ADD COLUMN digest BLOB;
 CREATE TABLE names (name BLOB PRIMARY KEY, number INTEGER NOT NULL, row BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE losses_end (one INTEGER PRIMARY KEY CHECK (one = 1), number INTEGER NOT NULL, digest BLOB NOT NULL);
 """
-_AT_ONCE = 2_000  # records that are chained at a time
-_VERY_LONG = 1_000_000  # bytes of a blob that is written in place
+_AT_ONCE = 2_000  # records chained at a time
+_VERY_LONG = 1_000_000  # bytes of a blob written in place
 
 
 def _chain_all(db: sqlite3.Connection) -> None:
-    """Chain what a file holds that was written before there were chains. Snapshots go: nobody can say whether they are whole."""
+    """Chain the records of a file from before there were chains. Snapshots are deleted: it is unknown whether they are intact."""
     db.execute("DELETE FROM snapshots")
     rechain(db, [number for (number,) in db.execute("SELECT number FROM sessions").fetchall()])
     keep_names(db)
     relink_losses(db, db.execute("SELECT session, seq FROM losses ORDER BY number").fetchall())
 
 
-# Each brings a file from the format before to its own: statements, and what statements cannot do.
+# Each upgrades a file from the format before to its own: with statements, and with code for the rest.
 FORMATS: tuple[tuple[str, Callable[[sqlite3.Connection], None] | None], ...] = (
     (f"{_SCHEMA}{index.WORDS};\n", None),
     (f"{index.WAITING};\n", None),
     (sidecars.SCHEMA, None),
     (_LOSSES, None),
     (_CHAINED, _chain_all),
-    # Words by passage. The old index cannot tell what it holds, so each session gives its words once more.
+    # Words by passage. The old index cannot list its content, so each session is indexed again.
     (f"{index.STALE}{vectors.SCHEMA}", index.drop),
-    (index.STALE_AGAIN, index.drop),  # pairs of characters beside the words
+    (index.STALE_AGAIN, index.drop),  # pairs of characters besides the words
     (f"{index.WAITING_SUM}{sidecars.DIGESTS}", sidecars.seal),
 )
 FORMAT = len(FORMATS)
 
 
 def bring_up_to_date(db: sqlite3.Connection, version: int) -> None:
-    """Take a file of an older format to this one; 0 is a file without tables."""
+    """Upgrade a file of an older format to this one; 0 is a file without tables."""
     for script, work in FORMATS[version:]:
         for statement in filter(str.strip, script.split(";\n")):
             db.execute(statement)
@@ -84,7 +84,7 @@ def bring_up_to_date(db: sqlite3.Connection, version: int) -> None:
 
 
 def name_of(session: str) -> bytes:
-    """By what a session is known beside its row."""
+    """The key of a session in `names`."""
     return blake2b(session.encode("utf-8", "surrogatepass"), digest_size=SIZE).digest()
 
 
@@ -98,7 +98,7 @@ def keep_names(db: sqlite3.Connection) -> None:
 
 
 def copied(row: Sequence[object]) -> bytes:
-    """The copy of a row: of everything that never changes."""
+    """The copy of a row: all fields that never change."""
     return msgspec.msgpack.encode(row)
 
 
@@ -106,7 +106,7 @@ def copied(row: Sequence[object]) -> bytes:
 
 
 def add_blobs(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> None:
-    """Keep blobs under their names, those that are not kept already."""
+    """Store blobs under their names, except those that are stored already."""
     if max(map(len, blobs.values()), default=0) <= _VERY_LONG:
         db.executemany("INSERT OR IGNORE INTO blobs VALUES (?,?)", blobs.items())
         return
@@ -114,14 +114,14 @@ def add_blobs(db: sqlite3.Connection, blobs: Mapping[str, bytes]) -> None:
         added = db.execute("INSERT OR IGNORE INTO blobs VALUES (?, zeroblob(?))", (name, len(data)))
         if added.rowcount and added.lastrowid is not None:
             with db.blobopen("blobs", "data", added.lastrowid) as place:
-                place.write(data)  # as a value of a statement it would be copied twice
+                place.write(data)  # as a parameter of a statement it would be copied twice
 
 
 # -- chains
 
 
 def digest_at(db: sqlite3.Connection, number: int, seq: int) -> bytes | None:
-    """The digest that a session's record of that number carries; the origin where its own records begin behind that number."""
+    """The digest of a session's record of that number; the origin if its own records begin after that number."""
     found = db.execute("SELECT chain FROM records WHERE session = ? AND seq = ?", (number, seq)).fetchone()
     if found is not None:
         return found[0][SIZE:] if type(found[0]) is bytes and len(found[0]) == 2 * SIZE else None
@@ -130,7 +130,7 @@ def digest_at(db: sqlite3.Connection, number: int, seq: int) -> bytes | None:
 
 
 def parent_digest(db: sqlite3.Connection, parent: str | None, seq: int) -> bytes:
-    """The digest of the last record that a fork shares with its parent, whichever ancestor it is of."""
+    """The digest of the last record that a fork shares with its parent; the record may be an ancestor's."""
     seen: set[str] = set()
     while parent is not None and parent not in seen and type(seq) is int:
         seen.add(parent)
@@ -147,7 +147,7 @@ def parent_digest(db: sqlite3.Connection, parent: str | None, seq: int) -> bytes
 
 
 def rechain(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
-    """Chain the records of these sessions as they are; a parent comes before its forks."""
+    """Rebuild the chains of these sessions from their present records; parents come before their forks."""
     for number in sorted(numbers):
         told = "SELECT id, key, created_at, scope, parent, parent_seq FROM sessions WHERE number = ?"
         row = SessionRow(*db.execute(told, (number,)).fetchone())
@@ -170,7 +170,7 @@ def _batches(db: sqlite3.Connection, number: int, seq: int) -> Iterator[list[Rec
         ).fetchall()
         if not found:
             return
-        # What is of another type was altered before there were chains; no digest that it gets here will fit it.
+        # A wrong type means that it was altered before there were chains; no digest given to it here will match.
         records = [
             Record(seq, at if isinstance(at, int) else 0, body if isinstance(body, bytes) else b"")
             for seq, at, body in found
@@ -183,7 +183,7 @@ def _batches(db: sqlite3.Connection, number: int, seq: int) -> Iterator[list[Rec
 
 
 def add_loss(db: sqlite3.Connection, number: int, seq: int) -> None:
-    """Write down that a record lost words."""
+    """Record that a record lost words."""
     last, before = losses_end(db)
     linked = _loss_digest(before, last + 1, number, seq)
     db.execute("INSERT INTO losses(number, session, seq, digest) VALUES (?,?,?,?)", (last + 1, number, seq, linked))
@@ -191,10 +191,10 @@ def add_loss(db: sqlite3.Connection, number: int, seq: int) -> None:
 
 
 def losses_after(db: sqlite3.Connection, after: int) -> Iterator[tuple[int, int]]:
-    """The records, as (session, number), that lost words after that loss; raises `StoreError` where that can no longer be told."""
+    """The records, as (session, number), that lost words after that loss; raises `StoreError` if that cannot be determined."""
     last, end = losses_end(db)
     begin = db.execute("SELECT digest FROM losses WHERE number = ?", (after,)).fetchone() if after else (NOTHING,)
-    if begin is None:  # they were written anew since
+    if begin is None:  # they were rewritten since
         after, begin = 0, (NOTHING,)
     before = begin[0]
     for number, session, seq, carried in db.execute(

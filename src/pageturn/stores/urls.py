@@ -14,10 +14,10 @@ _DURABILITIES = ("full", "normal")
 
 
 def open_store(url: str, *, wait_seconds: float | None = None, create: bool = True) -> SqliteStore:
-    """The store behind a URL; a path without a scheme is a SQLite file.
+    """The store of a URL; a path without a scheme is a SQLite file.
 
-    `wait_seconds` is how long a write waits for another writer before it raises `Busy`; 0 is not at all. It may also stand in the
-    URL, which counts where no argument is given. Where `create` is False, a file that is not there is refused, and not made.
+    `wait_seconds` is how long a write waits for another writer before it raises `Busy`; 0 means not at all. It may also be in the URL,
+    which applies if the argument is not given. If `create` is False, a file that does not exist is an error.
     """
     if wait_seconds is not None:
         require_finite("wait_seconds", wait_seconds, at_least=0)
@@ -55,7 +55,7 @@ def path_of(url: str | os.PathLike[str]) -> str:
 
 
 def _is_text(url: str) -> bool:
-    """Whether a URL has no half of a surrogate pair in it; the name of a file may have one that Python put there itself."""
+    """Whether a URL has no surrogates other than those that Python itself puts into file names."""
     try:
         os.fsencode(url)
     except UnicodeEncodeError:
@@ -64,7 +64,7 @@ def _is_text(url: str) -> bool:
 
 
 def _seconds(text: str) -> float | None:
-    """A time of a URL, or None where it is none."""
+    """A time in a URL; None if it is not a valid one."""
     try:
         seconds = float(text)
     except ValueError:

@@ -1,6 +1,6 @@
-"""The vectors of a SQLite store: what the passages of each record mean to an embedder, as bytes that whoever embeds can read.
+"""The vectors of a SQLite store: those of the passages of each record, as bytes that the embedder can read.
 
-They are derived data: one that is lost or damaged is made again. A record has the vectors of one embedder, the last that was used.
+They are derived data: a lost or damaged one is computed again. A record has the vectors of one embedder, the last one used.
 """
 
 import sqlite3
@@ -14,7 +14,7 @@ CREATE TABLE vectors (row INTEGER PRIMARY KEY, embedder INTEGER NOT NULL, data B
 
 
 def keep(db: sqlite3.Connection, number: int, embedder: str, given: Iterable[Embedded]) -> None:
-    """Keep the vectors of records of a session, in the place of any that they have."""
+    """Store the vectors of records of a session, replacing any older ones."""
     db.execute("INSERT OR IGNORE INTO embedders(name) VALUES (?)", (embedder,))
     (known,) = db.execute("SELECT number FROM embedders WHERE name = ?", (embedder,)).fetchone()
     rows = ((_row(number, seq), known, data) for seq, data in given)
@@ -22,7 +22,7 @@ def keep(db: sqlite3.Connection, number: int, embedder: str, given: Iterable[Emb
 
 
 def after(db: sqlite3.Connection, number: int, embedder: str, seq: int) -> Iterator[Embedded]:
-    """The vectors of a session by that embedder, of records behind a number, in order."""
+    """The vectors of a session by that embedder, of records after a number, in order."""
     found = db.execute(
         "SELECT row, data FROM vectors JOIN embedders ON number = embedder"
         " WHERE name = ? AND row BETWEEN ? AND ? ORDER BY row",

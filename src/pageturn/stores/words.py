@@ -1,28 +1,27 @@
-"""Splits text into search terms: whole identifiers and their parts, and pairs of characters where words have no blanks between them.
+"""Splits text into search terms: whole identifiers and their parts, and pairs of characters in scripts without spaces.
 
-The index splits at everything that is not a letter or a digit, so `src/auth/login.py` and `snake_case` are found by their parts,
-and as a whole by the phrase of their parts. Only the parts of CamelCase would be hidden; they are added. A query searches a name as a
-whole, and by its parts only where the whole name is nowhere.
+The index splits at everything that is not a letter or a digit, so `src/auth/login.py` and `snake_case` are found by their parts, and
+as a whole by the phrase of their parts. Only the parts of CamelCase would be missed, so they are added. A query searches for a name as
+a whole, and for its parts only if the whole name is nowhere.
 
-Chinese and Japanese put no blanks between words, Korean adds to them: of a run of their characters the index has every two neighbours,
-and the last by itself, so that a single one is found as what a pair begins with.
+Chinese and Japanese have no spaces between words, and Korean adds endings to words. For a run of their characters the index has every
+pair of neighbours, and the last character by itself, so that a single character is found as the beginning of a pair.
 """
 
 import re
 from collections.abc import Iterator
 from itertools import islice
 
-from pageturn.values.passages import passages
+from pageturn.values.text_pieces import pieces
 
 _MOST_TERMS = 64
 _LONGEST_TERM = 120  # characters
-_SEAM = re.compile(
-    r"[A-Z](?<=[A-Za-z0-9][A-Z])"
-)  # a capital inside a word; most texts have none, and that is soon said
+# A capital inside a word; most texts have none, which is checked quickly.
+_SEAM = re.compile(r"[A-Z](?<=[A-Za-z0-9][A-Z])")
 _RUN = re.compile(r"[A-Za-z0-9]+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _WORD = re.compile(r"\w[\w./:@-]*\w|\w")
-# Kana, Han and Hangul: what is written without blanks, or with endings that are no words.
+# Kana, Han and Hangul: written without spaces, or with endings.
 _UNSPACED_RANGES = (
     "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003134f"
 )
@@ -32,19 +31,19 @@ _MIXED_RUN = re.compile(r"\w+")
 
 
 def hidden_parts(text: str) -> str:
-    """What the index has of a text beside its words: the parts of CamelCase, and pairs of characters."""
+    """What the index has of a text besides its words: the parts of CamelCase, and pairs of characters."""
     return " ".join(filter(None, (_camel_parts(text), _pairs_of(text))))
 
 
 def _pairs_of(text: str) -> str:
-    """Every two neighbours of a script without blanks, and what is written beside them without one."""
+    """The pairs of neighbours in scripts without spaces, and adjacent text in other scripts."""
     if text.isascii() or _UNSPACED.search(text) is None:
         return ""
     return " ".join(part for run in _MIXED_RUN.findall(text) for part in _pieces(run, also_last=True))
 
 
 def _pieces(run: str, *, also_last: bool) -> Iterator[str]:
-    """The pairs of the runs of unspaced characters in a word, and the rest of the word as it is."""
+    """The pairs in the runs of such characters in a word, and the rest of the word unchanged."""
     for piece in filter(None, _UNSPACED_RUN.split(run)):
         if _UNSPACED.match(piece) is None:
             yield piece
@@ -55,15 +54,15 @@ def _pieces(run: str, *, also_last: bool) -> Iterator[str]:
 
 
 def is_beginning(term: str) -> bool:
-    """Whether a term is a single character of a script without blanks, which is looked for as what a pair begins with."""
+    """Whether a term is a single character of a script without spaces, which is searched for as the beginning of a pair."""
     return len(term) == 1 and _UNSPACED.match(term) is not None
 
 
 def _camel_parts(text: str) -> str:
     if _SEAM.search(text) is None:
         return ""
-    words = (word for passage in passages(text) for word in dict.fromkeys(_RUN.findall(passage)))
-    # What is longer is encoded data. Only the others are kept: a long text has very many different words.
+    words = (word for piece in pieces(text) for word in dict.fromkeys(_RUN.findall(piece)))
+    # Anything longer is encoded data. Only shorter ones are cached: a long text has very many different words.
     mixed = dict.fromkeys(word for word in words if len(word) <= _LONGEST_TERM and _is_mixed(word))
     return " ".join(dict.fromkeys(part for word in mixed for part in _PART.findall(word)))
 
@@ -77,7 +76,7 @@ _STOPWORDS = frozenset(
     "a an and are as at be but by did do does for from had has have how i if in into is it its of on or that the their"
     " then there these they this to was we were what when where which who why will with you your".split()
 )
-# Words by which a question asks, and that hardly say what for. They count where a question has no others.
+# Words of a question that hardly say what it is about. They count if the question has no others.
 _ASKING = frozenset(
     "about across again all also am any aspect aspects been before being bring brought can chat chats comprehensive conversation"
     " conversations could different discuss discussed discussion each earlier ever few give he help her here him his item items"
@@ -86,14 +85,14 @@ _ASKING = frozenset(
     " such suggest summarise summarize summary talk talked tell than them through throughout too us various very walk would".split()
 )
 _BETWEEN = re.compile(r"[\W_]")
-_WHOLE_NAME = 3  # how often a name counts that is said whole: a path says more than the words that it is made of
+_WHOLE_NAME = 3  # the weight of a name found as a whole: a path is more specific than its words
 
 
 def terms(query: str) -> list[str]:
-    """The terms of a query, each to be matched as a phrase of its parts; words that say nothing are left out.
+    """The terms of a query, each to be matched as a phrase of its parts; stop words are left out.
 
-    A path is looked for whole and by its last part. A query may be a whole file: of its terms the first so many count, and of a
-    long one its beginning.
+    A path is searched for as a whole and by its last part. A query may be a whole file: only a limited number of its terms, from its
+    beginning, are used.
     """
     words = (found[0][:_LONGEST_TERM] for found in _WORD.finditer(query))
     names = (name if _is_mixed(name) else name.lower() for word in words for name in _names(word))
@@ -110,12 +109,12 @@ def _names(word: str) -> tuple[str, ...]:
 
 
 def weight_of(term: str) -> int:
-    """How often a term counts, a mere word once."""
+    """The weight of a term; 1 for a plain word."""
     return _WHOLE_NAME if _is_name(term) else 1
 
 
 def parts_of(term: str) -> list[str]:
-    """The words that a name is made of; none of a mere word."""
+    """The words in a name; none for a plain word."""
     if not _is_name(term):
         return []
     runs = (run for run in _BETWEEN.split(term) if run)

@@ -1,6 +1,7 @@
 """Runs suites: a suite is a list of claims about a member of a family, each a function that raises if the claim does not hold.
 
-A failure says what was expected, what came and how to see it again. Nothing here needs pytest; `Case` goes into its `parametrize`.
+A failure says what was expected, what was returned and how to reproduce it. Nothing here needs pytest; `Case` works with its
+`parametrize`.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,7 +16,7 @@ E = TypeVar("E", bound=Exception)
 
 
 class Mismatch(AssertionError):
-    """A claim that does not hold: what was expected, and what came."""
+    """A claim that does not hold: what was expected, and what was returned."""
 
     def __init__(self, *, expected: str, got: object) -> None:
         self.expected = expected
@@ -30,7 +31,7 @@ def expect(holds: bool, *, expected: str, got: object) -> None:
 
 
 def expect_equal(got: object, expected: object, what: str) -> None:
-    """Raise unless two values are equal; `what` says what they are, as in "the records of the session"."""
+    """Raise unless two values are equal; `what` describes them, as in "the records of the session"."""
     if got != expected:
         raise Mismatch(expected=f"{what} to be {show(expected)}", got=got)
 
@@ -48,7 +49,7 @@ def expect_raises(error: type[E], call: Callable[[], object], what: str) -> E:
 
 @dataclass(frozen=True)
 class Case(Generic[P]):
-    """One claim. Called with what the suite's `check_...` takes first, it raises an `AssertionError` where the claim is false."""
+    """One claim. Called with the first argument of the suite's `check_...`, it raises an `AssertionError` if the claim is false."""
 
     suite: str
     claim: str
@@ -69,7 +70,7 @@ class Case(Generic[P]):
     def _fail(self, expected: str, got: str, cause: Exception) -> NoReturn:
         again = f"{self.suite}(..., only={self.claim!r})"
         raise AssertionError(
-            f"{self.suite}: {self.claim}\n  expected: {expected}\n  got: {got}\n  to see it again: {again}"
+            f"{self.suite}: {self.claim}\n  expected: {expected}\n  got: {got}\n  to reproduce: {again}"
         ) from cause
 
 
@@ -91,19 +92,19 @@ class Suite(Generic[P]):
         return tuple(self._cases)
 
     def runs(self, *subject: P.args, **options: P.kwargs) -> list["Run"]:
-        """Every claim about one member, to be checked."""
+        """Every claim about one member, ready to be checked."""
         return [Run(case, partial(case.__call__, *subject, **options)) for case in self._cases]
 
 
 class Run(NamedTuple):
-    """A case, and the case with the member that it is about."""
+    """A case, bound to the member that it checks."""
 
     case: Case[Any]
     check: Callable[[], None]
 
 
 def check_all(runs: Sequence[Run], only: str | None = None) -> None:
-    """Check every claim, or the one that is named. The first that fails is told in full, and of the others which they are."""
+    """Check every claim, or the one named `only`. The first failure is reported in full, the others by name."""
     chosen = [run for run in runs if only in (None, run.case.claim)]
     if not chosen:
         claims = "".join(f"\n  {run.case.claim}" for run in runs)

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-_PATIENCE_SECONDS = 60.0  # a guard against waiting for ever, and no measure
+_PATIENCE_SECONDS = 60.0  # a guard against waiting forever, not a measurement
 
 
 def in_threads(work: Callable[[T], object], inputs: Sequence[T]) -> None:
-    """Do the same for each input, all at once; raises what the first of them raised."""
+    """Run the same function for each input, all at once; raises the first error."""
     failures: list[Exception] = []
 
     def run(given: T) -> None:
@@ -25,6 +25,6 @@ def in_threads(work: Callable[[T], object], inputs: Sequence[T]) -> None:
     for thread in threads:
         thread.join(_PATIENCE_SECONDS)
     if any(thread.is_alive() for thread in threads):
-        raise TimeoutError(f"a thread was not done after {_PATIENCE_SECONDS:g} s")
+        raise TimeoutError(f"a thread did not finish within {_PATIENCE_SECONDS:g} s")
     if failures:
         raise failures[0]

@@ -23,7 +23,7 @@ _NAMED = re.compile(rf"^p({NUMBER})-{CHECK}\b", re.MULTILINE)
 def check_context(
     session: Session, context: Context, *, budget_tokens: int | None = None, counter: TokenCounter | None = None
 ) -> None:
-    """Raise an `AssertionError` where a context breaks a guarantee: pairs, budget, rules, places, pointers, index lines.
+    """Raise an `AssertionError` if a context breaks a guarantee: pairs, budget, rules, places, pointers, index lines.
 
     For a test of your own that drives a session: call it with every context that the session derives.
     """
@@ -34,7 +34,7 @@ def check_context(
 def broken_promises(
     session: Session, context: Context, *, budget_tokens: int | None = None, counter: TokenCounter | None = None
 ) -> Iterator[Mismatch]:
-    """What is wrong with a context, one after the other."""
+    """What is wrong with a context, one problem after the other."""
     budget = context.budget_tokens if budget_tokens is None else budget_tokens
     yield from unpaired(context.messages)
     yield from _overdrawn(context, budget, counter or counter_for(context.model))
@@ -45,7 +45,7 @@ def broken_promises(
 
 
 def unpaired(messages: Sequence[Message]) -> Iterator[Mismatch]:
-    """What a strict provider refuses: a call without its result directly after it, or a result without its call before it."""
+    """What a strict provider rejects: a call without its result directly after it, or a result without its call before it."""
     waiting: list[str] = []
     for at, message in enumerate(messages):
         results = [result.tool_call_id for result in message.tool_results]
@@ -67,7 +67,7 @@ def unpaired(messages: Sequence[Message]) -> Iterator[Mismatch]:
 
 
 def said(message: Message) -> bytes:
-    """The words of a message, without reasoning, which goes where what it was made on has changed."""
+    """The text of a message, without reasoning, which is removed when the messages before it have changed."""
     return to_json([part for part in message.content if not isinstance(part, Thinking)])
 
 
@@ -111,7 +111,7 @@ def _missing_rules(session: Session, context: Context) -> Iterator[Mismatch]:
 
 
 def _dead_pointers(session: Session, context: Context) -> Iterator[Mismatch]:
-    """Whatever is not shown whole can be had back, all of it."""
+    """Whatever is not shown in full can be fetched, all of it."""
     pages = session.reader.pages()
     for placement in context.layout.placements:
         if placement.level is ResidencyLevel.FULL:

@@ -13,7 +13,7 @@ from pageturn.values.json import to_json
 from pageturn.values.messages import Message, Native, Thinking, ToolCall, assistant, tool_result, user
 
 MakeCounter = Callable[[], TokenCounter]
-"""A counter; two that are made one after the other count alike."""
+"""Makes a counter; two that are made one after the other count alike."""
 
 SUITE = Suite[[MakeCounter]]("check_counter")
 _LONG = " ".join(f"word{number}" for number in range(200))
@@ -32,7 +32,7 @@ def check_counter(make: MakeCounter, *, only: str | None = None) -> None:
 
 
 def counter_cases() -> tuple[Case[[MakeCounter]], ...]:
-    """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(make)`."""
+    """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(make)`."""
     return SUITE.cases
 
 

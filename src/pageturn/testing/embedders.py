@@ -1,4 +1,6 @@
-"""Checks an embedder: one finite vector for each text, of the dimension that it names and the text's own, and a session finds by it."""
+"""Checks an embedder: one finite vector per text, of the declared dimension, independent of the other texts, and a session finds pages by
+it.
+"""
 
 import math
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ _TEXTS = [
     "a\0b",
     "The login fails because the token has expired.",
 ]
-_NEAR = 0.02  # between two vectors of length 1: arithmetic with batches of another size differs a little
+_NEAR = 0.02  # between two vectors of length 1: batches of another size change the arithmetic a little
 _THREADS = 4
 
 
@@ -30,7 +32,7 @@ def check_embedder(embedder: Embedder, *, only: str | None = None) -> None:
 
 
 def embedder_cases() -> tuple[Case[[Embedder]], ...]:
-    """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(embedder)`."""
+    """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(embedder)`."""
     return SUITE.cases
 
 
@@ -102,6 +104,6 @@ def _expect_near(got: list[list[float]], expected: list[list[float]], how: str) 
 
 
 def _distance(one: Sequence[float], other: Sequence[float]) -> float:
-    """How far apart two vectors are when both have length 1."""
+    """The distance of two vectors, both scaled to length 1."""
     first, second = math.hypot(*one) or 1.0, math.hypot(*other) or 1.0
     return math.dist([number / first for number in one], [number / second for number in other])

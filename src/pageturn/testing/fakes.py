@@ -12,11 +12,11 @@ from pageturn.values.json import to_json
 from pageturn.values.messages import Message
 
 _FIRST = datetime(2026, 1, 1, tzinfo=UTC)
-_PICTURE = 300  # words that a picture or a file is worth
+_PICTURE = 300  # words that an image or a file counts as
 
 
 class FixedClock:
-    """A clock for `Session.open(clock=...)`: every look is one step later, and the first is always the same. `now` can be set."""
+    """A clock for `Session.open(clock=...)`: every reading is one step later, and the first is always the same. `now` can be set."""
 
     def __init__(self, now: datetime = _FIRST, *, step_seconds: float = 1.0) -> None:
         self.now = now
@@ -33,7 +33,7 @@ def seeded(seed: int = 1) -> Callable[[int], bytes]:
 
 
 class WordCounter:
-    """A counter for `Session.open(counter=...)`: a word is a token, and every message takes three more."""
+    """A counter for `Session.open(counter=...)`: a word is a token, and every message has three more."""
 
     name = "words"
     exact = True
@@ -44,7 +44,7 @@ class WordCounter:
         return len(text.split())
 
     def message(self, message: Message) -> int:
-        """The words of everything that a message carries: texts, arguments, results, reasoning."""
+        """The words of everything that a message contains: texts, arguments, results, reasoning."""
         return 3 + self.text(to_json(list(message.content)).decode()) + _PICTURE * _pictures(message)
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
@@ -58,13 +58,13 @@ def _pictures(message: Message) -> int:
 
 
 class FailingStore(MemoryStore):
-    """A store in memory that fails on demand: `fail_on=3` at the third append, or whatever it is asked while `is_down` is true."""
+    """A store in memory that fails on demand: `fail_on=3` at the third append, or every call while `is_down` is true."""
 
     def __init__(self, *, fail_on: int | None = None) -> None:
         super().__init__()
         self.fail_on = fail_on
         self.is_down = False
-        self.appends = 0  # that were tried
+        self.appends = 0  # attempted appends
 
     def append(self, session: str, after: int, batch: Batch) -> None:
         self._require_up()

@@ -1,7 +1,7 @@
 """Checks a policy: whatever it answers, every guarantee of a context must hold, as long as it answers at all.
 
-So the suite asks for little: that a journal can name it, that its answers are such that a context can be made of them, that the
-same question gets the same answer, and that it does not move what a provider's cache holds more often than it has to.
+So the suite requires little: a journal can name the policy, a context can be made from its answers, the same question gets the same
+answer, and it does not change the cached part of the prompt more often than necessary.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from pageturn.values.pages import ResidencyLevel
 from pageturn.values.recall_tool import RecallTool
 
 MakePolicy = Callable[[int], DerivePolicy]
-"""A policy for contexts of at most so many tokens. One without a budget of its own may leave the number aside."""
+"""Makes a policy for contexts of at most this many tokens. A policy without a budget of its own may ignore the number."""
 
 SUITE = Suite[[MakePolicy]]("check_policy")
 _BUDGET, _LARGE = 4_000, 100_000
@@ -36,7 +36,7 @@ def check_policy(make: MakePolicy, *, only: str | None = None) -> None:
 
 
 def policy_cases() -> tuple[Case[[MakePolicy]], ...]:
-    """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(make)`."""
+    """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(make)`."""
     return SUITE.cases
 
 

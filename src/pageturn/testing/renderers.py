@@ -1,4 +1,4 @@
-"""Checks a renderer: for any text it weights the lines, deterministically, and never makes the text longer."""
+"""Checks a renderer: for any text it weighs the lines, deterministically, and never makes the text longer."""
 
 import math
 import re
@@ -41,13 +41,13 @@ _TOO_LONG = "".join(f"2026-01-01 INFO request {n} for part_{n % 7} took {n * 791
 def check_renderer(renderer: Renderer, *, only: str | None = None) -> None:
     """Check a renderer of your own: `check_renderer(my_outline)`. Raises an `AssertionError` that says what fails.
 
-    It is given texts of every kind, whatever kind it is meant for: a tool may bring anything.
+    It is given texts of every kind, whatever it is meant for: a tool may return anything.
     """
     check_all(SUITE.runs(renderer), only)
 
 
 def renderer_cases() -> tuple[Case[[Renderer]], ...]:
-    """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(renderer)`."""
+    """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(renderer)`."""
     return SUITE.cases
 
 

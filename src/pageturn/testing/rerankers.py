@@ -19,7 +19,7 @@ _TEXTS = [
     "a\0b",
     "The login fails because the token has expired.",
 ]
-_NEAR = 1e-3  # arithmetic with batches of another size may differ in the last digits
+_NEAR = 1e-3  # batches of another size may change the last digits
 
 
 def check_reranker(reranker: Reranker, *, only: str | None = None) -> None:
@@ -28,7 +28,7 @@ def check_reranker(reranker: Reranker, *, only: str | None = None) -> None:
 
 
 def reranker_cases() -> tuple[Case[[Reranker]], ...]:
-    """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(reranker)`."""
+    """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(reranker)`."""
     return SUITE.cases
 
 

@@ -1,7 +1,7 @@
 """Scripted sessions: an agent's work that is the same in every run, without a model.
 
-`open_session` is `Session.open` with a clock and chance that repeat. `Script` is the agent: it reads files, turn after turn, and
-gives back the contexts that a model would have been sent.
+`open_session` is `Session.open` with a repeatable clock and randomness. `Script` is the agent: it reads files, turn after turn, and
+returns the contexts that a model would have been sent.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,12 +19,12 @@ TASK = "Make the session of src/auth/login.py expire after 30 minutes, and test 
 
 
 def open_session(url: str | Store = ":memory:", *, id: str = "s", seed: int = 1, **options: Any) -> Session:  # noqa: A002
-    """A session that is the same in every run: its clock ticks by itself, and its chance repeats."""
+    """A session that is the same in every run: its clock ticks by itself, and its randomness is seeded."""
     return Session.open(url, id=id, clock=FixedClock(), entropy=seeded(seed), **options)
 
 
 class Script:
-    """An agent at work in a session. Every context has the same budget, whatever the session's policy says of one."""
+    """An agent at work in a session. Every context has the same budget, whatever the session's policy says."""
 
     def __init__(
         self, session: Session, *, budget_tokens: int | None = None, tools: Iterable[Mapping[str, Any]] = ()
@@ -35,21 +35,21 @@ class Script:
         self.turns = 0
 
     def begin(self, *, prompt: str = SYSTEM, task: str = TASK) -> "Script":
-        """Say what opens a session: a system prompt and a task."""
+        """Append what opens a session: a system prompt and a task."""
         self.session.append(system(prompt))
         self.session.append(user(task))
         return self
 
     def derive(self) -> Context:
-        """What the next call would get."""
+        """The context of the next call."""
         return self.session.derive(self.tools, budget_tokens=self.budget_tokens)
 
     def work(self, turns: int, *, lines: int = 60) -> list[Context]:
-        """So many turns, each a file that is read, with names of its own; the contexts that they began with."""
+        """Work for this many turns, each reading a file with names of its own; returns the contexts that they began with."""
         return [self.turn("value_{n} = compute_{n}()\n" * lines) for _ in range(turns)]
 
     def turn(self, result: str) -> Context:
-        """One turn: derive, call a tool, and take its result, in which `{n}` stands for the number of the turn."""
+        """One turn: derive, call a tool, and take its result, in which `{n}` is replaced by the number of the turn."""
         context = self.derive()
         number, self.turns = self.turns, self.turns + 1
         call = ToolCall(id=f"w{number}", name="read", arguments=f'{{"path": "src/part_{number}.py"}}')
@@ -58,5 +58,5 @@ class Script:
         return context
 
     def say(self, message: Message) -> Page:
-        """Append a message; the page that it became."""
+        """Append a message; returns its page."""
         return self.session.append(message)

@@ -7,19 +7,19 @@ from pageturn.testing.cases import Case, Suite, check_all, expect_equal, expect_
 from pageturn.testing.concurrency import in_threads
 
 MakeSidecars = Callable[[], Sidecars]
-"""New, empty sidecars; every store has them."""
+"""Makes new, empty sidecars; every store has them."""
 
 SUITE = Suite[[MakeSidecars]]("check_sidecars")
 _ONE, _TWO = Slot("cars", "one"), Slot("cars", "two")
 
 
 def check_sidecars(make: MakeSidecars, *, only: str | None = None) -> None:
-    """Check where a router keeps what it learns, without the rest of a store. Raises an `AssertionError` that says what fails."""
+    """Check the sidecars of a store, where a router keeps what it learns. Raises an `AssertionError` that says what fails."""
     check_all(SUITE.runs(make), only)
 
 
 def sidecar_cases() -> tuple[Case[[MakeSidecars]], ...]:
-    """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(make)`."""
+    """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(make)`."""
     return SUITE.cases
 
 

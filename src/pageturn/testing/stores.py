@@ -1,13 +1,13 @@
-"""Checks a store: records in order, blobs by digest, search and erasure; and, where it has them, maintenance and sidecars.
+"""Checks a store: records in order, blobs by digest, search and erasure; and, if it has them, maintenance and sidecars.
 
-Damage cannot be done through the port, so that it is noticed is left to the tests of each store.
+Damage cannot be caused through the interface, so its detection is left to the tests of each store.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar, cast
 
 from pageturn.stores.ports import Batch, Document, Loss, Maintained, Record, SessionRow, Sidecars, Snapshot, Span, Store
-from pageturn.testing import sidecars, stored_words
+from pageturn.testing import sidecars, store_search
 from pageturn.testing.cases import Case, Mismatch, Suite, check_all, expect, expect_equal, expect_raises
 from pageturn.testing.concurrency import in_threads
 from pageturn.testing.sessions import Script, open_session
@@ -16,12 +16,12 @@ from pageturn.values.json import to_json
 
 S = TypeVar("S", bound=Store)
 MakeStore = Callable[[], Store]
-"""A new, empty store."""
+"""Makes a new, empty store."""
 Again = Callable[[Store], Store]
-"""The same data through a connection of its own; the store that is given may have been closed."""
+"""Opens the same data through a connection of its own; the given store may have been closed."""
 
 MakeMaintained = Callable[[], Maintained]
-"""A new, empty store that can be looked through and put right."""
+"""Makes a new, empty store that can be checked and repaired."""
 
 SUITE = Suite[[MakeStore]]("check_store")
 MAINTAINED = Suite[[MakeMaintained]]("check_store")
@@ -35,10 +35,10 @@ def check_store(
 ) -> None:
     """Check a store of your own: `check_store(lambda: MyStore(...))`. Raises an `AssertionError` that says what fails.
 
-    With `again`, which opens the same data once more, what outlives a store is checked too; with `shared`, for a store that several
-    processes may have open at once, also what each of them sees of the others. Maintenance and sidecars are checked where it has them.
+    With `again`, which opens the same data once more, durability is checked too; with `shared`, for a store that several processes may
+    have open at once, also what each of them sees of the others. Maintenance and sidecars are checked if the store has them.
     """
-    runs = [*SUITE.runs(make), *stored_words.SUITE.runs(make)]
+    runs = [*SUITE.runs(make), *store_search.SUITE.runs(make)]
     sample = make()
     if isinstance(sample, Maintained):
         runs += MAINTAINED.runs(cast("MakeMaintained", make))
@@ -46,23 +46,23 @@ def check_store(
         runs += sidecars.SUITE.runs(cast("sidecars.MakeSidecars", make))
     sample.close()
     if again is not None:
-        opened = cast("Again", again)  # which is only given what `make` made
+        opened = cast("Again", again)  # it only gets stores from `make`
         runs += [*REOPENED.runs(make, opened), *(SHARED.runs(make, opened) if shared else ())]
     check_all(runs, only)
 
 
 def store_cases() -> tuple[Case[[MakeStore]], ...]:
-    """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(make)`."""
-    return (*SUITE.cases, *stored_words.SUITE.cases)
+    """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(make)`."""
+    return (*SUITE.cases, *store_search.SUITE.cases)
 
 
 def maintained_store_cases() -> tuple[Case[[MakeMaintained]], ...]:
-    """The claims about a store that can be looked through and put right."""
+    """The claims about a store that can be checked and repaired."""
     return MAINTAINED.cases
 
 
 def reopened_store_cases(*, shared: bool = False) -> tuple[Case[[MakeStore, Again]], ...]:
-    """What outlives a store, and what several that are open at once see of each other: `case(make, again)`."""
+    """What outlives a store, and what several open at once see of each other: `case(make, again)`."""
     return (*REOPENED.cases, *(SHARED.cases if shared else ()))
 
 
@@ -377,7 +377,7 @@ def batch(*numbers: int, blobs: Mapping[str, bytes] | None = None, texts: Sequen
 
 
 def erase(store: Store, session: str, after: int, *losses: Loss) -> tuple[int, int]:
-    """Erase something by a record of its own."""
+    """Erase something, with a record of its own."""
     return store.erase(session, after, Record(after + 1, 1, b"{}"), losses)
 
 

@@ -13,7 +13,7 @@ from pageturn.values.messages import Message, ToolCall, assistant, tool_result, 
 from pageturn.writeback.summaries.contract import Stop, Summarizer, SummaryRequest, require_summarizer
 
 MakeSummarizer = Callable[[], Summarizer]
-"""A summarizer; two that are made one after the other have the same name."""
+"""Makes a summarizer; two that are made one after the other have the same name."""
 
 SUITE = Suite[[MakeSummarizer]]("check_summarizer")
 _TARGET, _LEAST = 120, 20
@@ -23,13 +23,13 @@ _MOST = 2 * _TARGET
 def check_summarizer(make: MakeSummarizer, *, only: str | None = None) -> None:
     """Check a summarizer of your own: `check_summarizer(lambda: MySummarizer())`. Raises an `AssertionError` that says what fails.
 
-    It is asked some ten times. Give one that calls a model a scripted model, unless you mean to pay for it.
+    It is called about ten times. If it calls a model, use a scripted model unless you are willing to pay.
     """
     check_all(SUITE.runs(make), only)
 
 
 def summarizer_cases() -> tuple[Case[[MakeSummarizer]], ...]:
-    """The claims one by one, to `parametrize` a test by (`ids=str`); in the test, `case(make)`."""
+    """The claims one by one, for `parametrize` (`ids=str`); in the test, call `case(make)`."""
     return SUITE.cases
 
 

@@ -4,15 +4,15 @@ from pageturn.values.errors import InvalidInput, show
 from pageturn.values.json import Closed
 from pageturn.values.usage import MOST_TOKENS
 
-_FADE = 0.95  # what a report still weighs when the next one comes
-_FLAT = 1e-3  # prompts whose sizes differ less than this, relatively, tell nothing about the slope
-_LEAST, _MOST = 0.5, 4.0  # no tokenizer of today is further away from another
+_FADE = 0.95  # the weight of a report when the next one arrives
+_FLAT = 1e-3  # prompts whose sizes differ relatively less than this say nothing about the slope
+_LEAST, _MOST = 0.5, 4.0  # no present tokenizer differs more from another
 
 
 class Calibration(Closed):
     """What a session learns from reported usage: provider tokens = hidden + factor x our count.
 
-    The sums of a weighted least-squares line; older reports fade, so a switch of model is forgotten.
+    It keeps the sums of a weighted least-squares line; older reports fade, so the values of another model are forgotten.
     """
 
     weight: float = 0.0
@@ -36,7 +36,7 @@ class Calibration(Closed):
 
     @property
     def factor(self) -> float:
-        """Provider tokens for each of ours, in hundredths so that it moves rarely."""
+        """Provider tokens per token of ours, in hundredths so that it rarely changes."""
         if self.weight <= 0.0 or self.x <= 0.0:
             return 1.0
         spread = self.weight * self.xx - self.x * self.x
@@ -48,7 +48,7 @@ class Calibration(Closed):
 
     @property
     def _hundredths(self) -> int:
-        """The factor as a whole number: what is counted with it is exact."""
+        """The factor as a whole number, so that calculations with it are exact."""
         return round(100 * self.factor)
 
     @property

@@ -21,7 +21,7 @@ from pageturn.tokens.families import VERSION, Profile, family_of
 from pageturn.tokens.images import ImageRule
 from pageturn.tokens.opaque import Opened, encrypted_tokens, file_tokens
 from pageturn.values import data_urls
-from pageturn.values.checks import require_instance, require_several
+from pageturn.values.checks import require_instance, require_methods, require_several, require_text
 from pageturn.values.errors import InvalidInput
 from pageturn.values.fillers import CONTINUED, HEARD, NO_OUTPUT, NOT_AN_OBJECT
 from pageturn.values.json import Open, to_json
@@ -42,11 +42,11 @@ from pageturn.values.reminders import is_note, reminder
 
 
 class TokenCounter(Protocol):
-    """What the rest of pageturn asks of a counter."""
+    """The interface of a counter."""
 
     @property
     def name(self) -> str:
-        """What it counts by. Sizes are stored under it: counters that may differ in any count have different names."""
+        """Its name. Sizes are stored under it: counters that may differ in any count have different names."""
         ...
 
     @property
@@ -56,7 +56,7 @@ class TokenCounter(Protocol):
 
     @property
     def described(self) -> str:
-        """How it counts, in words for people."""
+        """A description of how it counts, for people."""
         ...
 
     def text(self, text: str) -> int:
@@ -68,16 +68,22 @@ class TokenCounter(Protocol):
         ...
 
     def tools(self, tools: Sequence[Mapping[str, Any]]) -> int:
-        """The tokens of the tool definitions, in any vendor's form; of a definition in none, in the largest of the forms."""
+        """The tokens of the tool definitions, in any vendor's form; a definition in none counts in the largest of the forms."""
         ...
+
+
+def require_counter(counter: TokenCounter) -> None:
+    """Raise `InvalidInput` for an object that lacks what a counter must have."""
+    require_methods("counter", counter, "text", "message", "tools")
+    require_text("counter.name", getattr(counter, "name", None))
 
 
 _FORMATS = ("openai_chat", "openai_responses", "anthropic", "gemini")  # which keep fields in `extra`
 _FRAME = ("id", "item", "status", "cache_control", "as", "no id", "in the middle")  # kept fields that no model reads
 _WHOLE = "whole"  # a kept item that its vendor gets instead of the text
-_FITTING = re.compile(r"[a-zA-Z0-9_-]{0,64}+")  # names of tools that go out as they are, to any vendor
+_FITTING = re.compile(r"[a-zA-Z0-9_-]{0,64}+")  # names of tools that are sent unchanged to any vendor
 _LONGEST_NAME = 128
-_STAND_IN = 16  # tokens of the words around a picture's address or type where a vendor cannot show it
+_STAND_IN = 16  # tokens of the words around an image's address or type if a vendor cannot show it
 _NEUTRAL = {"name", "description", "parameters"}  # the fields of a definition in no vendor's form
 
 
@@ -98,10 +104,10 @@ def _counter(profile: Profile, image_rule: ImageRule) -> "ProfileCounter":
 
 
 class _Cost(NamedTuple):
-    """What a part costs.
+    """The tokens of a part.
 
-    The slope scales what is `counted` in the vocabulary and the `framed` ids; `added` is as it is. `frame` is what the vendor adds;
-    of `frame` and `framed` only the larger is charged.
+    The slope scales what is `counted` in the vocabulary and the `framed` ids; `added` is unscaled. `frame` is what the vendor adds; of
+    `frame` and `framed` only the larger is charged.
     """
 
     counted: int = 0
@@ -110,7 +116,7 @@ class _Cost(NamedTuple):
     framed: int = 0
 
     def __or__(self, other: "_Cost") -> "_Cost":
-        """What is enough for either."""
+        """A cost that is enough for either."""
         return _Cost(*map(max, self, other))
 
 
@@ -155,22 +161,21 @@ class ProfileCounter:
         return self._scaled(counted) + cost.added + frame + self._fillers(message)
 
     def opening(self, first: Role) -> int:
-        """What goes out before the first message of a conversation that this role begins."""
+        """What is sent before the first message of a conversation that this role begins."""
         return self._filler(CONTINUED) if first is Role.ASSISTANT else 0
 
     def _is_tagged(self, message: Message) -> bool:
-        """Whether a message may go out in tags: a program's note with some vendor, any instruction where only the first may be one."""
+        """Whether a message may be sent in tags: a program's note with some vendors, any instruction if only the first may be one."""
         return is_note(message) or (not self.profile.exact and message.role in (Role.SYSTEM, Role.DEVELOPER))
 
     def _fillers(self, message: Message) -> int:
-        """What may go out behind a message, or before it, in fixed words."""
+        """The fixed texts that may be sent before or after a message."""
         if self.profile.exact:
             return 0
         if message.role is Role.ASSISTANT:
             return 0 if message.tool_calls else self._filler(CONTINUED)
-        may_follow_results = (
-            self.profile.is_template and not message.tool_results
-        )  # instructions too, which the user says there
+        # Instructions too, which are sent as the user's there.
+        may_follow_results = self.profile.is_template and not message.tool_results
         return self._filler(HEARD) if may_follow_results else 0
 
     def _filler(self, text: str) -> int:
@@ -198,7 +203,7 @@ class ProfileCounter:
             return self._widest(text.encode("utf-8", "replace").decode())
 
     def _widest(self, text: str) -> int:
-        """The count of the first vocabulary, or as much of it as makes up for another that has more than the slope covers."""
+        """The count of the first vocabulary, or more if another vocabulary's count exceeds what the slope covers."""
         first, *others = self._encodings
         count = first.count(text)
         return max(count, *(ceil(each.count(text) / self.profile.slope) for each in others)) if others else count
@@ -229,15 +234,15 @@ class ProfileCounter:
 
     def _call(self, call: ToolCall) -> _Cost:
         name = self._count(call.name)
-        if not _FITTING.fullmatch(call.name):  # goes out with other characters in it, each of them a token at most
+        if not _FITTING.fullmatch(call.name):  # sent with replaced characters, each of them at most one token
             name = max(name, min(len(call.name), _LONGEST_NAME))
         times = 2 if self.profile.names_results else 1
         signature = self._encrypted(call.thought_signature) if call.thought_signature else 0
-        ids = self._count(call.id) + (not call.name)  # a name that is empty goes out as an underscore
+        ids = self._count(call.id) + (not call.name)  # an empty name is sent as an underscore
         return _Cost(times * name + self._arguments(call) + signature, 0, self.profile.per_call, ids)
 
     def _arguments(self, call: ToolCall) -> int:
-        """What the model sees of the arguments: their text, or their keys and values. What is no object goes out inside of one."""
+        """What the model sees of the arguments: their text, or their keys and values. Anything but an object is sent inside one."""
         kind, value = self.profile.arguments, call.parsed
         text = values = self._count(call.arguments)
         if not isinstance(value, dict):
@@ -264,7 +269,7 @@ class ProfileCounter:
         return tokens if tokens is not None else self._count(payload)
 
     def _kept(self, value: Open) -> _Cost:
-        """The fields that go back to the vendor whose format kept them. Only one vendor gets its own, so the dearest counts."""
+        """The kept fields, which are sent back to the vendor whose format kept them. Only one vendor gets its own, so the largest counts."""
         cost = _NOTHING
         for fields in _kept_fields(value):
             if _WHOLE in fields:
@@ -277,7 +282,7 @@ class ProfileCounter:
         return cost
 
     def _item(self, item: Mapping[str, Any]) -> _Cost:
-        """A vendor's item: its JSON as text, and what it holds that is no text."""
+        """A vendor's item: its JSON as text, and its content that is not text."""
         written = to_json(item)
         opened = Opened(item)
         if not opened.is_words:
@@ -289,7 +294,7 @@ class ProfileCounter:
     def _image(self, image: Image) -> _Cost:
         header = _header(image.url)
         words = self._count(image.url if header is None else header)
-        if header is not None and header.startswith("data:text/"):  # which one vendor reads as the text that it is
+        if header is not None and header.startswith("data:text/"):  # which one vendor reads as plain text
             words += self._text_of(image.url)
         tokens = max(self._image_rule(images.size_of(image)), self._scaled(words) + _STAND_IN)
         return _Cost(added=tokens, framed=self._count(image.mime_type or ""))
@@ -299,7 +304,7 @@ class ProfileCounter:
         header = _header(file.path)
         if header is None:
             return _Cost(self._count(file.path), file_tokens(0), framed=mime_type)
-        typed = self._count(header[100:])  # a type that long is none, and goes out all the same
+        typed = self._count(header[100:])  # a type that long is not a type, and is sent all the same
         if header.startswith("data:text/") and data_urls.read(file.path) is not None:
             return _Cost(self._text_of(file.path) + typed, framed=mime_type)
         return _Cost(typed, file_tokens((len(file.path) - len(header)) * 3 // 4), framed=mime_type)
@@ -309,7 +314,7 @@ class ProfileCounter:
         return self._count(content.data.decode("utf-8", "replace")) if content is not None else 0
 
     def _declared(self, tool: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A definition as it goes out; one in no vendor's form, as our own, in the form that takes most."""
+        """A definition as it is sent; one in no vendor's form as our own, in the largest form."""
         if not isinstance(tool, Mapping) or "name" not in tool or not tool.keys() <= _NEUTRAL:
             return tool
         return max(_declarations(tool), key=lambda form: self._count(to_json(form).decode()))
@@ -321,7 +326,7 @@ def _kept_fields(value: Open) -> list[dict[str, Any]]:
 
 
 def _header(url: str) -> str | None:
-    """A data: URL up to its content; None for any other text."""
+    """The header of a data: URL; None for any other text."""
     comma = url.find(",") if url.startswith("data:") else -1
     return url[:comma] if comma >= 0 else None
 

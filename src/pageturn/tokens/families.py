@@ -24,11 +24,11 @@ class Profile(Closed):
     arguments: Literal["text", "values", "larger"] = (
         "text"  # what the model sees of a call: its JSON text, or its values
     )
-    names_results: bool = False  # whether a result goes out with the name of its tool
-    is_template: bool = False  # whether a chat template may stand before the model, which takes only turns in order
+    names_results: bool = False  # whether a result is sent with the name of its tool
+    is_template: bool = False  # whether a chat template that requires turns in order may read the messages
 
 
-# Raised whenever a constant or a rule here, in `images` or in `opaque` changes a count: it is part of every counter's name.
+# Increase it whenever a constant or a rule here, in `images` or in `opaque` changes a count: it is part of every counter's name.
 VERSION = 4
 
 # Slope, per_message and per_call are checked by `make calibrate`; the figures are in docs/tokens.md.
@@ -70,7 +70,7 @@ _PATCHES = images.openai_patches(2.46)
 # Without the tiles of gpt-4o-mini, whose price per picture is raised 33 times to fit its price per token.
 _DEAREST = images.largest(images.openai_tiles(85, 170), _PATCHES, images.anthropic, images.gemini, images.qwen)
 
-# By vendor; the first pattern that occurs in the model's name wins, so the special come before the general.
+# By vendor; the first pattern that occurs in the model's name wins, so special ones come before general ones.
 _PROFILES: dict[str, tuple[tuple[str, Profile, ImageRule], ...]] = {
     "anthropic": (("", _ANTHROPIC, images.anthropic),),
     "gemini": (("", _GEMINI, images.gemini),),
@@ -92,7 +92,7 @@ _PROFILES: dict[str, tuple[tuple[str, Profile, ImageRule], ...]] = {
 
 
 def family_of(model: str) -> tuple[Profile, ImageRule]:
-    """How a model counts, by its name; an unknown one by what the dearest of the known would charge."""
+    """The profile of a model, by its name; an unknown one is charged the most that any known one would be."""
     name = model.lower()
     known = _PROFILES.get(profile_of(model).vendor or "", ())
     found = ((profile, rule) for pattern, profile, rule in known if re.search(pattern, name))

@@ -20,7 +20,7 @@ class Size(NamedTuple):
 
 
 class ImageRule(NamedTuple):
-    """What a picture costs. Rules of one name charge the same: sizes are stored under it."""
+    """The tokens of an image. Rules of one name charge the same: sizes are stored under it."""
 
     name: str
     tokens: Callable[[Size | None], int]
@@ -30,11 +30,11 @@ class ImageRule(NamedTuple):
         return self.tokens(size)
 
 
-_LARGEST = 1_000_000  # pixels on a side; whoever says more is mistaken
+_LARGEST = 1_000_000  # pixels on a side; a larger value is a mistake
 
 
 def size_of(image: Image) -> Size | None:
-    """The size that the image says it has, or that its data: URL shows; None where neither tells."""
+    """The declared size of an image, or the one in its data: URL; None if neither is known."""
     if image.width and image.height and min(image.width, image.height) > 0:
         return Size(min(image.width, _LARGEST), min(image.height, _LARGEST))
     content = data_urls.read(image.url)
@@ -99,7 +99,7 @@ qwen = ImageRule("patches-28", _qwen)
 
 
 def largest(*rules: ImageRule) -> ImageRule:
-    """What the dearest of these rules charges."""
+    """The most that any of these rules charges."""
     return ImageRule("+".join(rule.name for rule in rules), lambda size: max(rule(size) for rule in rules))
 
 

@@ -16,21 +16,21 @@ from pageturn.values.messages import Image
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]*+={0,2}+")
 _ENCRYPTED = ("encrypted_content", "signature", "thought_signature", "thoughtSignature")
 _ENCRYPTED_CHARS = 4  # base64 has 4 characters for 3 bytes, and 3 bytes of text are hardly ever more than a token
-_LEAST_FILE_TOKENS = 2_000  # a document whose text nobody here can read
+_LEAST_FILE_TOKENS = 2_000  # a document whose text cannot be read here
 _BYTES_A_TOKEN = 100  # of a document or a sound; a page of a PDF is some 50 to 300 kB for 1,500 to 3,000 tokens
-_SHORTEST = 64  # characters of a payload; below that it is cheaper to count than to look
-_HEAD = 32  # characters that tell what it is
+_SHORTEST = 64  # characters of a payload; counting a shorter one is cheaper than detecting its type
+_HEAD = 32  # characters that show its type
 _PICTURES = (b"\x89PN", b"\xff\xd8\xff", b"GIF8", b"II*\0", b"MM\0*")
 _FILES = (b"%PDF", b"PK\x03\x04", b"ID3", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"OggS", b"fLaC", b"\x1aE\xdf\xa3")
 
 
 def encrypted_tokens(payload: str) -> int | None:
-    """What an encrypted payload costs at most; None where it is no base64, and so must be counted as text."""
+    """The most that an encrypted payload can cost; None if it is not base64, and so must be counted as text."""
     return ceil(len(payload) / _ENCRYPTED_CHARS) if _BASE64.fullmatch(payload) else None
 
 
 def file_tokens(size: int) -> int:
-    """What a document or a sound of so many bytes costs."""
+    """The tokens of a document or a sound of this many bytes."""
     return max(_LEAST_FILE_TOKENS, size // _BYTES_A_TOKEN)
 
 

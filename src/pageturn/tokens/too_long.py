@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pageturn.values.json import Closed
 
-# What the error says, in any vendor's words: lower case, all of one line.
+# What the error says, in any vendor's words: in lower case, all on one line.
 _TOO_LONG = (
     ("prompt is too long",),
     ("prompt too long",),
@@ -33,10 +33,10 @@ _TOO_LONG = (
     ("request_too_large",),
 )
 _OTHERS = ("rate limit", "rate_limit", "per minute", "per day", "quota", "unknown parameter")
-# A number has at most 12 characters, and two of them stand near each other, so that any text is read in one go.
+# A number has at most 12 characters, and two of them are close together, so that any text is read in one pass.
 _NUMBER = r"(?<![0-9,_])([0-9][0-9,_]{2,11})(?![0-9,_])"
 _GAP = r".{0,300}?"
-_SIZES = (  # what was sent, and what may be
+_SIZES = (  # what was sent, and what is allowed
     re.compile(rf"{_NUMBER} tokens? > {_NUMBER}"),
     re.compile(rf"prompt token count of {_NUMBER} exceeds the limit of {_NUMBER}"),
     re.compile(rf"input token count \(?{_NUMBER}\)? exceeds the maximum number of tokens allowed \(?{_NUMBER}"),
@@ -44,22 +44,22 @@ _SIZES = (  # what was sent, and what may be
     re.compile(rf"input \({_NUMBER} tokens\) is longer than the model's context length \({_NUMBER}"),
     re.compile(rf"prompt contains {_NUMBER} tokens{_GAP} too large for model with {_NUMBER}"),
 )
-_SIZES_TURNED = (  # what may be, and what was sent
+_SIZES_TURNED = (  # what is allowed, and what was sent
     re.compile(rf"maximum (?:context length|prompt length) is {_NUMBER}{_GAP}{_NUMBER}"),
     re.compile(rf"limit of {_NUMBER} tokens{_GAP}{_NUMBER}"),
     re.compile(rf"model token limit: {_NUMBER} \(requested: {_NUMBER}"),
 )
-_MOST_CHARS = 8_000  # that are read at the beginning of a text, and at its end
+_MOST_CHARS = 8_000  # characters that are read at the beginning of a text, and at its end
 _MOST_ERRORS = 16
 _MARGIN = 0.95
-_BLIND = 0.75  # of what was refused, where nobody says by how much it was too long
-_NEARLY = 0.8  # of what we send at most; an accepted prompt that large tells that it may be more
-_LIFTS = 20  # and then a twentieth more
-_TRIED = 4  # where less cannot be sent: a quarter of the way from there to what was refused
+_BLIND = 0.75  # of what was rejected, if the error does not say by how much it was too long
+_NEARLY = 0.8  # of the most that we send; an accepted prompt that large shows that more may be accepted
+_LIFTS = 20  # then a twentieth more
+_TRIED = 4  # if less cannot be sent: a quarter of the way from there to what was rejected
 
 
 class Overflow(NamedTuple):
-    """A refusal: what was sent and what may be, in the provider's tokens, where it says so."""
+    """A rejection: what was sent and what is allowed, in the provider's tokens, if it says so."""
 
     sent: int | None = None
     most: int | None = None
@@ -73,19 +73,19 @@ class Overflow(NamedTuple):
 
 
 class Bound(Closed):
-    """What a model that refused a prompt is believed to take, in our count: how much to send at most, and what is too much."""
+    """What a model that rejected a prompt seems to accept, by our count: how much to send at most, and what is too much."""
 
     most: int
-    refused: int | None = None  # the shortest prompt that it is known to refuse
+    refused: int | None = None  # the shortest prompt that it is known to reject
 
     def room_for(self, needed: int) -> int | None:
-        """What may be sent where no less than this can be; None where so much was refused already."""
+        """What may be sent if no less than this is possible; None if that much was rejected already."""
         if self.refused is None or needed <= self.most:
             return max(needed, self.most)
         return needed + (self.refused - needed) // _TRIED if needed < self.refused else None
 
     def accepting(self, tokens: int) -> "Bound":
-        """The same after a prompt that was accepted: it may be a little more, and what was accepted is not too much."""
+        """The bound after an accepted prompt: it may grow a little, and what was accepted is not too much."""
         if tokens <= _NEARLY * self.most:
             return self
         most = max(self.most, tokens)
@@ -94,9 +94,9 @@ class Bound(Closed):
 
 
 def read_overflow(error: object) -> Overflow | None:
-    """What an error says about the length of the prompt; None where it is about something else.
+    """What an error says about the length of the prompt; None if it is about something else.
 
-    An error that others led to (`raise ... from`, an exception group) is read with them.
+    An error caused by others (`raise ... from`, an exception group) is read with them.
     """
     found = (_read(_words(each)) for each in islice(_with_causes(error), _MOST_ERRORS))
     return next((overflow for overflow in found if overflow is not None), None)
@@ -119,7 +119,7 @@ def _number(text: str) -> int:
 
 
 def _with_causes(error: object) -> Iterator[object]:
-    """The error, and those that it says it came from, nearest first."""
+    """The error and its causes, nearest first."""
     waiting, seen = [error], {id(error)}
     for each in waiting:
         yield each
@@ -132,13 +132,13 @@ def _with_causes(error: object) -> Iterator[object]:
 
 
 def _words(error: object) -> str:
-    """What an error says of itself, in lower case and on one line."""
+    """The text of an error, in lower case and on one line."""
     told = (_text_of(error, "code"), _text_of(error, "body"), _text_of(error))
     return " ".join(" ".join(told).lower().split())
 
 
 def _text_of(error: object, field: str = "") -> str:
-    """An error, or one of its fields, as text: its beginning and its end. A foreign class may raise anything on the way."""
+    """An error, or one of its fields, as text: its beginning and its end. A foreign class may raise anything here."""
     try:
         value = getattr(error, field, "") if field else error
         text = bytes(value).decode("utf-8", "replace") if isinstance(value, bytes | bytearray) else str(value)

@@ -2,10 +2,10 @@
 
 from pageturn.values.checks import require_instance
 
-DEFAULT_MODEL = "gpt-5"  # where nobody named one
+DEFAULT_MODEL = "gpt-5"  # for a model that is not named
 DEFAULT_WINDOW_TOKENS = 128_000
 
-# The first entry that the model name contains wins, so the special stands before the general.
+# The first entry that the model name contains wins, so special ones come before general ones.
 _WINDOWS: tuple[tuple[str, int], ...] = (
     ("opus-5", 1_000_000),
     ("opus-4-7", 1_000_000),
@@ -50,12 +50,12 @@ def window_of(model: str) -> int:
 
 
 def input_capacity(window_tokens: int, *, completion_tokens: int = 8_192) -> int:
-    """What a prompt may fill: the window less the completion, a reserve, and a tenth for what is not counted."""
+    """The most tokens of a prompt: the window less the completion, a reserve, and a tenth for what is not counted."""
     completion = min(completion_tokens, window_tokens // 4)
     return max(0, window_tokens - (completion + 2_048)) * 90 // 100
 
 
 def budget_within(budget_tokens: int, window_tokens: int) -> int:
-    """A budget that fits the window: 0 asks for all that a prompt may fill, and no budget exceeds it."""
+    """A budget that fits the window: 0 means the input capacity, and no budget exceeds it."""
     capacity = input_capacity(window_tokens)
     return min(budget_tokens or capacity, capacity)

@@ -8,14 +8,14 @@ from pageturn.values.errors import InvalidInput, show
 
 
 def require_whole(path: str, value: object, *, below: int | None = None) -> None:
-    """Refuse what is not a whole number, 0 or more."""
+    """Raise `InvalidInput` unless the value is a whole number, 0 or more."""
     if type(value) is not int or value < 0 or (below is not None and value >= below):
         bound = f" and below {below}" if below is not None else ""
         raise InvalidInput(path, expected=f"a whole number, 0 or more{bound}", got=show(value))
 
 
 def require_instance(path: str, value: object, type_: type) -> None:
-    """Refuse a value of another type."""
+    """Raise `InvalidInput` if the value has another type."""
     if not isinstance(value, type_):
         raise InvalidInput(
             path,
@@ -25,7 +25,7 @@ def require_instance(path: str, value: object, type_: type) -> None:
 
 
 def require_text(path: str, value: object) -> None:
-    """Refuse what is not text, says nothing, or is not valid Unicode."""
+    """Raise `InvalidInput` unless the value is text that is not blank and is valid Unicode."""
     if not isinstance(value, str) or not value.strip():
         raise InvalidInput(path, expected="some text", got=show(value))
     try:
@@ -36,13 +36,13 @@ def require_text(path: str, value: object) -> None:
 
 
 def require_bool(path: str, value: object) -> None:
-    """Refuse what is not true or false."""
+    """Raise `InvalidInput` unless the value is true or false."""
     if type(value) is not bool:
         raise InvalidInput(path, expected="true or false", got=show(value))
 
 
 def require_finite(path: str, value: object, *, at_least: float | None = None, at_most: float | None = None) -> None:
-    """Refuse what is not a finite number in range."""
+    """Raise `InvalidInput` unless the value is a finite number in range."""
     if isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value):
         low = at_least is not None and value < at_least
         high = at_most is not None and value > at_most
@@ -56,24 +56,30 @@ def require_finite(path: str, value: object, *, at_least: float | None = None, a
 def _is_finite(value: float) -> bool:
     try:
         return math.isfinite(value)
-    except OverflowError:  # a whole number that no float can hold
+    except OverflowError:  # a whole number too large for a float
         return False
 
 
 def require_callable(path: str, value: object) -> None:
-    """Refuse what cannot be called."""
+    """Raise `InvalidInput` unless the value can be called."""
     if not isinstance(value, Callable):  # type: ignore[arg-type]
         raise InvalidInput(path, expected="a function", got=show(value))
 
 
+def require_methods(path: str, value: object, *names: str) -> None:
+    """Raise `InvalidInput` unless the value is an object with these methods; a class is refused, whose instances have them."""
+    if isinstance(value, type) or not all(callable(getattr(value, name, None)) for name in names):
+        raise InvalidInput(path, expected=f"an object with the methods {', '.join(names)}", got=show(value))
+
+
 def require_several(path: str, value: object, what: str) -> None:
-    """Refuse what is no collection; a text is none, though it could be gone through letter by letter."""
+    """Raise `InvalidInput` unless the value is a collection; a single text is refused too."""
     if isinstance(value, str | bytes | bytearray) or not isinstance(value, Iterable):
         raise InvalidInput(path, expected=what, got=show(value))
 
 
 def require_member(path: str, value: object, enum: type[StrEnum]) -> None:
-    """Refuse a value that is no member of an enum; its name as text is accepted."""
+    """Raise `InvalidInput` unless the value is a member of an enum, or its name as text."""
     if value not in list(enum):
         choices = ", ".join(repr(member.value) for member in enum)
         raise InvalidInput(path, expected=f"one of {choices}", got=show(value))

@@ -12,7 +12,7 @@ from pageturn.values.json import Open
 
 
 class ChosenPolicy:
-    """A policy as a journal has it. The built-in ones are read as what they are, any other as its name and fields."""
+    """A policy as a journal stores it: a built-in one as itself, any other as its name and fields."""
 
     __slots__ = ()
     built_in: ClassVar[dict[str, Any]] = {}  # the classes, by name
@@ -34,6 +34,6 @@ class ChosenPolicy:
 
 
 class StoredPolicy(Open, ChosenPolicy):
-    """A policy that is not built in: its registered name, and its fields as JSON has them."""
+    """A policy that is not built in: its registered name, and its fields as JSON."""
 
     policy: str

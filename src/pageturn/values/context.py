@@ -14,7 +14,7 @@ from pageturn.values.prompt import Prompt
 
 
 class Wish(Closed):
-    """A form that would have been used, had somebody written it: of a page, or the summary of a range of them, `p3-abcd..p9-efgh`."""
+    """A shorter form that the policy would have used if it existed: of a page, or a summary of a range of pages, `p3-abcd..p9-efgh`."""
 
     handle: str
     level: ResidencyLevel
@@ -22,7 +22,7 @@ class Wish(Closed):
 
 
 class NoteOutcome(Closed):
-    """What became of a note in a context: the band that it is in, or None, and what it takes there."""
+    """What happened to a note in a context: the band it is in, or None, and its tokens there."""
 
     key: str
     band: ContextMessageTarget | None
@@ -36,17 +36,17 @@ class Explanation(Closed):
     handle: str
     level: ResidencyLevel
     why: Why
-    tokens: int  # of the unit or the line that it is in
-    since_turn: int | None  # of the fold that put it there; None if it is there since it came
-    line: str | None  # the range of the index line that it is in
-    raising: Mapping[ResidencyLevel, int]  # the tokens that each higher level would take more
-    needed: Mapping[ResidencyLevel, int] = {}  # what it would have to save until the next fold to be worth that
+    tokens: int  # of the unit or line that contains it
+    since_turn: int | None  # of the fold that put it there; None if it has been there since it was added
+    line: str | None  # the range of the index line that contains it
+    raising: Mapping[ResidencyLevel, int]  # the extra tokens of each higher level
+    needed: Mapping[ResidencyLevel, int] = {}  # what it would have to save until the next fold to justify each
 
     def __str__(self) -> str:
         if self.why in _NOWHERE and self.line is None:
             return f"{self.handle} is not shown by itself: {REASONS[self.why]}"
         place = f"in the index line {self.line}" if self.line else f"at {self.level}, {self.tokens:,} tokens"
-        since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it came"
+        since = f" since the fold of turn {self.since_turn}" if self.since_turn is not None else " since it was added"
         higher = ", ".join(f"{level} +{tokens:,}{self._if_it_saved(level)}" for level, tokens in self.raising.items())
         more = f"; raising it: {higher}" if higher else ""
         return f"{self.handle} is shown {place}{since}: {REASONS[self.why]}{more}"
@@ -63,9 +63,9 @@ REASONS = {
     Why.OPEN: "its call waits for a result",
     Why.PERSON: "a person said it",
     Why.WORTH: "it is worth its tokens",
-    Why.ROOM: "others were worth the room more",
+    Why.ROOM: "other units were worth the room more",
     Why.NEW: "it came after the last fold",
-    Why.COVERED: "a summary stands for it",
+    Why.COVERED: "a summary replaces it",
     Why.SCOPE: "it is a preference for another scope",
 }
 _NOWHERE = (Why.COVERED, Why.SCOPE)
@@ -83,14 +83,12 @@ class Context(Prompt, kw_only=True):
     fold: Fold | None = None  # the fold that this context makes, once it is answered
     faults: tuple[AnyFault, ...] = ()
     wanted: tuple[Wish, ...] = ()
-    notices: tuple[str, ...] = ()  # what is not as it should be, and why
-    notes: tuple[NoteOutcome, ...] = ()  # what became of every note
+    notices: tuple[str, ...] = ()  # what is shortened or missing, and why
+    notes: tuple[NoteOutcome, ...] = ()  # the outcome of every note
     folded: tuple[Placement, ...] = ()  # what the last fold placed
-    recent: tuple[Placement, ...] = ()  # what came since, each page by itself
-    needed_tokens: int = 0  # with every unit as low as it may go; known where there is a fold
-    token_price: float = (
-        0.0  # what a token has to save until the next fold in order to stay; 0 where the policy does not say
-    )
+    recent: tuple[Placement, ...] = ()  # what was added since, one page each
+    needed_tokens: int = 0  # with every unit at its lowest level; known if there is a fold
+    token_price: float = 0.0  # what a token must save until the next fold to stay; 0 if the policy does not say
 
     @property
     def layout(self) -> Layout:
@@ -102,13 +100,13 @@ class Context(Prompt, kw_only=True):
 
     @property
     def upto(self) -> int:
-        """The number of the last page in it."""
+        """The number of the last page included."""
         return max((each.last for each in (*self.folded, *self.recent)), default=0)
 
     def placement(self, handle: str) -> Placement:
-        """Where a page is; raises `InvalidInput` where this context was not made of it.
+        """How a page is shown; raises `InvalidInput` if it is not a page of this context.
 
-        Of a run behind an index line only the ends are known by their handles; what lies between is found by its number.
+        For a run behind an index line only the two end handles can be checked; pages between them are found by number.
         """
         parsed = parse(handle)
         seq = parsed[0] if parsed is not None else 0
@@ -138,5 +136,5 @@ class Context(Prompt, kw_only=True):
 
 
 def _is_impostor(handle: str, seq: int, run: Placement) -> bool:
-    """Whether a handle has the number of an end of a run, and another check."""
+    """Whether a handle has the page number of the end of a run, but a wrong check."""
     return seq in (run.first, run.last) and handle not in run.handles

@@ -7,14 +7,14 @@ from urllib.parse import unquote_to_bytes
 
 
 class DataUrl(NamedTuple):
-    """What a data: URL holds."""
+    """The content of a data: URL."""
 
     mime_type: str
     data: bytes
 
 
 def read(url: str) -> DataUrl | None:
-    """The content of a data: URL, or None where the text is none or is damaged."""
+    """The content of a data: URL; None if the text is not one or is damaged."""
     header, comma, payload = url.partition(",")
     if not comma or not header.startswith("data:"):
         return None

@@ -17,7 +17,7 @@ from pageturn.values.errors import InvalidInput, show
 
 Convert = Callable[[Any, inspect.Type, Any], Any]
 
-EXTRA = "$extra"  # the slot of an open value between msgspec and us, for the fields that it does not know; never on the wire
+EXTRA = "$extra"  # the field of an open value that holds its unknown fields; never in the JSON
 
 _SCALARS: dict[type[inspect.Type], type] = {
     inspect.BoolType: bool,
@@ -29,7 +29,7 @@ _SCALARS: dict[type[inspect.Type], type] = {
 _OBJECTS = (inspect.StructType, inspect.DictType)
 _MANY = (inspect.ListType, inspect.VarTupleType, inspect.SetType, inspect.FrozenSetType)
 _ARRAYS = (*_MANY, inspect.TupleType, inspect.NamedTupleType)
-_NAMES = {  # of types, as JSON and Python call them; in this order where a value may have several
+_NAMES = {  # JSON's and Python's names of types, in the order of preference if several fit
     "bool": (inspect.BoolType,),
     "int": (inspect.IntType,),
     "float": (inspect.FloatType,),
@@ -42,12 +42,12 @@ _BOUNDS = {"ge": (">=", operator.ge), "gt": (">", operator.gt), "le": ("<=", ope
 
 
 def explain(raw: Any, info: inspect.Type, convert: Convert) -> InvalidInput:
-    """What is wrong with `raw`, which does not fit the type `info`; `convert` is how it was tried."""
+    """The error for `raw`, which does not match the type `info`; `convert` is how it was decoded."""
     return _Walk(convert).misfit(raw, info) or _mismatch(raw, info)
 
 
 def member_for(raw: Any, info: inspect.Type) -> inspect.Type:
-    """The member of a union that `raw` claims to be; another type is itself."""
+    """The member of a union that `raw` claims to be; any other type is returned unchanged."""
     if not isinstance(info, inspect.UnionType):
         return info
     for member in info.types:
@@ -62,7 +62,7 @@ def member_for(raw: Any, info: inspect.Type) -> inspect.Type:
 
 
 class Fields(NamedTuple):
-    """The fields of a struct on the wire: their types, its tag among them, those that must be there, and whether it keeps others."""
+    """The fields of a struct in JSON: their types including its tag, the required ones, and whether it keeps unknown fields."""
 
     types: Mapping[str, inspect.Type]
     required: tuple[str, ...]
@@ -82,13 +82,13 @@ def fields_of(type_: type[msgspec.Struct]) -> Fields:
 
 
 class _Walk:
-    """Looks for the first misfit; a value is made only where its own constructor has to be asked."""
+    """Looks for the first mismatch; makes a value only if its own constructor has to check it."""
 
     def __init__(self, convert: Convert) -> None:
         self._convert = convert
 
     def misfit(self, raw: Any, info: inspect.Type) -> InvalidInput | None:
-        """The first place that does not fit, as a path below `$`; None where all does."""
+        """The first place that does not match, as a path below `$`; None if everything matches."""
         match info:
             case inspect.UnionType():
                 return self._in_union(raw, info)
@@ -105,7 +105,7 @@ class _Walk:
             return None if is_allowed else _mismatch(raw, info)
         scalar = _SCALARS.get(type(info))
         if scalar is None:
-            return None  # anything may stand there, or nobody here knows better than msgspec
+            return None  # anything is allowed here, or only msgspec can tell
         return _out_of_bounds(raw, info) if _fits(raw, scalar) else _mismatch(raw, info)
 
     def _in_union(self, raw: Any, info: inspect.UnionType) -> InvalidInput | None:
@@ -148,7 +148,7 @@ class _Walk:
         return None
 
     def _is_key(self, key: str, info: inspect.Type) -> bool:
-        """Whether a key, which JSON has as text whatever it is, can be what it should be."""
+        """Whether a key, which is always text in JSON, can be of the expected type."""
         scalar = _SCALARS.get(type(info))
         return self.misfit(key, info) is None if scalar is None else _fits({key: None}, dict[scalar, None])  # type: ignore[valid-type]
 
@@ -171,7 +171,7 @@ class _Walk:
         return None
 
     def _made(self, raw: Any, info: inspect.StructType | inspect.CustomType) -> InvalidInput | None:
-        """What the value's own constructor says against it, where all that it is made of fits."""
+        """What the value's own constructor rejects, if all of its fields match."""
         try:
             self._convert(raw, info, info.cls)
         except msgspec.ValidationError as error:
@@ -197,7 +197,7 @@ def _mismatch(raw: Any, info: inspect.Type) -> InvalidInput:
 
 
 def _described(info: inspect.Type) -> str:
-    """What is expected of a value of a type."""
+    """A description of the expected type."""
     types = info.types if isinstance(info, inspect.UnionType) else (info,)
     choices = [each for each in types if isinstance(each, inspect.EnumType | inspect.LiteralType)]
     others = [each for each in types if each not in choices]
@@ -219,7 +219,7 @@ def _allowed(infos: Iterable[inspect.Type]) -> list[Any]:
 
 
 def _fits(raw: Any, type_: Any) -> bool:
-    """Whether a value is of a plain type, as msgspec sees it: 1 is a float, and 1.0 an int, but 1 is no bool. None is no type."""
+    """Whether a value has a plain type, by msgspec's rules: 1 is a float, 1.0 is an int, but 1 is not a bool. None is not a type."""
     if type_ is None or type(raw) is type_:
         return type_ is not None
     try:
@@ -230,7 +230,7 @@ def _fits(raw: Any, type_: Any) -> bool:
 
 
 def _out_of_bounds(raw: Any, info: inspect.Type) -> InvalidInput | None:
-    """What is wrong with a number of the right type."""
+    """Why a number of the right type is out of range."""
     if not isinstance(info, inspect.IntType | inspect.FloatType):
         return None
     for name, (sign, holds) in _BOUNDS.items():

@@ -22,26 +22,26 @@ class Entry(Open, tag_field="entry"):
 
 
 class MessageAdded(Entry, tag="message"):
-    """A message was appended; its words are the blob that the page names."""
+    """A message was appended; its content is the blob that the page names."""
 
     page: Page
 
 
 class Imported(Entry, tag="import"):
-    """The session was begun by an import: the tool whose recording it is, and the file."""
+    """The session was started by an import; names the tool that recorded it, and the file."""
 
     tool: str
     file: str
 
 
 class ModelChosen(Entry, tag="model"):
-    """The session talks to this model, unless a call says otherwise."""
+    """The session uses this model unless a call names another."""
 
     model: str
 
 
 class SystemReplaced(Entry, tag="system"):
-    """The prompt that opens the session is now the one on this page; those before it stay in the journal."""
+    """The opening prompt is now the one on this page; earlier ones stay in the journal."""
 
     page: int
 
@@ -56,7 +56,7 @@ class FoldReason(StrEnum):
 
     @property
     def because(self) -> str:
-        """The reason, as it goes on after "folded because"."""
+        """The reason, worded to follow "folded because"."""
         return _BECAUSE[self]
 
 
@@ -66,22 +66,24 @@ class Placed(Closed, omit_defaults=True):
     level: ResidencyLevel
     why: Why
     turn: int
-    whole_from: int = 0  # in a compressed unit, pages from this one on stand whole, since they were new
+    whole_from: int = 0  # in a compressed unit, pages from this one on are shown in full because they were new
 
 
 class Fold(Closed, omit_defaults=True):
-    """A new layout: what differs from the one before, by the number of each unit's first page, and all index lines."""
+    """A new layout: what differs from the last one, by the number of each unit's first page, and all index lines."""
 
     upto: int  # the last page that it placed
     reason: FoldReason
     placed: Mapping[int, Placed]
-    forms: int = 0  # how many forms that writeback admitted it knew of
-    gone: tuple[int, ...] = ()  # units that no longer stand by themselves
+    forms: int = 0  # how many forms admitted by writeback it took into account
+    gone: tuple[int, ...] = ()  # units that no longer have a level of their own
     lines: tuple[IndexLine, ...] = ()
-    left_out: Mapping[str, str] = {}  # notes that it had no room for: the digest of each, by key
-    has_handles: bool = True  # whether its texts name pages, which a model without the recall tool could not ask for
-    unreasoned: tuple[int, int] | None = None  # behind the first page, up to the second, it took out all reasoning
-    changes: int | None = None  # how many changes of what was shown it knew of; None in old journals: of all
+    left_out: Mapping[str, str] = {}  # notes without room: the digest of each, by key
+    has_handles: bool = True  # whether its texts name pages, which a model without the recall tool could not fetch
+    unreasoned: tuple[int, int] | None = None  # all reasoning after the first page, up to the second, was removed
+    changes: int | None = (
+        None  # how many changes of shown content it took into account; None in old journals: all of them
+    )
     cost: FoldCost | None = None  # None in old journals
 
     def __str__(self) -> str:
@@ -90,7 +92,7 @@ class Fold(Closed, omit_defaults=True):
             return text
         cost = self.cost
         removed = f", {cost.unreasoned_tokens:,} of reasoning are removed" if cost.unreasoned_tokens else ""
-        text += f"; {cost.rewritten_tokens:,} tokens are written anew{removed}, which costs {cost.price_tokens:,}"
+        text += f"; {cost.rewritten_tokens:,} tokens are written again{removed}, which costs {cost.price_tokens:,}"
         if cost.forecast is None or not cost.freed_tokens:
             return text
         saved = f"save {cost.saved_tokens:,}" if cost.saved_tokens >= 0 else f"cost {-cost.saved_tokens:,} more"
@@ -109,7 +111,7 @@ _BECAUSE = {
 
 
 class NoteShown(Closed, omit_defaults=True):
-    """A note that was shown in the prompt: the digest of its text, its band, and the page that it follows."""
+    """A note that was shown in the prompt: the digest of its text, its band, and the page before it."""
 
     key: str
     digest: str
@@ -118,17 +120,17 @@ class NoteShown(Closed, omit_defaults=True):
 
 
 class Shown(Closed, omit_defaults=True):
-    """What a model was shown: everything up to an entry, in so many tokens of our count, for so large a budget."""
+    """What a model was shown: everything up to an entry, its tokens by our count, and the budget."""
 
     upto: int
     model: str
     tokens: int
     budget_tokens: int
     tools: str  # the digest of the tool definitions
-    layout: str  # the digest of what stood where
+    layout: str  # the digest of all placements
     fold: Fold | None = None
-    notes: tuple[NoteShown, ...] = ()  # those that came; after a fold, all
-    is_outdated: bool = False  # its fold is not kept, since what it knew of had changed before the answer came
+    notes: tuple[NoteShown, ...] = ()  # the pages added since; after a fold, all of them
+    is_outdated: bool = False  # its fold is not kept, because what it was based on changed before the answer arrived
 
 
 class TurnTaken(Entry, tag="turn"):
@@ -137,31 +139,31 @@ class TurnTaken(Entry, tag="turn"):
     page: int
     usage: Usage | None = None
     shown: Shown | None = None
-    unreasoned: bool = False  # its reasoning is not sent back: what it was made on will not stand before it again
+    unreasoned: bool = False  # its reasoning is not sent back, because the prompt before it will be different
 
 
 class UsageReported(Entry, tag="usage"):
-    """A provider said what a call took, outside of a turn; or that it was too much, and how much we may count from now on."""
+    """A provider reported the tokens of a call outside of a turn, or rejected it as too long; then also the limit from now on."""
 
     usage: Usage
     most_tokens: int | None = None
-    refused_tokens: int | None = None  # what we had counted
+    refused_tokens: int | None = None  # our own count
 
 
 class OverflowForgotten(Entry, tag="overflow_forgotten"):
-    """What was learned from prompts that a model refused no longer counts."""
+    """What was learned from prompts that a model rejected no longer applies."""
 
     model: str
 
 
 class TextReference(Closed):
-    """A text that is kept as a blob, so that it can be erased."""
+    """A text that is stored as a blob, so that it can be erased."""
 
     digest: str
     tokens: int
 
 
-TASK_LOG = "task_log"  # the source of what was taken over from a task log, and may be taken back by it
+TASK_LOG = "task_log"  # the task log that it was taken from, which may withdraw it again
 
 
 class Pinned(Entry, tag="pin"):
@@ -180,7 +182,7 @@ class Unpinned(Entry, tag="unpin"):
 
 
 class PlanSet(Entry, tag="plan"):
-    """The plan is now the one on this page; page 0: there is none any more, and those that there were no longer count."""
+    """The plan is now the one on this page. Page 0: there is no plan any more, and earlier ones no longer count."""
 
     page: int
     version: int
@@ -188,25 +190,25 @@ class PlanSet(Entry, tag="plan"):
 
 
 def sets_plan(entry: Entry) -> bool:
-    """Whether a plan is in force from this entry on."""
+    """Whether this entry puts a plan into force."""
     return isinstance(entry, PlanSet) and entry.page > 0
 
 
 class Preferred(Entry, tag="preference"):
-    """Somebody stated a wish; its text is on this page."""
+    """A preference was stated; its text is on this page."""
 
     page: int
     scope: str | None = None
 
 
 class NoteAdded(Entry, tag="note"):
-    """A durable note, which replaces an earlier one of its key."""
+    """A durable note was added; it replaces an earlier one with its key."""
 
     note: ContextMessage
 
 
 class NoteRetracted(Entry, tag="retraction"):
-    """The note of this key is gone; `now` asks for it to leave the prompt at once."""
+    """The note with this key was removed; `now` asks to remove it from the prompt at once."""
 
     key: str
     now: bool = False
@@ -221,11 +223,11 @@ class RenditionAdmitted(Entry, tag="rendition"):
     digest: str
     tokens: int
     txn: int
-    approved: bool = False  # by a person: only then may it stand for what the host said
+    approved: bool = False  # approved by a person: only then may it replace what the host said
 
 
 class Staged(Entry, tag="staged"):
-    """A proposal was written down, its value as a blob; nothing has changed yet."""
+    """A proposal was stored, with its value as a blob; nothing has changed yet."""
 
     txn: int
     proposal: Proposal
@@ -233,13 +235,13 @@ class Staged(Entry, tag="staged"):
 
 
 class Waiting(Entry, tag="waiting"):
-    """A staged proposal passed every check, and waits for a person; nothing has changed yet."""
+    """A staged proposal passed every check and waits for a person; nothing has changed yet."""
 
     txn: int
 
     @property
     def id(self) -> int:
-        """What `Session.approve` and `Session.reject` take."""
+        """The id for `Session.approve` and `Session.reject`."""
         return self.txn
 
 
@@ -250,14 +252,14 @@ class Committed(Entry, tag="committed"):
 
 
 class Rejected(Entry, tag="rejected"):
-    """A proposal was refused, and why."""
+    """A proposal was rejected, and why."""
 
     txn: int
     reason: AnyRejection
 
 
 class Faulted(Entry, tag="fault"):
-    """A fault happened: in which turn, about which page, and what exactly."""
+    """A fault happened: in which turn, about which page, with details."""
 
     fault: AnyFault
     turn: int
@@ -266,7 +268,7 @@ class Faulted(Entry, tag="fault"):
 
 
 class BoundaryKind(StrEnum):
-    """The moments at which nothing dirty may be left."""
+    """The moments before which everything must be written."""
 
     COMPACTION = "compaction"
     RESET = "reset"
@@ -282,7 +284,7 @@ class BoundaryCrossed(Entry, tag="boundary"):
 
 
 class SessionReset(Entry, tag="reset"):
-    """Everything before is covered by the summary on this page."""
+    """The summary on this page replaces everything before it."""
 
     page: int
 
@@ -294,7 +296,7 @@ class PolicyChosen(Entry, tag="policy"):
 
 
 class ScopeGranted(Entry, tag="grant"):
-    """Recall and writeback may, or may no longer, reach into this scope."""
+    """Recall and writeback may access this scope, or may no longer."""
 
     scope: str
     allowed: bool = True
@@ -308,9 +310,9 @@ class TurnsUndone(Entry, tag="tombstone"):
 
 
 class EntryLost(Entry, tag="lost"):
-    """What stood here, up to the entry `last`, cannot be read any more, and what it said is not known.
+    """The entries from here up to `last` cannot be read any more, and their content is unknown.
 
-    While nobody has accepted that, no context is derived: it may have been a rule. Whoever accepts it writes it down as a fault, too.
+    Until somebody accepts the loss, no context is derived, because a lost entry may have been a rule. Accepting it also records a fault.
     """
 
     last: int
@@ -319,8 +321,8 @@ class EntryLost(Entry, tag="lost"):
 
 
 class PageErased(Entry, tag="erasure"):
-    """The words of a page were destroyed; its digest stays."""
+    """The content of a page was destroyed; its digest stays."""
 
     page: int
     digest: str
-    also: tuple[int, ...] = ()  # summaries of resets that rested on it, and went with it
+    also: tuple[int, ...] = ()  # summaries of resets that were based on it, and were erased with it

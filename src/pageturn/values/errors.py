@@ -1,29 +1,29 @@
 """The exceptions, as one tree. Outcomes that a caller should expect are faults, not exceptions.
 
 PageturnError
-├── InvalidInput     a value from outside that does not have the form it should have
-│   └── UnknownPolicy ... the name of a policy that nobody registered
-├── UnknownPrice     a model that is in no table of prices
-├── NotADegradation  a residency change that the page's kind does not allow
+├── InvalidInput     a value from outside has the wrong form
+│   └── UnknownPolicy ... the name of a policy that is not registered
+├── UnknownPrice     a model is in no table of prices
+├── NotADegradation  a change of level that the page's kind does not allow
 │   └── BelowFloor   ... because it would sink below the kind's minimum fidelity
 ├── MissingTokenizer an encoding that cannot be counted on this machine
-├── MissingExtra     something whose packages come with an extra; also an ImportError
+├── MissingExtra     the packages of an extra are not installed; also an ImportError
 ├── PolicyError      a policy gave an answer that no context can be made of
-├── BudgetTooSmall   the pages that may not shrink need more tokens than there are
-│   └── ModelTooSmall ... and a provider refused as many
+├── BudgetTooSmall   the pages that may not shrink need more tokens than the budget
+│   └── ModelTooSmall ... and a provider rejected a prompt of that size
 ├── SummaryFailed    a summarizer could not write its text
-├── NotScrubbed      what was erased is gone from the session, but its bytes linger in the file
-└── StoreError       the store could not do it, and nothing has happened
-    ├── Conflict     ... because somebody else appended first
-    ├── RuleUnreadable ... because the words of a rule are damaged or missing
-    ├── Busy         ... because another was writing for longer than it may wait
-    └── Damaged      ... because bytes are missing, or are not those that were written; others may be well
+├── NotScrubbed      erased bytes are gone from the session, but still in the file
+└── StoreError       the store could not do it, and nothing was changed
+    ├── Conflict     ... because another writer appended first
+    ├── RuleUnreadable ... because the content of a rule is damaged or missing
+    ├── Busy         ... because another writer took longer than the wait allows
+    └── Damaged      ... because bytes are missing or were altered; other data may be intact
 """
 
 from collections.abc import Iterable
 from typing import Any
 
-_SHOWN = 60  # letters of a value in a message
+_SHOWN = 60  # characters of a value in an error message
 
 
 class PageturnError(Exception):
@@ -41,7 +41,7 @@ class InvalidInput(PageturnError, ValueError):
 
 
 def show(value: object) -> str:
-    """A value in an error message: never more than a line, whatever it is."""
+    """A value in an error message: always at most one line."""
     try:
         text = repr(value[:_SHOWN] if isinstance(value, str | bytes) else value)
     except Exception:  # noqa: BLE001 (too deep, a number too long to print, or a foreign class that raises anything)
@@ -50,7 +50,7 @@ def show(value: object) -> str:
 
 
 class UnknownPrice(PageturnError, LookupError):
-    """Nobody knows what a model costs, so that there is no figure in dollars."""
+    """The price of a model is unknown, so no figure in dollars can be given."""
 
     def __init__(self, model: str, *, as_of: str) -> None:
         super().__init__(
@@ -63,7 +63,7 @@ class UnknownPrice(PageturnError, LookupError):
 class UnknownPolicy(InvalidInput):
     """A session's policy is a user's own, and its name is not registered here, or has other fields.
 
-    The session can be read, searched, appended to and exported all the same. It is not derived by a policy that nobody chose.
+    The session can still be read, searched, appended to and exported. It is not derived with a policy that nobody chose.
     """
 
     def __init__(self, name: str, *, but: str | None = None) -> None:
@@ -86,7 +86,7 @@ class MissingTokenizer(PageturnError, RuntimeError):
 
 
 class MissingExtra(PageturnError, ImportError):
-    """Something that was asked for needs packages that `pip install pageturn` alone does not bring."""
+    """A feature needs packages that `pip install pageturn` alone does not install."""
 
     def __init__(self, what: str, *, extra: str) -> None:
         super().__init__(f"{what} needs more packages: pip install 'pageturn[{extra}]'")
@@ -94,7 +94,7 @@ class MissingExtra(PageturnError, ImportError):
 
 
 class PolicyError(PageturnError, RuntimeError):
-    """A policy raised, or answered with something that no context can be made of; nothing was derived."""
+    """A policy raised an exception, or gave an answer that no context can be made of; nothing was derived."""
 
     def __init__(self, policy: str, what: str) -> None:
         super().__init__(f"policy {policy!r}: {what}")
@@ -114,12 +114,14 @@ class BudgetTooSmall(PageturnError, ValueError):
         self.handles = handles
 
     def with_needed(self, tokens: int) -> "BudgetTooSmall":
-        """The same, where fewer tokens would do."""
+        """The same error, if fewer tokens would be enough."""
         return BudgetTooSmall(needed_tokens=tokens, budget_tokens=self.budget_tokens, handles=self.handles)
 
 
 class ModelTooSmall(BudgetTooSmall):
-    """A provider refused a prompt, and what may not shrink needs as much; a larger budget does not help. All tokens as we count."""
+    """A provider rejected a prompt, and the pages that may not shrink need as much, so a larger budget does not help. Tokens are by our
+    count.
+    """
 
     def __init__(self, *, model: str, refused_tokens: int, needed_tokens: int, handles: tuple[str, ...]) -> None:
         super().__init__(needed_tokens=needed_tokens, budget_tokens=max(0, refused_tokens - 1), handles=handles)
@@ -131,11 +133,11 @@ class ModelTooSmall(BudgetTooSmall):
 
 
 class SummaryFailed(PageturnError, RuntimeError):
-    """A summarizer could not write its text; the session notes it and goes on."""
+    """A summarizer could not write its text; the session records it and continues."""
 
 
 class NotScrubbed(PageturnError, OSError):
-    """The file could not be rewritten without what was dropped from it; `pageturn vacuum --yes` does it later."""
+    """The file could not be rewritten to remove erased bytes; `pageturn vacuum --yes` does it later."""
 
 
 class StoreError(PageturnError, OSError):
@@ -152,7 +154,7 @@ class RuleUnreadable(StoreError):
 
 
 class Conflict(StoreError):
-    """Another writer appended first. Nothing of ours was written; `missed` has the entries that the other wrote."""
+    """Another writer appended first. Nothing was written; `missed` has the other writer's entries."""
 
     def __init__(self, message: str, *, missed: Iterable[Any] = ()) -> None:
         super().__init__(message)
@@ -160,7 +162,7 @@ class Conflict(StoreError):
 
 
 class Busy(StoreError):
-    """Another process or thread was writing to the store for longer than `wait_seconds` allows to wait; try again."""
+    """Another process or thread was writing to the store for longer than `wait_seconds`; try again."""
 
 
 class Damaged(StoreError):

@@ -32,7 +32,7 @@ class Fault(Closed, tag_field="kind"):
 class NoMatch(Fault, tag="no_match", omit_defaults=True):
     """The query ran to its end and nothing matched."""
 
-    reason: str = ""  # what there is instead, where that can be said
+    reason: str = ""  # what exists instead, if that is known
 
     def __str__(self) -> str:
         return f"no match: {self.reason}" if self.reason else "no match"

@@ -5,8 +5,8 @@ from collections.abc import Set as AbstractSet
 
 from pageturn.values.handles import CHECK, NUMBER
 
-# What looks like a handle or a tag, and the backslashes that it has already. A check is only looked at, so that what may be the
-# number of the next look-alike is not skipped.
+# What looks like a handle or a tag, with the backslashes that it already has. The check is only looked at, because it may be the
+# number of the next look-alike.
 _HANDLE = re.compile(rf"(p(?<![A-Za-z0-9]p){NUMBER})(\\*)-(?=({CHECK})(?![A-Za-z0-9]))")
 _TAG = re.compile(r"<(\\*)(?=[\s/\u200b-\u200d\u2060\ufeff]{0,4}(?:pages?|system-reminder)\b)", re.IGNORECASE)
 
@@ -24,20 +24,20 @@ def escaped(text: str, genuine: AbstractSet[str] = frozenset()) -> str:
 
 
 def quoted(text: str) -> str:
-    """A text from a page, escaped so that it can be had back exactly: every look-alike has one backslash more than before."""
+    """A text from a page, escaped so that it can be restored exactly: every look-alike gets one more backslash."""
     if "-" in text:
         text = _HANDLE.sub(r"\1\\\2-", text)
     return _TAG.sub(r"<\\\1", text) if "<" in text else text
 
 
 def unquoted(text: str) -> str:
-    """The text that was quoted."""
+    """The original of a quoted text."""
     text = _HANDLE.sub(lambda found: f"{found[1]}{found[2][1:]}-", text)
     return _TAG.sub(lambda found: f"<{found[1][1:]}", text)
 
 
 def labelled(handle: str, text: str) -> str:
-    """A line of ours about a page, behind its handle; a model without the recall tool gets none."""
+    """A line of ours about a page, after its handle; without the handle for a model that has no recall tool."""
     return f"{handle} {text}" if handle else text
 
 
@@ -47,5 +47,5 @@ def noted(what: str, text: str) -> str:
 
 
 def fenced(text: str) -> str:
-    """Our own text in a fence, so that it is not taken for a person's; its quotations are already escaped."""
+    """Our own text in a fence, so that it is not mistaken for a person's; its quotations are already escaped."""
     return f"<page>\n{text}\n</page>"

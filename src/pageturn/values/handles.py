@@ -8,7 +8,7 @@ import re
 from hashlib import blake2b
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
-# What a handle looks like, for every expression that looks for one.
+# What a handle looks like, for every expression that searches for one.
 NUMBER, CHECK = r"[1-9][0-9]{0,14}", r"[a-z2-7]{4}"
 HANDLE = f"p{NUMBER}-{CHECK}"
 _HANDLE = re.compile(f"p({NUMBER})-({CHECK})")
@@ -26,12 +26,12 @@ def handle(seq: int, check: str) -> str:
 
 
 def parse_range(text: str) -> tuple[str, str] | None:
-    """The first and the last handle of a range, `p3-abcd..p9-efgh`, or None where the text is none."""
+    """The first and the last handle of a range, `p3-abcd..p9-efgh`; None if the text is not a range."""
     first, dots, last = text.partition("..") if isinstance(text, str) else ("", "", "")
     return (first, last) if dots and parse(first) is not None and parse(last) is not None else None
 
 
 def parse(text: str) -> tuple[int, str] | None:
-    """The number and the check of a handle, or None where the text is none."""
+    """The number and the check of a handle; None if the text is not a handle."""
     found = _HANDLE.fullmatch(text) if isinstance(text, str) else None
     return (int(found[1]), found[2]) if found else None

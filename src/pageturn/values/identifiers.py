@@ -12,11 +12,11 @@ from math import exp
 from typing import NamedTuple
 
 from pageturn.values.messages import Message, Role
-from pageturn.values.passages import passages
 from pageturn.values.search_text import search_text
+from pageturn.values.text_pieces import pieces
 
-_LONGEST_RUN = 400  # what is longer is encoded data
-# [w] and [d] stand for letters and digits. What begins at a word is that whole word, whichever line of this finds it.
+_LONGEST_RUN = 400  # anything longer is encoded data
+# [w] and [d] stand for letters and digits. A match that starts at a word covers the whole word, whichever alternative matches.
 _NAME = r"""
     (?:[w.@~-]*+/)+[w.@-]+\.[w]{1,8}                                # a path with an extension
   | \b(?: [a-z]++ (?: (?:_[a-z0-9]++)++ | (?:[A-Z][a-z0-9]++)++ )  # snake_case, camelCase
@@ -37,12 +37,12 @@ def _for_text(pattern: str) -> re.Pattern[str]:
 
 
 def _for_ascii(pattern: str) -> re.Pattern[str]:
-    """The same for ASCII, where it takes half the time."""
+    """The same pattern for ASCII, which takes half the time."""
     return _compiled(pattern, "A-Za-z0-9_", "0-9")
 
 
 _RUN = _for_text(r"[w.@~/\#-]{5,}+")
-_NAME_OR_END = rf"({_NAME} | \n) | [w]+"  # of runs, one a line; no name begins inside a word that is none
+_NAME_OR_END = rf"({_NAME} | \n) | [w]+"  # of runs, one per line; no name begins inside a word
 _NAMES_OF_RUNS = _for_text(_NAME_OR_END)
 _ASCII_NAMES_OF_RUNS = _for_ascii(_NAME_OR_END)
 _BETWEEN_RUNS = {code: " " for code in range(128) if not _RUN.fullmatch(chr(code) * 5)}
@@ -51,13 +51,13 @@ _ZEROS = str.maketrans("123456789", "000000000")
 _SHORTEST, _SHORTEST_OF_LETTERS, _LONGEST = 5, 7, 160
 
 
-@lru_cache(maxsize=8)  # the levels of one page ask one after the other
+@lru_cache(maxsize=8)  # the levels of one page ask in a row
 def names_in(text: str) -> Mapping[str, int]:
     """The names in a text with their counts, in the order of first occurrence."""
     every: Counter[str] = Counter()
     is_ascii = text.replace("→", " ").isascii()
-    for passage in passages(text):
-        plain = passage.replace("→", " ")  # behind line numbers, and often the only letter that is not ASCII
+    for piece in pieces(text):
+        plain = piece.replace("→", " ")  # after line numbers, and often the only non-ASCII character
         every.update(plain.translate(_BETWEEN_RUNS).split() if is_ascii else _RUN.findall(plain))
     runs = {run: times for run, times in every.items() if _SHORTEST <= len(run) <= _LONGEST_RUN}
     names: dict[str, int] = {}
@@ -78,7 +78,7 @@ def is_of_length(name: str) -> bool:
 
 
 def without_numbers(text: str) -> str:
-    """The text with 0 in place of every number, so that texts that differ only in numbers become the same."""
+    """The text with 0 for every number, so that texts that differ only in numbers become equal."""
     if not text.isascii():
         return _NUMBER.sub("0", text)
     text = text.translate(_ZEROS)
@@ -88,7 +88,7 @@ def without_numbers(text: str) -> str:
 
 
 class Heard(NamedTuple):
-    """The names of one message: all of them, those that its calls name, and those that a person wants something of."""
+    """The names of one message: all of them, those in its calls, and those that a person asks about."""
 
     names: tuple[str, ...]
     called: tuple[str, ...] = ()
@@ -103,21 +103,21 @@ class Heard(NamedTuple):
 
 
 class Vocabulary:
-    """What a session has said so far: on how many pages each name stands, and who named it when."""
+    """What a session has said so far: on how many pages each name occurs, and who used it when."""
 
     def __init__(self) -> None:
         self._pages: Counter[str] = Counter()
-        self._called: dict[str, int] = {}  # the page on which a call named it last
-        self._wanted: set[str] = set()  # what a person named
+        self._called: dict[str, int] = {}  # the last page on which a call used it
+        self._wanted: set[str] = set()  # what a person mentioned
         self._heard = 0
         self._ranked: dict[str, list[str]] = {}  # the names of texts that were asked about since
 
     def hear(self, message: Message) -> None:
-        """Take in one more message."""
+        """Add one more message."""
         self.take(Heard.of(message))
 
     def take(self, heard: "Heard") -> None:
-        """Take in the names of one more message."""
+        """Add the names of one more message."""
         self._heard += 1
         self._ranked.clear()
         self._pages.update(heard.names)
@@ -125,17 +125,17 @@ class Vocabulary:
         self._wanted.update(heard.wanted)
 
     def weight(self, name: str, times: int = 1) -> float:
-        """How likely a name that stands so often on a page is to be named again, relative to others.
+        """How likely a name of this frequency on a page is to be used again, relative to others.
 
-        Fitted on recorded sessions: what a call named lately is named again seven times as often as what is new, and numbers
-        and digests hardly ever are.
+        Fitted on recorded sessions: a name that a call used lately is used again seven times as often as a new one, and numbers and
+        digests hardly ever are.
         """
         return self._said(name) * _kind_weight(name) * _OFTEN.get(times, _MOST_OFTEN)
 
     def ranked(self, text: str) -> Sequence[str]:
-        """The names of a text, what is worth most for its length first; of names that differ only in a number the first.
+        """The names of a text, the most valuable for its length first; of names that differ only in a number, the first.
 
-        The levels of a page ask one after the other, so the answer is kept until somebody says something new.
+        The levels of a page ask in a row, so the answer is cached until the next message.
         """
         if text not in self._ranked:
             self._ranked[text] = self._rank(names_in(text))
@@ -154,7 +154,7 @@ class Vocabulary:
         return sorted(names, key=worth.__getitem__, reverse=True)
 
     def _said(self, name: str) -> float:
-        """What it says of a name that others have named it."""
+        """The weight of a name, by who else used it."""
         weight = 1.6 if name in self._pages else 1.0
         called = self._called.get(name)
         if called is not None:

@@ -12,13 +12,13 @@ _SESSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
 def require_session_id(name: str) -> None:
-    """Refuse names that could be taken for a path, or that cannot be typed."""
+    """Raise `InvalidInput` for names that could be taken for a path, or that cannot be typed."""
     if not isinstance(name, str) or not _SESSION.fullmatch(name) or ".." in name:
         raise InvalidInput("id", expected="1 to 128 letters, digits, '.', '_' or '-'", got=show(name))
 
 
 def fitting_session_id(name: str) -> str:
-    """A name that a session can have, made of any other; the same each time, and different for different names."""
+    """A valid session name made from any text; always the same, and different for different texts."""
     if isinstance(name, str) and _SESSION.fullmatch(name) and ".." not in name:
         return name
     plain = re.sub(r"\.\.+|[^A-Za-z0-9._-]+", "-", name).strip("-._")[:100] or "session"
@@ -36,6 +36,6 @@ def uuid7(now: datetime, entropy: Callable[[int], bytes]) -> str:
 
 def micros(moment: datetime) -> int:
     """A moment in microseconds, as stores keep it."""
-    if type(moment) is not datetime:  # asked four times for every append
+    if type(moment) is not datetime:  # called four times per append
         require_instance("clock", moment, datetime)
     return int(moment.timestamp() * 1_000_000)

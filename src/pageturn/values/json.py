@@ -22,11 +22,11 @@ __all__ = ["Closed", "Instant", "Open", "from_json", "to_json"]
 T = TypeVar("T")
 
 _EXTRA_BYTES = EXTRA.encode()
-DEEPEST = 100  # levels of objects and lists that are written; to look for them in all that is read would take as long as reading
+DEEPEST = 100  # levels of nesting that are written; checking all input for them would take as long as reading it
 _EXTRA_KEY = b'"$extra":'  # quotes inside a JSON string are escaped, so this can only be a key
 
 
-# gc=False: values are frozen trees, so the collector would walk a hundred thousand pages and never find a cycle.
+# gc=False: values are frozen trees, so the collector would scan a hundred thousand pages and never find a cycle.
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
@@ -64,7 +64,7 @@ def to_json(value: Any) -> bytes:
         data = _ENCODER.encode(value)
         if _EXTRA_KEY in data:
             data = _ENCODER.encode(_flatten(value, msgspec.to_builtins(value, enc_hook=_encode_custom)))
-        if b"null" in data:  # which is also what msgspec makes of numbers that JSON does not have
+        if b"null" in data:  # which is also how msgspec encodes numbers that JSON does not have
             _refuse_not_finite(value)
         if data.count(b"[") + data.count(b"{") > DEEPEST and is_too_deep(value):
             raise InvalidInput("$", expected=f"at most {DEEPEST} levels of objects and lists", got="more")
@@ -86,7 +86,7 @@ def _message_of(error: Exception) -> str:
 
 
 def is_too_deep(value: Any) -> bool:
-    """Whether a decoder, deep in somebody's stack, might no longer be able to read it."""
+    """Whether the JSON is nested so deeply that a decoder called from deep in a stack might fail."""
     level = [value]
     for _ in range(DEEPEST):
         level = [inner for outer in level for inner in _inside(outer)]
@@ -108,10 +108,10 @@ def _inside(value: Any) -> Iterable[Any]:
 
 
 def from_json(type_: type[T], data: bytes | str) -> T:
-    """The value of this type that the JSON describes; raises `InvalidInput` where there is none."""
+    """The value of this type that the JSON describes; raises `InvalidInput` if there is none."""
     if not isinstance(data, bytes | str):
         raise InvalidInput("$", expected="JSON as bytes or text", got=f"{type(data).__name__} {show(data)}")
-    data = str.__str__(data) if isinstance(data, str) else data  # a subclass of text is decoded as the text that it is
+    data = str.__str__(data) if isinstance(data, str) else data  # a subclass of str is decoded as plain text
     try:
         target = _target(cast(Hashable, type_))
         decoder = _decoder(target)
@@ -126,12 +126,12 @@ def from_json(type_: type[T], data: bytes | str) -> T:
 
 
 def from_builtins(type_: type[T], raw: Any) -> T:
-    """The value that decoded JSON describes, with the very texts that are in it; raises `InvalidInput` where there is none."""
+    """The value that decoded JSON describes, reusing its texts; raises `InvalidInput` if there is none."""
     target = _target(cast(Hashable, type_))
     try:
         return cast(T, msgspec.convert(raw, target, dec_hook=_decode_custom, str_keys=True))
     except (msgspec.ValidationError, UnicodeError, RecursionError):
-        return cast(T, _converted(raw, target))  # says what is wrong, and where
+        return cast(T, _converted(raw, target))  # raises with what is wrong, and where
 
 
 def _converted(raw: Any, target: Any) -> Any:
@@ -143,7 +143,7 @@ def _converted(raw: Any, target: Any) -> Any:
 
 
 def _names_the_slot(data: bytes | str) -> bool:
-    """Whether the input may have a field of the slot's name, which is then a field like any other that we do not know."""
+    """Whether the input has a field with the name of the slot, which is then an unknown field like any other."""
     if isinstance(data, str):
         return EXTRA in data or "\\u00" in data
     return _EXTRA_BYTES in data or b"\\u00" in data
@@ -167,7 +167,7 @@ def _encode_custom(value: Any) -> Any:
 
 
 def _decode_custom(type_: type, raw: Any) -> Any:
-    if (read := getattr(type_, "from_builtins", None)) is not None:  # a value that knows best how it is read
+    if (read := getattr(type_, "from_builtins", None)) is not None:  # a value that reads itself
         return read(raw)
     if type_ is not Instant:
         raise TypeError(f"no JSON form for {type_.__name__}")
@@ -219,7 +219,7 @@ def _refuse_not_finite(value: Any, path: str = "$") -> None:
 
 @cache
 def _fields(type_: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
-    """The fields of a struct, each with its name on the wire."""
+    """The fields of a struct with their names in JSON."""
     return tuple((field.name, field.encode_name) for field in msgspec.structs.fields(type_))
 
 

@@ -12,7 +12,8 @@ from pageturn.values.pages import PageKind, ResidencyLevel
 from pageturn.values.relevance import RelevanceMeta
 from pageturn.values.vendors import IDEAL_CACHE
 
-Levels = Mapping[int, ResidencyLevel]  # by the number of a unit's first page; what is left out is in an index line
+# By the number of a unit's first page; a unit that is left out is in an index line.
+Levels = Mapping[int, ResidencyLevel]
 
 
 class Why(StrEnum):
@@ -32,40 +33,39 @@ class Why(StrEnum):
 
 
 class About(StrEnum):
-    """What a unit is about, as far as that says how it will be used again."""
+    """What a unit is about, as far as it predicts how the unit will be used again."""
 
     PERSON = "person"  # something that a person said
     EDIT = "edit"  # a change to a file
-    EDITED = "edited"  # a file that the agent has changed, too
+    EDITED = "edited"  # a file that the agent has also changed
     FILE = "file"  # another file
-    SUMMARY = "summary"  # what a reset put in the place of everything before it
+    SUMMARY = "summary"  # a summary by which a reset replaced everything before it
     OTHER = "other"
 
 
 _PRICES = IDEAL_CACHE.prices
-CHANGES_SHOWN = 12  # by a line that was written when all showed as many
+CHANGES_SHOWN = 12  # by a line that was written when every line showed that many
 
 
 class IndexLine(Closed):
-    """A run of whole, closed units as one line. A sealed one stays as it is until one of its pages is fetched.
+    """A run of whole, closed units as one line. A sealed one does not change until one of its pages is fetched.
 
-    It tells how much there is, and where there is room what its calls changed, and the summary that writeback admitted for just this
-    run.
+    It says how much there is, and if there is room, what its calls changed and the summary that writeback admitted for exactly this run.
     """
 
     first: int
     last: int
     turn: int = 0  # of the fold that made it
     sealed: bool = False
-    folders: str | None = None  # the blob that says which folders its calls were about
+    folders: str | None = None  # the blob with the folders that its calls were about
     summary: str | None = None  # the blob of the summary that replaces the run
-    ledger: str | None = None  # the blob that says what its calls changed
+    ledger: str | None = None  # the blob with what its calls changed
     tells_changes: bool = False  # whether there is room to show that
-    changes_shown: int = CHANGES_SHOWN  # how many of the newest are then listed one by one; the others are counted
+    changes_shown: int = CHANGES_SHOWN  # how many of the newest are then listed; the others are counted
 
     @property
     def plain(self) -> "IndexLine":
-        """The same run, telling nothing but its counts."""
+        """The same run with nothing but its counts."""
         is_plain = self.summary is None and not self.tells_changes
         if is_plain:
             return self
@@ -77,29 +77,28 @@ class Candidate(NamedTuple):
 
     first: int
     last: int
-    sizes: dict[
-        ResidencyLevel, int
-    ]  # the tokens of the levels that are offered, from full down; none if it is far back
+    # The tokens of the levels that are offered, from full down; empty for distant units.
+    sizes: dict[ResidencyLevel, int]
     floor: ResidencyLevel
-    why: Why = Why.ROOM  # the guarantee that holds for it, beside its floor
+    why: Why = Why.ROOM  # the guarantee that applies to it, besides its floor
     is_bound: bool = False  # it never joins an index line
-    may_be_absent: bool = False  # it may be missing altogether, since the model could not ask for it anyway
-    unseen_tokens: int = 0  # of its pages that the model has not seen yet, which are whole in the compressed form too
-    is_seen_in_part: bool = False  # the model has seen some of its pages, and others not
+    may_be_absent: bool = False  # it may be left out entirely, since the model could not fetch it anyway
+    unseen_tokens: int = 0  # of its pages that the model has not seen yet, which are full in the compressed form too
+    is_seen_in_part: bool = False  # the model has seen only some of its pages
     is_human: bool = False  # a person said it
     own_tokens: int | None = (
-        None  # of the person's own words, which the compressed form keeps, where something else stands beside them
+        None  # of the person's own words, which the compressed form keeps, if the message has other parts
     )
     about: About = About.OTHER
     is_error: bool = False
     is_superseded: bool = False  # a newer unit shows the same
-    is_repetition: bool = False  # an older unit brought the same, byte for byte
-    tokens_after: int = 0  # of the session, since it was said
-    fetched: int = 0  # how often somebody had to get it back
+    is_repetition: bool = False  # an older unit had the same bytes
+    tokens_after: int = 0  # turns of the session since it was added
+    fetched: int = 0  # how often it had to be fetched
     stands: ResidencyLevel | None = None  # the level at which it was shown last; None if it was in an index line
     kind: PageKind = PageKind.CONVERSATION  # of its page; a call with its results is evidence
     turn: int = 0  # that it belongs to
-    since_edit: int | None = None  # the turns since the file that it is about was changed last; None if it never was
+    since_edit: int | None = None  # the turns since its file was last changed; None if it never was
 
     def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
         """The lowest level that is offered at `level` or above."""
@@ -109,12 +108,12 @@ class Candidate(NamedTuple):
 
     @property
     def cheapest(self) -> ResidencyLevel:
-        """The level of its own that takes the fewest tokens and is not below its floor."""
+        """Its own level with the fewest tokens that is not below its floor."""
         return self.at_least(self.floor)
 
 
 class Placement(NamedTuple):
-    """At which level, or in which line, a unit or a run of them is shown."""
+    """The level or line in which a unit or a run of units is shown."""
 
     first: int
     last: int
@@ -125,17 +124,17 @@ class Placement(NamedTuple):
     turn: int = 0  # of the fold that put it there
     handles: tuple[
         str, ...
-    ] = ()  # of the unit's pages; of a run, its ends; of pages behind a reset, that of its summary
+    ] = ()  # of the unit's pages; for a run, its two ends; for pages before a reset, that of its summary
     sizes: Mapping[ResidencyLevel, int] = {}  # the tokens of each level that the unit offers, once it is laid out
 
     @property
     def is_run(self) -> bool:
-        """Whether it is for all pages of a run, which are known by their numbers."""
+        """Whether it covers all pages of a run, which are identified by number."""
         return self.line is not None or self.why is Why.COVERED
 
     @property
     def is_missing(self) -> bool:
-        """Whether only a number tells of it, where nothing can be pointed at."""
+        """Whether it is only counted as missing, because the model has no recall tool."""
         return self.level is ResidencyLevel.POINTER and (self.line is None or self.line.summary is None)
 
 
@@ -145,31 +144,31 @@ class Layout(NamedTuple):
     placements: tuple[Placement, ...]
     tokens: int
     budget_tokens: int
-    needed_tokens: int  # with every unit as low as it may go
+    needed_tokens: int  # with every unit at its lowest level
     notices: tuple[str, ...] = ()
 
     @property
     def room(self) -> int:
-        """The tokens above what is needed."""
+        """The tokens above the minimum."""
         return self.budget_tokens - self.needed_tokens
 
 
 class FoldCost(Closed, omit_defaults=True):
-    """The cost of a fold, in tokens: those that it made the provider write anew, and what its policy expected of it."""
+    """The cost of a fold, in tokens: those that the provider must write to its cache again, and what the policy expected."""
 
-    rewritten_tokens: int = 0  # behind the first change, beside what was new anyway
-    unreasoned_tokens: int = 0  # of reasoning, which it had to take out
-    freed_tokens: int = 0  # that the context became smaller by
+    rewritten_tokens: int = 0  # after the first change, besides what was new anyway
+    unreasoned_tokens: int = 0  # reasoning that had to be removed
+    freed_tokens: int = 0  # by which the context shrank
     forecast: "Forecast | None" = None
 
     @property
     def price_tokens(self) -> int:
-        """What it costs, in tokens of fresh input: writing anew what could have been read, and the reasoning as if it were."""
+        """The cost in tokens of fresh input: writing again what could have been read from the cache, and the reasoning likewise."""
         return round((_PRICES.write - _PRICES.read) * (self.rewritten_tokens + self.unreasoned_tokens))
 
     @property
     def saved_tokens(self) -> int:
-        """What it is expected to save until the next one, in tokens of fresh input: reading what is gone, less fetching it again."""
+        """The expected saving until the next fold in tokens of fresh input: reads that are no longer needed, less re-fetches."""
         if self.forecast is None:
             return 0
         return round(_PRICES.read * max(0, self.freed_tokens) * self.forecast.turns) - self.forecast.risk_tokens
@@ -179,70 +178,68 @@ class Forecast(Closed, omit_defaults=True):
     """What a policy expects of a fold that it made."""
 
     turns: int  # until the next one
-    risk_tokens: int = 0  # what it costs to fetch again until then, for what was put away
-    token_price: float = 0.0  # what a token must save until then in order to stay, relative to fresh input
+    risk_tokens: int = 0  # the cost of re-fetching until then what was removed
+    token_price: float = 0.0  # what a token must save until then to stay, relative to fresh input
 
 
 class Growth(NamedTuple):
-    """How a context has grown: what it takes with its tools, what the last fold left standing, and what came since in how many turns."""
+    """How a context has grown: its tokens including tools, what the last fold left, and what was added since in how many turns."""
 
     tokens: int
     standing_tokens: int
     grown_tokens: int
     turns: int
-    is_cold: bool = False  # whether the provider has forgotten the prompt anyway
-    fixed_tokens: int = 0  # of `tokens`, what no fold can take away: tools, and the rules
-    read_tokens: int = 0  # what was read of the grown part since the last fold, summed up over its turns
-    last_fold: FoldCost | None = None  # of the last fold, where it was measured
+    is_cold: bool = False  # whether the provider's cache has expired anyway
+    fixed_tokens: int = 0  # of `tokens`, what no fold can remove: tools and rules
+    read_tokens: int = 0  # tokens of the grown part read since the last fold, summed over its turns
+    last_fold: FoldCost | None = None  # of the last fold, if it was measured
 
 
 NO_GROWTH = Growth(0, 0, 0, 0)
 
 
 class Changes(NamedTuple):
-    """What the calls of a run changed: the blob that says so, and the page and the tokens of each change that it keeps, in order."""
+    """What the calls of a run changed: the blob that lists it, and the page and tokens of each change, in order."""
 
     digest: str
     pages: tuple[int, ...]
     tokens: tuple[int, ...]
 
     def since(self, page: int) -> int:
-        """How many come from this page or a later one."""
+        """How many are on this page or a later one."""
         return len(self.pages) - bisect_left(self.pages, page)
 
 
 class Frame(NamedTuple):
-    """Everything that a policy may look at: the units in order, the lines that are sealed, and the room."""
+    """Everything that a policy may look at: the units in order, the sealed lines, and the room."""
 
     items: Sequence[Candidate | IndexLine]
     budget_tokens: int
     fixed_tokens: int  # of the tools
-    needed_tokens: int  # with every unit as low as it may go
+    needed_tokens: int  # with every unit at its lowest level
     line_tokens: Callable[[IndexLine], int]
     handle: Callable[[int], str]
-    can_point: (
-        bool  # whether the model can get back what a pointer names; if not, only how much is missing is told, once
-    )
-    is_pressed: bool  # whether the fold must make room, and is not only there because something changed
-    groups: Mapping[int, tuple[int, ...]]  # units that lie between each other's pages: a line that spans one spans all
+    can_point: bool  # whether the model can fetch what a pointer names; if not, only the number of missing steps is shown, once
+    is_pressed: bool  # whether the fold must make room, and is not only made because something changed
+    groups: Mapping[int, tuple[int, ...]]  # units whose pages interleave: a line that covers one covers all
     is_running: bool  # whether a model has been shown a context before
-    is_warm: bool  # and whether a provider is likely to remember that one
+    is_warm: bool  # and whether a provider's cache is likely to have it
     summaries: Mapping[
         int, Sequence[IndexLine]
-    ] = {}  # by their first page: runs that somebody summed up, the longest first
+    ] = {}  # by their first page: runs that have a summary, the longest first
     ledger: Callable[[int, int], "Changes | None"] | None = (
-        None  # what the calls of a run changed, where the policy keeps account
+        None  # what the calls of a run changed, if the policy keeps a ledger
     )
-    merged: Callable[[tuple[IndexLine, ...]], Sequence[IndexLine]] = lambda lines: lines  # those that are alike as one
-    spanned: Callable[[tuple[IndexLine, ...]], IndexLine] | None = None  # all of a row of runs as one
+    merged: Callable[[tuple[IndexLine, ...]], Sequence[IndexLine]] = lambda lines: lines  # similar ones as one
+    spanned: Callable[[tuple[IndexLine, ...]], IndexLine] | None = None  # all of a sequence of runs as one
     relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page
-    counted_tokens: int = 0  # what it takes to tell how much is missing, where nothing can be pointed at
+    counted_tokens: int = 0  # the tokens of saying how many steps are missing, if there is no recall tool
     turn: int = 0  # how many there were so far
     growth: Growth = NO_GROWTH  # since the last fold
 
     @property
     def candidates(self) -> Iterator[Candidate]:
-        """The units that may move."""
+        """The units that may change their level."""
         return iter([item for item in self.items if isinstance(item, Candidate)])
 
 
@@ -250,7 +247,7 @@ NEVER = 2**62
 
 
 class Details(NamedTuple):
-    """From which page on index lines tell more than their counts: their summaries, what was changed by kind, and each change."""
+    """The pages from which on index lines show summaries, changes counted by kind, and each change."""
 
     summaries_from: int = NEVER
     ledgers_from: int = NEVER

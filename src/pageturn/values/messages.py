@@ -34,7 +34,7 @@ class Visibility(StrEnum):
 
 
 class _Part(Open, tag_field="type"):
-    """What a message is made of."""
+    """A part of a message."""
 
 
 class Text(_Part, tag="text"):
@@ -70,7 +70,7 @@ class ToolCall(_Part, tag="tool_call"):
 
     @property
     def parsed(self) -> Any:
-        """What the arguments say as JSON, or None where they are none, or are nested too deeply to be read everywhere."""
+        """The arguments as decoded JSON; None if they are not valid JSON, or are nested too deeply."""
         try:
             value = msgspec.json.decode(self.arguments)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -80,7 +80,7 @@ class ToolCall(_Part, tag="tool_call"):
 
     @property
     def texts(self) -> str:
-        """The texts among the arguments, one below the other; the arguments themselves where they are no JSON."""
+        """The texts in the arguments, one per line; the raw arguments if they are not JSON."""
         parsed = self.parsed
         return "\n".join(_texts_in(parsed)) if parsed is not None else self.arguments
 
@@ -102,7 +102,7 @@ class ToolResult(_Part, tag="tool_result"):
 
     @property
     def parts(self) -> tuple[Text | Image | File, ...]:
-        """The content as parts, whichever way it was given."""
+        """The content as parts, whether it was given as text or as parts."""
         return (Text(text=self.content),) if isinstance(self.content, str) else self.content
 
 
@@ -115,7 +115,7 @@ class Thinking(_Part, tag="thinking"):
 
 
 class Native(_Part, tag="native"):
-    """An item that only its vendor understands, kept as it came; `text` is what it says to everybody else."""
+    """An item that only its vendor understands, unchanged; `text` is its meaning for everybody else."""
 
     vendor: str
     item: Mapping[str, Any]
@@ -129,8 +129,8 @@ _PART_TYPES = frozenset((Text, Image, File, ToolCall, ToolResult, Thinking, Nati
 class Message(Open, kw_only=True):
     """One message of a session.
 
-    `synthetic` says that a harness wrote it, and not the person it speaks for; `joined`, that it was one with the message
-    before it when it came; `usage`, what the call that it answers took, which the session keeps with the turn.
+    `synthetic` says that a harness wrote it, and not the person it speaks for; `joined`, that it was part of the message before it;
+    `usage`, the tokens of the call that it answers, which the session stores with the turn.
     """
 
     id: str | None = None
@@ -143,7 +143,7 @@ class Message(Open, kw_only=True):
     metadata: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        # Constructors are not checked by msgspec, and a role that is mere text would lose its floor.
+        # msgspec does not check constructors, and a role given as plain text would lose its floor.
         if (
             type(self.role) is not Role
             or type(self.visibility) is not Visibility
@@ -154,7 +154,7 @@ class Message(Open, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The text parts, one below the other."""
+        """The text parts, joined by newlines."""
         return "\n".join(part.text for part in self.content if isinstance(part, Text))
 
     @property
@@ -165,18 +165,18 @@ class Message(Open, kw_only=True):
 
     @property
     def own_words(self) -> str:
-        """Those, one below the other."""
+        """Those texts, joined by newlines."""
         return "\n".join(part.text for part in self.own_parts)
 
     @property
     def has_other_parts(self) -> bool:
-        """Whether a person's own text shares the message with something else: an image, a file, text of a harness."""
+        """Whether a person's own text shares the message with other parts: an image, a file, a harness's text."""
         own = self.own_parts if self.role is Role.USER else ()
         return 0 < len(own) < len(self.content) and any(part.text.strip() for part in own)
 
     @property
     def is_synthetic(self) -> bool:
-        """Whether a harness wrote all of it: it says so as a whole, or of every part that has words."""
+        """Whether a harness wrote all of it: the message says so as a whole, or each of its text parts does."""
         if self.synthetic or not self.content:
             return self.synthetic
         return all(isinstance(part, Text) and part.synthetic for part in self.content)
@@ -200,7 +200,7 @@ _SPEAKERS: dict[type, tuple[Role, ...]] = {
 
 
 def require_speaker(path: str, message: Message) -> None:
-    """Refuse parts that only another role can say: no vendor has a place for them, so no request could carry them."""
+    """Raise `InvalidInput` for parts that only another role can have: no vendor could take such a request."""
     for index, part in enumerate(message.content):
         speakers = _SPEAKERS.get(type(part))
         if speakers is not None and message.role not in speakers:
@@ -211,7 +211,7 @@ def require_speaker(path: str, message: Message) -> None:
 
 
 class MessageFields(TypedDict, total=False):
-    """What can be said of a message beside its role and content."""
+    """The optional fields of a message, besides its role and content."""
 
     visibility: Visibility
     synthetic: bool
@@ -247,7 +247,7 @@ def tool_result(
     is_error: bool = False,
     **fields: Unpack[MessageFields],
 ) -> Message:
-    """The tool message that answers one call, which is given itself or by its id."""
+    """The tool message that answers a call, given as the call or its id."""
     call_id = call.id if isinstance(call, ToolCall) else call
     texts = [part for part in content if isinstance(part, str)]
     body: Any = "\n".join(texts) if len(texts) == len(content) else _parts(content)
@@ -269,7 +269,7 @@ def _part(index: int, part: object) -> Part:
 
 
 def _normalise(message: Message) -> None:
-    """Make the fields of a message what they say they are, or refuse them."""
+    """Convert the fields of a message to their declared types, or raise `InvalidInput`."""
     for name, type_ in (("role", Role), ("visibility", Visibility)):
         value = getattr(message, name)
         require_member(f"$.{name}", value, type_)
@@ -298,7 +298,7 @@ _TEXTS_OR_NONE: Mapping[type, tuple[str, ...]] = {
 
 
 def require_sound(message: Message, path: str = "$") -> None:
-    """Refuse a message with fields of other types than it says it has: constructors look at nothing."""
+    """Raise `InvalidInput` if a field has another type than declared: constructors check nothing."""
     require_instance(path, message, Message)
     if message.extra is not None or message.metadata is not None:
         for name in ("extra", "metadata"):
@@ -307,7 +307,7 @@ def require_sound(message: Message, path: str = "$") -> None:
                 raise InvalidInput(f"{path}.{name}", expected="an object", got=show(value))
     for index, part in enumerate(message.content):
         if type(part) is Text and type(part.text) is str and part.extra is None:
-            continue  # which most are
+            continue  # true of most messages
         if (flaw := _flaw_of(part)) is not None:
             raise InvalidInput(f"{path}.content[{index}].{flaw.path}", expected=flaw.expected, got=show(flaw.value))
 
@@ -319,7 +319,7 @@ class _Flaw(NamedTuple):
 
 
 def _flaw_of(part: Part) -> _Flaw | None:
-    """The first field of a part that is not of its type."""
+    """The first field of a part that has the wrong type."""
     kind = type(part)
     for name in _TEXTS[kind]:
         if not isinstance(value := getattr(part, name), str):

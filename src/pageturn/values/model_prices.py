@@ -1,7 +1,7 @@
 """Knows the prices of models in dollars per million tokens, as of one date, and computes the cost of a call.
 
-The table is of list prices that vendors publish. A model that is not in it has no price: nobody guesses one from a similar name, and no
-figure is ever 0 because a price is unknown. A user's own table goes before it (`prices_from`).
+The table has the list prices that vendors publish. A model that is not in it has no price: none is guessed from a similar name, and an
+unknown price never counts as 0. A user's own table takes precedence (`prices_from`).
 """
 
 import json
@@ -28,8 +28,8 @@ class ModelPrice(Closed, omit_defaults=True):
     input: float
     output: float
     cached_read: float
-    cache_write: float  # for as long as the vendor keeps it by default: five minutes with Anthropic, thirty with OpenAI
-    cache_write_1h: float | None = None  # where a longer time has another price
+    cache_write: float  # for the vendor's default time: five minutes with Anthropic, thirty with OpenAI
+    cache_write_1h: float | None = None  # if a longer time has another price
     source: str = "given"  # where the price is published
     as_of: str = AS_OF
 
@@ -42,7 +42,7 @@ class ModelPrice(Closed, omit_defaults=True):
                 require_finite(f"$.{name}", getattr(self, name), at_least=0.0)
 
     def dollars(self, usage: Usage, *, is_1h: bool = False) -> float:
-        """What a call cost, by the usage that its provider reported."""
+        """The cost of a call, by the usage that its provider reported."""
         write = self._write(is_1h=is_1h)
         fresh = max(0, usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens)
         return (
@@ -53,7 +53,7 @@ class ModelPrice(Closed, omit_defaults=True):
         ) / _MTOK
 
     def of_input(self, tokens: float) -> float:
-        """What so many tokens of fresh input cost; a replay's bills are in these."""
+        """The cost of this many tokens of fresh input, the unit of a replay's bills."""
         return self.input * tokens / _MTOK
 
     def vendor(self, rules: Vendor | None = None) -> Vendor:
@@ -71,7 +71,7 @@ class ModelPrice(Closed, omit_defaults=True):
 
     @property
     def label(self) -> str:
-        """The name under which results of this price are stored: the model, and the prices themselves where they are not the table's."""
+        """The name under which results of this price are stored: the model, and the prices themselves if they are not from the table."""
         if MODEL_PRICES.get(_key(self.model)) == self:
             return self.model
         return f"{self.model} at {self.input:g}/{self.output:g}/{self.cached_read:g}/{self.cache_write:g}"
@@ -85,7 +85,7 @@ _ANTHROPIC = "platform.claude.com/docs/en/about-claude/pricing"
 _OPENAI = "developers.openai.com/api/docs/pricing"
 _GOOGLE = "ai.google.dev/gemini-api/docs/pricing"
 # Standard tier and short prompts: above 100,000 (Haiku 5.5), 200,000 (Gemini Pro) or 272,000 tokens (GPT-5.4 and later) a request costs more,
-# so that what is saved by shorter ones is understated. OpenAI bills writes since GPT-5.6, and before as fresh input.
+# so savings by shorter requests are understated. OpenAI bills cache writes since GPT-5.6; before, they cost the same as fresh input.
 _TABLE = (
     # model, input, output, cached read, cache write, cache write for an hour, source
     ("claude-fable-5-1", 10, 50, 0.25, 12.5, 20, _ANTHROPIC),
@@ -131,14 +131,14 @@ _TABLE = (
     ("gemini-2.5-pro", 1.25, 10, 0.125, 1.25, None, _GOOGLE),
     ("gemini-2.5-flash", 0.3, 2.5, 0.03, 0.3, None, _GOOGLE),
 )
-# What says where a model runs, and which release of it: neither changes the list price.
+# The parts of a name that say where a model runs, and which release it is: neither changes the list price.
 _BEFORE = re.compile(r"^(?:.*/|(?:[a-z]{2,6}\.)?anthropic\.)")
 _RELEASE = re.compile(r"(?:-latest|-preview|[-@]\d{8}|-\d{4}-\d{2}-\d{2}|-v\d{1,3}(?::\d{1,3})?)$")
 _MOST_RELEASES = 3  # such as a date and a version
 
 
 def _key(model: str) -> str:
-    """A model's name without its release and who serves it; Anthropic's versions are written with dots or dashes."""
+    """A model's name without its release and hosting provider; Anthropic's versions are written with dots or dashes."""
     name = _BEFORE.sub("", model.strip().lower())
     for _ in range(_MOST_RELEASES):
         name = _RELEASE.sub("", name)
@@ -151,11 +151,11 @@ def _rows() -> Iterator[tuple[str, ModelPrice]]:
 
 
 MODEL_PRICES: Mapping[str, ModelPrice] = dict(_rows())
-REFERENCE = MODEL_PRICES["claude-sonnet-5"]  # whose cache costs as the replays bill it: .1 to read and 1.25 to write
+REFERENCE = MODEL_PRICES["claude-sonnet-5"]  # its cache costs what the replays assume: .1 to read and 1.25 to write
 
 
 def price_of(model: str, own: Mapping[str, ModelPrice] | None = None) -> ModelPrice:
-    """The price of a model, a user's own before the table's; `UnknownPrice` where there is none."""
+    """The price of a model, from the user's table before ours; raises `UnknownPrice` if it is in neither."""
     key = _key(model)
     found = (own or {}).get(key) or MODEL_PRICES.get(key)
     if found is None:
@@ -164,9 +164,9 @@ def price_of(model: str, own: Mapping[str, ModelPrice] | None = None) -> ModelPr
 
 
 def given_price(model: str, text: str) -> ModelPrice:
-    """A price as one writes it: `3,15`, or `3,15,0.3,3.75` with cached reads and writes, in dollars per million tokens.
+    """A price from text: `3,15`, or `3,15,0.3,3.75` with cached reads and writes, in dollars per million tokens.
 
-    Where the cache is not told, it saves nothing and costs nothing.
+    Without cache prices, the cache saves nothing and costs nothing.
     """
     try:
         numbers = [float(part.strip().removeprefix("$")) for part in text.split(",")]
@@ -182,7 +182,7 @@ def given_price(model: str, text: str) -> ModelPrice:
 
 
 def prices_from(text: str, path: str = "prices") -> dict[str, ModelPrice]:
-    """A user's own table, in TOML or JSON: under each model's name `input`, `output`, and what differs of the cache."""
+    """A user's own table, in TOML or JSON: under each model's name `input`, `output`, and optionally the cache prices."""
     try:
         raw: Any = json.loads(text) if text.lstrip().startswith("{") else tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -204,7 +204,7 @@ def prices_from(text: str, path: str = "prices") -> dict[str, ModelPrice]:
 
 
 def money(dollars: float) -> str:
-    """An amount as a person writes it, with as many digits as say something."""
+    """An amount of dollars with a sensible number of digits."""
     if dollars >= 100:
         return f"${dollars:,.0f}"
     digits = 2

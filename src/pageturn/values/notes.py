@@ -28,7 +28,7 @@ class ContextMessageTarget(StrEnum):
 
 
 class NoteDecision(StrEnum):
-    """What became of a note in a context."""
+    """What happened to a note in a context."""
 
     # it is shown
     FIRST_EMIT = "first_emit"
@@ -36,11 +36,11 @@ class NoteDecision(StrEnum):
     COOLDOWN_ELAPSED = "cooldown_elapsed"
     ALWAYS = "always"
     STICKY = "sticky"
-    PROMOTED = "promoted"  # from behind the history
-    SUPERSEDED = "superseded"  # by a newer text of its key, which stands behind it
-    # it is not, or only because it was sent before
+    PROMOTED = "promoted"  # moved from after the history
+    SUPERSEDED = "superseded"  # by a newer text of its key, which comes after it
+    # not shown, or only because it was sent before
     RETRACTED = "retracted"
-    # it is not
+    # not shown
     COOLDOWN = "cooldown"
     DUPLICATE_KEY = "duplicate_key"
     OVER_BUDGET = "over_budget"
@@ -49,7 +49,7 @@ class NoteDecision(StrEnum):
 
     @property
     def because(self) -> str:
-        """Why the note is shown, or is not, in a few words."""
+        """Why the note is or is not shown, in a few words."""
         return _BECAUSE[self]
 
 
@@ -71,7 +71,7 @@ _BECAUSE = {
 
 
 class NoteFields(TypedDict, total=False):
-    """What can be said of a note beside its key, content and band."""
+    """The optional fields of a note, besides its key, content and band."""
 
     role: Role
     visibility: Visibility
@@ -93,7 +93,7 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
     consume_after_emit: bool = False
 
     def __post_init__(self) -> None:
-        # Constructors are not checked by msgspec, and a target that is mere text would be in no band.
+        # msgspec does not check constructors, and a target given as plain text would be in no band.
         for name in ("key", "content"):
             require_instance(f"$.{name}", getattr(self, name), str)
         for name, type_ in (("role", Role), ("visibility", Visibility), ("target", ContextMessageTarget)):
@@ -102,7 +102,7 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
 
     @classmethod
     def system(cls, key: str, content: str, **fields: Unpack[NoteFields]) -> Self:
-        """A hidden note right after the base prompt."""
+        """A hidden note directly after the base prompt."""
         return cls(key=key, content=content, **fields)
 
     @classmethod
@@ -117,17 +117,17 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
 
     @classmethod
     def conversation(cls, key: str, role: Role, visibility: Visibility, content: str) -> Self:
-        """A message in the conversation, in its place like any other; its key is informative only."""
+        """A message in the conversation, placed like any other; its key is informative only."""
         return cls(key=key, role=role, visibility=visibility, content=content, target=ContextMessageTarget.CONVERSATION)
 
     @classmethod
     def conversation_user(cls, content: str) -> Self:
-        """A visible user message, keyed by what it says."""
+        """A visible user message whose key is derived from its text."""
         return cls._keyed_by_content(Role.USER, Visibility.ALL, content)
 
     @classmethod
     def conversation_internal_system(cls, content: str) -> Self:
-        """A hidden system message among the conversation, keyed by what it says."""
+        """A hidden system message in the conversation whose key is derived from its text."""
         return cls._keyed_by_content(Role.SYSTEM, Visibility.INTERNAL, content)
 
     @classmethod
@@ -143,27 +143,27 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
 
     @property
     def is_prompt_injected(self) -> bool:
-        """Whether the note lives in the prompt only, and not among the conversation."""
+        """Whether the note is in the prompt only, and not in the conversation."""
         return self.target != ContextMessageTarget.CONVERSATION
 
     @property
     def should_throttle(self) -> bool:
-        """Whether its cooldown counts."""
+        """Whether its cooldown applies."""
         return self.is_prompt_injected
 
     @property
     def is_of_prefix(self) -> bool:
-        """Whether its band is in the part of the prompt that a vendor's cache keeps."""
+        """Whether its band is in the cached part of the prompt."""
         return self.target in (ContextMessageTarget.SYSTEM, ContextMessageTarget.SESSION)
 
     @property
     def is_lasting(self) -> bool:
-        """Whether it stays in that part: it is shown in every turn."""
+        """Whether it stays in the cached part because it is shown in every turn."""
         return self.is_of_prefix and not self.consume_after_emit and not self.cooldown_turns
 
     @property
     def digest(self) -> str:
-        """A name for what the model gets of it: role, visibility and text."""
+        """A digest of what the model gets: role, visibility and text."""
         return _digest(self.role, self.visibility, self.content)
 
     def to_message(self, session_id: str) -> Message:
@@ -178,14 +178,14 @@ class ContextMessage(Open, kw_only=True, omit_defaults=False):
 
 
 class Emission(Closed):
-    """When a key was last emitted, and what it said then."""
+    """When a key was last emitted, and its text then."""
 
     turn: int
     digest: str
 
 
 class Throttled(Closed):
-    """What the cooldowns let through, what they held back, and the ledger after it."""
+    """The notes that the cooldowns let through, those that they hold back, and the new record of emissions."""
 
     emitted: tuple[ContextMessage, ...]
     suppressed: tuple[ContextMessage, ...]
@@ -193,7 +193,7 @@ class Throttled(Closed):
 
 
 def throttle(notes: Iterable[ContextMessage], ledger: Mapping[str, Emission], turn: int) -> Throttled:
-    """The cooldown rule: emit what is new, what changed, what has no cooldown, and what has waited longer than it."""
+    """The cooldown rule: emit a note that is new, has changed, has no cooldown, or has waited longer than its cooldown."""
     emitted: list[ContextMessage] = []
     suppressed: list[ContextMessage] = []
     after = dict(ledger)
@@ -211,19 +211,19 @@ def throttle(notes: Iterable[ContextMessage], ledger: Mapping[str, Emission], tu
 
 
 def emission(note: ContextMessage, turn: int) -> Emission:
-    """That a note was emitted in a turn."""
+    """The record of a note that was emitted in a turn."""
     return Emission(turn, _digest(note.content))
 
 
 def _is_cooling(note: ContextMessage, last: Emission | None, now: Emission) -> bool:
-    """Whether a note that has not changed since it was last emitted still has turns to skip."""
+    """Whether a note that has not changed since it was last emitted must still skip turns."""
     if last is None or last.digest != now.digest or note.cooldown_turns == 0:
         return False
     return now.turn - last.turn <= note.cooldown_turns
 
 
 def _digest(*fields: str, size: int = 16) -> str:
-    """A hash of several texts that is the same on every machine and cannot confuse where one ends."""
+    """A hash of several texts, the same on every machine; texts cannot run into each other."""
     digest = blake2b(digest_size=size)
     for field in fields:
         data = field.encode("utf-8", "surrogatepass")

@@ -43,7 +43,7 @@ class ResidencyLevel(Enum):
     def __str__(self) -> str:
         return self.value
 
-    __hash__ = object.__hash__  # levels are keys of many small mappings, and an enum's own hash is slow
+    __hash__ = object.__hash__  # levels are keys of many small dicts, and an enum's own hash is slow
 
 
 class PageKind(StrEnum):
@@ -88,7 +88,7 @@ def degrade(
 ) -> ResidencyLevel:
     """`to_level`, if a page of this kind may sink to it from `from_level`; raises otherwise.
 
-    The floor is the kind's, or a higher one where somebody promised more.
+    The floor is the kind's, or a higher one that was promised.
     """
     floor = kind.min_fidelity if floor is None else max(floor, kind.min_fidelity)
     if to_level < floor:
@@ -148,17 +148,17 @@ class Page(Open, kw_only=True):
     kind: PageKind
     digest: str
     size: int
-    tokens: int  # as it was counted when it came
-    counter: str = ""  # the name of the counter; what another one would count is worked out anew
-    at: int = 0  # when it came, in microseconds; 0 where nobody knows
+    tokens: int  # counted when it was appended
+    counter: str = ""  # the name of the counter; another counter counts again
+    at: int = 0  # when it was appended, in microseconds; 0 if unknown
     visibility: Visibility = Visibility.ALL
     synthetic: bool = False
     calls: tuple[CallReference, ...] = ()
     results: tuple[ResultReference, ...] = ()
-    relevance: str | None = None  # the blob that says what it is about; empty where that is nothing
+    relevance: str | None = None  # the blob with what it is about; empty if there is none
     undone: bool = False
     erased: bool = False
-    replaced: bool = False  # an opening prompt that another one took the place of
+    replaced: bool = False  # an opening prompt that was replaced
 
     @property
     def counts(self) -> bool:

@@ -34,6 +34,6 @@ class Plan(Open, kw_only=True):
 
     @property
     def structured(self) -> str:
-        """Goal and current step: what the structured level keeps."""
+        """Goal and current step: the structured form."""
         step = self.steps[self.current] if self.current < len(self.steps) else "all steps done"
         return f"Goal: {self.goal}\nNow: {step}" if self.steps else f"Goal: {self.goal}"

@@ -1,4 +1,4 @@
-"""Prompt: a request to a model in no vendor's form; formats write it, and read requests as it."""
+"""Prompt: a vendor-neutral request to a model; formats write it, and read requests into it."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -23,15 +23,15 @@ class Prompt(Closed, kw_only=True):
     """Messages and tools for one call."""
 
     messages: tuple[Message, ...]
-    host_tools: tuple[Mapping[str, Any], ...] = ()  # the host's own, in its vendor's form
+    host_tools: tuple[Mapping[str, Any], ...] = ()  # the host's own, in the vendor's form
     recall_tool: RecallTool | None = None
-    model: str | None = None  # that the call is for
-    bands: Bands | None = None  # None where nobody knows them
-    frozen: int = 0  # how many messages stay as they are until the next fold
-    marks: tuple[int, ...] | None = None  # the messages that whoever wrote the request asked to be cached up to
-    settings: Mapping[str, Any] = {}  # what the request says beyond messages and tools, in its vendor's form
+    model: str | None = None  # the model that the call is for
+    bands: Bands | None = None  # None if unknown
+    frozen: int = 0  # how many messages stay unchanged until the next fold
+    marks: tuple[int, ...] | None = None  # the messages up to which the writer of the request asked for caching
+    settings: Mapping[str, Any] = {}  # other fields of the request, in the vendor's form
     vendor: str | None = (
-        None  # the format that read the request, whose form tools and settings have; None: no format did
+        None  # the format that read the request; tools and settings are in its form. None: no format did
     )
 
     @property
@@ -45,10 +45,10 @@ class Prompt(Closed, kw_only=True):
         return self.breakpoints_within(MOST_BREAKPOINTS)
 
     def breakpoints_within(self, most: int) -> tuple[int, ...]:
-        """So many of them: the history, the instructions, the notes, and the rest spread over what is frozen.
+        """This many of them: the end of the history, of the instructions and of the notes, and the rest spread over the frozen part.
 
-        There the next fold may leave a beginning as it is, which is found again as far as one of them. The suffix is never
-        among them, since it is in one prompt only. Where the request came with marks of its own, the last of those.
+        The next fold may keep a beginning of the frozen part, and the cache finds it up to one of these. The suffix is never marked,
+        since it is in one prompt only. If the request had cache marks of its own, the last of those are used.
         """
         if self.marks is not None or self.bands is None:
             return tuple(sorted(self.marks or ())[-most:]) if most > 0 else ()

@@ -17,11 +17,11 @@ class Op(StrEnum):
 
 
 class Proposal(Open, kw_only=True):
-    """A value for a field, with the pages that it rests on.
+    """A value for a field, with the pages that support it.
 
-    Fields: `summary` of the pages from the first to the last handle of the evidence; `compressed` or `structured` form of
-    the one page named there; `plan`; `preference`; `pin`, a rule, which always waits for a person; and `memory.NAME` for
-    anything else. A key makes it idempotent.
+    Fields: `summary` of the pages from the first to the last handle of the evidence; `compressed` or `structured` form of the one page
+    named there; `plan`; `preference`; `pin`, a rule, which always waits for a person; and `memory.NAME` for anything else. A key makes
+    it idempotent.
     """
 
     field: str
@@ -31,16 +31,16 @@ class Proposal(Open, kw_only=True):
     scope: str | None = None
     version: int | None = None
     key: str | None = None
-    needs_approval: bool = False  # a person decides, even where it would take effect by itself
+    needs_approval: bool = False  # a person decides, even if the proposal would take effect by itself
 
     @property
     def is_memory(self) -> bool:
-        """Whether the field is one of those that hold anything."""
+        """Whether the field is a `memory.NAME` field."""
         return self.field.startswith(MEMORY) and len(self.field) > len(MEMORY)
 
 
 class Rejection(Closed, tag_field="reason"):
-    """Why a proposal was refused."""
+    """Why a proposal was rejected."""
 
     @property
     def code(self) -> str:
@@ -88,11 +88,11 @@ AnyRejection = SchemaMismatch | ProvenanceFail | ScopeDenied | DestructiveOp | I
 class ProposalForReview(Closed):
     """A proposal that waits for a person, with what it would change.
 
-    The value of the proposal is None, and the text is empty, where the words were erased.
+    If the content was erased, the value of the proposal is None and the text is empty.
     """
 
-    id: int  # what `Session.approve` and `Session.reject` take
+    id: int  # the id for `Session.approve` and `Session.reject`
     proposal: Proposal
-    handle: str  # of what the host said that the value would stand for or replace; or else of the first page that it rests on
-    text: str  # what it says now
+    handle: str  # of the host's text that the value would replace; otherwise of the first page that supports it
+    text: str  # its present text
     objection: str | None = None  # why approving would end in a rejection now

@@ -1,7 +1,7 @@
 """Removes a model's reasoning after a change to the prompt before it.
 
-Vendors check returned reasoning against the prompt that it was made on, or sign it for one model. So it stays exactly as long as
-everything before it does: a change removes all reasoning after it, never a single block.
+Vendors check returned reasoning against the prompt it was made on, or sign it for one model. So it stays as long as everything before
+it does: a change removes all reasoning after it, never a single block.
 """
 
 import msgspec
@@ -15,6 +15,6 @@ def has_reasoning(message: Message) -> bool:
 
 
 def without_reasoning(message: Message) -> Message | None:
-    """The message without its reasoning; None where nothing is left."""
+    """The message without its reasoning; None if nothing is left."""
     left = tuple(part for part in message.content if not isinstance(part, Thinking))
     return msgspec.structs.replace(message, content=left) if left else None

@@ -15,11 +15,11 @@ _DESCRIPTION = (
     "only looks like a handle or tag of ours has one extra backslash."
 )
 
-LEAST_BYTES = 200  # of an answer that are of any use
+LEAST_BYTES = 200  # the longest useful answer
 
 
 class RecallTool(Closed):
-    """The tool as the model sees it, and how much it answers at a time."""
+    """The recall tool as the model sees it, and the size of its answers."""
 
     name: str = "recall"
     most_bytes: int = 12_000
@@ -55,7 +55,7 @@ class RecallTool(Closed):
         return {"name": self.name, "description": self.description, "parameters": self.parameters}
 
     def require_own_name(self, tools: Sequence[Mapping[str, Any]]) -> None:
-        """Refuse a tool of the host with the same name: calls would be ambiguous."""
+        """Raise `InvalidInput` if a tool of the host has the same name: calls would be ambiguous."""
         for index, tool in enumerate(tools):
             if self.name in _names(tool):
                 others = f"no {self.name!r}, which is the recall tool (RecallTool(name=...) calls it something else)"
@@ -63,7 +63,7 @@ class RecallTool(Closed):
 
 
 def _names(tool: Mapping[str, Any]) -> Iterator[Any]:
-    """The names of a definition, in the form of any vendor: on top, beside its type, or in a list of functions."""
+    """The names in a tool definition of any vendor: at the top, beside its type, or in a list of functions."""
     declared = [tool.get("function_declarations"), tool.get("functionDeclarations")]
     listed = (each for declarations in declared if isinstance(declarations, list | tuple) for each in declarations)
     for fields in (tool, tool.get("function"), tool.get("custom"), *listed):

@@ -58,7 +58,7 @@ class RelevanceMeta(Closed):
     files: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     error_classes: tuple[str, ...] = ()
-    explicit_refs: tuple[int, ...] = ()  # the turns that are named by number
+    explicit_refs: tuple[int, ...] = ()  # the turns that are mentioned by number
 
     def project_bucket(self) -> Bucket:
         """The bucket: errors make it hard, files make it chained, calls make it tool use."""
@@ -75,7 +75,7 @@ NOTHING = RelevanceMeta()
 
 
 def extract(message: Message) -> RelevanceMeta:
-    """The signals of one message. Of very long texts the beginning and the end are read, and at most so many of each kind are kept."""
+    """The signals of one message. Of a very long text only the beginning and the end are read, and the number of each kind is limited."""
     files: list[str] = []
     tools: list[str] = []
     errors: list[str] = []
@@ -121,13 +121,13 @@ def _unique(items: Iterable[T]) -> tuple[T, ...]:
     return tuple(dict.fromkeys(items))
 
 
-_MOST = 64  # files, tools or references of one message
-_READ = 32_000  # characters of a text in which files and references are looked for
-_SEARCHED = 256_000  # and of one in which errors are
+_MOST = 64  # files, tools or references per message
+_READ = 32_000  # characters of a text that are searched for files and references
+_SEARCHED = 256_000  # and for errors
 
 
 def _ends_of(text: str, most: int) -> str:
-    """A text, or its beginning and its end without the words that were cut."""
+    """A text; if it is long, its beginning and end without the words that the cut split."""
     if len(text) <= most:
         return text
     first, last = text[: most // 2].rsplit(None, 1), text[-most // 2 :].split(None, 1)
@@ -149,7 +149,7 @@ _LONGEST = 400
 _SOURCE_EXTENSIONS = tuple(
     ".rs .ts .tsx .js .jsx .py .go .md .json .toml .yaml .yml .html .css .c .cpp .h .hpp".split()
 )
-# The word before the first slash, where a path of two plain words ("src/auth", not "and/or") is meant as one.
+# The word before the first slash that makes a path of two plain words ("src/auth", not "and/or").
 _ROOTS = frozenset(
     "src lib app apps bin cmd pkg packages crates test tests spec docs etc usr var opt tmp home out dist build target"
     " media static public assets scripts examples include internal vendor config".split()
@@ -168,7 +168,7 @@ def _paths(text: str) -> Iterator[str]:
 
 
 def _is_path(path: str) -> bool:
-    """Whether a token names a file: by its ending, or by a slash that is not a date, a fraction or an alternative."""
+    """Whether a token names a file: by its extension, or by a slash that is not a date, a fraction or an alternative."""
     if not 3 <= len(path) <= _LONGEST or not _PATH.fullmatch(path):
         return False
     if path.endswith(_SOURCE_EXTENSIONS):
@@ -187,11 +187,11 @@ _REFERENCE = re.compile(
 )
 
 
-_MAY_REFER = re.compile(r"(?:turn|message)[s\u017f]?\s+#?\d")  # of lowered text, which takes a tenth of the time
+_MAY_REFER = re.compile(r"(?:turn|message)[s\u017f]?\s+#?\d")  # of lower-cased text, which takes a tenth of the time
 
 
 def _references(text: str) -> Iterator[int]:
-    """The turns or messages that a text names by number; a range gives its two ends."""
+    """The turns or messages that a text mentions by number; for a range, its two ends."""
     for found in _REFERENCE.finditer(text):
         yield from (int(number) for number in found.groups() if number)
 
@@ -207,7 +207,7 @@ _ARGUMENT_CHARS = 1_000  # of the first line of each argument; what follows is c
 
 
 def _argument_lines(call: ToolCall) -> Iterator[str]:
-    """The first line of every text in a call's arguments, or of the arguments where they are not JSON."""
+    """The first line of every text in a call's arguments, or of the raw arguments if they are not JSON."""
     value = call.parsed
     for text in _texts(call.arguments if value is None else value):
         yield text[:_ARGUMENT_CHARS].split("\n", 1)[0]

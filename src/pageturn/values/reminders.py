@@ -21,19 +21,19 @@ def is_note(message: Message) -> bool:
 
 
 def tagged(text: str) -> str:
-    """A text in the tags, as it is."""
+    """A text in the tags, unchanged."""
     return f"{_BEGIN}{text}{_END}"
 
 
 def reminder(text: str) -> str:
-    """A text in the tags, with look-alikes inside escaped; a text that has them already stays as it is."""
+    """A text in the tags, with look-alikes inside escaped; a text that already has the tags stays unchanged."""
     if text.startswith(_BEGIN) and text.endswith(_END) and len(_TAG.findall(text)) == 2:
         return text
     return tagged(_TAG.sub(r"<\\\1", text))
 
 
 def lowered(message: Message) -> Message:
-    """The message as the user may say it: a note in tags, anything else as it is."""
+    """The message in a form that the user role may have: a note in tags, anything else unchanged."""
     if not is_note(message):
         return message
     shown = reminder(message.text)

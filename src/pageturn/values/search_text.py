@@ -4,7 +4,7 @@ from pageturn.values.messages import File, Image, Message, Native, Text, Thinkin
 
 
 def search_text(message: Message) -> str:
-    """The words of a message that a search can find: all but pictures and what only a vendor can read."""
+    """The searchable text of a message: everything but images and items that only a vendor can read."""
     words: list[str] = []
     for part in message.content:
         match part:

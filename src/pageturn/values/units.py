@@ -11,11 +11,12 @@ T = TypeVar("T")
 
 Unit = tuple[Page, ...]
 
-ABANDONED = 32  # turns after which nobody waits for a result any more
+ABANDONED = 32  # turns after which a missing result is no longer expected
 
 
 def units_of(pages: Iterable[Page], turns: Sequence[int]) -> list[Unit]:
-    """The pages as units, in the order in which each begins. A result belongs to the newest call of its id, unless that was abandoned.
+    """The pages as units, in the order of their first pages. A result belongs to the newest call with its id, unless that call was
+    abandoned.
 
     `turns` are the numbers of the pages that ended each turn of the session.
     """
@@ -49,7 +50,7 @@ def unanswered(unit: Unit) -> list[str]:
 
 
 def entangled(items: Iterable[T], span: Callable[[T], tuple[int, int]]) -> Iterator[list[T]]:
-    """The items in groups: together those whose pages lie between each other's, as when a result came late."""
+    """The items in groups: items whose pages interleave are together, as when a result arrived late."""
     group: list[T] = []
     reach = 0
     for item in items:

@@ -7,12 +7,13 @@ import msgspec
 
 from pageturn.values.json import Open
 
-MOST_TOKENS = 2**53  # what is more is no count: no float holds it exactly, and sums of it no snapshot
+# Larger values are not counts: no float holds them exactly, and their sums do not fit into a snapshot.
+MOST_TOKENS = 2**53
 Count = Annotated[int, msgspec.Meta(ge=0, lt=MOST_TOKENS)]
 
 
 class Usage(Open, kw_only=True):
-    """Tokens of one call. `input_tokens` counts the whole prompt, cached or not."""
+    """The tokens of one call. `input_tokens` counts the whole prompt, cached or not."""
 
     input_tokens: Count
     output_tokens: Count = 0
@@ -22,7 +23,7 @@ class Usage(Open, kw_only=True):
 
 
 def total_usage(usages: Iterable[Usage]) -> Usage:
-    """The sum of several calls, of whatever models."""
+    """The sum over several calls, of any models."""
     each = tuple(usages)
     return Usage(
         input_tokens=sum(usage.input_tokens for usage in each),

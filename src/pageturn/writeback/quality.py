@@ -20,56 +20,57 @@ from pageturn.values.messages import Message, Thinking, Visibility
 from pageturn.values.search_text import search_text
 
 _SPAN = 48  # characters; shorter ones repeat in any list
-_LONGEST = 100_000  # characters; what is longer is no short form of anything, and takes long to compare
-_MOST_NAMES = 400  # that are compared; no summary has so many, and a long form is judged by a sample
+_LONGEST = 100_000  # characters; a longer text is no short form of anything, and is slow to compare
+_MOST_NAMES = 400  # names that are compared; no summary has so many, and a long form is judged by a sample
 _MOST_REPEATED = 1 / 3  # of the spans
-_MOST_INVENTED = 1 / 4  # of the names; real ones, which spell paths out, have up to a sixth
-_MANY_NAMES = 5  # different ones; who tells of them without one says nothing that can be used
-_NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # by itself; in a name it tells one thing from another
+_MOST_INVENTED = 1 / 4  # of the names; real summaries, which spell out paths, have up to a sixth
+_MANY_NAMES = 5  # different names; a summary of so many that has none of them is useless
+_NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")  # by itself; inside a name it distinguishes names
 _HANDLE_LIKE = re.compile(rf"\bp{NUMBER}\\?-{CHECK}\b")
 _SET_ASIDE = r"\b(?:ignore|disregard|forget|override|bypass|violate|disobey)\b"
 _TO_BE_OBEYED = r"(?:instruction|prompt|rule|message|direction|constraint|guideline)"
 _COMMAND = re.compile(
-    # what models and harnesses put between turns, or around their own words
+    # what models and harnesses put between turns, or around their own text
     r"<\|[\w ]{1,40}\|>|\[/?INST\]|<</?SYS>>|\[/?SYSTEM_PROMPT\]|</?(?:start|end)_of_turn>"
     r"|</?system(?:[-_ ](?:reminder|prompt|message|instructions?))? ?/?>"
-    # an order to set aside what was said before
+    # an instruction to ignore earlier instructions
     rf"|{_SET_ASIDE}[^.\n]{{0,40}}\b(?:previous|prior|above|earlier|preceding|system|developer)\b[^.\n]{{0,20}}\b{_TO_BE_OBEYED}"
-    # or any rules at all; of one rule among many, as linters have them, a summary may well tell
+    # or any rules at all; a summary may mention one rule among many, for example of a linter
     rf"|(?:{_SET_ASIDE}|\b(?:do not|don't|never|stop|no longer) (?:follow|obey)(?:ing)?)(?: (?:of|the|its)){{0,3}}"
     r" (?:all|any|every|each|your|my|our|these|those|safety|pinned|original|initial)"
     r"(?: (?:of|the|your|my|our|these|those|other|safety|pinned|original|initial|current|given)){0,4}"
     rf" {_TO_BE_OBEYED}s?\b"
-    # or to be somebody else, or to obey what comes
+    # or to take another role, or to obey what follows
     r"|\byou are now (?:a|an|the|free|no longer|unrestricted|dan)\b|\bfrom now on,? you (?:must|will|shall|are)\b"
     r"|\bnew (?:system )?(?:instructions?|prompt) ?:",
     re.IGNORECASE,
 )
-_HIDING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")  # turn the order of letters, or are not seen
+# Characters that reverse the order of letters, or are invisible.
+_HIDING = re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 _BLANKS = re.compile(r"[ \t]+")
 _GOES_ON = re.compile(r" ?\n ?(?![-*+•#>\d\n ])")  # into a line that is not a new point
 
 
 def objection_to(text: str, messages: Sequence[Message], beside: Sequence[Message] = ()) -> str | None:
-    """What is wrong with a text that is to replace these messages, and may also name what is in others; None if nothing is."""
+    """What is wrong with a text that should replace these messages (it may also use names from those `beside`); None if it is fine."""
     return flaw_of(text, evidence_of([*messages, *beside])) or omission_of(text, messages)
 
 
 def flaw_of(text: str, evidence: str) -> str | None:
-    """What is wrong with a text that is to replace its evidence; None if nothing is."""
+    """What is wrong with a text that should replace its evidence; None if it is fine."""
     return misbehaviour_of(text, evidence) or _invention_of(text, evidence)
 
 
 def misbehaviour_of(text: str, evidence: str) -> str | None:
-    """What is wrong with a text that a model wrote, whatever it is for; None where nothing is."""
+    """What is wrong with a text that a model wrote, whatever its purpose; None if it is fine."""
     if len(text) > _LONGEST:
         return f"its {len(text):,} characters are more than {_LONGEST:,}"
     if _HIDING.search(text):
-        return "it has characters that nobody sees"
+        return "it has invisible characters"
     if commands(text):
-        return "it gives orders to whoever reads it"
+        return "it gives instructions to its reader"
     if _loops(text, evidence):
-        return "it says the same again and again"
+        return "it repeats itself"
     return None
 
 
@@ -79,7 +80,7 @@ def _invention_of(text: str, evidence: str) -> str | None:
     invented = _absent(sample, evidence.casefold())
     if len(invented) > _MOST_INVENTED * len(sample):
         its = f"its {len(names)}" if sample is names else f"{len(sample)} of its {len(names)}"
-        return f"{len(invented)} of {its} names occur nowhere in what it stands for"
+        return f"{len(invented)} of {its} names occur nowhere in what it replaces"
     return None
 
 
@@ -92,7 +93,7 @@ def omission_of(text: str, messages: Iterable[Message]) -> str | None:
     told = text.casefold()
     if len(names) < _MANY_NAMES or any(name in told for name in names):
         return None
-    return f"it names none of the {len(names)} names in what it stands for"
+    return f"it names none of the {len(names)} names in what it replaces"
 
 
 def _without_thinking(message: Message) -> Message:
@@ -102,22 +103,22 @@ def _without_thinking(message: Message) -> Message:
 
 
 def _is_telling(name: str) -> bool:
-    """Whether a name is a file or a word of code. Numbers, digests and addresses may well go unnamed."""
+    """Whether a name is a file or an identifier in code. Numbers, digests and addresses need not be mentioned."""
     return (name.isalpha() or "_" in name or "/" in name) and not name.startswith("//")
 
 
 def _in_short(name: str) -> str:
-    """A name as it may be told in passing: a file without its folders, in any case."""
+    """A name as a summary may shorten it: a file without its folders, in any case."""
     return name.rpartition("/")[2].casefold()
 
 
 def _lot(name: str) -> int:
-    """What draws a sample of names: the same in every process, and regardless of where they stand."""
+    """A key that draws a sample of names: the same in every process, and independent of their order."""
     return crc32(name.encode("utf-8", "replace"))
 
 
 def evidence_of(messages: Iterable[Message]) -> str:
-    """All words of these messages; arguments of calls as JSON spells them, and as it means them."""
+    """The text of these messages; arguments of calls both as JSON and decoded."""
     said = []
     for message in messages:
         said.append(search_text(message))
@@ -126,19 +127,19 @@ def evidence_of(messages: Iterable[Message]) -> str:
 
 
 def commands(text: str) -> bool:
-    """Whether a text has the spelling of an order to a model, or of the marks between its turns."""
+    """Whether a text has the form of an instruction to a model, or of the marks between its turns."""
     return _COMMAND.search(_as_read(text)) is not None
 
 
 def _as_read(text: str) -> str:
-    """A text as a model reads it, whatever letters it is spelt with: without those that take no room, and with lines that go on joined."""
+    """A text as a model reads it, however it is spelled: without invisible characters, and with wrapped lines joined."""
     if not text.isascii():
         text = "".join(letter for letter in normalize("NFKC", text) if category(letter) != "Cf")
     return _GOES_ON.sub(" ", _BLANKS.sub(" ", text.replace("\u2019", "'")))
 
 
 def invented_in(text: str, evidence: str) -> list[str]:
-    """The names of a text that do not occur in the evidence, which is given in lower case."""
+    """The names of a text that do not occur in the evidence, which is in lower case."""
     return _absent(_names(text), evidence)
 
 
@@ -162,7 +163,7 @@ def _loops(text: str, evidence: str) -> bool:
 
 
 def shape_of(text: str) -> str:
-    """A text as loops are seen in it: in lower case, with one space for any, one number for any, and nothing escaped."""
+    """A text normalised to detect loops: lower case, one space for any whitespace, one number for any, and nothing escaped."""
     return _NUMBER.sub("0", " ".join(text.replace("\\", "").split())).casefold()
 
 

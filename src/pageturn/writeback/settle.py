@@ -22,37 +22,37 @@ from pageturn.writeback.validation import Ground, level_of, needs_person, plan_o
 
 
 class Settlement(NamedTuple):
-    """How a proposal ended, and the entries that say so."""
+    """The outcome of a proposal, and the entries that record it."""
 
     outcome: Committed | Waiting | Rejected
     entries: list[Fresh]
 
 
 def staged(proposal: Proposal, txn: int) -> Fresh:
-    """The entry that stages a proposal, its value beside it as a blob."""
+    """The entry that stages a proposal, with its value as a blob."""
     data = to_json(proposal.value)
     digest = digest_of(data)
     return Fresh(Staged(txn=txn, proposal=msgspec.structs.replace(proposal, value=None), value=digest), {digest: data})
 
 
 def settle(pager: Pager, txn: int, scope: str | None) -> Settlement:
-    """Decide a staged proposal. Deterministic, so that it does not matter whether a crash came in between."""
+    """Decide a staged proposal. Deterministic, so that a crash in between makes no difference."""
     return _settled(pager, pager.journal.state.staged[txn], scope, approved=False)
 
 
 def approve(pager: Pager, txn: int, scope: str | None) -> Settlement:
-    """What follows from a person's approval: the proposal is committed, unless something stands against it by now."""
+    """The result of a person's approval: the proposal is committed, unless it has become invalid."""
     return _settled(pager, pager.journal.state.waiting[txn], scope, approved=True)
 
 
 def reject(txn: int, reason: str) -> Settlement:
-    """What follows from a person's refusal."""
+    """The result of a person's rejection."""
     rejected = Rejected(txn=txn, reason=Declined(reason))
     return Settlement(rejected, [Fresh(rejected)])
 
 
 def for_review(pager: Pager, txn: int, scope: str | None) -> ProposalForReview:
-    """A proposal that waits, as a person needs to see it."""
+    """A waiting proposal in the form that a person needs to decide on it."""
     journal = pager.journal
     staged = journal.state.waiting[txn]
     proposal, rejection = _validated(pager, staged, scope)
@@ -65,14 +65,14 @@ def for_review(pager: Pager, txn: int, scope: str | None) -> ProposalForReview:
 
 
 def ground_of(pager: Pager, scope: str | None) -> Ground:
-    """What proposals to a session are judged by."""
+    """What proposals to a session are validated against."""
     journal = pager.journal
     messages = partial(_messages, journal)
     return Ground(journal.state, scope, partial(page_of, journal.state), journal.value, pager.counter.text, messages)
 
 
 def _validated(pager: Pager, staged: Staged, scope: str | None) -> tuple[Proposal, AnyRejection | None]:
-    """A proposal with its value, and what stands against it."""
+    """A proposal with its value, and the reason against it, if any."""
     value = pager.journal.value(staged.value)
     proposal = msgspec.structs.replace(staged.proposal, value=value)
     if value is msgspec.UNSET:
@@ -94,7 +94,7 @@ def _settled(pager: Pager, staged: Staged, scope: str | None, *, approved: bool)
 
 
 def _messages(journal: Journal, pages: Sequence[Page]) -> list[Message] | None:
-    """The messages of pages; None where the store cannot give them all."""
+    """The messages of pages; None if the store cannot return them all."""
     try:
         return [message for page in pages if (message := journal.message(page)) is not None]
     except StoreError:
@@ -102,12 +102,12 @@ def _messages(journal: Journal, pages: Sequence[Page]) -> list[Message] | None:
 
 
 def _effects(pager: Pager, txn: int, proposal: Proposal, *, approved: bool) -> list[Fresh]:
-    """What a valid proposal changes, beside the field that it is kept in."""
+    """What a valid proposal changes, besides the field that it is stored in."""
     level = level_of(proposal)
     if level is not None:
         pages = [page for handle in proposal.evidence if (page := page_of(pager.journal.state, handle)) is not None]
         first, last = min(page.seq for page in pages), max(page.seq for page in pages)
-        # Handles of the pages that it stands for may be redeemed; whatever else looks like one of ours does not pass for it.
+        # Handles of the pages that it replaces stay usable; anything else that looks like one of ours is escaped.
         text = escaped(proposal.value, {page.handle for page in pager.journal.state.between(first, last)})
         data = text.encode()
         tokens = pager.counter.text(text)
@@ -119,6 +119,7 @@ def _effects(pager: Pager, txn: int, proposal: Proposal, *, approved: bool) -> l
         return pager.plan(plan_of(proposal), by_model=True)
     if proposal.field == "preference":
         return pager.preference(proposal.value, proposal.scope, by_model=True)
-    if proposal.field == "pin":  # the person's own rule from now on, but for what looks like a handle or a tag of ours
+    # It becomes the person's own rule, except for text that looks like a handle or a tag of ours.
+    if proposal.field == "pin":
         return pager.constraint(escaped(proposal.value), None)
     return []

@@ -32,27 +32,25 @@ _OPS = {
     "pin": (Op.APPEND,),
 }
 _MAX_VALUE_BYTES = 1_000_000
-_MOST_STATED = {
-    "preference": 300,
-    "pin": 300,
-}  # tokens of a wish or a rule by a model, which stay long in every context
+# Tokens of a preference or a rule by a model, which stay in every context.
+_MOST_STATED = {"preference": 300, "pin": 300}
 _MOST_PLANNED = 2_000  # of its plan
-_MOST_IN_FORCE = 300  # and of the goal with any one step, which stand in every context
+_MOST_IN_FORCE = 300  # and of the goal with any one step, which are in every context
 
 
 class Ground(NamedTuple):
-    """What a proposal is judged by: the session, and how it resolves handles, reads values and messages, and counts tokens."""
+    """What a proposal is validated against: the session, and how to resolve handles, read values and messages, and count tokens."""
 
     state: SessionState
     scope: str | None
     page: Callable[[str], Page | None]
     value: Callable[[str], Any]
     count: Callable[[str], int]
-    messages: Callable[[Sequence[Page]], Sequence[Message] | None]  # of pages; None where the store cannot give them
+    messages: Callable[[Sequence[Page]], Sequence[Message] | None]  # of pages; None if the store cannot return them
 
 
 def validate(proposal: Proposal, ground: Ground) -> p.AnyRejection | None:
-    """Why a proposal must be refused, or None if it may be committed."""
+    """Why a proposal must be rejected, or None if it may be committed."""
     for check in (_schema, _provenance, _scope, _non_destructive, _invariants, _quality):
         if (rejection := check(proposal, ground)) is not None:
             return rejection
@@ -60,12 +58,12 @@ def validate(proposal: Proposal, ground: Ground) -> p.AnyRejection | None:
 
 
 def needs_person(proposal: Proposal, ground: Ground) -> bool:
-    """Whether a person must approve a proposal: it asks for that, would make a rule, or would replace what the host said."""
+    """Whether a person must approve a proposal: it asks for that, would make a rule, or would replace the host's text."""
     return proposal.needs_approval or proposal.field == "pin" or replaced_by(proposal, ground) is not None
 
 
 def replaced_by(proposal: Proposal, ground: Ground) -> Page | None:
-    """What the host said and a proposal would put into other words, or out of force: a person must approve that. None where it does not."""
+    """The host's text that a proposal would rephrase or put out of force, which needs a person's approval; None if there is none."""
     if proposal.field == "plan":
         plan = ground.state.plan
         page = ground.state.page(plan.page) if plan is not None else None
@@ -75,16 +73,16 @@ def replaced_by(proposal: Proposal, ground: Ground) -> Page | None:
 
 
 def _form_of(proposal: Proposal, ground: Ground) -> Page | None:
-    """The one page that a proposal gives a form for; None where it gives none, or a summary of several."""
+    """The page that a proposal gives a form for; None if it gives none, or a summary of several."""
     pages = {page.seq: page for page in map(ground.page, proposal.evidence) if page is not None}
     return next(iter(pages.values())) if level_of(proposal) is not None and len(pages) == 1 else None
 
 
 def flaw_of_reset(summary: str, ground: Ground) -> str | None:
-    """What is wrong with a host's summary of everything since the last reset; None where nothing is."""
+    """What is wrong with a host's summary of everything since the last reset; None if it is fine."""
     state = ground.state
     since = state.between(state.last_reset, state.head)
-    pages = [page for page in since if not state.kind(page).is_rule]  # rules stay beside it
+    pages = [page for page in since if not state.kind(page).is_rule]  # rules are shown besides it
     tokens = sum(page.tokens for page in pages)
     if (loss := _loss(ground.count(summary), tokens)) is not None:
         return loss
@@ -95,17 +93,17 @@ def flaw_of_reset(summary: str, ground: Ground) -> str | None:
 
 
 def level_of(proposal: Proposal) -> ResidencyLevel | None:
-    """The level of the rendition that a proposal offers, if it offers one."""
+    """The level of the rendition in a proposal, if it has one."""
     return _LEVELS.get(proposal.field)
 
 
 def summary_floor(input_tokens: int) -> int:
-    """The fewest tokens that a summary of that much text may have; less is no summary but a loss."""
+    """The fewest tokens of a summary of that much text; a shorter one loses too much."""
     return 1 if input_tokens < 256 else max(50, input_tokens // 1_000)
 
 
 def plan_of(proposal: Proposal) -> Plan:
-    """The plan that a proposal gives, as an object or as its goal alone."""
+    """The plan in a proposal, given as an object or as its goal alone."""
     value = {"goal": proposal.value} if isinstance(proposal.value, str) else proposal.value
     return from_json(Plan, to_json(value))
 
@@ -163,7 +161,7 @@ def _non_destructive(proposal: Proposal, ground: Ground) -> p.DestructiveOp | No
 
 
 def _version(proposal: Proposal, ground: Ground) -> int:
-    """How often the thing that a proposal would set has been set; 0 if never."""
+    """How often the target of a proposal has been set; 0 if never."""
     state = ground.state
     if proposal.field == "plan":
         return state.plan.version if state.plan else 0
@@ -210,7 +208,7 @@ def _loss(written: int, tokens: int) -> str | None:
 
 
 def _excess(proposal: Proposal, count: Callable[[str], int]) -> str | None:
-    """Whether a wish, a rule or a plan takes more room than one may that no host made: all of them stay long in the context."""
+    """Whether a preference, a rule or a plan by a model takes too many tokens: all of them stay in the context for long."""
     most = _MOST_STATED.get(proposal.field)
     if most is not None and (tokens := count(proposal.value)) > most:
         return f"{tokens:,} tokens are more than a {proposal.field} may have, {most}"
@@ -256,16 +254,16 @@ def _quality(proposal: Proposal, ground: Ground) -> p.ProvenanceFail | p.Invaria
 
 
 def _callers(pages: Sequence[Page], state: SessionState) -> list[Page]:
-    """The pages whose calls these results answer: a form of a file that was read may name the file."""
+    """The pages with the calls that these results answer: a form of a file that was read may name the file."""
     return [caller for page in pages if page.results and (caller := state.caller(page)) is not None]
 
 
 def _misbehaviour(value: Any, messages: Sequence[Message]) -> str | None:
-    """What is wrong with any text inside a value, or with all of them read one after the other."""
+    """What is wrong with any text inside a value, or with all of them joined."""
     texts = [*_texts_in(value)]
     evidence = evidence_of(messages)
     flaw = next(filter(None, (misbehaviour_of(text, evidence) for text in texts)), None)
-    return flaw or ("it gives orders to whoever reads it" if commands(" ".join(texts)) else None)
+    return flaw or ("it gives instructions to its reader" if commands(" ".join(texts)) else None)
 
 
 def _texts_in(value: Any) -> Iterator[str]:

@@ -29,11 +29,11 @@ class Writeback:
 
     def __init__(self, recorder: Recorder, require_room: Callable[[Sequence[Fresh]], None]) -> None:
         self._recorder = recorder
-        self._require_room = require_room  # raises `BudgetTooSmall` where no context could show what is promised
+        self._require_room = require_room  # raises `BudgetTooSmall` if no context could show what is promised
         self._journal = recorder.journal
 
     def propose(self, proposal: Proposal) -> Committed | Waiting | Rejected:
-        """Stage a proposal and decide it. One of a key that was decided, waits or is staged already is not staged again."""
+        """Stage a proposal and decide it. A proposal whose key was decided, waits or is staged already is not staged again."""
         state = self._journal.state
         txn = state.next_txn
         if proposal.key is not None:
@@ -54,9 +54,9 @@ class Writeback:
         return tuple(for_review(pager, txn, scope) for txn in self._journal.state.waiting)
 
     def settle_all(self) -> None:
-        """Settle what is staged, by this session or by one that crashed. What waits for a person goes on waiting.
+        """Settle what was staged, by this session or by one that crashed. Proposals that wait for a person still wait.
 
-        Where entries cannot be read nobody knows what was settled already.
+        If entries cannot be read, it is unknown what was settled already.
         """
         while self._journal.state.staged and self._journal.state.damage is None:
             self._settle(next(iter(self._journal.state.staged)))
@@ -72,12 +72,12 @@ class Writeback:
         return self._decided_since(head, txn)
 
     def approve(self, txn: int) -> Committed | Rejected:
-        """Write a person's approval of what waits; where another answered first, that answer holds."""
+        """Record a person's approval of a waiting proposal; if another person answered first, that answer holds."""
         self._require_waiting(txn)
         return self._answer(txn, lambda: approve(self._recorder.pager, txn, self._journal.row.scope))
 
     def reject(self, txn: int, reason: str) -> Committed | Rejected:
-        """Write a person's refusal of what waits; where another answered first, that answer holds."""
+        """Record a person's rejection of a waiting proposal; if another person answered first, that answer holds."""
         self._require_waiting(txn)
         require_text("reason", reason)
         return self._answer(txn, lambda: reject(txn, reason))
@@ -114,7 +114,7 @@ class Writeback:
         return outcome
 
     def _with_room(self, settlement: Settlement) -> Settlement:
-        """A settlement, unless it would commit a plan or a rule that no context has room for."""
+        """The settlement, unless it would commit a plan or a rule that no context has room for."""
         if not any(sets_plan(each.entry) or isinstance(each.entry, Pinned) for each in settlement.entries):
             return settlement
         try:
@@ -127,11 +127,11 @@ class Writeback:
     # -- boundaries
 
     def reset(self, summary: str, *, force: bool) -> Page:
-        """Cover everything before a summary by the host. Its author must have seen all of it, so a conflict is an error here."""
+        """Replace everything by a summary of the host's. Its author must have seen all of it, so a conflict is an error here."""
         pager = self._recorder.pager
         flaw = None if force else flaw_of_reset(summary, ground_of(pager, self._journal.row.scope))
         if flaw is not None:
-            expected = "a text that can stand for everything since the last reset (force=True takes any)"
+            expected = "a text that can replace everything since the last reset (force=True takes any)"
             raise InvalidInput("summary", expected=expected, got=f"one that cannot: {flaw}")
         self._recorder.flush_faults()
         self.settle_all()
@@ -141,9 +141,10 @@ class Writeback:
         return self._journal.state.pages[-1]
 
     def before_compaction(self) -> list[Fresh]:
-        """The boundary that a fold is, to be written with its turn once nothing is dirty; none where a `FlushMiss` is kept instead.
+        """The boundary entry for a fold, to be written with its turn once everything is settled; none if a `FlushMiss` is recorded
+        instead.
 
-        A conflict is told: whoever appends must have seen what others wrote.
+        A conflict is raised: the caller must have seen what others wrote.
         """
         try:
             self._recorder.flush_faults()
@@ -156,7 +157,7 @@ class Writeback:
         return [Fresh(BoundaryCrossed(kind=BoundaryKind.COMPACTION))]
 
     def cross(self, kind: BoundaryKind) -> FlushMiss | None:
-        """Pass a boundary with nothing dirty left behind, or say that something was."""
+        """Pass a boundary with everything written, or return a fault."""
         try:
             self._recorder.insist(self._recorder.flush_faults)
             self._recorder.insist(self.settle_all)

@@ -11,6 +11,7 @@ import pytest
 import pageturn as pt
 from pageturn.journal.journal import Journal
 from pageturn.lab import OracleReplay
+from pageturn.session import Parts
 from pageturn.stores import open_store
 from pageturn.values.entries import PolicyChosen
 from pageturn.values.messages import developer
@@ -44,11 +45,11 @@ def path(folded, tmp_path):
     return str(shutil.copy(folded, tmp_path))
 
 
-def reader(file, **options):
+def reader(file):
     """The session of a file, to compare with; what it derives is not written."""
     store = open_store(file)
     journal = Journal(store, store.sessions()[0])
-    return pt.Session(journal, clock=Clock(), **options)
+    return pt.Session(journal, Parts(clock=Clock()))
 
 
 def rows(shown):

@@ -36,7 +36,7 @@ def test_the_demo_tells_what_was_sent_and_what_came_of_it(demo):
     assert "\x1b" not in demo  # no colours in a pipe
     assert "it knows what to" in demo
     assert re.search(r"the line of turn \d+ comes back, 9\d turns later \(no longer in its request\)", demo)
-    assert "the rule and the wish are word for word in the last request" in demo
+    assert "the rule and the preference are word for word in the last request" in demo
     assert "NO" not in demo.replace("NOT", "NO")
 
 

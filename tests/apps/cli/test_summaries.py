@@ -46,7 +46,7 @@ def test_rejected_and_failed_summaries_are_reported(path):
         endpoint.answer = lambda number: BAD["looping"] if number == 0 else 500
         done = run("summarize", path, "--url", endpoint.url, "--model", "small")
     assert done.returncode == 1
-    assert "rejected: it says the same again and again" in done.stdout
+    assert "rejected: it repeats itself" in done.stdout
     assert "backend error: summarizer: HTTP 500" in done.stdout
     assert "0 of 2 summaries written" in done.stdout
     assert texts(path) == []

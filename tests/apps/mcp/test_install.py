@@ -177,7 +177,9 @@ def test_an_installation_is_repeated_replaced_and_taken_back(home, client, name,
     assert run("mcp", "uninstall", "--client", client, "--yes").returncode == 0
     assert (home / name).read_text() == before
     assert (home / name).stat().st_mode & 0o777 == 0o640
-    assert "does not have it; nothing was changed" in run("mcp", "uninstall", "--client", client, "--yes").stderr
+    assert (
+        "has no server `pageturn`; nothing was changed" in run("mcp", "uninstall", "--client", client, "--yes").stderr
+    )
     assert [file.name for file in home.iterdir()] == [name]
 
 

@@ -174,7 +174,7 @@ def test_the_command_prices_runs_reports_and_goes_on(tmp_path):
         told = ("trial", "--model", "scripted", "--price", "1,2", "--url", url, *some, *methods)
         poor = run(*told, "--limit", 0.000001)
         assert poor.returncode == 1
-        assert "runs are left: the limit of $1e-06 is reached; the same command goes on" in poor.stderr
+        assert "runs are left: the limit of $1e-06 is reached; the same command continues" in poor.stderr
         done = run(*told, "--report", page)
         assert (done.returncode, done.stderr) == (0, "")
         asked = len(requests)

@@ -177,7 +177,7 @@ def test_a_session_closes_although_a_summarizer_hangs(held):
     begin(session, held)
     assert session.close() is None
     faults = [record.entry.fault for record in open_session(store).reader.faults()]
-    assert faults == [pt.BackendError("a summarizer did not stop")]
+    assert faults == [pt.BackendError("a summarizer did not stop in time")]
     assert len(held.requests) == 1
 
 

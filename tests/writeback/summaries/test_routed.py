@@ -91,7 +91,7 @@ def test_where_all_fail_the_session_hears_of_the_last():
     assert prepared
     for each in prepared:
         told = str(each.outcome)
-        assert "the same again and again" in told or "ValueError" in told
+        assert "repeats itself" in told or "ValueError" in told
         assert "secret" not in told
 
 
@@ -180,7 +180,7 @@ def test_a_summary_is_not_lost_because_the_router_cannot_write():
 
 
 class Stubborn(pt.Router):
-    """A router that names the same again and again."""
+    """A router that names repeats itself."""
 
     def choose_router_target(self, decision, error, **_):
         super().choose_router_target(decision, error)

@@ -16,7 +16,7 @@ from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
 from pageturn.journal.state import SessionState
 from pageturn.policies import Paged, restored
-from pageturn.session import Session
+from pageturn.session import Parts, Session
 from pageturn.tokens.counters import counter_for
 from pageturn.tokens.windows import DEFAULT_MODEL, window_of
 from pageturn.values.context import Context, Explanation, NoteOutcome
@@ -51,7 +51,7 @@ class Look(NamedTuple):
 
     journal: Journal
     context: Context
-    asides: tuple[str, ...]  # how it differs from what the next turn would get
+    asides: tuple[str, ...]  # how it differs from the next turn's real context
 
     @property
     def state(self) -> SessionState:
@@ -71,8 +71,10 @@ def look_at(journal: Journal, budget_tokens: int | None, model: str | None) -> L
         asides.append(
             f"the session's policy, {policy.kind}, needs to know the next turns: this is what paged would show"
         )
-    recall = RecallTool() if journal.state.has_handles else None  # as the session was last shown
-    session = Session(journal, policy=instead, model=model, recall=recall)  # never closed: closing writes an entry
+    recall = RecallTool() if journal.state.has_handles else None  # as the session was shown last
+    session = Session(
+        journal, Parts(recall=recall), policy=instead, model=model
+    )  # never closed: closing writes an entry
     try:
         context = session.derive(budget_tokens=budget_tokens)
     except BudgetTooSmall as error:

@@ -1,4 +1,4 @@
-"""A group of commands of which one needs no name: `pageturn mcp agent.db` is `pageturn mcp serve agent.db`."""
+"""A command group with a default command: `pageturn mcp agent.db` means `pageturn mcp serve agent.db`."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ import click
 
 
 class DefaultGroup(click.Group):
-    """A group with a command for everything that names none of its commands."""
+    """A group with a default command, used if none of its commands is named."""
 
     def __init__(self, *args: Any, default: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._default = default
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """As a group does, with the name of the default command put before anything but a name or a wish for help."""
+        """Parse the arguments, with the default command inserted before anything but a command or --help."""
         is_named = bool(args) and (args[0] in self.commands or args[0] in ctx.help_option_names)
         return super().parse_args(ctx, args if is_named else [self._default, *args])

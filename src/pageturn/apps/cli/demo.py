@@ -1,4 +1,4 @@
-"""Plays a session of 120 turns through the library: what each request sends, what a recall brings back, and what it all costs."""
+"""Plays a session of 120 turns through the library: what each request sends, what a recall returns, and what it all costs."""
 
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -24,15 +24,15 @@ from pageturn.values.messages import Role
 from pageturn.values.model_prices import REFERENCE
 
 BUDGET = 16_000
-_EVERY = 8  # turns a line
+_EVERY = 8  # turns per line
 _RECALL_AT = 108  # turns
 _SENT, _SAVED = "█", "░"
-_PLAIN = {_SENT: "#", _SAVED: "."}  # where the terminal has no such letters
+_PLAIN = {_SENT: "#", _SAVED: "."}  # if the terminal lacks these characters
 _COLUMNS = ("priced bill", "dollars", "bill", "coverage", "turns that miss")
 
 
 class Turn(NamedTuple):
-    """One request: its number, what it sent, what sending everything would have, and whether it folded."""
+    """One request: its number, its tokens, those of sending everything, and whether it folded."""
 
     number: int
     sent: int
@@ -41,7 +41,7 @@ class Turn(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened after a turn, in words."""
+    """Something that happened after a turn, described."""
 
     number: int
     text: str
@@ -71,7 +71,7 @@ def show_demo(console: Console | None = None) -> None:
     console.print("\n[bold]What the 120 turns cost[/], by how the context is managed:\n", highlight=False)
     console.print(table(story))
     console.print(
-        "\npriced bill: all requests with a prompt cache, and reading again what a later\n"
+        "\npriced bill: all requests with a prompt cache, plus re-fetching what a later\n"
         "call needed and did not see; sending everything is 1. dollars: that and the\n"
         f"output, at {REFERENCE.model}'s list prices of {REFERENCE.as_of}. A table of your own\n"
         "sessions: pageturn replay ~/.claude/projects",
@@ -101,18 +101,16 @@ def play(story: Story, path: str) -> Iterator[Turn | Event]:
             yield Event(number, f'a web page is read; in it: "{FACT}"')
         if place == story.preference:
             session.prefer(PREFERENCE)
-            yield Event(number, f'the user wishes: "{PREFERENCE}"')
+            yield Event(number, f'the user prefers: "{PREFERENCE}"')
         if place == story.crash:
             del session  # nothing is closed: what was acknowledged is on disk
             session = _opened(path)
             calls = ", ".join(call.name for call in session.pending())
-            yield Event(
-                number, f"dropped without closing, as in a crash; opened again, it knows what to rerun: {calls}"
-            )
+            yield Event(number, f"a crash; opened again, the session knows which call to rerun: {calls}")
     assert context is not None
     shown = "\n".join(said.text for said in context.messages)
     kept = "word for word" if RULE in shown and PREFERENCE in shown else "NOT"
-    yield Event(number, f"the rule and the wish are {kept} in the last request")
+    yield Event(number, f"the rule and the preference are {kept} in the last request")
     session.close()
 
 
@@ -128,7 +126,7 @@ def _opened(path: str) -> pt.Session:
 
 
 def _recalled(session: pt.Session, number: int, read_at: int) -> Iterator[Event]:
-    """The model asks for something that its context only names, and the session answers."""
+    """The model asks for something that its context only points to, and the session answers."""
     context = session.derive()
     stands = any(FACT in message.text or FACT in _results(message) for message in context.messages)
     call = pt.ToolCall(id="call_recall", name="recall", arguments=to_json({"query": QUESTION}).decode())
@@ -150,7 +148,7 @@ def _turn_of(story: Story, place: int) -> int:
 
 
 def _told(console: Console, event: Event) -> Text:
-    """An event beside its turn; a narrow terminal breaks its lines behind the numbers."""
+    """An event next to its turn; on a narrow terminal its lines wrap after the numbers."""
     lines = wrap(event.text, max(20, console.width - 6))
     return Text(f"{event.number:>4}  ").append("\n      ".join(lines), style="cyan")
 

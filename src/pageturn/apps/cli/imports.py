@@ -13,7 +13,7 @@ from pageturn.apps.cli.journals import plain
 from pageturn.apps.importing import Report, files_in, import_file
 from pageturn.stores import open_store
 
-_SHOWN = 12  # reasons, renamed sessions and failures, each; more would hide the others
+_SHOWN = 12  # shown reasons, renamed sessions and failures, each; more would hide the others
 
 
 def claude_code_folder() -> Path:

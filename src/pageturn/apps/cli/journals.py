@@ -73,7 +73,7 @@ def journal_of(store: Store, wanted: Wanted) -> Journal:
 
 
 def damages(journal: Journal) -> list[str]:
-    """Which entries of a session cannot be read, and which were rebuilt."""
+    """The entries of a session that cannot be read, and those that were rebuilt."""
     lost = journal.state.damage
     return [f"session {journal.row.id!r}: {lost.what}"] if lost is not None else [*journal.state.restored.values()]
 
@@ -121,7 +121,7 @@ def show_pages(console: Console, journal: Journal, *, internal: bool) -> None:
 def show_hits(
     console: Console, journal: Journal, query: str, limit: int, *, everywhere: bool = False, internal: bool = False
 ) -> bool:
-    """Print the best matches, in all sessions of the same scope if wanted; returns whether there were any."""
+    """Print the best matches, if wanted in all sessions of the same scope; returns whether there were any."""
     rows = journal.store.sessions() if everywhere else []
     within = reach(journal, None, [row.id for row in rows if row.scope == journal.row.scope])
     if isinstance(within, Fault):

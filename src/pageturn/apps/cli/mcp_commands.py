@@ -1,4 +1,4 @@
-"""The commands of the MCP server: to run it, and to write it into the settings of a client."""
+"""The commands of the MCP server: run it, and add it to the settings of a client."""
 
 import logging
 from importlib import import_module
@@ -36,13 +36,20 @@ def mcp() -> None:
 @click.argument("store", required=False)
 @_SCOPE
 @click.option("--http", is_flag=True, help="Listen on HTTP (streamable) instead of standard input and output.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Any other than this machine needs a token.")
-@click.option("--port", default=8788, show_default=True, type=click.IntRange(0, 65535), help="0 is any that is free.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; any but this machine's own needs a token.",
+)
+@click.option(
+    "--port", default=8788, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
+)
 @click.option(
     "--token",
     envvar="PAGETURN_TOKEN",
     show_envvar=True,
-    help="What HTTP clients must send as `Authorization: Bearer`; better set in the environment.",
+    help="The token that HTTP clients must send as `Authorization: Bearer`; better set in the environment.",
 )
 def serve(store: str | None, scope: str | None, host: str, port: int, token: str | None, *, http: bool) -> None:
     """Run the server, by default on the store of the gateway. `pageturn mcp agent.db` is enough."""
@@ -62,8 +69,8 @@ def serve(store: str | None, scope: str | None, host: str, port: int, token: str
 @_PROJECT
 @_YES
 def install(client: str, store: str | None, scope: str | None, *, project: bool, yes: bool) -> None:
-    """Write the server into a client's settings, so that the client starts it."""
-    _server()  # a client would only find out when it starts
+    """Add the server to a client's settings, so that the client starts it."""
+    _server()  # otherwise the client would fail when it starts the server
     command = command_for(store if store is not None else str(usual_store()), scope)
     change = installed(client, command, project=Path.cwd() if project else None)
     if change.after == change.before:
@@ -78,12 +85,12 @@ def install(client: str, store: str | None, scope: str | None, *, project: bool,
 @_PROJECT
 @_YES
 def uninstall(client: str, *, project: bool, yes: bool) -> None:
-    """Take the server out of a client's settings."""
+    """Remove the server from a client's settings."""
     change = uninstalled(client, project=Path.cwd() if project else None)
     if change.after == change.before:
-        _say(f"{change.file} does not have it; nothing was changed")
+        _say(f"{change.file} has no server `pageturn`; nothing was changed")
         return
-    gone = ", and the file with it, since nothing else is in it" if change.after is None else ""
+    gone = " and deletes the file, which has nothing else in it" if change.after is None else ""
     _apply(change, f"removes the MCP server `pageturn`, run by `{change.old_command}`{gone}", yes=yes)
 
 
@@ -92,11 +99,11 @@ def _apply(change: Change, what: str, *, yes: bool) -> None:
     if not yes:
         click.confirm("Change the file?", abort=True, err=True)
     write(change)
-    _say("done; a client that is running reads it when it starts again")
+    _say("done; restart the client if it is running")
 
 
 def _server() -> Any:
-    """The server, whose packages not everybody has."""
+    """The server module; raises if its extra is not installed."""
     try:
         return import_module("pageturn.apps.mcp.server")
     except ModuleNotFoundError as error:

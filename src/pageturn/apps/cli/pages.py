@@ -19,7 +19,9 @@ _MODEL = "gpt-5"
 
 
 def whole_handle(state: SessionState, typed: str) -> str:
-    """The handle that begins so: `p5` is enough for `p5-k3qz`, and not taken for `p51-n4e7`. Anything else stays as it was typed."""
+    """The full handle for a unique beginning: `p5` is enough for `p5-k3qz`, and does not match `p51-n4e7`. Other text is returned
+    unchanged.
+    """
     beginning = typed if "-" in typed else f"{typed}-"
     found = [page.handle for page in state.pages if page.handle.startswith(beginning)]
     return found[0] if len(found) == 1 else typed
@@ -28,7 +30,7 @@ def whole_handle(state: SessionState, typed: str) -> str:
 def show_page(
     console: Console, journal: Journal, handle: str, levels: Sequence[ResidencyLevel], *, internal: bool
 ) -> None:
-    """Print the unit of a page at those of these levels that are offered."""
+    """Print the unit of a page at those of the given levels that are offered."""
     handle = whole_handle(journal.state, handle)
     page = page_of(journal.state, handle)
     if page is None:

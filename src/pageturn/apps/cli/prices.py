@@ -1,4 +1,4 @@
-"""Defines the options that say what a model costs, for every command that shows dollars."""
+"""Defines the options that give a model's prices, for every command that shows dollars."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +22,7 @@ def price_options(command: F) -> F:
         click.option(
             "--price",
             metavar="INPUT,OUTPUT[,READ[,WRITE]]",
-            help="What the model costs, in dollars per million tokens, as 3,15,0.3,3.75.",
+            help="The price of the model, in dollars per million tokens, as 3,15,0.3,3.75.",
         ),
         click.option(
             "--model",
@@ -34,7 +34,7 @@ def price_options(command: F) -> F:
 
 
 def chosen_price(model: str | None, price: str | None, prices: Path | None) -> ModelPrice | None:
-    """The price that the options name, or none; a model whose price nobody knows is an error."""
+    """The price that the options name, or None; raises for a model without a known price."""
     own = prices_from(prices.read_text(encoding="utf-8", errors="replace"), str(prices)) if prices is not None else {}
     if price is not None:
         return given_price(model or "a model", price)

@@ -22,22 +22,22 @@ from pageturn.values.json import to_json
 from pageturn.values.proposals import ProposalForReview
 from pageturn.values.search_text import search_text
 
-_IN_WORDS = {"destructive_op": "what it would replace has been changed since it was proposed"}
-_MOST_SHOWN = 600  # characters of a page that a proposal rests on
+_IN_WORDS = {"destructive_op": "what it would replace has changed since it was proposed"}
+_MOST_SHOWN = 600  # shown characters of a page that supports a proposal
 _STORE = click.argument("store", required=False)
 _ID = click.argument("id_", metavar="ID")
 
 
 @click.group(cls=DefaultGroup, default="list")
 def proposals() -> None:
-    """What models proposed and a person has to decide: rules, plans, other wordings of what the host said.
+    """What models proposed and a person must decide: rules, plans, rewordings of the host's text.
 
     \b
     pageturn proposals agent.db
     pageturn proposals approve login-bug:3 agent.db
     pageturn proposals reject login-bug:3 agent.db --reason "the web page said so, not I"
 
-    Without a store it is the one of the gateway.
+    Without a store, the gateway's is used.
     """  # noqa: D301 - the character that tells click to leave the lines as they are
 
 
@@ -70,7 +70,7 @@ def list_(store: str | None) -> None:
 @_ID
 @_STORE
 def approve(id_: str, store: str | None) -> None:
-    """Let a proposal take effect. It is checked again; exits with 1 if something stands against it by now."""
+    """Let a proposal take effect. It is checked again; exits with 1 if it has become invalid."""
     with _opened(store) as opened:
         session, number = _session_of(opened, id_)
         sys.exit(_told(id_, session.approve(number)))
@@ -79,9 +79,9 @@ def approve(id_: str, store: str | None) -> None:
 @proposals.command()
 @_ID
 @_STORE
-@click.option("--reason", required=True, help="Why; it is kept, and the model is told.")
+@click.option("--reason", required=True, help="The reason; it is stored, and the model is told.")
 def reject(id_: str, store: str | None, reason: str) -> None:
-    """Refuse a proposal, for good."""
+    """Reject a proposal permanently."""
     with _opened(store) as opened:
         session, number = _session_of(opened, id_)
         outcome = session.reject(number, reason)
@@ -95,7 +95,7 @@ def _opened(store: str | None) -> Iterator[Store]:
 
 
 def _session_of(store: Store, id_: str) -> tuple[Session, int]:
-    """The session of a proposal, and its number there. It is not closed: a boundary is for whoever works in it."""
+    """The session of a proposal, and the proposal's number. The session is not closed: only its user should write a boundary."""
     name, _, number = id_.rpartition(":")
     row = store.session(name) if name else None
     if row is None or not (number.isascii() and number.isdigit()):
@@ -105,7 +105,7 @@ def _session_of(store: Store, id_: str) -> tuple[Session, int]:
 
 def _told(id_: str, outcome: Committed | Rejected) -> int:
     if isinstance(outcome, Committed):
-        complain(f"pageturn: {id_} is approved; it holds from the next context on")
+        complain(f"pageturn: {id_} is approved; it applies from the next context on")
         return 0
     reason = outcome.reason
     complain(f"pageturn: {id_} is rejected: {getattr(reason, 'detail', _IN_WORDS.get(reason.code, reason.code))}")
@@ -126,7 +126,7 @@ def _show(console: Console, journal: Journal, review: ProposalForReview) -> None
 
 
 def _page(journal: Journal, handle: str) -> str:
-    """A page in one line: who said it, and what."""
+    """A page on one line: the role and the beginning of its text."""
     page = page_of(journal.state, handle)
     if page is None:
         return f"{handle}, which is no page"

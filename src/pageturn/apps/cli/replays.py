@@ -44,17 +44,17 @@ from pageturn.values.model_prices import ModelPrice, money
 _SQLITE = b"SQLite format 3\0"
 _TRACE = {"id", "source", "messages"}
 _WIDEST = 400  # columns
-_RESULT = b'{"trace":'  # how a line of results begins
+_RESULT = b'{"trace":'  # the beginning of a line of results
 
 
 class Selection(NamedTuple):
-    """Which sessions are replayed."""
+    """The sessions to replay."""
 
     paths: Sequence[Path] = ()
-    generated: int = 0  # how many synthetic ones, besides those of the paths
+    generated: int = 0  # synthetic ones, in addition to those of the paths
     turns: int = 200  # of each synthetic session
     is_long: bool = False  # only long ones
-    most: int | None = None  # of each path
+    most: int | None = None  # from each path
 
 
 def traces(selection: Selection) -> Iterator[Trace]:
@@ -209,9 +209,9 @@ def _show_points(console: Console, points: Points, units: str) -> None:
 
 
 def conclusion(points: Sequence[Point], prices: Sequence[ModelPrice]) -> str:
-    """The result in one sentence: sending everything, and Paged where it is cheapest; empty where that is not known.
+    """The result in one sentence: sending everything compared with Paged where that is cheapest; empty if unknown.
 
-    Where the default is among the rows, the sentence is about it, since whoever reads "Paged" thinks of that.
+    If the default is among the rows, the sentence is about it, because that is what readers take "Paged" to mean.
     """
     ours = [point for point in points if point.policy.startswith("paged") and point.score.is_priced]
     ours = [point for point in ours if point.policy == "paged"] or ours
@@ -236,7 +236,7 @@ def conclusion(points: Sequence[Point], prices: Sequence[ModelPrice]) -> str:
 
 
 def _called(row: str) -> str:
-    """A row of Paged as a program would call it."""
+    """A row of Paged in the spelling of a program."""
     names = {"paged": "Paged", f"paged:miss_tokens={Paged.thrifty().miss_tokens}": "Paged.thrifty"}
     names[f"paged:miss_tokens={Paged.faithful().miss_tokens}"] = "Paged.faithful"
     return names.get(row, plain(row).replace("paged", "Paged", 1))

@@ -55,10 +55,10 @@ def route_stats(store: str, scope: str) -> None:
 @_STORE
 @_SCOPE
 def route_report(store: str, scope: str) -> None:
-    """Show who is chosen for what, the posteriors, money by bucket, and the regret that the log can tell.
+    """Show who is chosen for what, the posteriors, cost by bucket, and the regret as far as the log shows it.
 
-    Regret is against the best single candidate of a bucket. "Too little support" means that the log cannot tell, since an agent had
-    hardly a chance of being chosen.
+    Regret is relative to the best single candidate of a bucket. "Too little support" means that the log cannot show it, since an agent
+    was hardly ever chosen.
     """
     with journals.opened(store) as opened:
         routes.show_report(terminal(), routes.beliefs_of(opened, scope))
@@ -117,7 +117,9 @@ def route_import(store: str, path: Path, scope: str) -> None:
 @click.argument("decision")
 @click.argument("verdict", callback=_verdict)
 @click.option(
-    "--weak", is_flag=True, help="A sign, not a judgement: counts a quarter, and a strong outcome replaces it."
+    "--weak",
+    is_flag=True,
+    help="A weak outcome, inferred and not judged: counts a quarter, and a later one without --weak replaces it.",
 )
 @click.option("--correct", is_flag=True, help="Replace the outcome that was reported before.")
 @click.option("--seconds", type=click.FloatRange(0), help="How long the answer took.")
@@ -134,9 +136,9 @@ def outcome(  # noqa: PLR0917
     weak: bool,
     correct: bool,
 ) -> None:
-    """Report what came of a routing decision: success, failure, or a grade from 0 to 1.
+    """Report the outcome of a routing decision: success, failure, or a grade from 0 to 1.
 
-    The same outcome twice counts once, and an unknown decision is refused.
+    The same outcome twice counts once; an unknown decision is an error.
     """
     with journals.opened(store) as opened:
         routes.report_outcome(

@@ -20,7 +20,7 @@ from pageturn.stores import MemorySidecars, Sidecars
 from pageturn.values.errors import InvalidInput, PageturnError, show
 from pageturn.values.json import from_json, to_json
 
-REPLAYED = tuple(name for name in MODES if name != "cost")  # a log does not know prices
+REPLAYED = tuple(name for name in MODES if name != "cost")  # a log has no prices
 
 
 def beliefs_of(store: Sidecars, scope: str) -> Beliefs:
@@ -125,7 +125,7 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
         console.print(f"{len(replayed):,} decisions are consistent with the log")
     older = sum(entry.decision.estimates != ESTIMATES for _, entry in log)
     if older:
-        console.print(f"{older:,} of them rest on an earlier way of estimating, which is not checked any more")
+        console.print(f"{older:,} of them used an earlier method of estimating, which is no longer checked")
     if len(log) > len(replayed):
         console.print(
             f"{len(log) - len(replayed):,} more were not checked: they predate the outcomes of pruned decisions"
@@ -134,7 +134,7 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
 
 
 def show_report(console: Console, beliefs: Beliefs) -> None:
-    """Print who is chosen for what, the posteriors, what it took, and the regret that the log can tell."""
+    """Print who is chosen for what, the posteriors, the cost, and the regret as far as the log shows it."""
     log = [entry for _, entry in beliefs.log()]
     if not log:
         console.print(f"no decisions in scope {plain(beliefs.scope)} yet: a router writes them with their outcomes")
@@ -173,7 +173,7 @@ def show_report(console: Console, beliefs: Beliefs) -> None:
 
 
 def _spent(entry: Logged) -> float | None:
-    """What a decision took: as was reported, or else as its price said."""
+    """The cost of a decision: as reported, or else by its price."""
     return entry.money if entry.money is not None else entry.decision.costs.get(entry.decision.choice)
 
 

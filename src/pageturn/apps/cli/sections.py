@@ -1,4 +1,4 @@
-"""The commands of `pageturn --help`, by what they are for, each with a line that is not cut."""
+"""The sections of `pageturn --help`, each command with a description that is not cut off."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -7,7 +7,7 @@ import click
 
 
 class Section(NamedTuple):
-    """Commands that belong together, with what each does in a few words."""
+    """A section of commands, each with a short description."""
 
     title: str
     commands: Sequence[tuple[str, str]]
@@ -22,7 +22,7 @@ SECTIONS = (
             ("replay", "What recorded sessions would have cost, by method."),
             ("report", "The results of replay as a page with pictures."),
             ("flip", "Compare replay results and pick the default policy."),
-            ("compactions", "How much recorded summaries kept of what was needed later."),
+            ("compactions", "How much recorded summaries kept of what later calls needed."),
         ),
     ),
     Section(
@@ -45,25 +45,25 @@ SECTIONS = (
             ("context", "What the next call would get, and why."),
             ("why", "Why a page is shown as it is."),
             ("diff", "What a turn changed in the context."),
-            ("proposals", "What models proposed and a person decides."),
+            ("proposals", "What models proposed and a person must decide."),
             ("route", "The routing state, and its decisions."),
-            ("outcome", "Report what came of a routing decision."),
+            ("outcome", "Report the outcome of a routing decision."),
         ),
     ),
     Section(
-        "Care of a store",
+        "Maintain a store",
         (
             ("export", "The messages of a session as JSON lines."),
             ("summarize", "Write summaries of old steps, with or without a model."),
             ("doctor", "Check a store, and repair it."),
-            ("vacuum", "Free what nothing refers to."),
+            ("vacuum", "Free space that nothing refers to."),
         ),
     ),
 )
 
 
 class SectionedGroup(click.Group):
-    """A group whose help lists its commands by section; one that no section has is listed last."""
+    """A group whose help lists its commands by section; commands without a section come last."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections."""

@@ -1,7 +1,7 @@
 """Prints text from pages, names and paths with its control characters escaped.
 
-A tool's output may hold control codes that clear the screen, set the title, write to the clipboard, or reverse the direction of a line.
-On a terminal each of them is shown as its code. Output to a file or a pipe is not changed.
+A tool's output may contain control codes that clear the screen, set the title, write to the clipboard, or reverse the direction of a
+line. On a terminal each of them is shown as its code. Output to a file or a pipe is not changed.
 """
 
 import re
@@ -57,7 +57,7 @@ class _Hook(RenderHook):
 
 
 class _Inert:
-    """A renderable with its text escaped; its own control codes, as of a progress bar, pass."""
+    """A renderable with its text escaped; its own control codes, as of a progress bar, are kept."""
 
     def __init__(self, renderable: ConsoleRenderable) -> None:
         self._renderable = renderable

@@ -42,7 +42,7 @@ _SHIPPED: dict[str, Callable[[int, int, int], Task]] = {
     "--dialect", type=click.Choice(["openai", "anthropic"]), help="The API format; by default guessed from the URL."
 )
 @click.option(
-    "--price", metavar="INPUT,OUTPUT[,READ[,WRITE]]", help="What the model costs, in dollars per million tokens."
+    "--price", metavar="INPUT,OUTPUT[,READ[,WRITE]]", help="The price of the model, in dollars per million tokens."
 )
 @click.option(
     "--prices", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Your own table of prices."
@@ -107,7 +107,7 @@ _SHIPPED: dict[str, Callable[[int, int, int], Task]] = {
     default="trial.jsonl",
     show_default=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Where runs are written; those in it are not run again.",
+    help="The file for the runs; those already in it are not run again.",
 )
 @click.option(
     "--report", type=click.Path(dir_okay=False, path_type=Path), help="Write the tables as a page in Markdown, too."
@@ -135,13 +135,13 @@ def trial(
     report: Path | None,
     dry_run: bool,
 ) -> None:
-    """Run the same tasks with a live model, its context managed by different methods, and compare what is done and what it costs.
+    """Run the same tasks with a live model, its context managed by different methods, and compare results and costs.
 
-    FOLDERS are tasks of your own: a task file and a checker each. Runs are written as they end; the same command goes on where it
+    FOLDERS are tasks of your own: a task file and a checker each. Runs are written as they end; the same command continues where it
     stopped. Exits with 1 if runs are left.
     """
     billed = chosen_price(model, price, prices)
-    assert billed is not None, "a model is named"
+    assert billed is not None, "--model is required, so there is a price"
     wanted = families or (() if folders else tuple(_SHIPPED))
     seeds = range(seed, seed + count)
     tasks: list[Task] = [_SHIPPED[name](each, tokens, questions) for name in dict.fromkeys(wanted) for each in seeds]
@@ -169,7 +169,7 @@ def trial(
         report.write_text(markdown(plan, found, ended.reason), encoding="utf-8")
         console.print(plain(f"{report}: written"), highlight=False, soft_wrap=True)
     if ended.left:
-        raise click.ClickException(f"{ended.left:,} runs are left: {plain(ended.reason)}; the same command goes on")
+        raise click.ClickException(f"{ended.left:,} runs are left: {plain(ended.reason)}; the same command continues")
 
 
 def _show_price(console: Console, plan: Plan, known: Sequence[Run]) -> None:
@@ -179,7 +179,7 @@ def _show_price(console: Console, plan: Plan, known: Sequence[Run]) -> None:
     shown = tuple((row.method, f"{row.calls:,.0f}", f"{row.tokens:,.0f}", money(row.dollars)) for row in rows)
     title = f"{len(plan.tasks):,} tasks under {len(plan.methods):,} methods, {_often(plan.repetitions)} each, not run yet: about"
     _show(console, Rows(title, ("", "calls", "input tokens", "dollars"), (*shown, ("all", "", "", money(total)))))
-    beyond = " and comes before the end: --limit raises it" if total > plan.limit_dollars else ""
+    beyond = " and will stop the trial early: raise it with --limit" if total > plan.limit_dollars else ""
     console.print(f"at {plan.price}; the limit is {money(plan.limit_dollars)}{beyond}", soft_wrap=True, highlight=False)
 
 

@@ -1,6 +1,6 @@
-"""How answers are written: bounded, with a place to go on from, and with all text from pages fenced and escaped.
+"""Writes answers: bounded, with a position to continue from, and with all text from pages fenced and escaped.
 
-The text of a page is data. It stands in a fence of its own under a heading that we write, as in the answers of the recall tool, and can
+The text of a page is data. It is in a fence of its own under a heading that we write, as in the answers of the recall tool, and can
 neither end its fence nor pass for a heading.
 """
 
@@ -11,12 +11,12 @@ from pageturn.values.errors import PageturnError
 from pageturn.values.faults import AnyFault, NoMatch
 from pageturn.values.fencing import fenced, quoted
 
-MOST_BYTES = 12_000  # of page text in one answer; headings and backslashes come on top
+MOST_BYTES = 12_000  # of page text in one answer; headings and backslashes are extra
 _MOST_ROWS = 50
 
 
 class Answer(NamedTuple):
-    """What a tool says, and whether it is a failure."""
+    """What a tool answers, and whether it is an error."""
 
     text: str
     is_error: bool = False
@@ -28,12 +28,12 @@ def quotation(heading: str, text: str) -> str:
 
 
 def failed(error: PageturnError | AnyFault | str) -> Answer:
-    """A failure; whatever it repeats of what was asked is escaped."""
+    """An error; whatever it quotes from the arguments is escaped."""
     return Answer(quoted(str(error)), is_error=True)
 
 
 def listed(rows: Iterable[str], start: int, total: int) -> Answer:
-    """As many rows as there is room for, of those from number `start` on, and where to go on."""
+    """As many rows as there is room for, from number `start` on, and where to continue."""
     if start and start >= total:
         return failed(NoMatch(f"nothing from {start:,} on, there are {total:,}"))
     told: list[str] = []

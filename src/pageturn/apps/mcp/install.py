@@ -1,9 +1,10 @@
-"""Writes the server into the settings of a client, and takes it back.
+"""Adds the server to the settings of a client, and removes it.
 
     claude-code     ~/.claude.json, or .mcp.json of a project
     codex           ~/.codex/config.toml, or .codex/config.toml of a project
 
-Only our own entry is written or removed. A file that cannot be parsed, or cannot be edited without changing something else, is refused.
+Only our own entry is written or removed. A file that cannot be parsed, or cannot be edited without changing something else, is left
+alone with an error.
 """
 
 import os
@@ -26,7 +27,7 @@ class _Client(NamedTuple):
     format: ModuleType
     own_file: Callable[[Mapping[str, str]], Path]
     project_file: str
-    kind: Mapping[str, str]  # what an entry says beside the command
+    kind: Mapping[str, str]  # the fields of an entry besides the command
 
 
 def _of_claude_code(environ: Mapping[str, str]) -> Path:
@@ -55,7 +56,7 @@ class Change(NamedTuple):
 
 
 def command_for(store: str, scope: str | None) -> list[str]:
-    """The command with which a client starts the server: with this Python, since clients have search paths of their own."""
+    """The command with which a client starts the server: by the path of this Python, since clients have search paths of their own."""
     absolute = store if store.startswith("sqlite:") else str(Path(store).expanduser().absolute())
     return [sys.executable, "-m", "pageturn", "mcp", absolute, *(["--scope", scope] if scope is not None else [])]
 
@@ -71,7 +72,7 @@ def installed(
 
 
 def uninstalled(client: str, *, project: Path | None, environ: Mapping[str, str] = os.environ) -> Change:
-    """The change that takes the server back; one that changes nothing where it is not there."""
+    """The change that removes the server; it changes nothing if there is no such entry."""
     known = _CLIENTS[client]
     found = _read(known, project, environ)
 
@@ -83,8 +84,8 @@ def uninstalled(client: str, *, project: Path | None, environ: Mapping[str, str]
 
 
 def write(change: Change) -> None:
-    """Write the file in one step, unless somebody has changed it meanwhile. A file with nothing left in it is removed."""
-    file = change.file.resolve()  # a link stays one
+    """Write the file in one step, unless it was changed meanwhile. A file that becomes empty is removed."""
+    file = change.file.resolve()  # a link stays a link
     if (file.read_bytes() if file.exists() else None) != change.before:
         raise InvalidInput(
             str(change.file), expected="a file that nobody else writes now", got="one that has just changed"

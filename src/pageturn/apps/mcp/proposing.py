@@ -1,6 +1,6 @@
-"""The tools that propose: a rule or a plan, which changes nothing until a person has approved it.
+"""The tools that propose a rule or a plan, which changes nothing until a person has approved it.
 
-A model may have been talked into a proposal by something that it read. So it names the pages that the proposal rests on, and the person
+Something that a model read may have talked it into a proposal. So the model names the pages that support the proposal, and the person
 who decides sees them.
 """
 
@@ -19,12 +19,12 @@ from pageturn.values.json import Closed, to_json
 from pageturn.values.plans import Plan
 from pageturn.values.proposals import Declined, Op, Proposal
 
-_MOST_WAITING = 20  # in one session; nobody reads more, and a model that proposes more was talked into it
+_MOST_WAITING = 20  # in one session; more would not be read, and suggest that the model was talked into it
 _TRIES = 50  # to write while another process writes, too
 
 Evidence = Annotated[
     tuple[Annotated[str, Meta(max_length=40)], ...],
-    Meta(description="Handles of the pages that this rests on; recall finds them.", min_length=1, max_length=20),
+    Meta(description="Handles of the pages that support this; recall finds them.", min_length=1, max_length=20),
 ]
 
 
@@ -77,7 +77,7 @@ def _propose(sessions: Sessions, id_: str | None, proposal: Proposal) -> Answer:
         return failed(
             f"{len(waiting)} proposals of session {journal.row.id} wait already; a person has to decide first"
         )
-    # Not closed again: that would write a boundary into a session that another process may be working in.
+    # Not closed again: that would write a boundary into a session that another process may be using.
     session = OpenSession.open(sessions.store, id=journal.row.id, scope=journal.row.scope)
     kept = Proposal(
         field=proposal.field,

@@ -1,4 +1,4 @@
-"""Sessions and pages as resources: the same answers as those of the tools `browse` and `resolve`, under addresses.
+"""Sessions and pages as resources: the same answers as those of the tools `browse` and `resolve`, by address.
 
 pageturn://session/ID                   the pages of a session
 pageturn://session/ID/page/HANDLE       the text of a page
@@ -30,7 +30,7 @@ class Listed(NamedTuple):
 
 
 def sessions_from(sessions: Sessions, cursor: str | None) -> Listed | None:
-    """The sessions from a cursor on; None where that is none of ours."""
+    """The sessions from a cursor on; None if the cursor is not ours."""
     if cursor is not None and re.fullmatch(r"[0-9]{1,9}", cursor) is None:
         return None
     rows, start = sessions.rows(), int(cursor or 0)

@@ -38,8 +38,8 @@ _INSTRUCTIONS = (
 )
 _MOST_BODY = 1_000_000  # bytes of an HTTP request
 _MOST_CLIENTS = 64  # HTTP connections at once
-_LONGEST_COMPLAINT = 300  # characters about arguments
-_GRACE = 3  # seconds for what is on its way when the server stops
+_LONGEST_COMPLAINT = 300  # characters of a message about arguments
+_GRACE = 3  # seconds for running requests when the server stops
 
 Context = ServerRequestContext[Any]
 Result = TypeVar("Result")
@@ -127,7 +127,7 @@ def serve_stdio(place: Place) -> None:
 
 
 def serve_http(place: Place, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
-    """Answer clients on HTTP until a signal says to stop. Any address but loopback needs a token."""
+    """Answer clients on HTTP until a signal to stop. Any address but loopback needs a token."""
     if not is_loopback(host) and not token:
         raise InvalidInput("token", expected=f"one, since {host} is not this machine alone", got="none")
     _be_quiet()
@@ -153,7 +153,7 @@ def serve_http(place: Place, host: str, port: int, token: str | None, say: Calla
 
 
 def app_for(place: Place, host: str, token: str | None) -> ASGIApp:
-    """The server as an ASGI app. On loopback the names of host and origin are checked, so that no web page reaches it by another name."""
+    """The server as an ASGI app. On loopback the host and origin headers are checked, so that no web page reaches it by another name."""
     near = ("127.0.0.1:*", "localhost:*", "[::1]:*")
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=is_loopback(host),
@@ -171,7 +171,7 @@ def app_for(place: Place, host: str, token: str | None) -> ASGIApp:
 
 
 class _Guarded:
-    """An app that only answers those who have the token."""
+    """An app that only answers clients with the token."""
 
     def __init__(self, app: ASGIApp, token: str) -> None:
         self._app = app
@@ -228,7 +228,7 @@ def _listed(place: Place, cursor: str | None) -> resources.Listed | None:
     try:
         with opened(place.store, place.scope) as sessions:
             return resources.sessions_from(sessions, cursor)
-    except PageturnError:  # no store yet, or none that can be read: the tools say which
+    except PageturnError:  # no store yet, or an unreadable one: the tools report which
         return resources.Listed((), None)
 
 
@@ -237,7 +237,7 @@ def _no_client(got: str) -> InvalidInput:
 
 
 def _be_quiet() -> None:
-    """The SDK logs what clients send."""
+    """Silence the SDK's logging of what clients send."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
 
 

@@ -1,4 +1,4 @@
-"""What a server can reach: the sessions of one scope. A session of another one looks like one that does not exist."""
+"""Defines what a server can reach: the sessions of one scope. A session in another scope looks like one that does not exist."""
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -42,7 +42,7 @@ class Sessions:
 
 @contextmanager
 def opened(url: str, scope: str | None) -> Iterator[Sessions]:
-    """The sessions in a file, which another process may begin, replace or remove while the server runs."""
+    """The sessions in a file, which another process may create, replace or remove while the server runs."""
     file = Path(url.removeprefix("sqlite:").removeprefix("//").partition("?")[0])
     if not file.is_file():
         raise InvalidInput("store", expected="a file with sessions", got=f"{file}, which does not exist yet")
@@ -51,11 +51,11 @@ def opened(url: str, scope: str | None) -> Iterator[Sessions]:
 
 
 def shown_pages(journal: Journal) -> list[Page]:
-    """The pages that count and that others than the session's own model may see."""
+    """The pages that count and that may be shown to others than the session's own model."""
     return [page for page in journal.state.live_pages() if page.visibility is not Visibility.INTERNAL]
 
 
 def shown_page(journal: Journal, handle: str) -> Page | None:
-    """The page of a handle; None where there is none, or only the session's own model may see it."""
+    """The page of a handle; None if there is none, or only the session's own model may see it."""
     page = page_of(journal.state, handle)
     return page if page is not None and page.visibility is not Visibility.INTERNAL else None

@@ -1,7 +1,7 @@
-"""Puts a server into a client's JSON file and takes it out, leaving every other byte as it is.
+"""Adds a server to a client's JSON file and removes it, leaving every other byte unchanged.
 
-The file is another program's, and people write into it too. So its text is edited, not written anew from its values; and what comes out
-is read again and compared with what it should be, before anybody writes it.
+The file belongs to another program, and people edit it too. So its text is edited, not rewritten from its values; and before it is
+written, the result is parsed and compared with the expected values.
 """
 
 import json
@@ -13,7 +13,7 @@ _STEP = "  "
 
 
 class CannotEdit(ValueError):
-    """Why a file is not touched."""
+    """Why a file is not changed."""
 
 
 class _Member(NamedTuple):
@@ -36,12 +36,12 @@ class _Object(NamedTuple):
 
 
 def server_in(text: str, name: str) -> Any:
-    """The settings of a server as they are, or None."""
+    """The present settings of a server, or None."""
     return _values(text).get(_SERVERS, {}).get(name) if text.strip() else None
 
 
 def with_server(text: str, name: str, settings: Mapping[str, Any]) -> str:
-    """The text with a server in it, in place of one of the same name."""
+    """The text with a server in it, replacing one of the same name."""
     if not text.strip():
         return json.dumps({_SERVERS: {name: settings}}, indent=len(_STEP)) + "\n"
     wanted = _values(text)
@@ -61,7 +61,7 @@ def with_server(text: str, name: str, settings: Mapping[str, Any]) -> str:
 
 
 def without_server(text: str, name: str) -> str:
-    """The text without a server; empty where nothing else was in it. A list of servers that is left empty goes too."""
+    """The text without a server; empty if there was nothing else. An empty list of servers is removed too."""
     wanted = _values(text)
     del wanted[_SERVERS][name]
     top = _object_at(text, _past_blanks(text, 0))
@@ -89,7 +89,7 @@ def _values(text: str) -> dict[str, Any]:
 
 
 def _object_at(text: str, at: int) -> _Object:
-    """Where the members of an object are; the text is known to be JSON."""
+    """The position of the members of an object; the text is known to be JSON."""
     decoder = json.JSONDecoder()
     members = []
     start, at = at, _past_blanks(text, at + 1)
@@ -111,7 +111,7 @@ def _past_blanks(text: str, at: int) -> int:
 
 
 def _inserted(text: str, into: _Object, name: str, value: Any) -> str:
-    """The text with one more member at the end of an object, laid out like the one before it."""
+    """The text with one more member at the end of an object, formatted like the one before it."""
     if into.members:
         last = into.members[-1]
         at, blanks = last.end, _blanks_before(text, last.start)
@@ -124,7 +124,7 @@ def _inserted(text: str, into: _Object, name: str, value: Any) -> str:
 
 
 def _written(text: str, at: int, value: Any) -> str:
-    """A value as it stands in a member that begins there: on lines of its own where that begins one."""
+    """A value formatted for a member at this position: on several lines if its members are."""
     if "\n" not in _blanks_before(text, at):
         return json.dumps(value)
     return f"{_newline(text)}{_indent_of(text, at)}".join(json.dumps(value, indent=len(_STEP)).split("\n"))
@@ -148,7 +148,7 @@ def _blanks_before(text: str, at: int) -> str:
 
 
 def _indent_of(text: str, at: int) -> str:
-    """The blanks that the line of a place begins with."""
+    """The indentation of the line at a position."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return line[: len(line) - len(line.lstrip(" \t"))]
 

@@ -1,6 +1,6 @@
-"""Puts a server into Codex's TOML file and takes it out, leaving every other byte as it is.
+"""Adds a server to Codex's TOML file and removes it, leaving every other byte unchanged.
 
-As with JSON the text is edited, and what comes out is read again and compared before anybody writes it.
+As with JSON, the text is edited, and the result is parsed and compared before it is written.
 """
 
 import json
@@ -12,24 +12,23 @@ from typing import Any
 from pageturn.apps.mcp.settings_json import CannotEdit
 
 _SERVERS = "mcp_servers"
-_TABLE = re.compile(
-    r"""[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*["']?([\w-]+)["']?[ \t]*[\].]"""
-)  # of a server, or in it
+# Of a server, or in it.
+_TABLE = re.compile(r"""[ \t]*\[[ \t]*mcp_servers[ \t]*\.[ \t]*["']?([\w-]+)["']?[ \t]*[\].]""")
 
 
 def server_in(text: str, name: str) -> Any:
-    """The settings of a server as they are, or None."""
+    """The present settings of a server, or None."""
     return _values(text).get(_SERVERS, {}).get(name)
 
 
 def with_server(text: str, name: str, settings: Mapping[str, Any]) -> str:
-    """The text with a server at its end, in place of one of the same name."""
+    """The text with a server at its end, replacing one of the same name."""
     wanted = _values(text)
     wanted.setdefault(_SERVERS, {})[name] = dict(settings)
     if server_in(text, name) is not None:
         text = without_server(text, name)
     newline = "\r\n" if "\r\n" in text else "\n"
-    # JSON spells texts and lists of them as TOML does.
+    # JSON spells strings and lists of strings as TOML does.
     lines = [f"[{_SERVERS}.{name}]", *(f"{key} = {json.dumps(value)}" for key, value in settings.items()), ""]
     return _verified(text + (newline if text else "") + newline.join(lines), wanted)
 

@@ -26,27 +26,27 @@ from pageturn.values.recall_tool import RecallTool
 from pageturn.values.search_text import search_text
 
 _HITS = 5
-_MOST_SEARCHED = 200  # sessions, the newest; one that is named is always searched
+_MOST_SEARCHED = 200  # the newest sessions; a named one is always searched
 _MOST_HITS = 1_000
-_BEGINNING = 120  # characters that a list shows of a page
-_MOST_TURNS = 500  # of which savings are worked out while a model waits
+_BEGINNING = 120  # shown characters of a page in a list
+_MOST_TURNS = 500  # for which savings are computed while a model waits
 _ROOM = 48_000  # of the estimate, as for `pageturn savings`
-_OUR_SERVER = "pageturn"  # in the name that clients give our tools: mcp__pageturn__recall
+_OUR_SERVER = "pageturn"  # in the names that clients give our tools: mcp__pageturn__recall
 
 _Id = Annotated[str, Meta(max_length=200)]
 Session = Annotated[_Id | None, Meta(description="The id of a session, as browse lists them; by default the newest.")]
 Handle = Annotated[str, Meta(description="The name of a page, such as p12-abcd.", max_length=40)]
-Start = Annotated[int, Meta(description="Where to go on, as the last answer said.", ge=0, le=10**15)]
+Start = Annotated[int, Meta(description="Where to continue, as the last answer said.", ge=0, le=10**15)]
 
 
 class Tool(NamedTuple):
-    """A tool: its name, what it is for, the type of its arguments, and what answers them."""
+    """A tool: its name, its description, the type of its arguments, and the function that answers."""
 
     name: str
     description: str
     arguments: type[Closed]
     answer: Callable[[Sessions, Any], Answer]
-    proposes: bool = False  # or else it only reads
+    proposes: bool = False  # otherwise it only reads
 
 
 class Recall(Closed):
@@ -180,7 +180,7 @@ def savings(sessions: Sessions, asked: Savings) -> Answer:
 
 
 def _journals(sessions: Sessions, rows: list[SessionRow]) -> tuple[list[Journal], str]:
-    """The journals that can be read, and what is to be said of the others."""
+    """The journals that can be read, and a notice about the others."""
     journals, unread = [], []
     for row in rows:
         try:
@@ -191,7 +191,7 @@ def _journals(sessions: Sessions, rows: list[SessionRow]) -> tuple[list[Journal]
 
 
 def _is_echo(hit: Hit) -> bool:
-    """Whether a hit is what a tool of ours was asked and said before."""
+    """Whether a hit is an earlier call or answer of one of our own tools."""
     return hit.tool is not None and (hit.tool == RecallTool().name or _OUR_SERVER in hit.tool)
 
 
@@ -227,7 +227,7 @@ def _session(sessions: Sessions, row: SessionRow) -> str:
 def _page(journal: Journal, page: Page) -> str:
     tool = journal.state.tool_of(page)
     kind = journal.state.kind(page)
-    # the name of a tool is the client's, so that it stands among the words and not in the heading
+    # the name of a tool comes from the client, so it is part of the quoted text and not of the heading
     words = f"{f'[{tool}] ' if tool else ''}{_beginning(journal, page)}"
     return quotation(f"{page.handle} {page.role}, {kind}, {page.size:,} bytes, begins with", words)
 
@@ -258,7 +258,7 @@ def _reading() -> Iterator[Tool]:
     yield Tool(
         "recall",
         "Search everything that was said in earlier and current sessions: messages, tool calls and their results. "
-        "Gives excerpts with the handle of each page and its session; resolve gives the whole page.",
+        "Returns excerpts with the handle of each page and its session; resolve returns the whole page.",
         Recall,
         recall,
     )

@@ -40,7 +40,7 @@ _DIFFED = re.compile(r"diff --git |@@ |\+\+\+ |--- a/")
 _MARKED = re.compile(r"\s*(?:#{1,6} |[-*] |\d+\. |```|\||<\w|<!)")
 
 
-# How a line begins, the share of lines that must begin so, and what the text is then; the first that fits decides.
+# How a line begins, the share of lines that must begin so, and the resulting type; the first match decides.
 _SURE = (
     (_TIMED.match, 0.3, ContentType.LOG),
     (_COMPLAINED.match, 0.3, ContentType.LOG),
@@ -57,7 +57,7 @@ _LIKELY = (
 
 
 def material_of(text: str, call: ToolCall | None = None) -> Material:
-    """A text with what can be said about it; the call is the one that brought it."""
+    """A text with its metadata; `call` is the call that returned it."""
     arguments = call.parsed if call is not None else None
     path = _path_in(arguments)
     text = without_middle(text)
@@ -82,7 +82,7 @@ def file_of(call: ToolCall) -> str | None:
 
 
 def _last_drawn(text: str) -> str:
-    """A text without what a progress bar showed before its last state, and without carriage returns."""
+    """A text without what a progress bar overwrote, and without carriage returns."""
     pieces = text.split("\r")
     kept = [
         piece[: piece.rfind("\n") + 1] if after and after[0] != "\n" else piece for piece, after in pairwise(pieces)
@@ -95,7 +95,7 @@ def _is_command(arguments: Any) -> bool:
 
 
 def _path_in(arguments: Any) -> str | None:
-    """The file that a call is about: a field of that name, or the last file of a command that shows files."""
+    """The file that a call is about: a field of that name, or the last file of a command that prints files."""
     if not isinstance(arguments, Mapping):
         return None
     for name in _PATH_FIELDS:
@@ -104,13 +104,13 @@ def _path_in(arguments: Any) -> str | None:
     command = arguments.get("command", arguments.get("cmd"))
     words = " ".join(map(str, command)) if isinstance(command, list) else command
     if not isinstance(words, str) or not _READS.search(words[:_COMMAND]):
-        return None  # what a program prints is not the file that it was given
+        return None  # a program's output is not the file that it was given
     files = [found[0] for found in _FILE.finditer(words[:_COMMAND])]
     return files[-1] if files else None
 
 
 def _type_of(text: str, path: str | None, *, is_output: bool) -> ContentType:
-    """What a text is: by its beginning, by how most of its lines look, and by the file that it shows."""
+    """The type of a text: by its beginning, by the look of most of its lines, and by the file that it shows."""
     if _is_json(text):
         return ContentType.JSON
     lines = [line for line in text[:20_000].splitlines() if line.strip()][:_SAMPLE_LINES]
@@ -123,7 +123,7 @@ def _type_of(text: str, path: str | None, *, is_output: bool) -> ContentType:
     if (by_looks := _by_looks(lines, _LIKELY)) is not None:
         return by_looks
     if is_output and lines:
-        return ContentType.LOG  # whatever a program prints may say that something went wrong
+        return ContentType.LOG  # any program's output may report an error
     return ContentType.PROSE if _is_prose(lines) else ContentType.UNKNOWN
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class ContentType(StrEnum):
-    """What a text is."""
+    """The type of a text."""
 
     CODE = "code"
     JSON = "json"
@@ -20,7 +20,7 @@ class ContentType(StrEnum):
 
 
 class Material(NamedTuple):
-    """A text, and where it comes from: the tool, what it was asked, and the file that it shows."""
+    """A text, and where it comes from: the tool, its arguments, and the file that it shows."""
 
     text: str
     type: ContentType = ContentType.UNKNOWN
@@ -30,7 +30,7 @@ class Material(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line of an outline. Lines of more weight are kept first; a line of no weight only makes a text whole."""
+    """A line of an outline. Lines of more weight are kept first; a line of no weight is kept only if everything fits."""
 
     text: str
     weight: float = 1.0
@@ -38,19 +38,19 @@ class Line(NamedTuple):
 
 
 class Renderer(Protocol):
-    """Says what matters in a text. The same text must always give the same lines."""
+    """Weighs the lines of a text. The same text must always give the same lines."""
 
     def __call__(self, material: Material) -> Sequence[Line]:
-        """The lines of the text in order, or lines made of it, each with its weight."""
+        """The lines of the text in order, or lines made from it, each with its weight."""
         ...
 
 
 class Renderers(NamedTuple):
-    """Who says what matters, by the tool that brought a text, or else by what the text is."""
+    """The renderers, by the tool that returned a text, or else by its content type."""
 
     by_type: Mapping[ContentType, Renderer]
     by_tool: Mapping[str, Renderer] = {}
 
     def outline(self, material: Material) -> Sequence[Line]:
-        """The lines of a text, by the renderer that is there for it."""
+        """The lines of a text, by the renderer for it."""
         return self.by_tool.get(material.tool, self.by_type[material.type])(material)

@@ -12,7 +12,7 @@ _PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.+)$", re.MULTILINE
 
 
 def files_edited(call: ToolCall) -> tuple[str, ...]:
-    """The files that a call changes, each once, as the call names them; none where it changes no file, or does not say which."""
+    """The files that a call changes, each once, as the call names them; none if it changes no file, or does not say which."""
     arguments = call.parsed
     is_change = isinstance(arguments, Mapping) and not _CHANGING.isdisjoint(arguments)
     named = [path] if is_change and (path := file_of(call)) is not None else []

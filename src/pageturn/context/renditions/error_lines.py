@@ -28,12 +28,12 @@ def warnings(lines: list[str]) -> list[int]:
 
 
 def counts(lines: list[str]) -> list[int]:
-    """The numbers of the lines that say how much passed or failed."""
+    """The numbers of the lines that count what passed or failed."""
     return [at for at in lines_with(_COUNTED, "\n".join(lines)) if _COUNT.search(lines[at][:_LOOKED_AT])]
 
 
 def _is_fine(line: str) -> bool:
-    """Whether a line that names an error says that there was none, or only warns of one."""
+    """Whether a line that mentions an error says that there was none, or is only a warning."""
     if _FAILED.search(line):
         return False
     only_warns = ("arn" in line or "WARN" in line) and "rror" not in line and "ERROR" not in line

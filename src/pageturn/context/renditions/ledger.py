@@ -15,7 +15,7 @@ from pageturn.values.fencing import escaped, labelled
 from pageturn.values.json import Closed
 from pageturn.values.messages import Text, ToolCall, ToolResult
 
-_KEPT = 256  # effects that a ledger keeps one by one; older ones are counted
+_KEPT = 256  # effects that a ledger lists one by one; older ones are counted
 _KINDS = 24  # kinds that it counts; rarer ones are counted together
 _TOLD_KINDS = 8  # and that it names
 _LONGEST = 160  # characters of a line
@@ -27,7 +27,7 @@ _STEPS = re.compile(r"&&|\|\||[;|\n]")
 _LOOKING = frozenset(
     "ask browse calculate check count describe diff fetch find get glob grep head inspect list look ls open query read recall resolve"
     " scan search show stat status tail think todo view wait watch web".split()
-)  # what a tool's name begins with that only looks
+)  # prefixes of the names of read-only tools
 _PRINTING = frozenset(
     "awk basename cat cd cut diff dirname du echo env file find grep head jq less ls nl printf pwd rg sed sort stat tail tree tr type"
     " uniq wc which".split()
@@ -39,17 +39,17 @@ _WITH_SUBCOMMANDS = frozenset(
     " yarn".split()
 )
 _DISCARDED = re.compile(r"\d?>(?:&\d| ?/dev/null)")
-_WRITING = re.compile(r">|`|\$\(| -i\b| -delete\b| -exec")  # a file, a program in a program, a change in place
+_WRITING = re.compile(r">|`|\$\(| -i\b| -delete\b| -exec")  # a redirection, a nested command, a change in place
 _GIT_LOOKS = re.compile(r"git (?:-C \S+ )?(?:status|log|diff|show|blame|branch$|ls-files|rev-parse|grep)\b")
 
 
 class Effect(NamedTuple):
-    """Something that a call changed. A newer effect on the same target takes its place, and counts them both."""
+    """A side effect of a call. A newer effect on the same target replaces it and counts both."""
 
     page: int
     target: str
     text: str
-    kind: str = _OTHER  # what it is counted as: the program, the tool, or an edit
+    kind: str = _OTHER  # the kind that it is counted as: the program, the tool, or an edit
     times: int = 1
 
     @property
@@ -67,14 +67,14 @@ class Counted(NamedTuple):
 
 
 class Ledger(Closed):
-    """What was changed in a run of pages: the newest effects on different targets, the oldest first, and how many others."""
+    """What was changed in a run of pages: the newest effects on different targets, oldest first, and counts of the others."""
 
     effects: tuple[Effect, ...] = ()
     counted: tuple[Counted, ...] = ()
 
     @classmethod
     def of(cls, effects: Iterable[Effect], counted: Iterable[Counted] = ()) -> "Ledger":
-        """A ledger of so many effects; it has a greatest size, whatever happened."""
+        """A ledger of these effects; its size is limited, whatever happened."""
         newest: dict[str, Effect] = {}
         for effect in sorted(effects, key=_page):
             before = newest.pop(effect.target, None)
@@ -93,7 +93,7 @@ class Ledger(Closed):
         return [effect.page for effect in self.effects]
 
     def text(self, shown: int) -> str:
-        """So many of the newest effects one by one, and the others by kind; nothing where there are none."""
+        """The newest effects one by one, and the others by kind; empty if there are none."""
         listed = self.effects[max(0, len(self.effects) - shown) :]
         older = self.effects[: len(self.effects) - len(listed)]
         others = Ledger.of((), (*self.counted, *(Counted(each.kind, each.times, each.page) for each in older))).counted
@@ -105,7 +105,7 @@ class Ledger(Closed):
 
 
 def _most_frequent(counted: Iterable[Counted], most: int) -> tuple[Counted, ...]:
-    """The kinds in the order of their frequency; all but so many together."""
+    """The kinds in order of frequency; the rarest together."""
     ranked = sorted(counted, key=lambda each: (each.kind == _OTHER, -each.times, each.kind))
     if len(ranked) <= most:
         return tuple(ranked)
@@ -130,7 +130,7 @@ def _page(effect: Effect) -> int:
 
 
 def effects_of(unit: Sequence[tuple[int, PageMessage]]) -> Iterator[Effect]:
-    """What the calls of a unit changed, with the page that made each."""
+    """What the calls of a unit changed, with the page of each call."""
     results = {result.tool_call_id: result for _, page in unit for result in page.message.tool_results}
     for seq, page in unit:
         for call in page.message.tool_calls:
@@ -146,7 +146,7 @@ def _named(target: str) -> str:
 
 
 def _came(result: ToolResult | None) -> str:
-    """How a call ended, where that is more than that it did."""
+    """How a call ended, unless it ended well."""
     if result is None:
         return ", no result"
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
@@ -155,7 +155,7 @@ def _came(result: ToolResult | None) -> str:
 
 
 def _changes(call: ToolCall) -> Iterator[tuple[str, str, str]]:
-    """The targets of a call, what it did to each, and what that is counted as."""
+    """The targets of a call, what it did to each, and the kind that it counts as."""
     arguments = call.parsed
     fields = arguments if isinstance(arguments, Mapping) else {}
     command = next((fields[name] for name in _COMMANDS if name in fields), None)
@@ -172,7 +172,7 @@ def _changes(call: ToolCall) -> Iterator[tuple[str, str, str]]:
 
 
 def _program(script: str) -> str:
-    """What a command runs: the first program that may change something, with its subcommand where it has them."""
+    """What a command runs: the first program that may change something, with its subcommand if it has them."""
     words: list[str] = []
     for step in _STEPS.split(script[:_LOOKED_AT]):
         words = step.replace('"', " ").replace("'", " ").split()

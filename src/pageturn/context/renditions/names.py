@@ -24,5 +24,5 @@ def choose_names(text: str, vocabulary: Vocabulary, room: int, *, shown: str = "
 
 
 def _parts(names: str) -> list[str]:
-    """What paths are made of."""
+    """The parts of paths."""
     return names.replace("/", "\n").replace(".", "\n").split("\n")

@@ -26,7 +26,7 @@ def lines_with(words: Iterable[str], text: str) -> list[int]:
 
 
 def _places(word: str, text: str) -> Iterator[int]:
-    """Where a word begins: once for each line, and behind the line end that it may begin with."""
+    """Where a word begins: once per line, after the line end that it may begin with."""
     place = text.find(word)
     while place >= 0:
         yield place + (word[0] == "\n")

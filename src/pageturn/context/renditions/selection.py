@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pageturn.context.renditions.contract import Line
 
 _MARK = len("[... 12 lines ...]\n")
-_WEIGHTY = 1.0  # lines of that weight are cut where they do not fit; others are left out
+_WEIGHTY = 1.0  # lines of that weight are cut if they do not fit; others are left out
 _SHORTEST_CUT = 80
 
 
 def pick(lines: Sequence[Line], room: int) -> str:
-    """The weightiest lines that fit into so many characters; between them, how many are missing."""
+    """The lines of greatest weight that fit into a number of characters; marks between them say how many are missing."""
     chosen: dict[int, str] = {}
     weights = [line.weight for line in lines]
     shortest = min((len(line.text) for line in lines if line.weight > 0), default=0)
@@ -29,7 +29,7 @@ def pick(lines: Sequence[Line], room: int) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    """A line that matters, as far as there is room for it."""
+    """An important line, cut to the room for it."""
     return text if len(text) <= most else f"{text[:most]} [... {len(text) - most:,} characters ...]"
 
 
@@ -46,7 +46,7 @@ def _joined(lines: Sequence[Line], chosen: Mapping[int, str]) -> Iterator[str]:
 
 
 def _gap(missing: list[Line]) -> Iterator[str]:
-    """The mark for lines that were left out, or the one line that is no longer than its mark."""
+    """The mark for omitted lines, or the one omitted line if it is no longer than its mark."""
     count = sum(line.stands_for for line in missing)
     if len(missing) == 1 and len(missing[0].text) <= len("[... 1 line ...]"):
         yield missing[0].text

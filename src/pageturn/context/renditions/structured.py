@@ -24,7 +24,7 @@ _LEAST = 60
 _CALL_SHARE, _CALL_LEAST = 0.3, 240  # of what the agent itself wrote, most of which it names again
 _MOST = 4_000
 _ASKED = 120
-_LONG_TALK = 16_000  # characters of a message that may well say at its end what it wants
+_LONG_TALK = 16_000  # characters of a message that may say at its end what it wants
 _HUGE = 100_000  # characters of a result whose outline has no room in a small window
 _END = 400
 _SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
@@ -64,7 +64,7 @@ class Fields(NamedTuple):
 
 
 def structured(unit: Sequence[PageMessage], vocabulary: Vocabulary) -> Fields:
-    """The fields of a unit, one page a paragraph."""
+    """The fields of a unit, one paragraph per page."""
     calls = {call.id: call for page in unit for call in page.message.tool_calls}
     answered = {result.tool_call_id for page in unit for result in page.message.tool_results}
     return Fields(tuple(line for page in unit for line in _page(page, calls, answered, vocabulary)))
@@ -100,7 +100,7 @@ def _result(
 
 
 def _said(page: PageMessage, vocabulary: Vocabulary) -> Iterator[str | tuple[str, ...]]:
-    """The first words of a message, and what it has beside words."""
+    """The first words of a message, and its other parts."""
     message = page.message
     others = [f"[{type(part).__name__.lower()}]" for part in message.content if not isinstance(part, Text)]
     words = escaped(" ".join(message.text[:400].split())[:_ASKED])
@@ -115,12 +115,12 @@ def _words(text: str) -> str:
 
 
 def asked(call: ToolCall) -> str:
-    """The tool, and the first words of what it was asked."""
+    """The tool, and the beginning of its arguments."""
     return escaped(subject(call))
 
 
 def subject(call: ToolCall) -> str:
-    """The same, as it came."""
+    """The same, not escaped."""
     value = call.parsed
     shown = _argument_words(value) if isinstance(value, Mapping) else call.arguments
     return f"{call.name} {' '.join(shown[:600].split())[:_ASKED]}".strip()
@@ -154,12 +154,12 @@ def _errors(text: str) -> Iterator[str]:
         bare
     )  # FAILURES is only a heading
     half = _ERROR_LINES // 2
-    shown = told if len(told) <= _ERROR_LINES else [*told[:half], *told[-half:]]  # where it began, and how it ended
+    shown = told if len(told) <= _ERROR_LINES else [*told[:half], *told[-half:]]  # its beginning and its end
     yield from (f"! {escaped(line)}" for line in shown)
 
 
 def effects(call: ToolCall) -> Iterator[str]:
-    """What a call changed: the texts that it put in the place of others, by their digests."""
+    """What a call changed: the texts that it replaced and wrote, by their digests."""
     match call.parsed:
         case {"old_string": str() as old, "new_string": str() as new}:
             yield f"changed {_digest(old)} ({_lines(old)}) to {_digest(new)} ({_lines(new)})"

@@ -1,4 +1,4 @@
-"""Writes the parts of messages as Anthropic's content blocks, and marks where they are cached."""
+"""Writes the parts of messages as Anthropic's content blocks, and sets cache marks."""
 
 import base64
 from collections.abc import Collection, Iterable, Iterator
@@ -13,7 +13,7 @@ from pageturn.values.fillers import NO_OUTPUT
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 VENDOR = "anthropic"
-IN_THE_MIDDLE = "in the middle"  # in what `load_messages` keeps: that the vendor itself had a system message there
+IN_THE_MIDDLE = "in the middle"  # a field kept by `load_messages`: the vendor itself had a system message there
 _MARK = "cache_control"
 MARKS = CacheMarks(VENDOR, _MARK)
 _MEDIA = ("image", "document")
@@ -30,7 +30,7 @@ def message_of(turn: Turn) -> dict[str, Any]:
 
 
 def may_stay_inside(message: Message, behind: Role, ahead: Role | None) -> bool:
-    """Whether the vendor itself had a system message, and one may stand here: behind the user's words, before the model's."""
+    """Whether the vendor itself had a system message here, and one is allowed: after the user's message, before the model's."""
     is_there = behind is Role.USER and ahead in (Role.ASSISTANT, None)
     return is_there and bool(own(message, VENDOR).get(IN_THE_MIDDLE))
 
@@ -42,7 +42,7 @@ class Dump:
         self._ids = ids
 
     def answer(self, message: Message) -> list[Block]:
-        """The blocks of the model. The last of them cannot be thinking, so what nothing follows is left out."""
+        """The blocks of the model. The last of them cannot be thinking, so thinking at the end is left out."""
         text = only_text(message)
         if text is not None:
             return [text_block(text)] if text.strip() else []
@@ -52,7 +52,7 @@ class Dump:
         return blocks
 
     def heard(self, part: Part, _message: Message) -> Iterable[Block]:
-        """The blocks of anybody else. Instructions are words alone, unless the vendor itself had more in them."""
+        """The blocks of any other role. Instructions are text only, unless the vendor itself had more in them."""
         return self._result(part) if isinstance(part, ToolResult) else _shown(part)
 
     def _said(self, part: Part) -> list[Block]:
@@ -72,7 +72,7 @@ class Dump:
                 return _shown(part)
 
     def _result(self, result: ToolResult) -> list[Block]:
-        """A result, and behind it what it may not hold: pictures of an error."""
+        """A result, and after it what a result may not contain: images with an error."""
         fields: Block = {"type": "tool_result", "tool_use_id": self._ids.of_result(result.tool_call_id)}
         content: Any = result.content
         behind: list[Block] = []
@@ -82,7 +82,7 @@ class Dump:
             content = [block for block in shown if block not in behind]
         if content and (not isinstance(content, str) or content.strip()):
             fields["content"] = content
-        elif result.is_error:  # which must say what went wrong; any other result may be without content
+        elif result.is_error:  # an error must have content; any other result may be empty
             fields["content"] = NO_OUTPUT
         return [fields | ({"is_error": True} if result.is_error else {}) | own(result, VENDOR), *behind]
 
@@ -107,7 +107,7 @@ def _shown(part: Part) -> list[Block]:
 
 
 def _is_ours(part: Thinking) -> bool:
-    """Whether a signature is this vendor's: the format that read it said so, or a host that names no vendor does."""
+    """Whether a signature is this vendor's: the format that read it says so, or a host that names no vendor."""
     return not part.extra or VENDOR in part.extra
 
 
@@ -135,7 +135,7 @@ def _source(url: str, kept: dict[str, Any], mime_types: Collection[str]) -> Bloc
 
 
 def cached(tools: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The tools with an end of the cache behind the last that stands in the prompt, unless the host has put ends there."""
+    """The tools with a cache mark after the last one in the prompt, unless the host has set marks."""
     standing = [at for at, tool in enumerate(tools) if not tool.get("defer_loading")]
     last = standing[-1] if standing and not any(map(MARKS.is_on, tools)) else None
     return [{**tool, _MARK: _end()} if at == last else tool for at, tool in enumerate(tools)]
@@ -146,7 +146,7 @@ def _end() -> dict[str, Any]:
 
 
 def mark_ends(shape: Shape, ends: Iterable[int]) -> None:
-    """Let the cache end behind these messages, where they have no marks of their own."""
+    """Set a cache mark after these messages, if they have none of their own."""
     pieces = [piece for turn in (shape.opening, *shape.turns) for piece in turn.pieces]
     for end in ends:
         if not any(MARKS.is_on(piece.block) for piece in pieces if piece.source == end):
@@ -154,7 +154,7 @@ def mark_ends(shape: Shape, ends: Iterable[int]) -> None:
 
 
 def _mark(blocks: list[Block]) -> None:
-    """Let the cache end behind the last of these blocks that can say so; thinking cannot."""
+    """Set a cache mark on the last of these blocks that can have one; thinking cannot."""
     last = next((block for block in reversed(blocks) if not _is_thinking(block)), None)
     if last is not None:
         last.setdefault(_MARK, _end())

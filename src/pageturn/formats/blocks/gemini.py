@@ -20,7 +20,9 @@ from pageturn.values.messages import File, Image, Message, Native, Part, Role, T
 from pageturn.values.vendors import may_be_same, profile_of
 
 VENDOR = "gemini"
-_UNSIGNED = b"skip_thought_signature_validator"  # what the vendor wants with a call that another model made
+_UNSIGNED = (
+    b"skip_thought_signature_validator"  # the placeholder that the vendor requires with a call that another model made
+)
 NO_ID = "no id"
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 _IN_RESULTS = ("image/png", "image/jpeg", "image/webp", PDF, "text/plain")
@@ -50,11 +52,11 @@ class Dump:
     def __init__(self, ids: CallIds, model: str | None) -> None:
         self._ids = ids
         self._model = model
-        self._names: dict[str, str] = {}  # of the tools that were called, by the ids that are sent
+        self._names: dict[str, str] = {}  # of the called tools, by the ids that are sent
         self.checks_signatures = profile_of(model).checks_signatures
 
     def answer(self, message: Message) -> list[Block]:
-        """The parts of the model. Thoughts that nothing follows are left out, and signatures that another model made."""
+        """The parts of the model, without trailing thoughts, and without signatures that another model made."""
         text = only_text(message)
         if text is not None:
             return [text_block(text)] if text.strip() else []
@@ -65,7 +67,7 @@ class Dump:
         return parts
 
     def heard(self, part: Part, _message: Message) -> Iterable[Block]:
-        """The parts of anybody else."""
+        """The parts of any other role."""
         return self._result(part) if isinstance(part, ToolResult) else _shown(part)
 
     def _said(self, part: Part, *, is_signed: bool) -> list[Block]:
@@ -126,7 +128,7 @@ def _is_inside(part: Block) -> bool:
 
 
 def _made_by(message: Message) -> str | None:
-    """The model that wrote a message, where the response said so."""
+    """The model that wrote a message, if the response said so."""
     if message.usage is not None and message.usage.model:
         return message.usage.model
     response = (message.metadata or {}).get("response")
@@ -177,7 +179,7 @@ def _media_part(part: Image | File, kept: dict[str, Any]) -> Block | None:
 
 
 def _signed(part: Block) -> Block:
-    """The part with its signature as bytes, or without where it has none."""
+    """The part with its signature as bytes, or without if it has none."""
     signature = part.pop("thought_signature", None)
     if isinstance(signature, str) and signature:
         with suppress(ValueError):  # which would not be a signature of this vendor

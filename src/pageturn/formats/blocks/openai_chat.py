@@ -27,7 +27,7 @@ FUNCTION = "function"
 MARKS = CacheMarks(
     VENDOR, "prompt_cache_breakpoint", "cache_control"
 )  # OpenAI's, and that of others for Anthropic's models
-WRITTEN = {"custom": "input"}  # where a kind of call has its arguments; the others have "arguments"
+WRITTEN = {"custom": "input"}  # the field with the arguments of this kind of call; the others have "arguments"
 
 
 def text_block(text: str) -> Block:
@@ -43,7 +43,7 @@ class Dump:
         self._is_openai = profile.is_openai
 
     def answer(self, message: Message) -> list[Block]:
-        """The blocks of the model; none where it says nothing, since reasoning alone is refused."""
+        """The blocks of the model; none for an empty message, since reasoning alone is rejected."""
         text = only_text(message)
         if text is not None:
             return [text_block(text)] if text.strip() else []
@@ -51,7 +51,7 @@ class Dump:
         return blocks if any(block.keys().isdisjoint(REASONING) for block in blocks) else []
 
     def heard(self, part: Part, message: Message) -> Iterable[Block]:
-        """The blocks of anybody else: of a result the tool message, and behind it the pictures that it may not hold."""
+        """The blocks of any other role: of a result the tool message, and after it the images that it may not contain."""
         if not isinstance(part, ToolResult):
             return _shown(part)
         shown = [block for inner in part.parts for block in _shown(inner)]
@@ -66,7 +66,7 @@ class Dump:
             case ToolCall():
                 return [self._call(part)]
             case Thinking(text=text):
-                is_taken = form in REASONING and not self._is_openai  # which knows no such field
+                is_taken = form in REASONING and not self._is_openai  # which has no such field
                 return [{str(form): text}] if is_taken and text.strip() else []
             case Text(text=text) if form in _REFUSALS:
                 is_part = self._is_openai and text.strip()
@@ -102,9 +102,9 @@ class Dump:
 
 
 class Contents(NamedTuple):
-    """How the contents of all but the user are written."""
+    """How the contents of every role but the user are written."""
 
-    are_texts: bool  # where they are nothing but texts, as one, since the model may take nothing else
+    are_texts: bool  # as one string if they are only texts, since the model may accept nothing else
     keep_marks: bool  # ... unless its host marked them for a cache: then it takes parts
 
     def of(self, blocks: list[Block]) -> Any:
@@ -117,10 +117,10 @@ class Contents(NamedTuple):
 def messages_of(
     shape: Shape, given: Sequence[Message], profile: ModelProfile, contents: Contents
 ) -> Iterator[dict[str, Any]]:
-    """The messages of the turns: the results of a turn stand each for itself, before what the user says."""
+    """The messages of the turns: the results of a turn become one message each, before the user's text."""
     instructing = "system"
     if shape.opening.first is not None:
-        if profile.is_openai:  # which has two names for it, and wants one of them in a request
+        if profile.is_openai:  # which has two names for it, and accepts only one of them in a request
             instructing = str(shape.opening.first.role)
         content = contents.of(shape.opening.blocks)
         yield {"role": instructing, "content": content, **own(shape.opening.first, VENDOR)}
@@ -139,7 +139,7 @@ def messages_of(
 
 
 def _kept(piece: Piece, given: Sequence[Message]) -> dict[str, Any]:
-    """The fields of the message that a piece came from; a result's own stand on the result."""
+    """The fields of the original message; a result's own are on the result."""
     message = given[piece.source] if piece.source >= 0 else None
     return own(message, VENDOR) if message is not None and message.role is not Role.TOOL else {}
 
@@ -167,7 +167,7 @@ def _answer(turn: Turn, contents: Contents) -> dict[str, Any]:
 
 
 def _as_content(blocks: list[Block]) -> Any:
-    """A content as a text where it is nothing but one, otherwise as parts."""
+    """A content as a string if it is a single text, otherwise as parts."""
     return blocks[0]["text"] if len(blocks) == 1 and _is_bare(blocks[0]) else blocks
 
 

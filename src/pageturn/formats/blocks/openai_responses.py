@@ -19,7 +19,7 @@ from pageturn.values.messages import File, Image, Message, Native, Part, Role, T
 
 VENDOR = "openai_responses"
 ITEM = "item"  # ... and the fields of the message item around a text
-CALLS = {"function_call": "arguments", "custom_tool_call": "input"}  # where each kind has its arguments
+CALLS = {"function_call": "arguments", "custom_tool_call": "input"}  # the field with the arguments of each kind
 _SAID = {"text": "output_text", "refusal": "refusal"}
 _FILES = ("file_id", "file_url", "file_data")
 
@@ -29,7 +29,7 @@ def text_block(text: str) -> Block:
 
 
 def items_of(shape: Shape) -> Iterator[dict[str, Any]]:
-    """The items of the turns: those of the model, and results, as they are; what else one role says is one message."""
+    """The items of the turns: the model's items, and results, unchanged; other adjacent parts of one role are one message."""
     instructing = str(shape.opening.first.role) if shape.opening.first is not None else "system"
     for turn in (shape.opening, *shape.turns):
         if turn.role is Role.ASSISTANT:
@@ -54,10 +54,12 @@ class Dump:
     def __init__(self, ids: CallIds) -> None:
         self._ids = ids
         self._kinds: dict[str, str] = {}  # of the calls, by the ids that are sent
-        self._sent: set[str] = set()  # the ids of items, which stand in a request once
+        self._sent: set[str] = set()  # the ids of items, which must be unique in a request
 
     def answer(self, message: Message) -> list[Block]:
-        """The items of the model. Those that reasoning led to have their ids beside it and lose them without; reasoning that led to nothing is left out."""
+        """The items of the model. Items that came after reasoning have their ids with it, and none without it; trailing reasoning is left
+        out.
+        """
         text = only_text(message)
         if text is not None:
             return [{"type": "message", "role": "assistant", "content": text}] if text.strip() else []
@@ -71,7 +73,7 @@ class Dump:
         return items
 
     def _with_own_reasoning(self, items: list[Block]) -> list[Block]:
-        """The items; reasoning that stood in the request already is left out, and what it led to goes without its id."""
+        """The items; reasoning that is already in the request is left out, and the item after it is sent without its id."""
         kept: list[Block] = []
         has_reasoning = False  # before this item, and not left out
         for item in items:
@@ -85,11 +87,11 @@ class Dump:
         return kept
 
     def heard(self, part: Part, _message: Message) -> Iterable[Block]:
-        """The items and contents of anybody else."""
+        """The items and contents of any other role."""
         return [self._result(part)] if isinstance(part, ToolResult) else _shown(part)
 
     def _said(self, part: Part, items: list[Block]) -> list[Block]:
-        """The items of a part, unless it goes into the last of those that there are."""
+        """The items of a part, unless it is added to the last of the present ones."""
         kept = own(part, VENDOR)
         form = form_of(kept)
         match part:
@@ -146,7 +148,7 @@ def _id_of(item: Block) -> str | None:
 
 
 def _without_id(item: Block) -> Block:
-    """An item that the vendor need not look up: under its id it would miss the reasoning that led to it."""
+    """An item without its id: by its id the vendor would miss the reasoning before it."""
     match item:
         case {"type": "function_call" | "custom_tool_call"}:
             return {name: value for name, value in item.items() if name not in ("id", "status")}
@@ -158,7 +160,7 @@ def _without_id(item: Block) -> Block:
 
 
 def _shown(part: Part) -> list[Block]:
-    """The content that the user may send, or that a result may have; the vendor's items as they came."""
+    """The content that the user may send, or that a result may have; the vendor's items unchanged."""
     kept = own(part, VENDOR)
     form = form_of(kept)
     match part:

@@ -20,8 +20,8 @@ _OF_THE_HELPER = (
     "input_json",
     "compaction",
 )  # which repeat the events of the wire
-_COPIES = {"content_block_stop": ("content_block",), "message_stop": ("message",)}  # that the helper adds
-_CUT_BY = ("max_tokens", "model_context_window_exceeded", "refusal")  # reasons to stop that may stand within a call
+_COPIES = {"content_block_stop": ("content_block",), "message_stop": ("message",)}  # added by the helper
+_CUT_BY = ("max_tokens", "model_context_window_exceeded", "refusal")  # stop reasons that may occur inside a call
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
 _OF_BLOCKS = {**_TEXTS, "signature_delta": "thinking", "citations_delta": "text"}  # the type of the block of each delta
 
@@ -66,7 +66,7 @@ class AnthropicEvents(EventStream):
             raise InvalidInput(event.path, expected="the events of one message", got="a second message_start")
         message = event.inner("message")
         self._usage = message.inner("usage").rest
-        content = message.take("content", list) or []  # which is empty, but for servers that know all of it at once
+        content = message.take("content", list) or []  # empty, except for servers that know all of it at once
         blocks = {index: _Block(Fields(raw, f"{message.path}.content[{index}]")) for index, raw in enumerate(content)}
         for block in blocks.values():
             block.has_ended = True
@@ -102,7 +102,7 @@ class AnthropicEvents(EventStream):
 
 
 class _Block:
-    """One block of the content, as far as it has come."""
+    """One block of the content, as far as it has arrived."""
 
     def __init__(self, start: Fields) -> None:
         self.type = start.text("type")
@@ -127,9 +127,9 @@ class _Block:
             grow(self._fields, delta.rest)
 
     def whole(self, *, is_sure: bool, has_ended: bool) -> dict[str, Any] | None:
-        """The block in the vendor's form, None where it is half a call or half of anything else that only its vendor reads.
+        """The block in the vendor's form; None if it is an incomplete call or another incomplete block that only its vendor reads.
 
-        `is_sure` says that the vendor took it for whole: then arguments that are no JSON are the model's mistake, not a cut.
+        `is_sure` says that the vendor considers it complete: then invalid JSON in arguments is the model's mistake, not a cut.
         """
         fields = self._joined()
         if self.type in ("text", "thinking"):
@@ -147,7 +147,7 @@ class _Block:
         return fields | {"input": arguments} if isinstance(arguments, dict) else None
 
     def partial(self) -> dict[str, Any]:
-        """What there is of a block that is not whole; of a call, the text of its arguments as far as it came."""
+        """The received part of an incomplete block; for a call, the text of its arguments so far."""
         text = "".join(self._input)
         return self._joined() | ({"partial_json": text} if text else {})
 
@@ -159,12 +159,12 @@ class _Block:
 
     @property
     def is_call(self) -> bool:
-        """Whether this calls a tool, the host's or one of the vendor's own."""
+        """Whether this is a call of a tool, the host's or one of the vendor's own."""
         return self.type.endswith("tool_use")
 
 
 def _with_answers(content: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The blocks without the calls of the vendor's own tools that have no result, which it would refuse; and these."""
+    """The blocks without calls of the vendor's own tools that have no result, which it would reject; and those calls."""
     answered = [block.get("tool_use_id") for block in content]
     kept: list[dict[str, Any]] = []
     unanswered: list[dict[str, Any]] = []

@@ -81,14 +81,14 @@ def _candidate(raw: Any, path: str) -> tuple[Fields, list[Fields]]:
 
 
 def _goes_on(part: dict[str, Any], piece: dict[str, Any]) -> bool:
-    """Whether a piece is more of the same plain text."""
+    """Whether a piece continues the same plain text."""
     is_plain = piece.keys() <= {"text", "thought"} and part.keys() == piece.keys()
     is_text = isinstance(part.get("text"), Pieces) and isinstance(piece.get("text"), str)
     return is_plain and is_text and part.get("thought") == piece.get("thought")
 
 
 class _Call:
-    """A call, of whose arguments there may be more to come."""
+    """A call whose arguments may still be arriving."""
 
     def __init__(self) -> None:
         self._part: dict[str, Any] = {}
@@ -97,13 +97,13 @@ class _Call:
         self._is_open = False
 
     def goes_on(self, part: Fields) -> bool:
-        """Whether a part has more of this call."""
+        """Whether a part continues this call."""
         call = part.rest["function_call"]
         ids = [one.get("id") for one in (self._call, call) if isinstance(one, dict)]
         return self._is_open and (None in ids or len(set(map(str, ids))) == 1)
 
     def take(self, part: Fields) -> None:
-        """Take the call of a part, or a piece of one."""
+        """Add the call of a part, or a piece of one."""
         call = part.inner("function_call")
         pieces = [
             _Argument(raw, f"{call.path}.partial_args[{place}]")
@@ -120,7 +120,7 @@ class _Call:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all of its arguments came."""
+        """Whether all of its arguments arrived."""
         return not self._is_open and isinstance(self._call.get("name"), str)
 
     def joined(self) -> dict[str, Any]:
@@ -129,14 +129,14 @@ class _Call:
 
 
 class _Argument:
-    """A piece of the arguments of a call: a value, or more of a text, and where it belongs."""
+    """A piece of the arguments of a call: a value, or more of a text, and its path."""
 
     def __init__(self, raw: Any, path: str) -> None:
         fields = Fields(raw, path)
         self._path = f"{path}.json_path"
         self._steps = _steps(fields.text("json_path"), self._path)
         text, number, truth = (fields.rest.get(f"{kind}_value") for kind in ("string", "number", "bool"))
-        if isinstance(number, float) and number.is_integer():  # the client's, where the wire has a whole number
+        if isinstance(number, float) and number.is_integer():  # the client's form of a whole number on the wire
             number = int(number)
         self._value: Any = next((value for value in (text, number, truth) if value is not None), None)
 
@@ -152,7 +152,7 @@ class _Argument:
             holder[last] = growing(self._value)
 
     def _at(self, holder: Any, step: str | int, new: Any) -> Any:
-        """What stands at a step, where `new` is put if there is nothing yet."""
+        """The value at a step; `new` is inserted if there is none yet."""
         if isinstance(step, str) and isinstance(holder, dict):
             return holder.setdefault(step, new)
         if isinstance(step, int) and isinstance(holder, list) and step <= len(holder):

@@ -8,7 +8,7 @@ _REPEATED = ("role", "type", "id", "name", "format")  # texts that a later piece
 
 
 class Pieces:
-    """A text of which more may come."""
+    """A text that may grow."""
 
     __slots__ = ("texts",)
 
@@ -17,7 +17,7 @@ class Pieces:
 
 
 class Items:
-    """A list of which more may come: further items at its end, and further pieces of those that have an index."""
+    """A list that may grow: new items at its end, and new pieces of items that have an index."""
 
     __slots__ = ("items", "places")
 
@@ -28,7 +28,7 @@ class Items:
             self._remember(item)
 
     def add(self, pieces: list[Any]) -> None:
-        """Take further items, or pieces of those that are there."""
+        """Add items, or pieces of present ones."""
         for piece in pieces:
             index = piece.get("index") if isinstance(piece, dict) else None
             if type(index) is int and index in self.places:
@@ -43,7 +43,7 @@ class Items:
 
 
 def growing(value: Any) -> Any:
-    """A value to which pieces can be added. It shares nothing with the value that was given."""
+    """A value to which pieces can be added. It shares nothing with the given value."""
     match value:
         case str():
             return Pieces(value)
@@ -56,7 +56,7 @@ def growing(value: Any) -> Any:
 
 
 def grow(whole: dict[str, Any], piece: Mapping[str, Any]) -> None:
-    """Add a piece to an object: texts and lists grow, objects grow inside, anything else is what it was last; null says nothing."""
+    """Add a piece to an object: texts and lists grow, objects grow inside, any other value is replaced; null is ignored."""
     for name, value in piece.items():
         match whole.get(name), value:
             case _, None:
@@ -90,7 +90,7 @@ def joined(value: Any) -> Any:
 
 
 def as_json_object(text: str) -> dict[str, Any] | None:
-    """The object that a text is in JSON; None where it is none. No beginning of an object is one, so what is one is whole."""
+    """The JSON object in a text; None if it is not one. A prefix of an object is never an object, so a result is complete."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):

@@ -11,7 +11,7 @@ from pageturn.formats.streams.growing import as_json_object, grow, growing, join
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
 from pageturn.values.errors import InvalidInput, show
 
-_CUT_BY = ("length", "content_filter", "error")  # reasons to finish that may stand in the middle of a call
+_CUT_BY = ("length", "content_filter", "error")  # finish reasons that may occur inside a call
 
 
 class ChatChunks(EventStream):
@@ -23,8 +23,8 @@ class ChatChunks(EventStream):
         super().__init__()
         self._response: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
-        self._fields: dict[str, Any] = {}  # of the message, beside its content and its calls
-        self._content: list[Any] = []  # texts, and parts where a server sends these
+        self._fields: dict[str, Any] = {}  # of the message, besides its content and its calls
+        self._content: list[Any] = []  # texts, and parts if a server sends these
         self._calls: list[dict[str, Any]] = []
         self._by_index: dict[int, dict[str, Any]] = {}
 
@@ -69,7 +69,7 @@ class ChatChunks(EventStream):
         return call
 
     def _last(self, piece: dict[str, Any]) -> dict[str, Any] | None:
-        """The call that a piece without an index goes on with: the last, unless it begins one."""
+        """The call that a piece without an index continues: the last, unless it begins one."""
         begins = not piece.get("id") and any(isinstance(body, dict) and body.get("name") for body in piece.values())
         return self._calls[-1] if self._calls and not begins else None
 
@@ -87,14 +87,14 @@ class ChatChunks(EventStream):
         return SoFar(self._response | {"choices": [{**joined(self._choice), "message": message}]}, incomplete)
 
     def _in_order(self) -> list[dict[str, Any]]:
-        """The calls, in the order of their indexes where each has one of its own."""
+        """The calls, by their indexes if each has one of its own."""
         if len(self._by_index) < len(self._calls):
             return self._calls
         return [self._by_index[index] for index in sorted(self._by_index)]
 
 
 class _Delta:
-    """What the one choice of a chunk brings."""
+    """The content of the one choice of a chunk."""
 
     def __init__(self, raw: Any, path: str) -> None:
         choice = Fields(raw, path)
@@ -138,7 +138,7 @@ def _call_piece(raw: Any, path: str) -> dict[str, Any]:
 
 
 def _joined_content(content: list[Any]) -> Any:
-    """A content as one text; where there are parts among the texts, as parts."""
+    """A content as one text; as parts if there are parts among the texts."""
     if all(isinstance(piece, str) for piece in content):
         return "".join(content)
     parts: list[Any] = []
@@ -149,7 +149,7 @@ def _joined_content(content: list[Any]) -> Any:
 
 
 def _with_arguments(call: dict[str, Any]) -> dict[str, Any]:
-    """A call for whose arguments nothing came, as some servers send one without arguments, with an empty text for them."""
+    """A call that received no arguments, as some servers send one without arguments, with an empty text for them."""
     body = call.get(_kind(call))
     if isinstance(body, dict):
         body.setdefault(_written(call), "")
@@ -170,7 +170,7 @@ def _is_whole(call: dict[str, Any], *, is_sure: bool) -> bool:
 
 
 def _is_whole_body(body: Any, written: str, *, is_sure: bool) -> bool:
-    """Whether a call has all that it needs: the vendor said that nothing is missing, or its arguments are an object."""
+    """Whether a call is complete: the vendor said that nothing is missing, or its arguments are an object."""
     match body:
         case {"name": str(), **rest} if isinstance(text := rest.get(written), str):
             return is_sure or (written == "arguments" and as_json_object(text) is not None)

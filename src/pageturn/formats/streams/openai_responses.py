@@ -10,10 +10,8 @@ from pageturn.formats.streams.growing import Items, Pieces, as_json_object, grow
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
 from pageturn.values.errors import InvalidInput, show
 
-_INDEXES = {
-    "content": "content_index",
-    "summary": "summary_index",
-}  # the lists of an item, and what names a place in each
+# The lists of an item, and the field that gives the index in each.
+_INDEXES = {"content": "content_index", "summary": "summary_index"}
 _OF_PARTS = {  # the events of a part of an item: the list, the type of the part, and its field
     "response.output_text": ("content", "output_text", "text"),
     "response.refusal": ("content", "refusal", "refusal"),
@@ -81,7 +79,7 @@ class ResponsesEvents(EventStream):
             self._note_error({"code": told.get("reason", step), "message": "the response is incomplete", **told})
 
     def _item(self, event: Fields) -> "_Item":
-        """The item that an event is about. What comes when it is done changes nothing."""
+        """The item that an event is about. Events after its completion are ignored."""
         item = self._items.setdefault(event.need("output_index", int), _Item())
         return _Item() if item.is_done else item
 
@@ -98,16 +96,16 @@ class ResponsesEvents(EventStream):
         return SoFar(self._response | {"output": kept}, incomplete)
 
     def _is_whole(self, raw: Any, item: "_Item") -> bool:
-        """Whether an item that no completed response repeats may stand in the message.
+        """Whether an item may be in the message although no completed response repeats it.
 
-        The end of its arguments says nothing: they end where a limit cuts them, too.
+        The end of its arguments proves nothing: they also end where a limit cuts them.
         """
         status = raw.get("status") if isinstance(raw, dict) else None
         is_done = status == "completed" or (item.is_done and status not in ("incomplete", "in_progress"))
         match raw:
             case {"type": "message"}:
                 return True
-            case {"type": "reasoning"}:  # without its words, the vendor would have to look it up, and may not have it
+            case {"type": "reasoning"}:  # without its text, the vendor would have to look it up, and may not have it
                 return self.is_finished or (item.is_done and bool(raw.get("encrypted_content") or raw.get("content")))
             case {"type": "function_call" | "custom_tool_call" as kind}:
                 texts = [raw.get(name) for name in ("call_id", "name", _ARGUMENTS[kind])]
@@ -119,7 +117,7 @@ class ResponsesEvents(EventStream):
 
 
 class _Item:
-    """One item of the output, as far as it has come."""
+    """One item of the output, as far as it has arrived."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
@@ -127,7 +125,7 @@ class _Item:
         self.is_done = False
 
     def become(self, raw: dict[str, Any], *, is_done: bool) -> None:
-        """Be this item, of which more may come unless it is done."""
+        """Take this state of the item; more may arrive unless it is done."""
         self.is_done = is_done
         if is_done:
             self.fields = raw
@@ -137,7 +135,7 @@ class _Item:
         self.parts = {name: dict(enumerate(growing(part) for part in lists.get(name, []))) for name in _INDEXES}
 
     def part(self, list_: str, place: int, type_: str) -> dict[str, Any]:
-        """The part at a place, which is made where it has not been announced."""
+        """The part at an index, which is created if it was not announced."""
         self.fields.setdefault("type", Pieces("message" if type_ in ("output_text", "refusal") else "reasoning"))
         part = self.parts[list_].setdefault(place, {"type": Pieces(type_)})
         return part if isinstance(part, dict) else {}
@@ -165,7 +163,7 @@ class _Item:
 
 
 def _is_said(part: Any) -> bool:
-    """Whether a part of a message that has not ended has words."""
+    """Whether a part of an unfinished message has text."""
     match part:
         case {"type": "refusal", "refusal": str()} | {"type": "output_text", "text": str()}:
             return True

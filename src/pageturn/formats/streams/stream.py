@@ -11,12 +11,12 @@ from pageturn.formats.fields import Fields, plain
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message
 
-_DONE = ("[DONE]", b"[DONE]")  # the payload that ends a stream of OpenAI's chat, which is no JSON
+_DONE = ("[DONE]", b"[DONE]")  # the payload that ends a stream of OpenAI's chat; not JSON
 
 
 @dataclass(frozen=True, slots=True)
 class StreamError:
-    """What a vendor said went wrong in the middle of a stream; `raw` is that in its own form."""
+    """The error that a vendor reported during a stream; `raw` is its original form."""
 
     code: str
     message: str
@@ -24,16 +24,16 @@ class StreamError:
 
 
 class SoFar(NamedTuple):
-    """What has arrived: a response in the vendor's form, and what of it is not whole and so is not in there."""
+    """What has arrived: a response in the vendor's form, and the incomplete parts, which are not in it."""
 
     response: dict[str, Any]
     incomplete: list[dict[str, Any]]
 
 
 class EventStream(ABC):
-    """The events of one answer. A call that has not arrived completely is not in the message, so that it is not run."""
+    """The events of one answer. An incomplete call is not in the message, so that it is not run."""
 
-    _ends_with_done = False  # whether that payload says that the answer is at its end
+    _ends_with_done = False  # whether that payload marks the end of the answer
 
     def __init__(self) -> None:
         self._fed = 0
@@ -43,9 +43,9 @@ class EventStream(ABC):
         self._made: SoFar | None = None
 
     def feed(self, event: Any) -> None:
-        """Take the next event: an object of the official client, its JSON as a dict, or the text behind `data:`.
+        """Take the next event: an object of the official client, its JSON as a dict, or the text after `data:`.
 
-        Events of unknown types are passed over. One of a known type that is malformed raises `InvalidInput`.
+        Events of unknown types are ignored. A malformed event of a known type raises `InvalidInput`.
         """
         path = f"$[{self._fed}]"
         self._fed += 1
@@ -60,9 +60,9 @@ class EventStream(ABC):
 
     @property
     def message(self) -> Message:
-        """The answer with its usage; before the end, or where the stream was cut, what of it has arrived.
+        """The answer with its usage; before the end, or if the stream was cut, what has arrived of it.
 
-        Then `metadata["stream"]` says that it is not all, and what is not whole and so left out.
+        Then `metadata["stream"]` says that it is incomplete, and lists the incomplete parts that were left out.
         """
         so_far = self._so_far()
         message = self._load(so_far.response)
@@ -77,17 +77,17 @@ class EventStream(ABC):
 
     @property
     def is_finished(self) -> bool:
-        """Whether the vendor said that this is all. False where the stream was cut or failed."""
+        """Whether the vendor marked the end of the answer. False if the stream was cut or failed."""
         return self._has_ended and not self._has_failed
 
     @property
     def error(self) -> StreamError | None:
-        """What the vendor said went wrong, if it did."""
+        """The error that the vendor reported, if any."""
         return self._error
 
     @property
     def incomplete(self) -> tuple[dict[str, Any], ...]:
-        """What arrived only in part and is not in the message, in the vendor's form: calls above all."""
+        """The incomplete parts that are not in the message, in the vendor's form: calls above all."""
         return tuple(self._so_far().incomplete)
 
     def _so_far(self) -> SoFar:
@@ -96,7 +96,7 @@ class EventStream(ABC):
         return self._made
 
     def _fail(self, raw: dict[str, Any]) -> None:
-        """Note an error that ended the stream."""
+        """Record an error that ended the stream."""
         self._has_failed = True
         self._note_error(raw)
 
@@ -121,11 +121,11 @@ class EventStream(ABC):
 
     @abstractmethod
     def _load(self, response: dict[str, Any]) -> Message:
-        """The vendor's response as a message, which is its format's business."""
+        """The vendor's response as a message; each format implements it."""
 
 
 def error_object(event: Fields) -> dict[str, Any] | None:
-    """The error that an event brings, which is taken out of it, as an object even where it is a mere text."""
+    """The error in an event, removed from it, as an object even if it is a plain text."""
     error = event.rest.pop("error", None)
     return {"message": error} if isinstance(error, str) else error if isinstance(error, dict) else None
 

@@ -27,7 +27,7 @@ _OTHERS = (
 def recognises(first: Any) -> bool:
     match first:
         case {"type": "user" | "assistant", "uuid": _, "sessionId": _, "message": {"parts": _}} | {"systemPayload": _}:
-            return False  # another tool that took over the envelope, but not what is inside
+            return False  # another tool that uses the same envelope with other content
         case {"type": str() as kind, "uuid": _, "sessionId": _} if kind in (*_MESSAGES, *_OTHERS):
             return True
         case {"type": "summary", "leafUuid": _} | {"type": "file-history-snapshot", "snapshot": _}:
@@ -60,7 +60,7 @@ def read(source: Source) -> Iterator[Step]:
 
 
 def _is_repeated(record: dict[str, Any], seen: dict[str, Any]) -> bool:
-    """Whether this record was there before: the same id, and the same words."""
+    """Whether this record occurred before: the same id, and the same text."""
     id_ = record.get("uuid")
     if not isinstance(id_, str) or record.get("type") not in _MESSAGES:
         return False
@@ -71,7 +71,7 @@ def _is_repeated(record: dict[str, Any], seen: dict[str, Any]) -> bool:
 
 
 def _placed(record: dict[str, Any], file: str) -> tuple[str, dict[str, Any]]:
-    """The session that a record belongs to, and the record as it would stand in a file of that session."""
+    """The session that a record belongs to, and the record as it would be in a file of that session."""
     session = record.get("sessionId") if isinstance(record.get("sessionId"), str) else file
     match record:
         case {
@@ -86,7 +86,7 @@ def _placed(record: dict[str, Any], file: str) -> tuple[str, dict[str, Any]]:
 
 
 def _loaded(raw: Any) -> list[Message]:
-    """The messages of a record; a block that is not understood is kept as it came."""
+    """The messages of a record; a block that is not understood is kept unchanged."""
     if not isinstance(raw, dict):
         raise InvalidInput("$.message", expected="an object", got=show(raw))
     fields = {**raw, "type": "message"} if raw.get("role") == "assistant" else raw
@@ -107,7 +107,7 @@ def _kept(block: Any) -> Any:
 
 
 class _Chain:
-    """One session while it is read: the response that is being put together, and the results that came meanwhile."""
+    """One session while it is read: the response that is being assembled, and the results that arrived meanwhile."""
 
     def __init__(self, session: str) -> None:
         self._session = session

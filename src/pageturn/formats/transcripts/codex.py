@@ -49,7 +49,7 @@ def _kept(item: dict[str, Any]) -> Native:
 
 
 class _Rollout:
-    """A session while it is read: the parts of the response that is being told, and its usage."""
+    """A session while it is read: the parts of the response that is being read, and its usage."""
 
     def __init__(self, name: str) -> None:
         self._session = name
@@ -100,7 +100,7 @@ class _Rollout:
     def _item(self, item: dict[str, Any], line: int, at: str | None) -> Iterator[Step]:
         try:
             (message,) = openai_responses.load_messages([{"type": "message", **item}])
-        except InvalidInput:  # kept as it came
+        except InvalidInput:  # kept unchanged
             message = Message(role=Role.USER, content=(_kept(item),), synthetic=True)
         if message.role is Role.ASSISTANT:
             if not self._parts:
@@ -111,9 +111,9 @@ class _Rollout:
             yield Said(self._session, message, line, at=at)
 
     def _count(self, counts: dict[str, Any]) -> None:
-        """Keep what the response took. After a compaction the counts are zeros, which mean nothing."""
+        """Keep the usage of a response. After a compaction the counts are zeros, which mean nothing."""
         given = {name: value for name, value in counts.items() if type(value) is int and value >= 0}
-        if given.get("input_tokens") and counts != self._counts:  # they are told again at the end of a turn
+        if given.get("input_tokens") and counts != self._counts:  # they are repeated at the end of a turn
             self._counts = counts
             self._prompt_tokens = given["input_tokens"]
             self._usage = Usage(

@@ -39,7 +39,7 @@ def read(source: Source) -> Iterator[Step]:
 
 
 def _records(source: Source) -> Iterator[tuple[int, Any]]:
-    """The header, then the messages, whichever way the file keeps them."""
+    """The header, then the messages, in either layout of the file."""
     whole = source.whole()
     if isinstance(whole, dict) and isinstance(whole.get("messages"), list):
         yield 0, whole

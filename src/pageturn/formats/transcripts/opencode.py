@@ -68,7 +68,7 @@ def _stored(source: Source, session: str) -> list[dict[str, Any]]:
 
 
 def _files(source: Source, *folders: str) -> Iterable[Source]:
-    """The JSON files of a folder of the tree; none where a name is no plain name of a folder."""
+    """The JSON files of a folder of the tree; none if a name is not a plain name of a folder."""
     if not all(_FOLDER.fullmatch(folder) for folder in folders):
         return ()
     return source.around(2, "/".join((*folders, "*.json")))
@@ -122,7 +122,7 @@ def _message(session: str, info: Fields, raw_parts: list[dict[str, Any]], number
 
 
 def _part(raw: dict[str, Any]) -> tuple[Part | None, Message | None]:
-    """A part, and the result where it is a call that was answered."""
+    """A part, and its result if it is a call that was answered."""
     fields = Fields(raw, "$.parts")
     match fields.text("type"):
         case "text":

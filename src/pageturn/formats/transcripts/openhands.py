@@ -50,7 +50,7 @@ def _task(session: str, history: list[Any], line: int) -> Iterator[Step]:
 
 
 def _message(fields: Fields, responses: set[str]) -> Message | None:
-    """What an event says; None for bookkeeping, and for the further calls of a response that was told already."""
+    """The message of an event; None for bookkeeping, and for further calls of a response that was read already."""
     args = fields.inner("args")
     match fields.rest:
         case {"action": "system"}:

@@ -28,7 +28,7 @@ def recognises(first: Any) -> bool:
 
 def read(source: Source) -> Iterator[Step]:
     session = source.name
-    settings: list[str] = []  # entries that are no messages, since the last message
+    settings: list[str] = []  # entries that are not messages, since the last message
     follows: dict[str, str] = {}  # such an entry -> the message after it
     for line in source.lines():
         if isinstance(line, Damaged):

@@ -1,6 +1,6 @@
-"""Reads logs of requests to a vendor, one body in a file or on each line, and lists of chat messages.
+"""Reads logs of requests to a vendor, one body per file or per line, and lists of chat messages.
 
-A log often has every request of a session, each with all messages before it; only the new ones are taken. Known are bodies with
+A log often has every request of a session, each with all messages before it; only the new ones are taken. Supported are bodies with
 `messages` in the form of OpenAI's chat or of Anthropic, alone or under `request` or `body`.
 """
 
@@ -45,7 +45,7 @@ def read(source: Source) -> Iterator[Step]:
 
 
 def _messages_of(value: Any) -> list[Any] | None:
-    """The messages of a request, or of a list of messages; None where the value is neither."""
+    """The messages of a request, or of a list of messages; None if the value is neither."""
     match value:
         case {"messages": messages} | {"traj": messages}:
             return _messages_of(messages)
@@ -58,7 +58,7 @@ def _messages_of(value: Any) -> list[Any] | None:
 
 
 def _body_of(value: Any) -> Any:
-    """The request itself, with the name of the session that may stand beside it."""
+    """The request itself, with the name of the session that may be given with it."""
     match value:
         case {"request": dict() as inner} | {"body": dict() as inner}:
             return {**{name: value[name] for name in _IDS if name in value}, **_body_of(inner)}
@@ -67,7 +67,7 @@ def _body_of(value: Any) -> Any:
 
 
 class _Log:
-    """Which session a request belongs to: the one whose messages it repeats, or a new one."""
+    """Finds the session of a request: the one whose messages it repeats, or a new one."""
 
     def __init__(self, name: str) -> None:
         self._name = name

@@ -15,16 +15,13 @@ import msgspec
 _BLANKS = re.compile(r"\s*+")
 LONGEST_LINE = 64 * 2**20
 LARGEST_WHOLE = 512 * 2**20
-LARGEST_UNPACKED = (
-    8 * 2**30
-)  # that is read line by line of a packed file, which may unpack to a thousand times its size
-MOST_CONTAINERS = (
-    4_000_000  # lists and objects that are read at once; an empty one takes three bytes, and then some sixty
-)
+# That is read line by line from a compressed file, which may unpack to a thousand times its size.
+LARGEST_UNPACKED = 8 * 2**30
+MOST_CONTAINERS = 4_000_000  # lists and objects that are read at once; an empty one takes three bytes in the file, and about sixty in memory
 
 
 class Line(NamedTuple):
-    """One JSON value, and the line that it stands on."""
+    """One JSON value, and its line number."""
 
     number: int
     value: Any
@@ -38,31 +35,31 @@ class Damaged(NamedTuple):
 
 
 class Source(ABC):
-    """Something that a tool recorded. `on_read` is told how many bytes were read."""
+    """A recording of a tool. `on_read` is told how many bytes were read."""
 
     def __init__(self, name: str, on_read: Callable[[int], None] = lambda _: None, *, is_packed: bool = False) -> None:
-        self.name = name  # without the endings of a file
+        self.name = name  # without the extensions of the file
         self._on_read = on_read
         self._is_packed = is_packed
-        self.excess: str | None = None  # what of it was too large to be read, as far as it was read
+        self.excess: str | None = None  # the parts that were too large to be read, so far
 
     @abstractmethod
     def opened(self) -> BinaryIO:
-        """Its bytes, unpacked."""
+        """Its bytes, decompressed."""
 
     @property
     @abstractmethod
     def size(self) -> int:
-        """Its bytes as they are kept, packed or not."""
+        """Its stored bytes, compressed or not."""
 
     @abstractmethod
     def around(self, up: int, pattern: str) -> Iterable["Source"]:
-        """What lies in the same tree: the files that match a pattern, seen from so many folders up, in order."""
+        """Other files of the same tree: those that match a pattern, from a number of folders up, in order."""
 
     def first(self) -> Any:
-        """The first JSON value: that of the first line, else the whole file, else the first line that can be read.
+        """The first JSON value: that of the first line, else the whole file, else the first readable line.
 
-        UNSET where there is none.
+        UNSET if there is none.
         """
         lines = self.lines()
         line = next(lines, None)
@@ -73,7 +70,7 @@ class Source(ABC):
         return whole if whole is not msgspec.UNSET else next(readable, msgspec.UNSET)
 
     def whole(self) -> Any:
-        """The file as one JSON value, UNSET where it is none or is too large to be read at once, unpacked if it is packed; then `excess` says so."""
+        """The file as one JSON value, decompressed; UNSET if it is none, or is too large to be read at once, which `excess` reports."""
         data = self._all_bytes()
         if data is None:
             return msgspec.UNSET
@@ -87,7 +84,7 @@ class Source(ABC):
         return value
 
     def _all_bytes(self) -> bytes | None:
-        """What it holds; None where that is more than may be read at once."""
+        """All of its bytes; None if they are more than may be read at once."""
         is_too_large = self.size > LARGEST_WHOLE
         if not is_too_large:
             with self.opened() as file:
@@ -101,7 +98,7 @@ class Source(ABC):
         return None
 
     def lines(self) -> Iterator[Line | Damaged]:
-        """The values of a file that has one on each line, or several that a writer glued together."""
+        """The values of a file with one on each line, or several that a writer put on one line."""
         number = 0
         with self.opened() as file:
             while line := file.readline(LONGEST_LINE):
@@ -140,7 +137,7 @@ def _decoded(number: int, line: bytes) -> Iterator[Line | Damaged]:
 
 
 def _pieces(number: int, line: bytes) -> Iterator[Line | Damaged]:
-    """The values that a line holds one after the other, up to where it makes no sense."""
+    """The values that follow each other on a line, up to the first that is invalid."""
     at = 0
     decoder = json.JSONDecoder()
     try:
@@ -154,7 +151,7 @@ def _pieces(number: int, line: bytes) -> Iterator[Line | Damaged]:
 
 
 def _mended(data: bytes) -> Any:
-    """The value of JSON that only Python's own decoder reads; UNSET where it does not either."""
+    """JSON that only Python's own decoder accepts; UNSET if it does not either."""
     try:
         return _without_halves(json.loads(data.decode()))
     except (ValueError, RecursionError):
@@ -162,5 +159,5 @@ def _mended(data: bytes) -> Any:
 
 
 def _without_halves(value: Any) -> Any:
-    """A value in which half of a surrogate pair, which JavaScript writes and nobody can read, is a question mark."""
+    """A value with a question mark for each half of a surrogate pair, which JavaScript writes and nobody can read."""
     return msgspec.json.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

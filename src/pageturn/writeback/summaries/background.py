@@ -23,12 +23,12 @@ from pageturn.writeback.summaries.contract import Summarizer, SummaryRequest
 from pageturn.writeback.summaries.runs import SIZES, Run, RunsAhead, run_between, still_holds
 from pageturn.writeback.summaries.worker import Done, Job, Worker
 
-_PAGES_AT_ONCE = 64  # whose words are read in one go, so that no turn waits for long
+_PAGES_AT_ONCE = 64  # characters that are read in one go, so that no turn waits for long
 _LOOKS_EVERY = 8  # pages
-_MOST_FAILURES = 3  # of one run, while the process lives
+_MOST_FAILURES = 3  # failures of one run, while the process lives
 _LONGEST_REST = 64  # messages
-_GIVES_UP = 8  # a rest that long means that four runs failed in a row
-_PATIENCE = 1.0  # seconds that a session which is closed waits for the thread
+_GIVES_UP = 8  # a pause that long means that four runs failed in a row
+_PATIENCE = 1.0  # seconds that closing a session waits for the thread
 
 
 class Prepared(NamedTuple):
@@ -64,13 +64,13 @@ class Summaries:
         self._reading: _Reading | None = None
         self._unwritten: deque[Done] = deque()
         self._failures: dict[str, int] = {}  # by range
-        self._busy: set[str] = set()  # ranges that are read, waited for, or not written yet
-        self._looked_at = 0  # pages there were when somebody last looked what is worth a summary
-        self._rest = self._rests = 0  # messages to let pass after a failure; the next time as many
+        self._busy: set[str] = set()  # ranges that are being read, in the queue, or not written yet
+        self._looked_at = 0  # the number of pages at the last search for runs
+        self._rest = self._rests = 0  # messages to skip after a failure; doubled each time
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """How many units the runs have that are summarized ahead; none for wishes alone."""
+        """The numbers of units of the runs that are summarized ahead; empty for wishes only."""
         return self._sizes
 
     @sizes.setter
@@ -90,11 +90,11 @@ class Summaries:
         self._timeout_seconds = seconds
 
     def wish(self, wishes: Iterable[Wish]) -> None:
-        """Remember the runs that a policy wishes a summary of."""
+        """Remember the runs that a policy would like a summary of."""
         self._wished |= {wish.handle: None for wish in wishes if ".." in wish.handle}
 
     def tend(self) -> None:
-        """Write down what is finished, and go on; a little at a time, and without an error."""
+        """Store finished summaries and continue; takes little time, and never raises."""
         try:
             with self._recorder.journal.store.at_once():
                 self.collect()
@@ -103,7 +103,7 @@ class Summaries:
                 else:
                     self._go_on()
         except StoreError:
-            return  # what is finished is kept, and written the next time
+            return  # finished summaries are kept, and stored the next time
 
     def collect(self) -> tuple[Prepared, ...]:
         """Store finished summaries; returns the outcome of each."""
@@ -118,7 +118,7 @@ class Summaries:
         return tuple(prepared)
 
     def finish(self, timeout_seconds: float | None = None) -> tuple[Prepared, ...]:
-        """Wait for everything that is worth a summary now, or for so long: for programs that have nothing else to do."""
+        """Wait until everything worth a summary has one, or until the time is over: for programs that have nothing else to do."""
         if timeout_seconds is not None:
             require_finite("timeout_seconds", timeout_seconds, at_least=0)
         until = time.monotonic() + timeout_seconds if timeout_seconds is not None else None
@@ -134,33 +134,34 @@ class Summaries:
         return tuple(prepared)
 
     def wait(self, timeout_seconds: float | None = None) -> bool:
-        """Wait until the summarizer has answered what it was asked, or for so long; False if it has not. It is stored by the next append."""
+        """Wait until the summarizer has finished what it was given; False if the time is over first. The next append stores the
+        summaries.
+        """
         if timeout_seconds is not None:
             require_finite("timeout_seconds", timeout_seconds, at_least=0)
         return self._worker.wait(timeout_seconds)
 
     def close(self) -> None:
-        """Write down what is finished, and let go of the rest."""
+        """Store finished summaries, and drop the rest."""
         try:
             self.collect()
         except StoreError as error:
             self._recorder.keep(BackendError.of(error), detail="summaries that were finished could not be written")
         self._worker.stop()
         if not self._worker.wait(_PATIENCE):
-            self._recorder.keep(BackendError("a summarizer did not stop"), detail=self._name)
+            self._recorder.keep(BackendError("a summarizer did not stop in time"), detail=self._name)
 
-    # -- what comes back
+    # -- finished summaries
 
     def _settle(self, done: Done) -> Prepared | None:
         run = done.run
         if done.text is None:
             return Prepared(run.handles, self._failed(run, done.failure))
         self._rests = 0
-        erased = (
-            self._recorder.journal.erased()
-        )  # also by a fork or another process, which the state may not know of yet
+        # Also by a fork or another process, which the state may not include yet.
+        erased = self._recorder.journal.erased()
         if not still_holds(self._state, run) or any(page.seq in erased for page in run.pages):
-            return None  # undone, erased, reset or made a rule: nothing may stand for it now
+            return None  # undone, erased, reset or made a rule: nothing may replace it now
         evidence = (run.pages[0].handle, run.pages[-1].handle)
         proposal = Proposal(field="summary", value=done.text, evidence=evidence, key=self._key(run))
         return Prepared(run.handles, self._write_back(proposal), done.text, self._count(done.text))
@@ -173,10 +174,10 @@ class Summaries:
         self._recorder.fault(fault, page=run.pages[0].seq, detail=f"{run.handles} by {self._name}")
         return fault
 
-    # -- what goes out
+    # -- runs to summarize
 
     def _go_on(self) -> bool:
-        """One step: read some words, or find a run to read. Says whether there was one."""
+        """One step: read some text, or find a run to read. Returns whether there was one."""
         if not self._worker.has_room:
             return False
         if self._reading is None:
@@ -194,7 +195,7 @@ class Summaries:
         return True
 
     def _next(self) -> Run | None:
-        """The run that is to be summarized next: one that is wished for, or one that may be."""
+        """The run to summarize next: one that is wished for, or one found ahead of time."""
         while self._wished:
             handles = next(iter(self._wished))
             del self._wished[handles]
@@ -224,7 +225,7 @@ class Summaries:
         return not (is_tried or self._key(run) in self._state.settled or run.handles in self._busy)
 
     def _read(self, reading: "_Reading") -> None:
-        """Read some more of the words of a run, and hand it over when all are there. Internal words are not shown."""
+        """Read more text of a run, and hand it to the worker when complete. Internal text is not included."""
         run = reading.run
         if still_holds(self._state, run):
             for page in run.pages[reading.at : reading.at + _PAGES_AT_ONCE]:
@@ -243,12 +244,12 @@ class Summaries:
         self._reading = None
 
     def _key(self, run: Run) -> str:
-        """The same for the same pages: of a range, some may be erased later."""
+        """A key of the pages; some pages of a range may be erased later."""
         return f"summary of {run.handles}, {len(run.pages)} pages, by {self._name}"
 
 
 class _Reading:
-    """A run whose words are being read."""
+    """A run whose text is being read."""
 
     def __init__(self, run: Run) -> None:
         self.run = run

@@ -13,20 +13,20 @@ from pageturn.values.fencing import escaped
 from pageturn.values.messages import File, Image, Message, Native, Text, ToolCall, ToolResult
 from pageturn.writeback.quality import objection_to
 
-_NEAR = 0.8  # of what would fit
+_NEAR = 0.8  # of the available room
 
 
 class Stop:
-    """Tells work that it is no longer needed; its callbacks are called at once, from another thread."""
+    """Signals that work is no longer needed; its callbacks are called at once, from another thread."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._calls: list[Callable[[], None]] = []
         self.is_set = False
-        self.is_late = False  # because it took too long, and not because the session is closed
+        self.is_late = False  # because it took too long, and not because the session was closed
 
     def set(self, *, is_late: bool = False) -> None:
-        """Stop whatever is going on, and whatever begins later."""
+        """Stop what is running, and what starts later."""
         with self._lock:
             self.is_set = True
             self.is_late = is_late
@@ -36,7 +36,7 @@ class Stop:
 
     @contextmanager
     def calling(self, call: Callable[[], None]) -> Iterator[None]:
-        """While this goes on, a stop calls that."""
+        """While this context is active, a stop calls `call`."""
         with self._lock:
             if not self.is_set:
                 self._calls.append(call)
@@ -52,21 +52,21 @@ class Stop:
 
 @dataclass(frozen=True)
 class SummaryRequest:
-    """Pages in a row, with what is wanted of them. Internal ones and rules are not among them."""
+    """Consecutive pages, and the kind of summary wanted. Internal pages and rules are not included."""
 
     pages: tuple[PageMessage, ...]
     target_tokens: int
-    least_tokens: int  # what has fewer is refused as a loss
+    least_tokens: int  # a shorter text is rejected as a loss
     count: Callable[[str], int]  # tokens, as the session counts them
     stop: Stop = field(default_factory=Stop)
 
     def passages(self) -> Iterator[str]:
-        """What each page says, as a text with its handle and its role. Thinking is left out."""
+        """The text of each page with its handle and its role. Thinking is left out."""
         for handle, message in self.pages:
             yield f"{handle} {message.role}: {escaped(_words(message))}"
 
     def flaw_of(self, text: str) -> str | None:
-        """What the quality check will say against a text, as far as these pages tell; None where nothing is."""
+        """What the quality check will reject in a text, as far as these pages show; None if it is fine."""
         if self.count(text) < self.least_tokens:
             return f"it has fewer than {self.least_tokens} tokens"
         return objection_to(text, [message for _, message in self.pages])
@@ -78,7 +78,7 @@ class Summarizer(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called; under the same name, the same pages are summarized once."""
+        """Its name; under the same name, the same pages are summarized once."""
         ...
 
     def summarize(self, request: SummaryRequest) -> str:
@@ -87,7 +87,7 @@ class Summarizer(Protocol):
 
 
 def require_summarizer(value: object) -> None:
-    """Refuse what writes no summaries, and a name that the journal could not keep."""
+    """Raise `InvalidInput` if the value is no summarizer, or has a name that the journal cannot store."""
     if isinstance(value, type):  # a class has the attributes of its instances
         raise InvalidInput("summarizer", expected="a Summarizer", got=f"the class {value.__name__}")
     require_instance("summarizer", value, Summarizer)
@@ -96,7 +96,7 @@ def require_summarizer(value: object) -> None:
 
 
 def cut(text: str, most_tokens: int, count: Callable[[str], int]) -> str:
-    """A text within so many tokens: whole, or up to the end of a line, a sentence or a word, if there is one near enough."""
+    """A text cut to this many tokens: at the end of a line, a sentence or a word if there is one near enough."""
     text = text.strip()
     size = len(text)
     while size and (tokens := count(text[:size])) > most_tokens:

@@ -20,7 +20,7 @@ _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 
 
 class Dialect(StrEnum):
-    """How an endpoint is spoken to."""
+    """The API that an endpoint speaks."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
@@ -30,7 +30,7 @@ _PATHS = {Dialect.OPENAI: "/chat/completions", Dialect.ANTHROPIC: "/messages"}
 
 
 class HttpEndpoint:
-    """A model at a URL such as `http://127.0.0.1:8080/v1`. A key goes into the header that the dialect wants."""
+    """A model at a URL such as `http://127.0.0.1:8080/v1`. A key goes into the header that the dialect uses."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class HttpEndpoint:
         model: str,
         *,
         key: str | None = None,
-        dialect: Dialect | str | None = None,  # by the URL where none is given
+        dialect: Dialect | str | None = None,  # chosen by the URL if not given
         timeout_seconds: float = 60.0,
     ) -> None:
         require_text("url", url)
@@ -68,7 +68,7 @@ class HttpEndpoint:
         self.model = model
 
     def complete(self, instructions: str, text: str, *, most_tokens: int, stop: Stop) -> str:
-        """Ask once. An error says what failed, and never what the server wrote."""
+        """Send one request. An error says what failed, and never quotes the server."""
         if stop.is_set:
             raise SummaryFailed("stopped")
         body = msgspec.json.encode(self._body(instructions, text, most_tokens))
@@ -76,14 +76,14 @@ class HttpEndpoint:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What goes with a request beside its body."""
+        """The headers of a request."""
         if self.dialect is Dialect.ANTHROPIC:
             return {"anthropic-version": "2023-06-01"} | ({"x-api-key": self._key} if self._key else {})
         return {"authorization": f"Bearer {self._key}"} if self._key else {}
 
     @property
     def limit_name(self) -> str:
-        """The field that limits an answer. OpenAI itself has another word for it, which others do not know."""
+        """The field that limits the length of an answer. OpenAI itself has a name for it that others do not know."""
         return "max_completion_tokens" if self._host == "api.openai.com" else "max_tokens"
 
     def _body(self, instructions: str, text: str, most_tokens: int) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class HttpEndpoint:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The parts of a URL; None where they are none, the port among them."""
+    """The parts of a URL; None if it is not valid."""
     try:
         parts = urlsplit(url)
         return parts if parts.port != 0 and url.isprintable() and " " not in url else None

@@ -1,7 +1,7 @@
 """Summarizes by extraction from the pages, without a model and deterministically.
 
-What was asked comes first, then what was changed, what went wrong, what was said, and which calls were made; the remaining room is
-for names that are likely to be used again. It is made of the same pieces as the structured form of a page.
+What was asked comes first, then what was changed, what failed, what was said, and which calls were made; the remaining room is for
+names that are likely to be used again. It uses the same pieces as the structured form of a page.
 """
 
 import re
@@ -22,22 +22,22 @@ from pageturn.writeback.quality import commands, evidence_of, invented_in, omiss
 from pageturn.writeback.summaries.contract import SummaryRequest, cut
 
 _ASKED, _CHANGED, _WRONG, _SAID, _CALLED = 3.0, 2.5, 2.0, 1.6, 1.0  # weights
-_LATER = 0.3  # how much more the last line weighs than the first
+_LATER = 0.3  # the weight of the last line relative to the first
 _GIST = 400  # characters of what somebody said
 _NAMES = 0.25  # of the characters
-_CHARACTERS = 4  # a token has; the first guess
+_CHARACTERS = 4  # characters per token; the first guess
 _EFFECT = re.compile(r"(?:changed|wrote|patched) [0-9a-f]{8} ")
 _DIGITS = re.compile(r"\d+")
 _ALIKE = 3  # names that differ only in a number
 
 
 class Extractive(NamedTuple):
-    """The summarizer that needs nothing."""
+    """The summarizer that needs no model."""
 
     name: str = "extractive"
 
     def summarize(self, request: SummaryRequest) -> str:
-        """The weightiest lines of the pages, and names of the rest."""
+        """The lines of greatest weight, and names from the rest."""
         messages = [message for _, message in request.pages]
         evidence = evidence_of(messages)
         vocabulary = Vocabulary()
@@ -47,14 +47,14 @@ class Extractive(NamedTuple):
         lines = [line for line in _once(_lines(request.pages, vocabulary)) if _may_stand(line.text, lowered)]
         room = request.target_tokens * _CHARACTERS
         text = _assembled(lines, evidence, vocabulary, room)
-        room = int(room * min(2.0, request.target_tokens / max(1, request.count(text))))  # the guess, corrected
+        room = int(room * min(2.0, request.target_tokens / max(1, request.count(text))))  # the corrected guess
         text = _assembled(lines, evidence, vocabulary, room)
         while room and (tokens := request.count(text)) > request.target_tokens:
             room = int(room * min(0.9, request.target_tokens / tokens))
             text = _assembled(lines, evidence, vocabulary, room)
         if request.count(text) < request.least_tokens:
             text = _beginnings(request, lowered)
-        if omission_of(text, messages) is not None:  # no line with a name, and no name beside the lines, had room
+        if omission_of(text, messages) is not None:  # there was room for no line with a name, and for no names
             shortest = min(vocabulary.ranked(without_middle(evidence)), key=len)
             text = cut(f"names: {escaped(shortest)}\n{text}", request.target_tokens, request.count)
         return text
@@ -98,7 +98,7 @@ def _lines(pages: Sequence[PageMessage], vocabulary: Vocabulary) -> Iterator[Lin
 
 
 def _changes(message: Message) -> Iterator[str]:
-    """What the calls of a message changed, with what they were asked; digests mean nothing to a reader."""
+    """What the calls of a message changed, with their arguments; without digests, which mean nothing to a reader."""
     for call in message.tool_calls:
         for effect in effects(call):
             yield f"{effect.partition(' ')[0]} {asked(call)}"
@@ -113,7 +113,7 @@ def _gist(message: Message) -> str:
 
 
 def _once(lines: Iterator[Line]) -> list[Line]:
-    """The lines in order, the later the weightier; of those that differ only in handle and numbers the last."""
+    """The lines in order, later ones with more weight; of lines that differ only in handle and numbers, the last."""
     given = list(lines)
     times: dict[str, int] = {}
     last: dict[str, int] = {}
@@ -134,7 +134,7 @@ def _may_stand(line: str, evidence: str) -> bool:
 
 
 def _beginnings(request: SummaryRequest, evidence: str) -> str:
-    """The pages as they begin, each as much as the others: for words that no outline makes lines of."""
+    """The beginnings of the pages, in equal shares: for text that no outline makes lines of."""
     room = request.target_tokens * _CHARACTERS // len(request.pages)
     for share in (room, room * _CHARACTERS, None):
         passages = (passage[:share] for passage in request.passages())

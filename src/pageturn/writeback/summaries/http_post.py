@@ -18,11 +18,11 @@ _MOST_BYTES = 4_000_000  # of an answer
 
 
 def post(url: str, body: bytes, headers: dict[str, str], *, timeout_seconds: float, stop: Stop) -> bytes:
-    """The body of the answer. An error says what failed, and never what the server wrote."""
+    """The body of the answer. An error says what failed, and never quotes the server."""
     line = _Line()
     late = f"no answer in {timeout_seconds:g} s"
     until = time.monotonic() + timeout_seconds
-    # Compressed, an answer could be a thousand times as large as what is read of it.
+    # A compressed answer could be a thousand times as large as what is read.
     sent = headers | {"content-type": "application/json", "accept": "application/json", "accept-encoding": "identity"}
     try:
         with (
@@ -47,13 +47,13 @@ def post(url: str, body: bytes, headers: dict[str, str], *, timeout_seconds: flo
 
 
 def client(timeout_seconds: float) -> httpx2.Client:
-    """A client that sends to the address that it is given and nowhere else: no redirect, no proxy of the environment."""
+    """A client that sends to the given address and nowhere else: no redirects, no proxy from the environment."""
     return httpx2.Client(timeout=timeout_seconds, follow_redirects=False, trust_env=False, verify=_certificates())
 
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """Those of the system. To load them takes longer than a request to a server at hand."""
+    """The system's certificates. Loading them takes longer than a request to a local server."""
     return httpx2.create_ssl_context(trust_env=False)
 
 
@@ -65,14 +65,14 @@ class _Line:
         self._is_ended = False
 
     def watch(self, event: str, info: dict[str, Any]) -> None:
-        """Take what the client tells of its progress."""
+        """Take the client's trace events."""
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             self._socket = info["return_value"].get_extra_info("socket")
             if self._is_ended:
                 self.end()
 
     def end(self) -> None:
-        """End the connection, or the one that will be made."""
+        """End the connection, or the one about to be made."""
         self._is_ended = True
         if self._socket is not None:
             try:

@@ -1,8 +1,8 @@
 """Routes each request to one of several summarizers by the outcomes of earlier choices.
 
-Everything happens in the worker's thread: each text is compared with the pages as the quality check will do, so that the router learns at
-once, and the next summarizer may try where one failed. Sessions that share a summarizer, as forks do, take turns at its router; no other
-code may use that router at the same time.
+Everything happens in the worker's thread: each text is checked against the pages as the quality check will do, so that the router
+learns at once, and another summarizer may try if one failed. Sessions that share a summarizer, as forks do, take turns with its
+router; no other code may use that router at the same time.
 """
 
 from collections.abc import Sequence
@@ -20,14 +20,14 @@ from pageturn.writeback.summaries.contract import Summarizer, SummaryRequest, cu
 
 @runtime_checkable
 class Chooser(Protocol):
-    """What a router does here."""
+    """What this module needs of a router."""
 
     def choose(self, candidates: Sequence[str], skill: str, *, messages: Sequence[Message] | None = None) -> Decision:
         """Pick one of the candidates."""
         ...
 
     def choose_router_target(self, decision: Decision, error: object) -> Decision | None:
-        """Count an error for what it is, and pick whom to ask instead, if anybody."""
+        """Record an error by its kind, and choose another candidate, if any."""
         ...
 
     def observe(self, decision: Decision, outcome: object) -> bool:
@@ -36,7 +36,7 @@ class Chooser(Protocol):
 
 
 class RoutedSummarizer:
-    """Lets a router choose who writes."""
+    """Lets a router choose the summarizer."""
 
     def __init__(self, summarizers: Sequence[Summarizer], router: Chooser) -> None:
         if not isinstance(summarizers, list | tuple) or not summarizers:
@@ -51,15 +51,15 @@ class RoutedSummarizer:
         if len(self._by_name) < len(summarizers):
             raise InvalidInput("summarizers", expected="a name for each", got=", ".join(s.name for s in summarizers))
         self._router = router
-        self._lock = Lock()  # one worker at a time has the router
+        self._lock = Lock()  # one worker at a time uses the router
 
     @property
     def name(self) -> str:
-        """What it is called: other summarizers, another name."""
+        """The name of the summarizer; it depends on the names of its summarizers."""
         return f"one of {', '.join(self._by_name)}"
 
     def summarize(self, request: SummaryRequest) -> str:
-        """The first text that passes the quality check, or the last that there is; each summarizer is asked once at most."""
+        """The first text that passes the quality check, or else the last one; each summarizer is tried at most once."""
         left = dict(self._by_name)
         messages = [message for _, message in request.pages]
         with self._lock:
@@ -83,20 +83,20 @@ class RoutedSummarizer:
         raise tried.error
 
     def _observe(self, decision: Decision, *, outcome: bool) -> None:
-        with suppress(StoreError), self._lock:  # what nobody learns costs less than the summary
+        with suppress(StoreError), self._lock:  # a lost lesson costs less than a lost summary
             self._router.observe(decision, outcome)
 
 
 def _taken(decision: Decision, left: dict[str, Summarizer]) -> Summarizer:
-    """The summarizer that a router chose, which is then no longer left."""
-    choice = getattr(decision, "choice", None)  # a router may be anybody's
+    """The summarizer that a router chose; it is removed from those left."""
+    choice = getattr(decision, "choice", None)  # the router may be the user's own
     if choice not in left:
         raise InvalidInput("router", expected=f"a choice among {', '.join(left)}", got=show(choice))
     return left.pop(choice)
 
 
 class _Tried(NamedTuple):
-    """What a summarizer came to: a text, and what is wrong with it or why there is none."""
+    """The outcome of one summarizer: a text, and what is wrong with it or why there is none."""
 
     text: str
     error: Exception | None

@@ -14,36 +14,36 @@ from pageturn.values.units import ABANDONED, Unit, entangled, unanswered, units_
 from pageturn.writeback.validation import summary_floor
 
 SIZES = (4, 16, 64)  # units
-_TARGETS = ((4, 192), (16, 512), (64, 768))  # tokens for so many units
+_TARGETS = ((4, 192), (16, 512), (64, 768))  # tokens for this many units
 _LARGEST_TARGET = 1_024
-_RECENT = 8  # units that nobody will leave out yet
+_RECENT = 8  # the newest units, which no policy will leave out yet
 _FEWEST = 12  # units; a shorter session needs none
-_MOST_RUNS = 32  # of each size, the newest
-_LEAST_TOKENS = 400  # what has fewer is as well left as it is
-_GROWS = 4  # times the largest size is the beginning of a long session, and so on
-_SHARE = 3  # a summary takes at most a third of what it stands for
+_MOST_RUNS = 32  # the newest of each size
+_LEAST_TOKENS = 400  # a shorter run is not worth a summary
+_GROWS = 4  # a long session begins at this multiple of the largest size
+_SHARE = 3  # a summary takes at most a third of what it replaces
 _ABOVE_FLOOR = 1.25
 
 
 class Run(NamedTuple):
-    """Pages in a row: those that count from the first to the last."""
+    """Consecutive pages: those that count from the first to the last."""
 
     pages: tuple[Page, ...]
     units: int
 
     @property
     def handles(self) -> str:
-        """The range, as pointers name it."""
+        """The range in the form of pointers."""
         return f"{self.pages[0].handle}..{self.pages[-1].handle}"
 
     @property
     def tokens(self) -> int:
-        """What the pages take at full."""
+        """The tokens of the pages at full."""
         return sum(page.tokens for page in self.pages)
 
     @property
     def least_tokens(self) -> int:
-        """The least that the quality check asks of a summary."""
+        """The least that the quality check requires of a summary."""
         return summary_floor(self.tokens)
 
     @property
@@ -58,17 +58,17 @@ class Run(NamedTuple):
         return len(self.pages) > 1 and self.tokens >= _LEAST_TOKENS
 
 
-_Group = list[Unit]  # that lie between each other's pages, so that a run has all of them or none
-_Stretch = list[_Group]  # between rules, and between calls that wait
+_Group = list[Unit]  # whose pages interleave, so that a run has all of them or none
+_Stretch = list[_Group]  # between rules, and between open calls
 
 
 class _Rested:
-    """What nothing can change but an undo, an erasure, a reset or a pin: how many pages and units, and the stretches that they make."""
+    """What only an undo, an erasure, a reset or a pin can change: the number of pages and units, and the stretches they form."""
 
     def __init__(self) -> None:
         self.pages = self.units = 0
         self.stretches: list[_Stretch] = [[]]
-        self.runs: dict[tuple[int, int], Run] = {}  # that were found the last time, by their first and last page
+        self.runs: dict[tuple[int, int], Run] = {}  # found the last time, by their first and last page
 
 
 class RunsAhead:
@@ -80,7 +80,7 @@ class RunsAhead:
         self._rested = _Rested()
 
     def find(self, sizes: Sequence[int] = SIZES) -> list[Run]:
-        """The small ones first and the older first; at most 97."""
+        """Small ones before large ones, and older before newer; at most 97."""
         state, now = self._state, (self._state.changes, self._state.promises)
         if self._made_of != now:
             self._made_of, self._rested = now, _Rested()
@@ -103,7 +103,9 @@ class RunsAhead:
         return list(past.runs.values())
 
     def _resting(self, groups: Sequence[_Group]) -> int:
-        """How many of the groups nothing can join any more: no call up to there may still get a result; the newest units are none of them."""
+        """The number of groups that no new page can join: no call before that point can still get a result; the newest units are
+        excluded.
+        """
         turns = self._state.turns
         waiting_from = turns[-ABANDONED] if len(turns) >= ABANDONED else 0
         newer, resting = 0, len(groups)
@@ -119,7 +121,7 @@ class RunsAhead:
         return [unit for group in groups for unit in group if not self._state.is_covered(unit[0].seq)]
 
     def _extend(self, stretches: list[_Stretch], units: Iterable[Unit]) -> None:
-        """Go on with the last stretch, and with a new one after each rule and each call that waits."""
+        """Extend the last stretch, and start a new one after each rule and each open call."""
         together: list[Unit] = []
         for unit in units:
             if unanswered(unit) or any(self._state.kind(page).is_rule for page in unit):
@@ -135,14 +137,14 @@ class RunsAhead:
 
 
 def run_between(state: SessionState, pages: Sequence[Page]) -> Run | None:
-    """The run that somebody wishes for; None where a summary may not cover it, or would save nothing."""
+    """The run that is wished for; None if a summary may not cover it, or would save nothing."""
     run = Run(tuple(pages), len(units_of(pages, state.turns)))
     has_rule = any(state.kind(page).is_rule for page in pages)
     return run if run.is_worthwhile and not has_rule and not state.is_covered(pages[0].seq) else None
 
 
 def still_holds(state: SessionState, run: Run) -> bool:
-    """Whether a run is what it was: nothing of it undone, erased, made a rule or covered by a reset since."""
+    """Whether a run is unchanged: nothing in it was undone, erased, made a rule or covered by a reset since."""
     first, last = run.pages[0].seq, run.pages[-1].seq
     now = state.between(first, last)
     same = [page.seq for page in now] == [page.seq for page in run.pages]

@@ -9,12 +9,12 @@ from pageturn.values.errors import PageturnError
 from pageturn.writeback.summaries.contract import Summarizer, SummaryRequest, cut
 from pageturn.writeback.summaries.runs import Run
 
-_PATIENCE = 1.0  # seconds that a job which was given up may take to return
-_QUEUE = 2  # jobs that wait; their words are in memory
+_PATIENCE = 1.0  # seconds in which a cancelled job should return
+_QUEUE = 2  # jobs in the queue; their text is in memory
 
 
 class Job(NamedTuple):
-    """A run to be summarized."""
+    """A run to summarize."""
 
     run: Run
     request: SummaryRequest
@@ -29,7 +29,7 @@ class Done(NamedTuple):
 
 
 class Worker:
-    """Does jobs one after the other. A job that takes too long is given up; what it brings later is thrown away."""
+    """Runs jobs one after the other. A job that takes too long is cancelled; its late result is dropped."""
 
     def __init__(self, summarizer: Summarizer) -> None:
         self._summarizer = summarizer
@@ -38,23 +38,23 @@ class Worker:
         self._done: list[Done] = []
         self._current: Job | None = None
         self._since = 0.0
-        self._is_stuck = False  # a job that was given up still holds the thread
+        self._is_stuck = False  # a cancelled job still holds the thread
         self._thread: Thread | None = None  # it ends when there is nothing left to do
 
     @property
     def has_room(self) -> bool:
-        """Whether another job would be begun soon; not while one that was given up still holds the thread."""
+        """Whether another job would start soon; not while a cancelled one still holds the thread."""
         with self._changed:
             return self._thread is None or (self._current is not None and len(self._jobs) < _QUEUE)
 
     @property
     def is_busy(self) -> bool:
-        """Whether the thread is there, at a job or at one that was given up."""
+        """Whether the thread exists, with a job or a cancelled one."""
         with self._changed:
             return self._thread is not None
 
     def submit(self, job: Job) -> None:
-        """Do a job when those before it are done."""
+        """Run a job after those before it."""
         with self._changed:
             self._jobs.append(job)
             if self._thread is None:
@@ -62,14 +62,14 @@ class Worker:
                 self._thread.start()
 
     def take(self, timeout_seconds: float) -> list[Done]:
-        """What is done since the last time, and what has taken longer than that."""
+        """The jobs that finished since the last call, and those that timed out."""
         late = self._give_up_late(timeout_seconds)
         with self._changed:
             done, self._done = self._done, []
         return [*done, *late]
 
     def stop(self) -> None:
-        """Forget what waits, and give up what runs."""
+        """Drop the queue, and cancel the running job."""
         with self._changed:
             self._jobs.clear()
             current, self._current = self._current, None
@@ -84,11 +84,11 @@ class Worker:
             if not self._changed.wait_for(lambda: self._thread is None, seconds):
                 return False
         if thread is not None:
-            thread.join()  # it has said that it ends
+            thread.join()  # it has announced its end
         return True
 
     def wait_for_jobs(self, until: float | None, timeout_seconds: float) -> bool:
-        """Wait until all are done, or one takes too long. False where nothing more is to be waited for, or not after `until`."""
+        """Wait until all jobs are done, or one times out. False if there is nothing more to wait for, or after `until`."""
         with self._changed:
             left = min(_PATIENCE, until - time.monotonic()) if until is not None else _PATIENCE
             if not self._changed.wait_for(lambda: not self._is_stuck, left):
@@ -102,7 +102,7 @@ class Worker:
         return True
 
     def _left(self, until: float | None, timeout_seconds: float) -> float:
-        """The seconds until something has to be given up."""
+        """The seconds until a job must be cancelled."""
         with self._changed:
             late = self._since + timeout_seconds
         return max(0.0, min(late, until if until is not None else late) - time.monotonic())
@@ -121,7 +121,7 @@ class Worker:
         while (job := self._next()) is not None:
             done = self._do(job)
             with self._changed:
-                if self._current is job:  # else nobody waits for it any more
+                if self._current is job:  # otherwise the job was cancelled
                     self._done.append(done)
                     self._current = None
 

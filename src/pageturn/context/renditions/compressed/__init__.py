@@ -43,8 +43,8 @@ class Compressor(NamedTuple):
     def message(self, message: Message, calls: Mapping[str, ToolCall], handle: str) -> Message:
         """The message in its place: texts as outlines, pictures and files as descriptions, thinking left out.
 
-        Beside pictures, files and words that a harness put into it, a person's own words stay as they are, and the harness's are named.
-        Before calls, thinking stays as it is: a vendor that signs it wants it back with them.
+        A person's own words stay unchanged if the message also has pictures, files or text of a harness, which are described. Before
+        calls, thinking stays: a vendor that signs it requires it with them.
         """
         has_calls = bool(message.tool_calls)
         kept = [part for part in message.content if has_calls or not isinstance(part, Thinking)]
@@ -57,7 +57,7 @@ class Compressor(NamedTuple):
         return msgspec.structs.replace(message, content=tuple(parts)) if parts else message
 
     def outline(self, material: Material, room: int | None = None) -> str:
-        """The lines of a text that matter most, and the names that they leave out, in so many characters."""
+        """The most important lines of a text, and the names that they omit, in a number of characters."""
         room = room if room is not None else min(int(len(material.text) * _SHARE), _MOST)
         for_names = min(_room_of_names(material.text), int(room * _NAMES))
         kept = pick(self.renderers.outline(material), room - for_names)
@@ -89,7 +89,7 @@ class Compressor(NamedTuple):
 
 
 def _stub(part: Text, handle: str) -> Text:
-    """Words of a harness by their length; anybody else's as they are."""
+    """A harness's text as its length; anybody else's unchanged."""
     if not part.synthetic or len(part.text) < _SHORT:
         return part
     whole = f"; {handle} is the whole" if handle else ""
@@ -97,7 +97,7 @@ def _stub(part: Text, handle: str) -> Text:
 
 
 def _room_of_names(text: str) -> int:
-    """About what the names take that no kept line has: two thirds of all."""
+    """The approximate room for the names that no kept line has: two thirds of all."""
     return 2 * (len(" ".join(names_in(text))) + 1) // 3
 
 

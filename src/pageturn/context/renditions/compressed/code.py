@@ -5,7 +5,7 @@ import re
 from pageturn.context.renditions.contract import Line, Material
 
 _NUMBER = re.compile(r"[ \t]*+\d++[→\t|:]")
-_SAYS_NOTHING = 2  # letters; brackets and the ends of comments have no more
+_SAYS_NOTHING = 2  # characters; brackets and the ends of comments have no more
 _DEPTHS = [1.0 / (1 + depth / 4) for depth in range(200)]
 
 
@@ -20,7 +20,7 @@ def _without_number(line: str) -> str:
 
 
 def _weight(line: str) -> float:
-    """By how far a line is indented; brackets and blanks say nothing."""
+    """By the indentation of a line; brackets and blank lines have no weight."""
     words = line.lstrip()
     depth = len(line) - len(words)
     if line[:1] == "\t":

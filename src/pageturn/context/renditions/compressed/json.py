@@ -7,14 +7,14 @@ import msgspec
 from pageturn.context.renditions.compressed import unknown
 from pageturn.context.renditions.contract import Line, Material
 
-_TABLE_ROWS = 3  # objects of the same fields that make a table
+_TABLE_ROWS = 3  # objects with the same fields that make a table
 _SHOWN = 160  # characters of a value
 _DEEPEST = 12
 _WRONG = ("error", "errors", "exception", "failed", "failure", "message", "status", "reason")
 
 
 def outline(material: Material) -> list[Line]:
-    """The value, one field or row a line."""
+    """The value, one field or row per line."""
     try:
         value = msgspec.json.decode(material.text)
     except (msgspec.DecodeError, UnicodeError, RecursionError):
@@ -51,7 +51,7 @@ def _is_table(rows: list[Any], first: dict[str, Any]) -> bool:
 
 
 def _tell_table(rows: list[dict[str, Any]], fields: list[str], lead: str, lines: list[Line]) -> None:
-    """The fields that never change once, the others as columns; the ends and the rows with errors are the weightiest."""
+    """Constant fields once, the others as columns; the first and last rows and those with errors have the greatest weight."""
     first = {name: (type(rows[0][name]), rows[0][name]) for name in fields}
     fixed = {name: rows[0][name] for name in fields if all((type(row[name]), row[name]) == first[name] for row in rows)}
     columns = [name for name in fields if name not in fixed]

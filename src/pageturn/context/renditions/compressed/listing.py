@@ -1,10 +1,10 @@
-"""Outlines file listings: the ends of long runs of one folder; the names themselves are kept as names."""
+"""Outlines file listings: the first and last of long runs of one folder; the names themselves are kept as names."""
 
 from pageturn.context.renditions.contract import Line, Material
 
 
 def outline(material: Material) -> list[Line]:
-    """The entries; the first of each folder says where we are."""
+    """The entries; the first of each folder names the folder."""
     lines = []
     before = None
     for line in material.text.splitlines():

@@ -12,7 +12,7 @@ _AROUND = 2
 
 
 def outline(material: Material) -> list[Line]:
-    """The lines, of which runs that differ only in numbers are one."""
+    """The lines, with runs that differ only in numbers as one."""
     lines = list(_collapsed(material.text))
     texts = [line.text for line in lines]
     weights = [_ANY if text.strip() else 0.0 for text in texts]
@@ -30,7 +30,7 @@ def outline(material: Material) -> list[Line]:
         weigh(at, _COUNT)
     for at in (*range(min(_ENDS, len(lines))), *range(max(0, len(lines) - _ENDS), len(lines))):
         weigh(at, _END)
-    # Of lines that weigh the same, the last say how it ended.
+    # Among lines of equal weight, the last ones show the outcome.
     return [
         Line(text, weight + at * 1e-9, line.stands_for)
         for at, (line, text, weight) in enumerate(zip(lines, texts, weights, strict=True))
@@ -38,7 +38,7 @@ def outline(material: Material) -> list[Line]:
 
 
 def _collapsed(text: str) -> Iterator[Line]:
-    """The first line of each run of lines that are the same but for their numbers, with how many followed."""
+    """The first line of each run of lines that differ only in numbers, with how many followed."""
     lines, shapes = text.split("\n"), without_numbers(text).split("\n")
     at = 0
     while at < len(lines):

@@ -8,12 +8,12 @@ from pageturn.context.renditions.contract import Line, Material
 
 _END = re.compile(r"\s(?<=[.!?]\s)\s*(?=[A-Z\"'(])")
 _WORD = re.compile(r"[^\W\d_]{4,}")
-_ASCII_WORD = re.compile(r"[a-z]{4,}")  # several times as fast, where it may be used
-_LONGEST = 600  # a sentence that is longer is cut into lines
+_ASCII_WORD = re.compile(r"[a-z]{4,}")  # several times as fast, if the pattern allows it
+_LONGEST = 600  # a longer sentence is cut into lines
 
 
 def outline(material: Material) -> list[Line]:
-    """The sentences, the more of the text's own subject each has, the weightier."""
+    """The sentences; a sentence with more of the text's rare words has more weight."""
     sentences = [
         piece[start : start + _LONGEST]
         for line in material.text.splitlines()

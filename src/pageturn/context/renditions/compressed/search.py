@@ -9,7 +9,7 @@ _FIRST, _SECOND, _MORE, _OTHER = 4.0, 2.0, 0.5, 1.0
 
 
 def outline(material: Material) -> list[Line]:
-    """The matches; the first of each file comes before the second of any."""
+    """The matches; the first of each file before the second of any."""
     lines = material.text.split("\n")
     weights = []
     seen: dict[str, int] = {}

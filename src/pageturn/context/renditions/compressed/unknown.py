@@ -6,7 +6,7 @@ _LONGEST = 400
 
 
 def outline(material: Material) -> list[Line]:
-    """The lines, long ones in pieces; the nearer to an end, the weightier."""
+    """The lines, long ones in pieces; lines nearer to either end have more weight."""
     pieces = [
         line[start : start + _LONGEST]
         for line in material.text.splitlines()

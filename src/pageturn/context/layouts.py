@@ -1,7 +1,7 @@
-"""Lays units out at the levels that they are given: those without one that follow each other share an index line, if it is shorter.
+"""Lays units out at given levels: adjacent units without a level share an index line, if that is shorter.
 
-Laws and policies ask again and again for levels that differ in a few units. What is between two units with a level of their own is
-therefore laid out once, and a layout costs no more than going through the units with a level.
+Laws and policies ask again and again for levels that differ in a few units. So the part between two units with a level is laid out
+once, and a layout costs no more than a pass over the units with a level.
 """
 
 from bisect import bisect_left
@@ -18,7 +18,7 @@ _NO_DETAILS = Details()
 
 
 class _Gap(NamedTuple):
-    """What is between two units with a level of their own."""
+    """The part between two units with a level of their own."""
 
     placements: tuple[Placement, ...]
     tokens: int
@@ -36,7 +36,7 @@ class Layouts:
         self._gaps: dict[tuple[int, int, Details], _Gap] = {}
 
     def placements(self, levels: Levels, details: Details = _NO_DETAILS) -> tuple[Placement, ...]:
-        """Where everything is at these levels."""
+        """The placements at these levels."""
         placements: list[Placement] = []
         start = 0
         for at in self._alone(levels):
@@ -50,7 +50,7 @@ class Layouts:
         return tuple(placements)
 
     def tokens(self, levels: Levels, details: Details = _NO_DETAILS) -> int:
-        """What that takes, without fixed tokens."""
+        """Their tokens, without fixed tokens."""
         if not self.frame.can_point:
             return sum([placement.tokens for placement in self.placements(levels, details)])
         tokens = start = 0
@@ -66,7 +66,7 @@ class Layouts:
         return tokens + self._gap(start, len(items), details).tokens
 
     def _alone(self, levels: Levels) -> list[int]:
-        """The places of units that cannot be in an index line: they have a level, or lie between the pages of one that has."""
+        """The indexes of the units that cannot be in an index line: they have a level, or lie between the pages of one that has."""
         places, groups = self._places, self.frame.groups
         alone = {places[first] for first in levels if first in places}
         if groups:
@@ -78,7 +78,7 @@ class Layouts:
         assert isinstance(item, Candidate)
         first = item.first
         level = levels.get(first)
-        if level is None and item.may_be_absent:  # its pages lie between those of others, so no line can stand for it
+        if level is None and item.may_be_absent:  # its pages interleave with others, so no line can replace it
             return Placement(first, item.last, _POINTER, 0, item.why)
         level = item.at_least(item.floor if level is None else level)
         return Placement(first, item.last, level, item.sizes[level], item.why)
@@ -98,12 +98,12 @@ class Layouts:
 
 
 def lay_out(frame: Frame, levels: Levels) -> tuple[Placement, ...]:
-    """Where everything is at these levels, for whoever asks once."""
+    """The placements at these levels, for a caller that asks once."""
     return Layouts(frame).placements(levels)
 
 
 def _count_in(placements: list[Placement], tokens: int) -> None:
-    """Let the first place at which something is missing tell how much that is in all."""
+    """Put the number of all missing steps into the first placement with missing ones."""
     for at, placement in enumerate(placements):
         if placement.is_missing:
             placements[at] = placement._replace(tokens=placement.tokens + tokens)
@@ -111,7 +111,7 @@ def _count_in(placements: list[Placement], tokens: int) -> None:
 
 
 def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], details: Details) -> Iterator[Placement]:
-    """What stands between units that have a level of their own: summaries, the earliest and then the longest, and lines."""
+    """The placements between units with a level of their own: summaries, the earliest and then the longest, and lines."""
     gap = _closed(frame, gap)
     run: list[Candidate] = []
     resting: list[IndexLine] = []
@@ -120,9 +120,8 @@ def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], details: Details) -
     while at < len(gap):
         item = gap[at]
         summary, after = None, at + 1
-        if (
-            has_summaries and item.first >= details.summaries_from and item.first > reach
-        ):  # not between a call and its late result
+        # Not between a call and its late result.
+        if has_summaries and item.first >= details.summaries_from and item.first > reach:
             summary, after = _summary(frame, gap, at)
         reach = max(reach, item.last)
         if resting and (summary is not None or isinstance(item, Candidate)):
@@ -143,7 +142,7 @@ def _gap(frame: Frame, gap: Sequence[Candidate | IndexLine], details: Details) -
 
 
 def _closed(frame: Frame, gap: Sequence[Candidate | IndexLine]) -> Sequence[Candidate | IndexLine]:
-    """The gap with sealed lines made one that only units divide which no longer stand by themselves: else every one would cost a line."""
+    """The gap with adjacent sealed lines joined if only units without a level separate them; otherwise each such unit would cost a line."""
     places = [at for at, item in enumerate(gap) if isinstance(item, IndexLine)]
     if frame.spanned is None or not places or places[-1] - places[0] == len(places) - 1:
         return gap
@@ -163,12 +162,12 @@ def _closed(frame: Frame, gap: Sequence[Candidate | IndexLine]) -> Sequence[Cand
 
 
 def _side_by_side(frame: Frame, lines: Sequence[IndexLine], details: Details) -> Iterator[Placement]:
-    """Sealed lines without their summaries: in fewer lines, where that was all that kept them apart."""
+    """Sealed lines without their summaries, joined if only the summaries kept them apart."""
     return (_line(frame, line, details) for line in frame.merged(tuple(lines)))
 
 
 def _summary(frame: Frame, gap: Sequence[Candidate | IndexLine], at: int) -> tuple[IndexLine | None, int]:
-    """The longest summary of whole units that begins here, and where the items after it begin."""
+    """The longest summary of whole units that begins here, and the index of the item after it."""
     for summary in frame.summaries.get(gap[at].first, ()):
         after, reach = at, 0
         while after < len(gap) and gap[after].first <= summary.last:
@@ -194,12 +193,12 @@ def _line(frame: Frame, line: IndexLine, details: Details) -> Placement:
 
 
 def _run(frame: Frame, run: Sequence[Candidate], details: Details) -> Iterator[Placement]:
-    """A run of units without a level of their own: one index line, or the cheapest form of each if that is shorter."""
+    """A run of units without a level: one index line, or the cheapest form of each if that is shorter."""
     if not run:
         return
     are_near = all(unit.sizes for unit in run)
-    line = IndexLine(run[0].first, max([unit.last for unit in run]))  # the fold says since when
-    is_line = len(run) > 1 or not are_near or not frame.can_point  # a pointer is as short, where there are pointers
+    line = IndexLine(run[0].first, max([unit.last for unit in run]))  # the fold adds since when
+    is_line = len(run) > 1 or not are_near or not frame.can_point  # a pointer is as short, if pointers are allowed
     tokens = frame.line_tokens(line) if is_line else None
     if are_near and (tokens is None or _fit_into(tokens, run)):
         for unit in run:

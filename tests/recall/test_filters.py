@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 import pageturn as pt
-from pageturn.recall.narrowing import Where
+from pageturn.recall.filters import Where
 from pageturn.stores import MemoryStore
 from pageturn.tokens.counters import counter_for
 from pageturn.values.messages import ToolResult
@@ -90,7 +90,7 @@ def test_a_session_of_another_scope_is_denied_like_one_that_is_not_there(store):
     mine = open_session(store, id="mine", scope="team")
     for name in ("c", "free", "nobody"):
         assert mine.recall("tulip", sessions=["a", name]) == pt.Denied(
-            f"session {name!r} is of no scope that is granted"
+            f"session {name!r} is in no scope that is granted"
         )
     mine.grant("others")
     assert sessions_of(mine.recall("tulip", sessions=["c"])) == {"c"}

@@ -1,4 +1,4 @@
-"""Holds back Python's garbage collector while values are made that are freed by themselves, or that stay."""
+"""Pauses Python's garbage collector while many values are made that contain no cycles."""
 
 import gc
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def without_garbage_collection() -> Iterator[None]:
-    """Many new tuples make the collector go through all that the process holds, again and again, and find nothing."""
+    """Pause the collector: each batch of new tuples would make it scan the whole process and find nothing to free."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -5,7 +5,7 @@ Summaries come first, then changes counted by kind, then single changes; of each
 
 from collections.abc import Callable, Iterator, Sequence
 
-from pageturn.context.laying_out import Layouts
+from pageturn.context.layouts import Layouts
 from pageturn.values.layout import Details, Frame, Levels, Placement
 
 _SHARE = 3  # details take at most a third of the free tokens, so that the next fold is not due at once

@@ -9,7 +9,7 @@ from pageturn.values.pages import Page
 from pageturn.values.units import ABANDONED, Unit, turns_between
 
 
-class KeptUnits:
+class UnsealedUnits:
     """The units of one journal that the next fold may move: those that `units_within` finds outside of the sealed lines."""
 
     def __init__(self, state: SessionState) -> None:

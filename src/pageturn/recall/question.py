@@ -1,6 +1,6 @@
-"""Reads what a question asks for: whose words are meant, what holds now, and whether a person's standing wishes on the subject matter.
+"""Detects what a question asks for: whose words, what holds now, and whether a person's standing preferences matter.
 
-Fitted on questions about long chats. The lists are short and in English; a question that they do not fit is searched as any other.
+Fitted on questions about long chats. The lists are short and in English; any other question is searched normally.
 """
 
 import re
@@ -27,21 +27,21 @@ _LATEST = re.compile(
 )
 
 
-class Asked(NamedTuple):
+class Aims(NamedTuple):
     """What a question asks for."""
 
-    prefers_people: bool  # what people wrote counts more: most questions are about what somebody wanted or said
-    wants_wishes: bool  # how somebody always wants it to be done counts more: the question is about something to do
-    wants_latest: bool  # what holds now: of the pages that answer about as well, the newest come first
+    prefers_people: bool  # a person's words score higher: most questions are about what somebody wanted or said
+    wants_wishes: bool  # standing preferences score higher: the question is about something to do
+    wants_latest: bool  # what holds now: of pages that answer about equally well, the newest come first
 
 
 @lru_cache(maxsize=64)
-def asked(question: str) -> Asked:
+def aims_of(question: str) -> Aims:
     """What a question asks for."""
     is_past = _OF_THE_PAST.match(question) is not None
-    return Asked(_OF_THE_ASSISTANT.search(question) is None, not is_past, _LATEST.search(question) is not None)
+    return Aims(_OF_THE_ASSISTANT.search(question) is None, not is_past, _LATEST.search(question) is not None)
 
 
 def is_wish(text: str) -> bool:
-    """Whether a person's words say how something is always to be done."""
+    """Whether a person's words say how something should always be done."""
     return _WISH.search(text) is not None

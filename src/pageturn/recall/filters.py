@@ -1,4 +1,4 @@
-"""Says which pages a search may give: what may be told at all, and of that what its filter wants."""
+"""Decides which pages a search may return: those that may be shown at all, and of those the ones that match its filter."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -18,13 +18,15 @@ class Where(Closed):
     role: Role | None = None
     kind: PageKind | None = None
     tool: str | None = None  # that a page calls, or whose result it holds
-    turns: tuple[int | None, int | None] | None = None  # the first and the last; None is as far as there are any
-    path: str | None = None  # that a call names, or a part of it: the call and its result are found
-    times: tuple[datetime | None, datetime | None] | None = None  # from when to when; without a zone they are UTC
+    turns: tuple[int | None, int | None] | None = None  # the first and the last; None is no limit
+    path: str | None = None  # the whole path or a part of it, as a call names it: the call and its result are found
+    times: tuple[datetime | None, datetime | None] | None = (
+        None  # the earliest and the latest; without a zone they are UTC
+    )
 
 
 def where_of(given: Where | Mapping[str, object] | None) -> Where:
-    """What a search is narrowed to, from a value or from its fields by name."""
+    """The filter of a search, from a value or from its fields by name."""
     if given is None or isinstance(given, Where):
         return given or Where()
     if not isinstance(given, Mapping):
@@ -32,22 +34,22 @@ def where_of(given: Where | Mapping[str, object] | None) -> Where:
     return from_json(Where, to_json(dict(given)))
 
 
-class Narrowing(NamedTuple):
-    """What a search may give: a filter, which sessions may show internal pages, and the name of the recall tool."""
+class SearchFilter(NamedTuple):
+    """What a search may return: a filter, which sessions may show internal pages, and the name of the recall tool."""
 
     where: Where
     see_internal: Callable[[Journal], bool]
-    recall_tool: str | None = None  # what it was asked and said only repeats what others said
+    recall_tool: str | None = None  # its calls and answers only repeat other pages
 
     def may_tell(self, journal: Journal, page: Page) -> bool:
-        """Whether a page may be told at all: it counts, is not hidden, and holds more than calls or answers of the recall tool."""
+        """Whether a page may be shown at all: it counts, is not hidden, and holds more than calls or answers of the recall tool."""
         if not page.counts or (page.visibility == Visibility.INTERNAL and not self.see_internal(journal)):
             return False
         tools = journal.state.tools_of(page) if self.recall_tool is not None else ()
         return not tools or any(tool != self.recall_tool for tool in tools)
 
     def wants(self, journal: Journal, page: Page) -> bool:
-        """Whether a page passes the filter."""
+        """Whether a page matches the filter."""
         role, kind, tool, turns = self.where.role, self.where.kind, self.where.tool, self.where.turns
         state = journal.state
         if role not in (None, page.role) or (kind is not None and kind is not state.kind(page)):

@@ -11,7 +11,7 @@ _BLOCK = 64  # pages; a form knows the names of the block before its own, and of
 _KEPT = 4 * _BLOCK  # pages before those, whose names are kept for a unit that gets another result late
 
 
-class NamesBefore:
+class RecentNames:
     """The names used before a page, in its block of pages and in the block before."""
 
     def __init__(self, journal: Journal, message: Callable[[Page], Message | None]) -> None:

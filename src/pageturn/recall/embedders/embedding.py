@@ -1,4 +1,6 @@
-"""Embeds what sessions say: beside the turns of an open one, or at once. NumPy is imported here, and only with an embedder."""
+"""Embeds the pages of sessions: of an open one in the background, or of a stored one at once. Only this module imports NumPy, and only if
+there is an embedder.
+"""
 
 import os
 from collections.abc import Callable
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def embedding(journal: Journal, embedder: Embedder, clock: Callable[[], datetime]) -> "Background":
-    """The thread that embeds what a session says; raises if the embedder or the store does not fit, or NumPy is missing."""
+    """The thread that embeds a session's pages; raises if the embedder or the store is unsuitable, or NumPy is missing."""
     meaning = _meaning(journal.store, embedder, clock)
     from pageturn.recall.background import Background  # noqa: PLC0415
 
@@ -27,9 +29,9 @@ def embedding(journal: Journal, embedder: Embedder, clock: Callable[[], datetime
 
 
 def embed(url: str | os.PathLike[str] | Store, id: str, embedder: Embedder, scope: str | None = None) -> int:  # noqa: A002
-    """Embed at once what a stored session says and has no vectors yet, for example after an import; returns the number of pages.
+    """Embed all pages of a stored session that have no vectors yet, for example after an import; returns the number of pages.
 
-    The scope of a session that has one must be named. An open session does the same by itself, in a thread beside its turns.
+    The scope of a session that has one must be named. An open session does the same by itself, in a background thread.
     """
     require_session_id(id)
     opened = nullcontext(url) if isinstance(url, Store) else closing(open_store(path_of(url), create=False))

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from pageturn.values.collector import without_garbage_collection
+from pageturn.values.garbage_collection import without_garbage_collection
 
 
 @pytest.fixture(autouse=True)

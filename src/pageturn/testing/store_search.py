@@ -1,4 +1,4 @@
-"""Checks a store's search: words as a whole and in part, best matches first, nothing outside the spans that are searched."""
+"""Checks a store's search: words as a whole and in part, best matches first, nothing outside the searched spans."""
 
 from collections.abc import Callable, Sequence
 
@@ -85,7 +85,7 @@ def what_other_sessions_say_hides_nothing(make: Callable[[], Store]) -> None:
     store = _with_texts(make)
     store.create(SessionRow("b", b"k", 2))
     store.append("b", 0, _batch([*(f"nothing {number}" for number in range(_VERY_MANY)), "zebra", "UserAccount"]))
-    _search(store, "nothing", [Span("b", _ALL)])  # so that an index that is made late has them
+    _search(store, "nothing", [Span("b", _ALL)])  # so that an index that is built late has them
     expect_equal(_search(store, "nothing zebra"), [2], "what is found by a word that is common in another session")
     expect_equal(_search(store, "UserAccount"), [3], "what is found by a name that another session says whole")
 
