@@ -168,12 +168,13 @@ class SessionState(msgspec.Struct):
 
     def repeats_rule(self, page: Page) -> bool:
         """Whether another rule says the same byte for byte, so that this one is not shown again: the first of them is, or the prompt
-        that was set as the opening one, which stands before all others.
+        that was set as the opening one, which stands before all others. A text that is no longer pinned gives way to any of them.
         """
         same = self.rules.get(page.digest, ())
-        if len(same) < 2 or page.seq == self.system or not self.kind(page).is_rule:
+        is_rule = self.kind(page).is_rule
+        if len(same) < 2 or page.seq == self.system or not (is_rule or page.kind is PageKind.CONSTRAINT):
             return False
-        before = (self.page(seq) for seq in same if seq < page.seq or seq == self.system)
+        before = (self.page(seq) for seq in same if not is_rule or seq < page.seq or seq == self.system)
         return any(other is not None and other.counts and self.kind(other).is_rule for other in before)
 
     def is_unreasoned(self, page: Page) -> bool:
