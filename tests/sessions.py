@@ -45,9 +45,9 @@ def journaled(**options):
     return opened_on(made, journal.store), journal
 
 
-def forked(session, id):
+def forked(session, id, **options):
     """A fork of a session, whose store is known."""
-    return opened_on(session.fork(id), _STORES[session])
+    return opened_on(session.fork(id, **options), _STORES[session])
 
 
 def store_of(session):

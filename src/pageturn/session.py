@@ -31,7 +31,7 @@ from pageturn.recall.embedders import Embedder
 from pageturn.recall.embedders.embedding import embedding
 from pageturn.recall.filters import Where, where_of
 from pageturn.recall.hits import Recalled, within
-from pageturn.recall.reach import reach
+from pageturn.recall.reach import journal_beside, reach
 from pageturn.recall.resolving import Resolved, resolve
 from pageturn.recall.search import Reranker, session_ids
 from pageturn.recall.tool import RecallRequest, answer, last_calls
@@ -265,7 +265,7 @@ class Session:
     def answer(self, sessions: Iterable[str] = ()) -> bool:
         """Answer the model's calls of the recall tool. True if it called nothing else, so that the next call can be made at once.
 
-        A query also searches the other `sessions`.
+        A query also searches the other `sessions`, and a handle that it found there opens its page there.
         """
         if self._parts.recall is None:
             return False
@@ -629,8 +629,10 @@ class Session:
         wanted = policy if policy is not None else None if self._journal.head else Paged()
         if wanted is not None and (as_chosen(wanted) != self._journal.state.policy or not self._journal.head):
             self.choose(wanted)  # a new session records even the policy that an old session without a record would have
-        if model is not None and model != self._journal.state.model:
-            self._recorder.append(e.ModelChosen(model=model))
+        if model is not None:
+            if model != self._journal.state.model:
+                self._recorder.append(e.ModelChosen(model=model))
+            self._model = None  # the journal says it from now on, to forks and to others who have the session open
 
 
 class _Source:
@@ -639,7 +641,12 @@ class _Source:
     def __init__(self, session: Session, sessions: Iterable[str]) -> None:
         self._session = session
         self._sessions = session_ids(sessions)
-        self.resolve = session.resolve
+
+    def resolve(self, handle: str, *, start: int = 0, length: int | None = None) -> Resolved | AnyFault:
+        journal = journal_beside(self._session._journal, handle, self._sessions) if self._sessions else None  # noqa: SLF001
+        if journal is not None:
+            return resolve(journal, handle, start=start, length=length)
+        return self._session.resolve(handle, start=start, length=length)
 
     def recall(self, query: str, limit: int = 5, *, where: Where | None = None) -> Recalled | AnyFault:
         return self._session.recall(query, limit, where=where, sessions=self._sessions)

@@ -6,7 +6,7 @@ import pageturn as pt
 from pageturn.tokens.counters import counter_for
 from tests.context.test_turns import work
 from tests.policies.own import SpendsAll
-from tests.sessions import call, open_session, reopened
+from tests.sessions import call, forked, open_session, reopened
 
 MODELS = ("gpt-5", "claude-sonnet-4", "gemini-2.5-pro", "mistral-small", "a-model-that-nobody-knows")
 POLICIES = (pt.Legacy(), pt.Reset(60_000), pt.Incremental(60_000), pt.Paged(60_000), pt.Paged.thrifty(60_000))
@@ -48,6 +48,27 @@ def test_a_session_remembers_its_model(policy):
     assert session.fork("other").reader.model == "claude-sonnet-4"
     other = reopened(session, model="gemini-2.5-pro")
     assert reopened(session).reader.model == other.reader.model == "gemini-2.5-pro"
+
+
+def test_a_fork_of_an_earlier_place_has_the_model_of_that_place():
+    session = filled(pt.Paged(60_000), results=2, model="gpt-5")
+    before = session.reader.entries()[-1].seq
+    session = reopened(session, model="claude-sonnet-4")
+    session.append(pt.user("Go on."))
+    assert session.fork("now").derive().model == "claude-sonnet-4"
+    early = forked(session, "early", upto=before)
+    assert early.derive().model == early.reader.model == "gpt-5"
+    assert reopened(early).derive().messages == early.derive().messages
+    assert reopened(early).derive().model == "gpt-5"
+
+
+def test_a_model_that_somebody_else_chose_is_the_sessions_model():
+    session = filled(pt.Paged(60_000), results=2, model="gpt-5")
+    reopened(session, model="claude-sonnet-4")
+    session.refresh()
+    context = session.derive()
+    assert context.model == session.reader.model == "claude-sonnet-4"
+    assert context.tokens == counted(context, "claude-sonnet-4") == reopened(session).derive().tokens
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.kind)

@@ -21,10 +21,10 @@ def ask_only(session, **arguments):
     return answer(pt.RecallTool(), RecallRequest.of(call), session)
 
 
-def ask(session, number=0, **arguments):
-    """Let the model call the tool; what it is told."""
+def ask(session, number=0, beside=(), **arguments):
+    """Let the model call the tool, with sessions beside this one; what it is told."""
     session.append(pt.assistant("hm", pt.ToolCall(id=f"ask{number}", name="recall", arguments=json.dumps(arguments))))
-    assert session.answer()
+    assert session.answer(beside)
     return session.reader.message(session.reader.pages()[-1]).tool_results[0]
 
 
@@ -115,6 +115,25 @@ def test_a_query_is_searched(session):
     assert "compute_7" in told.content
     assert told.content.startswith("<page>\np")
     assert [each[0] for each in quotations(told.content)] == [session.recall("compute_7").hits[0].handle]
+
+
+def test_a_page_that_a_query_found_in_another_session_opens_by_its_handle(session):
+    other = pt.Session.open(store_of(session), id="other")
+    other.append(pt.user("The zebra token is 42. " * 90))
+    other.append(pt.user("The zebra is internal.", visibility=pt.Visibility.INTERNAL))
+    found = ask(session, 1, beside=["other"], query="zebra token")
+    (handle,) = [handle for handle, *_ in quotations(found.content)]
+    assert handle == other.reader.pages()[0].handle
+
+    told = ask(session, 2, beside=["other"], handle=handle)
+    assert not told.is_error
+    assert unquoted(quotations(told.content)[0][3]).strip() == other.reader.messages()[0].text.strip()
+    for number, (beside, hidden) in enumerate((([], handle), (["other"], other.reader.pages()[1].handle))):
+        refused = ask(session, 3 + number, beside=beside, handle=hidden)
+        assert refused.is_error
+        assert refused.content == "no match: no page has this handle"
+    other.erase(handle)
+    assert "denied" in ask(session, 5, beside=["other"], handle=handle).content
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ class Plot:
     acts: tuple[Act, ...]
     is_summarized: bool = False  # by a summarizer that copies sentences
     is_embedded: bool = False
+    is_odd: bool = False  # with the acts of `odd_acts`
 
     @property
     def is_filed(self) -> bool:
@@ -48,7 +49,7 @@ class Plot:
         where = "a file" if self.is_filed else "memory"
         opened = f"{self.policy!r}, model={self.model!r}, recall={self.recall}, budget={self.budget}, in {where}"
         opened += ", with summaries" * self.is_summarized + ", with vectors" * self.is_embedded
-        return "\n".join([f"seed {self.seed}: {opened}", *(f"  {act}" for act in self.acts)])
+        return "\n".join([f"{'odd ' * self.is_odd}seed {self.seed}: {opened}", *(f"  {act}" for act in self.acts)])
 
 
 def plot(seed: int) -> Plot:

@@ -115,9 +115,18 @@ class Case:
         }
 
     @cached_property
+    def said_often(self) -> set[str]:
+        """The handles of pages that say what others say too, so that nobody can tell which of them is shown."""
+        same: dict[tuple[str, bytes], list[str]] = defaultdict(list)
+        for item in self.model.live:
+            same[said(item.message)].append(item.handle)
+        return {handle for handles in same.values() if len(handles) > 1 for handle in handles}
+
+    @cached_property
     def ours(self) -> tuple[Shown, ...]:
-        """Texts that the library wrote."""
-        return tuple(each for each in self.shown if each.is_ours)
+        """Texts that the library wrote. The short form of a host's plan has the host's own words."""
+        plans = {item.plan.structured for item in self.model.live if item.plan is not None and not item.is_models}
+        return tuple(each for each in self.shown if each.is_ours and each.message.text not in plans)
 
     @cached_property
     def text(self) -> str:

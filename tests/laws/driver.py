@@ -115,9 +115,18 @@ class Driver:
             with suppress(pt.Conflict):
                 getattr(self, act.name)(**act.args)
         if self.session.summaries is not None:
-            self.session.summaries.finish()  # so that it does not depend on time when a summary is there
+            self._finish_summaries()
             self.tally.counts["with summaries"] += bool(self.session.reader.renditions)
         self._take(check_pending(self.session, self.model, self._recall))
+
+    def _finish_summaries(self) -> None:
+        """So that it does not depend on time when a summary is there."""
+        assert self.session.summaries is not None
+        try:
+            self.session.summaries.finish()
+        except pt.Conflict:  # another object erased something; what was finished is kept
+            self.session.refresh()
+            self.session.summaries.finish()
 
     def _take(self, found: list[tuple[str, list[str]]]) -> None:
         for law, broken in found:

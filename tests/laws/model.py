@@ -35,6 +35,11 @@ def words(message: pt.Message) -> str:
     return "\n".join(told)
 
 
+def our_words(message: pt.Message) -> str:
+    """The texts of a message that the library may have written: a call stands as the model made it."""
+    return message.text if message.tool_calls else words(message)
+
+
 @dataclass(eq=False)
 class Item:
     """Something that stands in the journal as a page."""

@@ -4,12 +4,15 @@ import pytest
 
 from tests.laws.acts import plot
 from tests.laws.driver import Driver
+from tests.laws.odd_acts import odd_plot
+from tests.laws.odd_driver import OddDriver
 from tests.laws.shrinking import shrunk
 from tests.laws.tally import TOTAL
 from tests.long import examples
 
 _BLOCK = 50
 _BLOCKS = examples(5, whole=410)
+_ODD = examples(60, whole=2_000)
 
 
 @pytest.mark.long
@@ -22,6 +25,17 @@ def test_no_law_is_broken(block):
         if driver.violations:
             first = driver.violations[0]
             pytest.fail(f"{first}\n{shrunk(plot(seed), first.law)}")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(_ODD))
+def test_no_law_is_broken_by_what_hosts_do_less_often(seed):
+    driver = OddDriver(odd_plot(seed))
+    driver.play()
+    TOTAL.add(driver.tally)
+    if driver.violations:
+        first = driver.violations[0]
+        pytest.fail(f"{first}\n{shrunk(odd_plot(seed), first.law)}")
 
 
 @pytest.mark.parametrize(

@@ -168,12 +168,13 @@ class SessionState(msgspec.Struct):
 
     def repeats_rule(self, page: Page) -> bool:
         """Whether another rule has exactly the same text, so that this one is not shown again: only the first of them is, or the opening
-        prompt, which precedes all others.
+        prompt, which precedes all others. A text that is no longer pinned gives way to any of them.
         """
         same = self.rules.get(page.digest, ())
-        if len(same) < 2 or page.seq == self.system or not self.kind(page).is_rule:
+        is_rule = self.kind(page).is_rule
+        if len(same) < 2 or page.seq == self.system or not (is_rule or page.kind is PageKind.CONSTRAINT):
             return False
-        before = (self.page(seq) for seq in same if seq < page.seq or seq == self.system)
+        before = (self.page(seq) for seq in same if not is_rule or seq < page.seq or seq == self.system)
         return any(other is not None and other.counts and self.kind(other).is_rule for other in before)
 
     def is_unreasoned(self, page: Page) -> bool:

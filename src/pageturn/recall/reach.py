@@ -4,10 +4,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from pageturn.journal.journal import Journal
-from pageturn.journal.lookup import Damage
+from pageturn.journal.lookup import Damage, page_of
 from pageturn.stores import SessionRow
 from pageturn.values.errors import StoreError
 from pageturn.values.faults import BackendError, Denied
+from pageturn.values.messages import Visibility
 
 
 class Reach(NamedTuple):
@@ -35,6 +36,18 @@ def reach(journal: Journal, scope: str | None, sessions: Iterable[str]) -> Reach
         return _opened(journal, rows)
     except StoreError as error:
         return BackendError.of(error)
+
+
+def journal_beside(journal: Journal, handle: str, sessions: Iterable[str]) -> Journal | None:
+    """The journal of the session among these that a page is of, if it may be read from this one; None where the page is its own."""
+    if page_of(journal.state, handle) is not None:
+        return None
+    reached = reach(journal, None, sessions)
+    for other in reached.journals if isinstance(reached, Reach) else ():
+        page = page_of(other.state, handle)
+        if page is not None and page.visibility is Visibility.ALL:
+            return other
+    return None
 
 
 def _opened(own: Journal, rows: Iterable[SessionRow]) -> Reach:

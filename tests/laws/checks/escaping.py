@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pageturn as pt
 from tests.laws.case import Case
-from tests.laws.model import HANDLE, MARK, words
+from tests.laws.model import HANDLE, MARK, our_words
 
 _TAG = re.compile(r"</?(?:pages?|system-reminder)\b", re.IGNORECASE)
 _INSTRUCTING = (pt.Role.SYSTEM, pt.Role.DEVELOPER)
@@ -14,7 +14,7 @@ _INSTRUCTING = (pt.Role.SYSTEM, pt.Role.DEVELOPER)
 def problems(case: Case) -> Iterator[str]:
     handles = case.model.handles
     for each in case.ours:
-        text = words(each.message)
+        text = our_words(each.message)
         inner = text.removeprefix("<page>\n").removesuffix("\n</page>") if text.startswith("<page>\n") else text
         found = _TAG.search(inner)
         if found is not None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import pageturn as pt
+from pageturn.values.messages import Thinking
 from tests.laws.case import Case
 
 _LINE = re.compile(r"^<page>\np(\d+)-\w{4}\.\.p(\d+)-\w{4} [\d,]+ pages?, ")
@@ -23,6 +24,8 @@ def _order(case: Case) -> Iterator[str]:
     for each in case.shown:
         item = each.item
         if item is None or each.message.tool_results or item.origin in ("system", "note"):
+            continue
+        if item.handle in case.said_often:
             continue
         if item.handle in met:
             yield f"{item.handle} stands twice"
@@ -50,7 +53,10 @@ def _lines(case: Case) -> Iterator[str]:
         lone = [
             item
             for item in inside
-            if not item.message.tool_results and not item.message.tool_calls and not item.is_rule
+            if not item.message.tool_results
+            and not item.message.tool_calls
+            and not item.is_rule
+            and item.handle not in case.said_often
         ]
         if lone:
             yield f"{lone[0].handle} stands as it came and in the index line p{first}..p{last}"
@@ -63,6 +69,8 @@ def _claims(case: Case) -> Iterator[str]:
             continue
         told = case.context.explain(item.handle)
         is_plain = not item.message.tool_results and not item.message.tool_calls
-        repeats = item.is_rule and item.handle not in case.whole
+        repeats = item.handle in case.said_often  # of which one may stand for all
+        if all(isinstance(part, Thinking) for part in item.message.content):
+            continue  # only reasoning, which goes where what it was made on has changed
         if is_plain and told.level is pt.ResidencyLevel.FULL and item.handle not in case.whole and not repeats:
             yield f"{item.handle} is said to stand whole, and does not"

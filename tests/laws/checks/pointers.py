@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pageturn as pt
 from tests.laws.case import Case
-from tests.laws.model import HANDLE, words
+from tests.laws.model import HANDLE, our_words, words
 
 _RANGE = re.compile(
     rf"({HANDLE.pattern})\.\.({HANDLE.pattern})".replace("([1-9]", "(?:[1-9]").replace("([a-z", "(?:[a-z")
@@ -21,7 +21,7 @@ def problems(case: Case) -> Iterator[str]:
     handles = case.model.handles
     quoted = "\n".join(words(item.message) for item in case.model.live)  # answers of the recall tool name pages too
     for each in case.ours:
-        text = words(each.message)
+        text = our_words(each.message)
         if not has_tool and _POINTER.match(text):
             yield f"message {each.at} is a pointer, and there is no recall tool: {text[7:60]!r}"
         ends = {
