@@ -165,6 +165,15 @@ def test_a_page_that_the_index_has_lost_is_found_again(indexed):
         assert all(word in session.recall(word).hits[0].excerpt for word in _WORDS)
 
 
+def test_a_search_says_so_where_lost_entries_keep_the_index_from_being_made_again(written_file, tmp_path):
+    path = damaging.copied(written_file, tmp_path / "agent.db")
+    damaging.execute(path, "UPDATE sessions SET number = 1000 WHERE id = 'whole'")  # so that none of its rows are its own
+    with pt.Session.open(path, id="fork") as session:  # which has a snapshot
+        assert session.derive().messages
+        assert session.recall("tulip").code == "backend_error"
+        assert session.recall("zebra").code == "no_match"
+
+
 def test_what_nobody_said_is_no_damage(indexed):
     before = _block(indexed)
     with pt.Session.open(indexed, id="one") as session:

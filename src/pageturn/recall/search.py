@@ -101,10 +101,10 @@ def _search(
             seers.setdefault(span.session, []).append((span.upto, journal))
         give_words(journal)
     asked, notices = _asked(meaning, query)
-    look = _Look(journals[0].store, seers, query, narrowing, asked)
+    look = _Look(journals, seers, query, narrowing, asked)
     try:
         hits, damages = look.best(limit)
-        is_damaged = not hits and look.finds_nothing() and is_missed(journals, in_parts(query))
+        is_damaged = not hits and look.misses_words()
     except Damaged:
         if not isinstance(look.store, Reindexed):
             raise
@@ -114,6 +114,8 @@ def _search(
         for journal in journals:
             give_words(journal)
         hits, damages = look.best(limit)
+        if not hits and look.misses_words():
+            raise Damaged("messages are missing in the index, and the entries that have their words are damaged or gone")
     return hits, tuple(damages), notices
 
 
@@ -130,7 +132,7 @@ def _asked(meaning: "Meaning | None", query: str) -> "tuple[Asked | None, tuple[
 class _Look(NamedTuple):
     """Where a search looks, and for what."""
 
-    store: Store
+    journals: Sequence[Journal]
     seers: Seers
     query: str
     narrowing: Narrowing
@@ -147,12 +149,19 @@ class _Look(NamedTuple):
             hits, damages = self.hits(parts, limit, every=True)
         return hits, damages
 
-    def finds_nothing(self) -> bool:
-        """Whether a file's index has none of the words of the query, wanted or not."""
+    def misses_words(self) -> bool:
+        """Whether a file's index has none of the words of the query, wanted or not, though the newest pages have some."""
         if not isinstance(self.store, Reindexed) or isinstance(self.store, MemoryStore):
             return False
         words = in_parts(self.query)
-        return bool(terms(words)) and not self.store.search(self._spans, words, 1, every=True)
+        if not terms(words) or self.store.search(self._spans, words, 1, every=True):
+            return False
+        return is_missed(self.journals, words)
+
+    @property
+    def store(self) -> Store:
+        """The store that all of them are in."""
+        return self.journals[0].store
 
     @property
     def _spans(self) -> list[Span]:
