@@ -167,7 +167,9 @@ def test_a_page_that_the_index_has_lost_is_found_again(indexed):
 
 def test_a_search_says_so_where_lost_entries_keep_the_index_from_being_made_again(written_file, tmp_path):
     path = damaging.copied(written_file, tmp_path / "agent.db")
-    damaging.execute(path, "UPDATE sessions SET number = 1000 WHERE id = 'whole'")  # so that none of its rows are its own
+    damaging.execute(
+        path, "UPDATE sessions SET number = 1000 WHERE id = 'whole'"
+    )  # so that none of its rows are its own
     with pt.Session.open(path, id="fork") as session:  # which has a snapshot
         assert session.derive().messages
         assert session.recall("tulip").code == "backend_error"

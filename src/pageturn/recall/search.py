@@ -115,7 +115,9 @@ def _search(
             give_words(journal)
         hits, damages = look.best(limit)
         if not hits and look.misses_words():
-            raise Damaged("messages are missing in the index, and the entries that have their words are damaged or gone")
+            raise Damaged(
+                "messages are missing in the index, and the entries that have their words are damaged or gone"
+            )
     return hits, tuple(damages), notices
 
 
