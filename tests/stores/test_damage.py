@@ -97,6 +97,18 @@ def test_what_can_be_worked_out_is_rebuilt(written_file, whole, tmp_path, statem
     assert damaging.given(path) == whole
 
 
+def test_a_fork_whose_parent_lost_only_what_came_after_it_goes_on(written_file, whole, tmp_path):
+    path = damaging.copied(written_file, tmp_path / "agent.db")
+    behind = "seq > (SELECT parent_seq FROM sessions WHERE id = 'fork')"
+    damaging.execute(path, f"DELETE FROM records WHERE session = 1 AND {behind}", "DELETE FROM snapshots")
+    given = damaging.given(path)
+    assert given["whole"].startswith("error: ")
+    assert given["fork"] == whole["fork"]
+    assert not any("fork" in what for what in given["doctor"])
+    assert not damaging.repaired(path).startswith("error")
+    assert damaging.given(path)["fork"] == whole["fork"]
+
+
 # -- the index, which has no digests: the messages tell what it should have
 
 
