@@ -21,7 +21,7 @@ from benchmarks.recall.questions import chats
 from benchmarks.recall.searchers import words_of
 from pageturn.recall.embedders.minilm import MiniLm
 from pageturn.recall.vectors import packed
-from pageturn.stores import Embedded, SqliteStore
+from pageturn.stores import SqliteStore
 from pageturn.values.passages import passages_of
 from pageturn.values.search_text import search_text
 
@@ -93,8 +93,8 @@ def _fill(
         vectors = []
         for page, texts in zip(pages, passages, strict=True):
             made = chance.standard_normal((len(texts), 384)).astype(np.float32)
-            vectors.append(Embedded(page.seq, packed(made / np.linalg.norm(made, axis=1, keepdims=True))))
-        store.keep_vectors("s", "random", vectors)
+            vectors.append(packed(made / np.linalg.norm(made, axis=1, keepdims=True), "s random/384", page.seq))
+        store.keep_vectors("s", "random/384", vectors)
     return count
 
 

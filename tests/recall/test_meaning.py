@@ -378,12 +378,27 @@ def test_a_fork_finds_by_meaning_what_its_parent_said():
     assert "a later engine" not in excerpts(fork.recall("motor"))
 
 
-def test_a_damaged_vector_counts_as_none(path):
+SWAPPED = "UPDATE vectors SET data = (SELECT v.data FROM vectors v WHERE v.row != vectors.row ORDER BY v.row LIMIT 1)"
+FIRST = "WHERE row = (SELECT min(row) FROM vectors)"
+END_OF_VECTORS = "x'0000C07F'"  # not a number
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"UPDATE vectors SET data = x'00112233' {FIRST}",
+        f"UPDATE vectors SET data = x'' {FIRST}",
+        f"UPDATE vectors SET data = CAST(substr(data, 1, 8) || {END_OF_VECTORS} || substr(data, 13) AS BLOB) {FIRST}",
+        f"UPDATE vectors SET data = CAST(x'11' || substr(data, 2) AS BLOB) {FIRST}",
+        f"{SWAPPED} {FIRST}",
+    ],
+)
+def test_a_damaged_vector_counts_as_none(path, statement):
     with pt.Session.open(path, id="s", embedder=Topics()) as session:
         talk(session)
     embed(path, "s", Topics())
     with sqlite3.connect(path) as db:
-        db.execute("UPDATE vectors SET data = x'00112233' WHERE row = (SELECT min(row) FROM vectors)")
+        db.execute(statement)
     db.close()
     with pt.Session.open(path, id="s", embedder=Topics()) as session:
         assert "a motor drives" in excerpts(session.recall("engine"))
@@ -410,8 +425,8 @@ def test_a_search_among_many_vectors_finds_what_a_look_at_all_finds():
     chance = np.random.default_rng(1)
     vectors = chance.standard_normal((20_000, 64)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    table = _Table(64)
-    table.take(Embedded(seq + 1, packed(vectors[seq * 10 : seq * 10 + 10])) for seq in range(2_000))
+    table = _Table(64, "s")
+    table.take(packed(vectors[seq * 10 : seq * 10 + 10], "s", seq + 1) for seq in range(2_000))
     for place in (0, 7_777, 19_999):
         asked = vectors[place] + 0.05 * chance.standard_normal(64).astype(np.float32)
         asked /= np.linalg.norm(asked)
@@ -420,7 +435,7 @@ def test_a_search_among_many_vectors_finds_what_a_look_at_all_finds():
         first = next(iter(found))
         assert (first, found[first].passage) == (place // 10 + 1, place % 10)
         assert found[first].cosine == pytest.approx(float(vectors[place] @ asked), abs=0.02)
-        assert len(packed(vectors[:100])) == 100 * (64 + 4)
+        assert len(packed(vectors[:100], "s", 1).data) == 100 * (64 + 4) + 4
     assert max(table.near(vectors[19_999], 50, [], 256, 0.0)[0]) <= 50
     assert 1_999 in table.near(vectors[0], 10**9, [1_999], 256, 0.0)[0]
     assert table.near(vectors[0], 10**9, [], 256, 0.9) == ({1: Near(pytest.approx(1, abs=0.02), 0)}, True)

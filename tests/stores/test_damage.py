@@ -97,6 +97,18 @@ def test_what_can_be_worked_out_is_rebuilt(written_file, whole, tmp_path, statem
     assert damaging.given(path) == whole
 
 
+def test_a_fork_whose_parent_lost_only_what_came_after_it_goes_on(written_file, whole, tmp_path):
+    path = damaging.copied(written_file, tmp_path / "agent.db")
+    behind = "seq > (SELECT parent_seq FROM sessions WHERE id = 'fork')"
+    damaging.execute(path, f"DELETE FROM records WHERE session = 1 AND {behind}", "DELETE FROM snapshots")
+    given = damaging.given(path)
+    assert given["whole"].startswith("error: ")
+    assert given["fork"] == whole["fork"]
+    assert not any("fork" in what for what in given["doctor"])
+    assert not damaging.repaired(path).startswith("error")
+    assert damaging.given(path)["fork"] == whole["fork"]
+
+
 # -- the index, which has no digests: the messages tell what it should have
 
 
@@ -163,6 +175,17 @@ def test_a_page_that_the_index_has_lost_is_found_again(indexed):
     damaging.execute(indexed, "DELETE FROM words_data", "DELETE FROM words_docsize")
     with pt.Session.open(indexed, id="one") as session:
         assert all(word in session.recall(word).hits[0].excerpt for word in _WORDS)
+
+
+def test_a_search_says_so_where_lost_entries_keep_the_index_from_being_made_again(written_file, tmp_path):
+    path = damaging.copied(written_file, tmp_path / "agent.db")
+    damaging.execute(
+        path, "UPDATE sessions SET number = 1000 WHERE id = 'whole'"
+    )  # so that none of its rows are its own
+    with pt.Session.open(path, id="fork") as session:  # which has a snapshot
+        assert session.derive().messages
+        assert session.recall("tulip").code == "backend_error"
+        assert session.recall("zebra").code == "no_match"
 
 
 def test_what_nobody_said_is_no_damage(indexed):

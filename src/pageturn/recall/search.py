@@ -103,10 +103,10 @@ def _search(
             seers.setdefault(span.session, []).append((span.upto, journal))
         give_words(journal)
     vector, notices = _vector_of(meaning, query)
-    look = _Look(journals[0].store, seers, query, filter_by, vector)
+    look = _Look(journals, seers, query, filter_by, vector)
     try:
         hits, damages = look.best(limit)
-        is_damaged = not hits and look.finds_nothing() and is_missed(journals, in_parts(query))
+        is_damaged = not hits and look.misses_words()
     except Damaged:
         if not isinstance(look.store, Reindexed):
             raise
@@ -116,6 +116,10 @@ def _search(
         for journal in journals:
             give_words(journal)
         hits, damages = look.best(limit)
+        if not hits and look.misses_words():
+            raise Damaged(
+                "messages are missing in the index, and the entries that have their words are damaged or gone"
+            )
     return hits, tuple(damages), notices
 
 
@@ -132,7 +136,7 @@ def _vector_of(meaning: "Meaning | None", query: str) -> "tuple[QueryVector | No
 class _Look(NamedTuple):
     """Where to search, and for what."""
 
-    store: Store
+    journals: Sequence[Journal]
     seers: Seers
     query: str
     filter_by: SearchFilter
@@ -148,12 +152,19 @@ class _Look(NamedTuple):
             hits, damages = self.hits(parts, limit, every=True)
         return hits, damages
 
-    def finds_nothing(self) -> bool:
-        """Whether the index of a file contains none of the query's words, in any page."""
+    def misses_words(self) -> bool:
+        """Whether a file's index has none of the words of the query, wanted or not, though the newest pages have some."""
         if not isinstance(self.store, Reindexed) or isinstance(self.store, MemoryStore):
             return False
         words = in_parts(self.query)
-        return bool(terms(words)) and not self.store.search(self._spans, words, 1, every=True)
+        if not terms(words) or self.store.search(self._spans, words, 1, every=True):
+            return False
+        return is_missed(self.journals, words)
+
+    @property
+    def store(self) -> Store:
+        """The store that all of them are in."""
+        return self.journals[0].store
 
     @property
     def _spans(self) -> list[Span]:

@@ -1,13 +1,15 @@
 """Searches passages by meaning: exactly, over 8-bit vectors that the store keeps. Needs NumPy.
 
 A vector of unit length is stored as signed bytes and a factor that scales them back: 388 bytes for 384 numbers. Among very many, those
-whose signs differ least from the query's are selected, and then scored by their bytes.
+whose signs differ least from the query's are selected, and then scored by their bytes. The vectors of a record end with a checksum that
+also covers whose they are: altered or swapped vectors count as missing, and are made again.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +28,7 @@ _MOST_PASSAGES = 200  # of one page that are embedded: the rest of a very long o
 _AT_ONCE = 64  # passages that are embedded and stored at a time
 _HARMLESS = "ok"  # a text that an embedder rejects only if it rejects everything
 _PAUSE = timedelta(seconds=30)
+_SUM = 4  # bytes
 
 
 class Near(NamedTuple):
@@ -112,7 +115,7 @@ class Meaning:
         vectors = self._embed_each([text for _, each in waiting for text in each])
         kept, first = [], 0
         for seq, each in waiting:
-            kept.append(Embedded(seq, packed(vectors[first : first + len(each)])))
+            kept.append(packed(vectors[first : first + len(each)], self._owner(session), seq))
             first += len(each)
         self._store.keep_vectors(session, self._name, kept)
         with self._lock:
@@ -165,9 +168,12 @@ class Meaning:
         return unit
 
     def _table(self, session: str) -> "_Table":
-        table = self._tables.setdefault(session, _Table(self._embedder.dimension))
+        table = self._tables.setdefault(session, _Table(self._embedder.dimension, self._owner(session)))
         table.take(self._store.vectors(session, self._name, table.last))
         return table
+
+    def _owner(self, session: str) -> str:
+        return f"{session} {self._name}"
 
 
 class QueryVector(NamedTuple):
@@ -189,10 +195,11 @@ class QueryVector(NamedTuple):
 class _Table:
     """The vectors of one session, in the order of its records; its capacity grows by half when full."""
 
-    def __init__(self, dimension: int) -> None:
+    def __init__(self, dimension: int, owner: str) -> None:
         self.last = 0
         self.known: set[int] = set()
         self._dimension = dimension
+        self._owner = owner
         self._count = 0
         self._seqs = np.zeros(0, np.int64)
         self._cuts = np.zeros(0, np.int32)
@@ -202,10 +209,11 @@ class _Table:
 
     def take(self, given: Iterable[Embedded]) -> None:
         """Add vectors of later records; damaged ones count as not embedded."""
-        for seq, data in given:
+        for seq, kept in given:
             self.last = seq
+            data = kept[:-_SUM]
             count, rest = divmod(len(data), self._dimension + 4)
-            if rest:
+            if rest or kept[-_SUM:] != _sum(data, self._owner, seq):
                 continue
             self.known.add(seq)
             self._grow(count)
@@ -259,11 +267,16 @@ class _Table:
             setattr(self, name, after)
 
 
-def packed(vectors: NDArray[np.float32]) -> bytes:
-    """Vectors as stored: their bytes, and then their factors."""
+def packed(vectors: NDArray[np.float32], owner: str, seq: int) -> Embedded:
+    """The vectors of a record as stored: their bytes, then their factors, then the checksum."""
     largest = np.maximum(np.abs(vectors).max(axis=1, initial=0.0), 1e-9)
     rounded = np.rint(vectors / largest[:, None] * 127).astype(np.int8)
-    return b"".join([rounded.tobytes(), (largest / 127).astype(np.float32).tobytes()])
+    data = rounded.tobytes() + (largest / 127).astype(np.float32).tobytes()
+    return Embedded(seq, data + _sum(data, owner, seq))
+
+
+def _sum(data: bytes, owner: str, seq: int) -> bytes:
+    return crc32(data, crc32(f"{owner} {seq}".encode("utf-8", "surrogatepass"))).to_bytes(_SUM, "big")
 
 
 def _signs(vectors: NDArray[Any]) -> NDArray[np.uint64]:

@@ -103,9 +103,9 @@ class Checker:
             yield from self._checked(row)
         end = end_of()
         yield from self._settled(end or b"")
-        if end is not None and self._is_sure and self._known != end:
-            first = self._last + 1
-            yield Broken(first, upto if first <= upto < LAST else first, "and whatever came after it is missing")
+        first = self._last + 1
+        if end is not None and self._is_sure and self._known != end and first <= upto:  # what lies behind was not asked for
+            yield Broken(first, upto if upto < LAST else first, "and whatever came after it is missing")
 
     def _checked(self, row: Row) -> Iterator[Record | Broken]:
         if not (type(row.at) is int and type(row.body) is bytes and _is_link(row.chain)):
