@@ -128,7 +128,7 @@ def candidates_of(
             own_tokens=made.own_tokens,
             about=_about(state, unit, made, changed.keys()),
             is_error=made.is_error,
-            is_superseded=made.path in shown or (bool(calls) and calls <= made_since),
+            is_superseded=(bool(made.paths) and made.paths <= shown) or (bool(calls) and calls <= made_since),
             is_repetition=is_repetition(first, made.contents, brought),
             tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
             fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
@@ -142,8 +142,8 @@ def candidates_of(
             since_edit=_since_edit(state, made, changed) if changed else None,
         )
         made_since |= calls
-        if made.path is not None and not made.edited:
-            shown.add(made.path)
+        if not made.edited:
+            shown |= made.paths
         after += made.page_tokens
 
 
@@ -176,9 +176,9 @@ def _about(state: SessionState, unit: Unit, forms: Forms, edited: AbstractSet[st
         return About.PERSON
     if forms.edited:
         return About.EDIT
-    if forms.path is None:
+    if not forms.paths:
         return About.OTHER
-    return About.EDITED if name_of(forms.path) in edited else About.FILE
+    return About.FILE if edited.isdisjoint(map(name_of, forms.paths)) else About.EDITED
 
 
 def _changed(state: SessionState, forms: Mapping[int, Forms]) -> dict[str, int]:
@@ -192,7 +192,7 @@ def _changed(state: SessionState, forms: Mapping[int, Forms]) -> dict[str, int]:
 
 def _since_edit(state: SessionState, forms: Forms, changed: Mapping[str, int]) -> int | None:
     """The turns since the file that a unit is about was changed last."""
-    names = forms.edited or ({name_of(forms.path)} if forms.path is not None else set())
+    names = forms.edited or map(name_of, forms.paths)
     newest = max((changed[name] for name in names if name in changed), default=None)
     return max(0, len(state.turns) - newest) if newest is not None else None
 

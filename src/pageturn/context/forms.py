@@ -254,7 +254,7 @@ class FormMaker:
                 self._render(forms, messages, level)
         forms.has_reasoning = any(has_reasoning(message) for _, message in messages)
         calls = [call for _, message in messages for call in message.tool_calls]
-        forms.about(next(filter(None, map(file_of, calls)), None))
+        forms.about([*filter(None, map(file_of, calls))])
         forms.edited = frozenset(name_of(path) for call in calls for path in files_edited(call))
         return forms
 

@@ -1,6 +1,6 @@
 """The forms of one unit: its messages and their tokens at each level, and facts about it that no fold changes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from typing import NamedTuple
 
@@ -44,8 +44,8 @@ class Forms:
         self.fields: Fields | None = None  # of the structured form, if it was made here
         self.names: frozenset[str] = frozenset()  # in the structured form
         self.all_names: frozenset[str] | None = None  # in its messages, once asked for
-        self.path: str | None = None  # the file that the unit is about
-        self.folder: str | None = None  # and the folder of that, as index lines show it
+        self.paths: frozenset[str] = frozenset()  # the files that the unit is about
+        self.folder: str | None = None  # and that of the first, as index lines show it
         self.has_reasoning = False  # in its messages
         self.edited: frozenset[str] = frozenset()  # the names of the files that it changed
         self.own_tokens: int | None = None  # of a person's own words, if the message has other parts
@@ -58,9 +58,9 @@ class Forms:
         self.is_opening = any(page.kind is PageKind.BOOTSTRAP for page in unit)  # a rule, whatever is pinned
         self.handles = tuple([page.handle for page in unit])
 
-    def about(self, path: str | None) -> None:
-        """Note the file that the unit is about."""
-        self.path, self.folder = path, folder_of(path)
+    def about(self, paths: Sequence[str]) -> None:
+        """Note the files that the unit is about."""
+        self.paths, self.folder = frozenset(paths), folder_of(paths[0] if paths else None)
 
     def offer(self, level: ResidencyLevel, form: Form) -> None:
         """Keep the form of a level, and offer it if it is shorter than those above."""

@@ -16,7 +16,8 @@ _SAMPLE_LINES = 60
 _SAMPLE_WORDS = 120
 _COMMAND = 600  # characters
 _NUMBERED = re.compile(r"[ \t]*\d+[→\t|:]")
-_PATH_FIELDS = ("file_path", "path", "filename", "file", "notebook_path", "uri", "url")
+FILE_FIELDS = ("file_path", "filePath", "path", "absolute_path", "target_file", "filename", "file", "notebook_path")  # of many tools
+_PATH_FIELDS = (*FILE_FIELDS, "uri", "url")
 _FILE = re.compile(r"[\w./~@-]*[\w-]\.(\w{1,6})\b")
 _CODE_ENDINGS = frozenset(
     "py pyi js jsx mjs cjs ts tsx mts cts go rs java kt c h cc cpp hpp cs rb php swift scala sh bash zsh sql lua ex vue"

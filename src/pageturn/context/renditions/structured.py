@@ -10,7 +10,7 @@ from collections.abc import Set as AbstractSet
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from pageturn.context.renditions.content import material_of
+from pageturn.context.renditions.content import FILE_FIELDS, material_of
 from pageturn.context.renditions.contract import ContentType
 from pageturn.context.renditions.error_lines import error_lines
 from pageturn.context.renditions.names import choose_names
@@ -27,7 +27,7 @@ _ASKED = 120
 _LONG_TALK = 16_000  # characters of a message that may say at its end what it wants
 _HUGE = 100_000  # characters of a result whose outline has no room in a small window
 _END = 400
-_SUBJECTS = ("file_path", "path", "command", "cmd", "pattern", "query", "url", "description", "prompt")
+_SUBJECTS = (*FILE_FIELDS, "command", "cmd", "pattern", "query", "url", "description", "prompt")
 _ERROR_LINES, _ERROR_CHARS = 4, 160
 _RULE = "=_"  # around headings
 _ESCAPE = "\\"  # in arguments, which are JSON, a line that begins with a tab and a name reads \\tname
