@@ -41,10 +41,10 @@ def started(upstream, store):
     """A gateway in front of the upstream, as a context: what it saw is in the store when it is left."""
 
     @contextmanager
-    def start(own=None, /, **flags):
+    def start(own=None, /, *, file=None, variables=(), **flags):
         bases = {"anthropic": upstream.url, "openai": f"{upstream.url}/v1"}
         environ = {"PAGETURN_GEMINI_URL": upstream.url, "PAGETURN_CHATGPT_URL": f"{upstream.url}/account"}
-        config = load_config({"port": 0, "store": str(store), **bases, **flags}, None, environ)
+        config = load_config({"port": 0, "store": str(store), **bases, **flags}, file, {**environ, **dict(variables)})
         mode = own or mode_for(config)
         with Gateway(config, mode) as gateway:
             gateway.mode = mode

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pageturn.apps.gateway.endpoints import ANTHROPIC, CHATGPT, GEMINI, OPENAI, Upstream
+from pageturn.apps.gateway.routes.settings import TABLES, RouteSettings, read_routes
 from pageturn.values.errors import InvalidInput, show
 
 VENDORS = (ANTHROPIC, OPENAI, CHATGPT, GEMINI)
@@ -115,6 +116,7 @@ class Config(NamedTuple):
     ca_file: str | None
     bases: Mapping[str, str]  # the base URL of each vendor
     other: str | None
+    routes: RouteSettings = RouteSettings()
 
     @property
     def upstreams(self) -> dict[str, Upstream]:
@@ -138,7 +140,10 @@ def load_config(flags: Mapping[str, Any], file: Path | None, environ: Mapping[st
     for setting in _SETTINGS:
         value = _checked(setting, flags, given, environ)
         (bases if setting.name in VENDORS else found)[setting.name] = value
-    config = Config(**(found | {"store": _store(found["store"], environ)}), bases=bases)
+    routes = RouteSettings()
+    if given is not None:
+        routes = read_routes(given.values, bases, given.place, _url, path.parent)
+    config = Config(**(found | {"store": _store(found["store"], environ)}), bases=bases, routes=routes)
     if not is_loopback(config.host) and config.token is None:
         raise InvalidInput("token", expected=f"one, since {config.host} is not this machine alone", got="none")
     return config
@@ -187,9 +192,11 @@ class _File(NamedTuple):
         file = cls(path, text, values)
         tables = {setting.table for setting in _SETTINGS}
         for table, settings in values.items():
-            if table not in tables or not isinstance(settings, dict):
-                expected = " or ".join(f"[{name}]" for name in sorted(tables))
+            if table not in {*tables, *TABLES} or not isinstance(settings, dict):
+                expected = " or ".join(f"[{name}]" for name in sorted((*tables, *TABLES)))
                 raise InvalidInput(file.place(table), expected=expected, got=show(table))
+            if table in TABLES:  # which are looked at where they are read
+                continue
             known = [setting.name for setting in _SETTINGS if setting.table == table]
             for name in settings:
                 if name not in known:
@@ -241,6 +248,10 @@ def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:
             note = f"  # {setting.comment}" if setting.comment else ""
             told = f"{setting.name} = {_toml(value)}" if value is not None else f'# {setting.name} = ""'
             lines.append(f"{told}{note}")
+    names = [f"models.{name}" for name in config.routes.models] + [
+        f"upstreams.{name}" for name in config.routes.servers
+    ]
+    lines += ["", "# In force too, as in your file: " + ", ".join(f"[{name}]" for name in names)] if names else []
     return "\n".join(lines) + "\n"
 
 

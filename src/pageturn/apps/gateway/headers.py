@@ -7,6 +7,7 @@ Headers = tuple[tuple[bytes, bytes], ...]  # names in lower case, in the order i
 OWN = b"x-pageturn"  # what a client says to us, and what we say to it
 SESSION = b"x-pageturn-session"
 TOKEN = b"x-pageturn-token"
+DECISION = b"x-pageturn-decision"
 
 _OF_A_CONNECTION = frozenset(
     (
@@ -21,6 +22,8 @@ _OF_A_CONNECTION = frozenset(
         b"upgrade",
     )
 )
+_LONGEST = 1_000  # characters of a value that we write
+_PLAIN = bytes(byte if 32 <= byte < 127 else ord("?") for byte in range(256))
 _TOO_MANY = 429
 _WAIT = ((b"retry-after", b"5"),)  # seconds; where the provider names none, some clients give up at once
 _OF_A_REQUEST = frozenset((b"host", b"expect", b"content-length"))  # which whoever sends it writes anew
@@ -64,6 +67,12 @@ def with_changes(headers: Headers, changes: Iterable[tuple[bytes, bytes | None]]
     new = dict(changes)
     kept = tuple((name, value) for name, value in headers if name not in new)
     return (*kept, *((name, value) for name, value in new.items() if value is not None))
+
+
+def told(text: str) -> bytes:
+    """A text as the value of a header: one line of ASCII, and no more than clients take."""
+    line = " ".join(text[:_LONGEST].split())
+    return line.encode("ascii", "replace").translate(_PLAIN)
 
 
 def wants_websocket(headers: Headers) -> bool:

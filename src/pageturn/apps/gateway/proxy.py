@@ -6,13 +6,13 @@ without the chunk that ends a body. Nothing is asked twice.
 
 import asyncio
 import hmac
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
 from contextlib import suppress
 from typing import Any
 
 from pageturn.apps.gateway.decoding import can_unpack
+from pageturn.apps.gateway.dispatch import Direct, Dispatch
 from pageturn.apps.gateway.endpoints import Endpoint, Upstream, endpoint_of
 from pageturn.apps.gateway.exchange import MOST_BYTES, Ending, Exchange
 from pageturn.apps.gateway.headers import (
@@ -28,6 +28,8 @@ from pageturn.apps.gateway.headers import (
     with_patience,
 )
 from pageturn.apps.gateway.modes import Mode, Pass, Refuse, Send
+from pageturn.apps.gateway.own import MOST_BYTES as MOST_OWN
+from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoint, OwnEndpoints
 from pageturn.apps.gateway.refusals import refusal
 from pageturn.apps.gateway.upstream import Answer, Body, Cut, Unreachable, UpstreamClient
 
@@ -38,7 +40,7 @@ Answering = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 _LOG = logging.getLogger("pageturn.gateway")
 _ERRORS = 400  # statuses from here on
 _LONGEST_HOLD = 10.0  # seconds for which a client sees nothing of an answer that is held back; many give up after 60
-HEALTH = "/healthz"  # the one path that is ours
+HEALTH = "/healthz"
 CLOSE = (b"connection", b"close")
 
 
@@ -54,6 +56,8 @@ class Proxy:
         other: str,
         token: str | None = None,
         starts: int = 1,
+        dispatch: Dispatch | None = None,
+        own: OwnEndpoints | None = None,
     ) -> None:
         self._client = client
         self._upstreams = upstreams
@@ -61,6 +65,8 @@ class Proxy:
         self._other = other
         self._token = token
         self._starts = starts  # of gateways on this store, so far
+        self._dispatch = dispatch or Direct(client, upstreams)
+        self._own = {("GET", HEALTH): self._health, **(own or {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Answering) -> None:
         """Answer one request."""
@@ -70,13 +76,13 @@ class Proxy:
         client = _Client(receive, send, headers)
         if not self._may_enter(headers):
             await client.refuse(endpoint, 401, f"this gateway wants its token in the header {TOKEN.decode()}")
-        elif (scope["method"], path) == ("GET", HEALTH):
-            await client.tell(200, json.dumps(self._health()).encode())
+        elif (own := self._own.get((scope["method"], path))) is not None:
+            await client.answer(own)
         elif wants_websocket(headers):  # Codex falls back to HTTP at once for this status, and for no other
             await client.refuse(endpoint, 426, "WebSockets are not spoken here; use HTTP", CLOSE)
         else:
             query = scope["query_string"].decode("latin-1")
-            await _Passage(self._client, self._upstreams[endpoint.vendor], client).run(
+            await _Passage(self._client, self._upstreams[endpoint.vendor], client, self._dispatch).run(
                 lambda passage: self._answer(passage, endpoint, scope["method"], query)
             )
 
@@ -97,11 +103,11 @@ class Proxy:
         exchange = Exchange(endpoint, method, query, client.headers, body)
         await passage.call(exchange, self._mode)
 
-    def _health(self) -> dict[str, Any]:
+    async def _health(self, _headers: Headers, _body: bytes) -> OwnAnswer:
         """What a supervisor asks: that it runs, how often one was started on this store, and what it has done since."""
         tally = self._mode.tally()
         done = {"turns": tally.turns, "sessions": len(tally.sessions), "passed": dict(tally.passed)}
-        return {"status": "ok", "starts": self._starts, **done}
+        return OwnAnswer.json(200, {"status": "ok", "starts": self._starts, **done})
 
     def _may_enter(self, headers: Headers) -> bool:
         given = value_of(headers, TOKEN) or ""
@@ -119,14 +125,23 @@ class _Client:
         self.has_left = False
         self.has_head = False  # of an answer
 
-    async def whole_body(self) -> bytes | None:
+    async def answer(self, own: OwnEndpoint) -> None:
+        """Answer from an endpoint of ours."""
+        try:
+            body = await self.whole_body(MOST_OWN)
+        except _ClientLeft:
+            return
+        told = OwnAnswer.error(413, "too large") if body is None else await own(self.headers, body)
+        await self.tell(told.status, told.body, content_type=told.content_type)
+
+    async def whole_body(self, most: int | None = None) -> bytes | None:
         """The body, or None where it is too large to be held."""
         pieces: list[bytes] = []
         size = 0
         async for piece in self._pieces():
             pieces.append(piece)
             size += len(piece)
-            if size > MOST_BYTES:
+            if size > (MOST_BYTES if most is None else most):
                 self._begun = pieces
                 return None
         return b"".join(pieces)
@@ -177,9 +192,11 @@ class _Client:
         """Answer with an error of our own."""
         await self.tell(status, refusal(endpoint.vendor, status, message), *headers)
 
-    async def tell(self, status: int, body: bytes, *headers: tuple[bytes, bytes]) -> None:
-        """Answer with JSON of our own."""
-        own = ((b"content-type", b"application/json"), (b"content-length", str(len(body)).encode()))
+    async def tell(
+        self, status: int, body: bytes, *headers: tuple[bytes, bytes], content_type: bytes = b"application/json"
+    ) -> None:
+        """Answer with something of our own."""
+        own = ((b"content-type", content_type), (b"content-length", str(len(body)).encode()))
         await self.begin(status, (*own, *headers))
         await self.send(body, more=False)
 
@@ -191,10 +208,11 @@ class _ClientLeft(Exception):
 class _Passage:
     """One request on its way to an upstream, and the answer on its way back."""
 
-    def __init__(self, upstream: UpstreamClient, place: Upstream, client: _Client) -> None:
+    def __init__(self, upstream: UpstreamClient, place: Upstream, client: _Client, dispatch: Dispatch) -> None:
         self._upstream = upstream
         self._place = place
         self.client = client
+        self._dispatch = dispatch
 
     async def run(self, answer: Callable[["_Passage"], Awaitable[None]]) -> None:
         """Answer, or stop when the client goes away. A failure of ours ends as a cut or an error, never as a clean end."""
@@ -231,7 +249,7 @@ class _Passage:
     async def call(self, exchange: Exchange, mode: Mode) -> None:
         """Pass a call of a model, as its mode wants it."""
         try:
-            plan = await mode.before(exchange)
+            plan = await self._dispatch.choose(exchange) or await mode.before(exchange)
             if isinstance(plan, Refuse):
                 await self.client.refuse(exchange.endpoint, plan.status, plan.message, (OWN, plan.note.encode()))
                 exchange.end(Ending.UNREACHED)
@@ -247,7 +265,10 @@ class _Passage:
             await self.client.refuse(exchange.endpoint, 502, str(error))
         finally:
             exchange.end(Ending.LEFT)  # unless it ended otherwise
-            await mode.after(exchange)
+            try:
+                await self._dispatch.over(exchange)
+            finally:
+                await mode.after(exchange)
 
     async def _converse(self, exchange: Exchange, mode: Mode, plan: Pass | Send) -> None:
         """Ask the upstream, and again as long as the mode wants to; the client sees one answer."""
@@ -259,8 +280,7 @@ class _Passage:
             headers, body = for_upstream(exchange.headers), exchange.body
             if isinstance(plan, Send):
                 headers, body = with_changes(headers, plan.headers), plan.body
-            url = self._place.url(exchange.endpoint, exchange.query)
-            async with self._upstream.ask(exchange.method, url, headers, Body.whole(body)) as answer:
+            async with self._dispatch.ask(exchange, headers, body) as answer:
                 exchange.begin_answer(answer.status, answer.headers)
                 if head is None or not head.is_sent:
                     head = Head(answer, plan)

@@ -15,9 +15,15 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from pageturn.apps.gateway.config import Config, is_loopback
+from pageturn.apps.gateway.dispatch import Direct, Dispatch
 from pageturn.apps.gateway.endpoints import OPENAI
 from pageturn.apps.gateway.modes import Mode
+from pageturn.apps.gateway.own import OwnEndpoints
 from pageturn.apps.gateway.proxy import Proxy
+from pageturn.apps.gateway.routes.chooser import Chooser
+from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES
+from pageturn.apps.gateway.routes.outcomes import Outcomes
+from pageturn.apps.gateway.routes.routed import Routed
 from pageturn.apps.gateway.upstream import UpstreamClient
 from pageturn.values.errors import InvalidInput
 
@@ -29,14 +35,24 @@ class Gateway:
     """A gateway on a socket of its own, which is bound at once, so that its address is known before it runs."""
 
     def __init__(self, config: Config, mode: Mode, *, starts: int = 1) -> None:
+        self._client = UpstreamClient(config.ca_file)
+        self._dispatch = dispatch_for(config, self._client)
         self._socket = _bound(config)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
         _require_others(config, port)
         self._mode = mode
-        self._client = UpstreamClient(config.ca_file)
         other = config.other or OPENAI
-        proxy = Proxy(self._client, config.upstreams, mode, other=other, token=config.token, starts=starts)
+        proxy = Proxy(
+            self._client,
+            config.upstreams,
+            mode,
+            other=other,
+            token=config.token,
+            starts=starts,
+            dispatch=self._dispatch,
+            own=_own_endpoints(self._dispatch),
+        )
         app = Starlette(routes=[Mount("/", app=proxy)], lifespan=self._lifespan)
         self._server = uvicorn.Server(
             uvicorn.Config(
@@ -96,7 +112,27 @@ class Gateway:
             yield
         finally:
             await self._client.close()
+            await asyncio.to_thread(self._dispatch.close)
             await asyncio.to_thread(self._mode.close)
+
+
+def dispatch_for(config: Config, client: UpstreamClient) -> Dispatch:
+    """How calls reach their upstreams: by a choice where the settings name candidates."""
+    direct = Direct(client, config.upstreams)
+    if not config.routes.models:
+        return direct
+    models = tuple(config.routes.models.values())
+    for model in models:
+        for candidate in model.candidates:
+            if candidate.server.key is not None:
+                candidate.server.key.read()  # a key that is missing is said now, and not to the first client
+    chooser = Chooser(config.store, None, models)
+    return Routed(direct, client, config.routes, chooser, None if config.mode == "watch" else config.room)
+
+
+def _own_endpoints(dispatch: Dispatch) -> OwnEndpoints:
+    """What answers beside the health of the proxy."""
+    return {("POST", OUTCOMES): Outcomes(dispatch)} if isinstance(dispatch, Routed) else {}
 
 
 def _bound(config: Config) -> socket.socket:

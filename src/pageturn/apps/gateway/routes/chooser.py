@@ -1,0 +1,165 @@
+"""Asks the router who answers, and tells it what came of that. One thread owns it, since it reads and writes a store.
+
+Where the store fails, choices are made by what this process has seen itself: a store that is locked keeps no client waiting.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple, TypeVar
+
+from pageturn.apps.gateway.asked import ItemReader
+from pageturn.apps.gateway.routes.requests import Told
+from pageturn.apps.gateway.routes.settings import Candidate, RoutedModel
+from pageturn.routing import Decision, Price
+from pageturn.routing.router import Router
+from pageturn.routing.skills import MODEL_CALL
+from pageturn.stores import MemorySidecars
+from pageturn.values.errors import StoreError
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("pageturn.gateway")
+_USUAL_OUTPUT = 1_000  # tokens that an answer is expected to have
+_MOST_CONVERSATIONS = 10_000
+_CACHE_LASTS = timedelta(minutes=5)  # a provider's prompt cache, without another request
+_MTOK = 1_000_000
+
+
+class Turn(NamedTuple):
+    """The last answer of a conversation: what it was decided by, and what the request was that it answered."""
+
+    decision: Decision
+    items: int
+    last: tuple[str, ...]  # the fingerprints of its last item
+    tokens: int
+
+
+class Chooser:
+    """A router for the models of one gateway, in one scope of a store."""
+
+    def __init__(self, url: str | None, scope: str | None, models: Sequence[RoutedModel]) -> None:
+        self._url, self._scope = url, scope
+        self._models = models
+        self._router: Router | None = None
+        self._beside = Router()  # for when the store fails
+        self._reader = ItemReader()
+        self._turns: OrderedDict[str, Turn] = OrderedDict()
+
+    @property
+    def reader(self) -> ItemReader:
+        """What items say, for all requests."""
+        return self._reader
+
+    def choose(self, routed: RoutedModel, candidates: Sequence[Candidate], told: Told, tokens: int) -> Decision:
+        """Who answers a request; raises `InvalidInput` where all cost more than may be spent."""
+        before = self._turns.get(told.session)
+        is_warm = before is not None and datetime.now(UTC) - before.decision.at < _CACHE_LASTS
+        running, cached = (before.decision.choice, before.tokens) if before is not None and is_warm else (None, 0)
+
+        def chosen(router: Router) -> Decision:
+            return router.choose(
+                [each.agent for each in candidates],
+                MODEL_CALL,
+                messages=told.newest(),
+                prices=prices_of(candidates, tokens),
+                value=routed.value,
+                running=running,
+                cached_tokens=min(cached, tokens),
+                most_money=routed.most_money,
+                least_success=routed.least_success,
+                tokens=tokens,
+                limits={each.agent: each.limits for each in candidates},
+            )
+
+        return self._with_store(chosen)
+
+    def instead(
+        self, decision: Decision, error: Exception, candidates: Sequence[Candidate], tokens: int
+    ) -> Decision | None:
+        """Who answers after an error; None where nobody else would do better."""
+
+        def chosen(router: Router) -> Decision | None:
+            return router.choose_router_target(
+                decision,
+                error,
+                [each.agent for each in candidates],
+                prices=prices_of(candidates, tokens),
+                limits={each.agent: each.limits for each in candidates},
+                tokens=tokens,
+            )
+
+        return self._with_store(chosen)
+
+    def answered(self, told: Told, decision: Decision, tokens: int) -> None:
+        """Keep that a conversation has an answer, whose worth its next request will tell."""
+        last = self._last(told, len(told.items))
+        self._turns.pop(told.session, None)
+        self._turns[told.session] = Turn(decision, len(told.items), last, tokens)
+        if len(self._turns) > _MOST_CONVERSATIONS:
+            self._settle(self._turns.popitem(last=False)[1], outcome=True)
+        self._with_store(lambda router: router.flush())
+
+    def learn(self, told: Told) -> None:
+        """Take from a request how the answer before it did: failed tools, or the same request again, speak against it."""
+        turn = self._turns.get(told.session)
+        if turn is None or len(told.items) < turn.items or self._last(told, turn.items) != turn.last:
+            return
+        if len(told.items) == turn.items:
+            self._settle(turn, outcome=False)
+            return
+        new = told.since(turn.items)
+        self._settle(turn, outcome=new if any(each.tool_results for each in new) else True)
+
+    def observe(self, decision: str, outcome: object, **how: object) -> bool:
+        """Count what somebody reports; raises `InvalidInput` for a decision that nobody knows, and `StoreError`."""
+        return self._opened().observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
+
+    def close(self) -> None:
+        """Count what was left open as answered, and let go of the store."""
+        while self._turns:
+            self._settle(self._turns.popitem()[1], outcome=True)
+        if self._router is not None:
+            try:
+                self._router.close()
+            except StoreError as error:
+                _LOG.warning("routing decisions were not stored (%s)", type(error).__name__)
+
+    def _settle(self, turn: Turn, outcome: object) -> None:
+        try:
+            self._with_store(lambda router: router.observe(turn.decision, outcome, is_weak=True))
+        except ValueError:  # somebody reported another outcome meanwhile, which is the stronger one
+            return
+
+    def _last(self, told: Told, count: int) -> tuple[str, ...]:
+        return self._reader.read(told.format, told.items[count - 1 : count])[0].fingerprints if count else ()
+
+    def _with_store(self, act: Callable[[Router], T]) -> T:
+        try:
+            return act(self._opened())
+        except (StoreError, OSError) as error:
+            _LOG.warning("routing goes on without the store (%s)", type(error).__name__)
+            return act(self._beside)
+
+    def _opened(self) -> Router:
+        if self._router is None:
+            url = self._url if self._url is not None else MemorySidecars()
+            self._router = Router.open(url, self._scope)
+            for model in self._models:
+                self._router.declare(model.declared)
+        return self._router
+
+
+def prices_of(candidates: Sequence[Candidate], tokens: int) -> dict[str, Price]:
+    """What a prompt of so many tokens costs with each."""
+    found = {}
+    for each in candidates:
+        price = each.price
+        if price is None:
+            found[each.agent] = Price(0.0)
+        else:
+            money = price.of_input(tokens) + price.output * _USUAL_OUTPUT / _MTOK
+            saved = max(0.0, price.input - price.cached_read) / _MTOK
+            found[each.agent] = Price(money, money_a_cached_token=saved)
+    return found

@@ -1,0 +1,55 @@
+"""Takes outcomes of routing decisions: `POST /outcomes`, as `pageturn outcome` does from a shell."""
+
+from typing import Any
+
+import msgspec
+
+from pageturn.apps.gateway.headers import Headers
+from pageturn.apps.gateway.own import OwnAnswer
+from pageturn.apps.gateway.routes.routed import Routed
+from pageturn.values.errors import InvalidInput, StoreError, show
+
+PATH = "/outcomes"
+_WORDS = {"success": 1.0, "failure": 0.0}
+
+
+class Report(msgspec.Struct, forbid_unknown_fields=True):
+    """What somebody reports."""
+
+    decision: str
+    outcome: str | bool | float
+    weak: bool = False
+    correct: bool = False
+    seconds: float | None = None
+    money: float | None = None
+
+    @property
+    def grade(self) -> float:
+        """The outcome as a number."""
+        if isinstance(self.outcome, str):
+            if self.outcome not in _WORDS:
+                raise InvalidInput("outcome", expected="success, failure or a grade", got=show(self.outcome))
+            return _WORDS[self.outcome]
+        return float(self.outcome)
+
+
+class Outcomes:
+    """The endpoint."""
+
+    def __init__(self, routed: Routed) -> None:
+        self._routed = routed
+
+    async def __call__(self, _headers: Headers, body: bytes) -> OwnAnswer:
+        """Count what is reported; the same twice counts once."""
+        try:
+            report = msgspec.json.decode(body, type=Report)
+            how: dict[str, Any] = {"is_weak": report.weak, "is_correction": report.correct}
+            how |= {"seconds": report.seconds, "money": report.money}
+            counted = await self._routed.observe(report.decision, report.grade, **how)
+        except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+            return OwnAnswer.error(400, f"expected {{decision, outcome}} as JSON, got something else: {error}")
+        except InvalidInput as error:
+            return OwnAnswer.error(404 if error.path == "decision" else 400, str(error))
+        except (StoreError, OSError) as error:
+            return OwnAnswer.error(503, f"the store failed ({type(error).__name__}); report it again later")
+        return OwnAnswer.json(200, {"counted": counted})

@@ -1,0 +1,125 @@
+"""Reads of a request what a choice needs, and writes it for who was chosen: with another model, and with the upstream's key."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from pageturn.apps.gateway.asked import ItemReader, load_items
+from pageturn.apps.gateway.decoding import unpacked
+from pageturn.apps.gateway.endpoints import ANTHROPIC
+from pageturn.apps.gateway.exchange import Exchange
+from pageturn.apps.gateway.headers import Headers, value_of, with_changes
+from pageturn.apps.gateway.identity import identity_in, identity_of
+from pageturn.apps.gateway.routes.settings import Server
+from pageturn.formats import anthropic, openai_responses
+from pageturn.values.digests import digest_of
+from pageturn.values.errors import InvalidInput, show
+from pageturn.values.messages import Message
+
+_CHARS_A_TOKEN = 4  # of JSON; a choice needs no more than about how long a prompt is
+_BEGINNING = 8  # items among which the first message is, by which a conversation without a name is known
+_NEWEST = 4  # messages that say what kind of work it is
+_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+_CREDENTIALS = (  # of whoever asks, which belong to the vendor that the client meant
+    b"authorization",
+    b"x-api-key",
+    b"x-goog-api-key",
+    b"cookie",
+    b"chatgpt-account-id",
+    b"openai-organization",
+    b"openai-project",
+)
+
+
+class Told(NamedTuple):
+    """A request, as far as a choice looks at it."""
+
+    fields: dict[str, msgspec.Raw]
+    model: str
+    items: tuple[bytes, ...]
+    session: str  # a name for the conversation
+    is_stream: bool
+    format: Any
+
+    @property
+    def body(self) -> bytes:
+        """The request without compression."""
+        return _joined(self.fields)
+
+    @property
+    def tokens(self) -> int:
+        """About how long the prompt is."""
+        return sum(map(len, self.fields.values())) // _CHARS_A_TOKEN
+
+    @property
+    def history_tokens(self) -> int:
+        """About how much of that is the conversation."""
+        return sum(map(len, self.items)) // _CHARS_A_TOKEN
+
+    def newest(self) -> list[Message]:
+        """The last messages."""
+        return load_items(self.format, self.items[-_NEWEST:])[-_NEWEST:]
+
+    def since(self, count: int) -> list[Message]:
+        """The messages of the items after so many."""
+        return load_items(self.format, self.items[count:])
+
+
+def read_told(exchange: Exchange, reader: ItemReader) -> Told:
+    """What a request says; raises `InvalidInput` where nobody can tell."""
+    format_ = exchange.endpoint.format
+    assert format_ is not None
+    encoding = value_of(exchange.headers, b"content-encoding")
+    body = b"".join(unpacked((exchange.body,), encoding)) if encoding else exchange.body
+    fields = _decoded(_FIELDS, body, "body")
+    model = _decoded(msgspec.json.Decoder(), fields.get("model", b"null"), "model")
+    if not isinstance(model, str):
+        raise InvalidInput("model", expected="a name", got=show(model))
+    raw = bytes(fields.get("input" if format_ is openai_responses else "messages", b"[]"))
+    items = tuple(bytes(each) for each in _decoded(_ITEMS, raw, "messages")) if raw.lstrip()[:1] == b"[" else (raw,)
+    is_stream = bytes(fields.get("stream", b"false")).strip() == b"true"
+    return Told(fields, model, items, _session(exchange, fields, items, reader), is_stream, format_)
+
+
+def with_model(body: bytes, model: str) -> bytes:
+    """A request for another model; everything else stays as it is, byte for byte."""
+    fields = _FIELDS.decode(body)
+    fields["model"] = msgspec.Raw(msgspec.json.encode(model))
+    return _joined(fields)
+
+
+def with_key(headers: Headers, server: Server) -> Headers:
+    """The headers for an upstream: with its key in the place of the client's, where it has one."""
+    if server.key is None:
+        return headers
+    key = server.key.read().encode()
+    name, value = (b"x-api-key", key) if server.format == ANTHROPIC else (b"authorization", b"Bearer " + key)
+    return with_changes(headers, [*((each, None) for each in _CREDENTIALS), (name, value)])
+
+
+def _session(exchange: Exchange, fields: dict[str, msgspec.Raw], items: Sequence[bytes], reader: ItemReader) -> str:
+    """The client's own name for a conversation, or one that is made of how it begins."""
+    format_ = exchange.endpoint.format
+    assert format_ is not None
+    identity = identity_of(exchange.headers)
+    if identity is None and format_ is anthropic and "metadata" in fields:
+        identity = identity_in(msgspec.json.decode(fields["metadata"]))
+    if identity is not None:
+        return f"name {digest_of(identity.name.encode())}"
+    opening = reader.read(format_, items[:_BEGINNING])
+    end = next((at + 1 for at, item in enumerate(opening) if not item.opens), len(opening))  # with the first message
+    began = [mark for item in opening[:end] for mark in item.fingerprints]
+    return f"history {digest_of(' '.join(began).encode())}"
+
+
+def _joined(fields: dict[str, msgspec.Raw]) -> bytes:
+    return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in fields.items()) + b"}"
+
+
+def _decoded(decoder: msgspec.json.Decoder[Any], data: Any, what: str) -> Any:
+    try:
+        return decoder.decode(data)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise InvalidInput(what, expected="JSON of the endpoint's form", got=show(error)) from error

@@ -1,0 +1,178 @@
+"""Sends calls of a routed model to who was chosen, and to the next where that one fails before it has begun to answer."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+from pageturn.apps.gateway.dispatch import Direct
+from pageturn.apps.gateway.endpoints import ANTHROPIC, OPENAI
+from pageturn.apps.gateway.exchange import Ending, Exchange
+from pageturn.apps.gateway.headers import DECISION, Headers, told, with_changes
+from pageturn.apps.gateway.modes import Refuse
+from pageturn.apps.gateway.routes.asking import Begun, NoAnswer, Request, begun
+from pageturn.apps.gateway.routes.chooser import Chooser
+from pageturn.apps.gateway.routes.requests import Told, read_told, with_key, with_model
+from pageturn.apps.gateway.routes.settings import Candidate, RoutedModel, RouteSettings
+from pageturn.apps.gateway.upstream import Answer, Unreachable, UpstreamClient
+from pageturn.formats import anthropic
+from pageturn.routing import Decision
+from pageturn.values.errors import InvalidInput
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("pageturn.gateway")
+_WHOLE_ANSWER = 10.0  # times as long may the first byte of an answer take that is not streamed
+_SUCCESS = range(200, 300)
+
+
+class Journey(NamedTuple):
+    """A call on its way."""
+
+    routed: RoutedModel
+    candidates: tuple[Candidate, ...]
+    told: Told
+    tokens: int
+    decision: Decision
+
+    @property
+    def candidate(self) -> Candidate:
+        """Who was chosen."""
+        return next(each for each in self.candidates if each.agent == self.decision.choice)
+
+
+class Routed:
+    """The way of calls where some models are routed; others go to their vendor. `room` bounds a history that will be derived."""
+
+    def __init__(
+        self, direct: Direct, client: UpstreamClient, settings: RouteSettings, chooser: Chooser, room: int | None
+    ) -> None:
+        self._direct = direct
+        self._client = client
+        self._models = settings.models
+        self._chooser = chooser
+        self._room = room
+        self._journeys: WeakKeyDictionary[Exchange, Journey] = WeakKeyDictionary()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-routing")
+
+    async def choose(self, exchange: Exchange) -> Refuse | None:
+        """Decide who answers, and put that model into the request."""
+        try:
+            told_ = await self._in_thread(lambda: read_told(exchange, self._chooser.reader))
+        except InvalidInput:
+            return None  # whoever is asked will say what is wrong with it
+        routed = self._models.get(told_.model)
+        if routed is None:
+            return None
+        format_ = ANTHROPIC if exchange.endpoint.format is anthropic else OPENAI
+        candidates = routed.speaking(format_)
+        if not candidates:
+            message = f"no candidate of {told_.model!r} speaks the format of {exchange.endpoint.path}"
+            return Refuse(400, message, "refused; no candidate")
+        tokens = told_.tokens
+        if self._room is not None:  # what goes out is shorter than what came
+            tokens -= max(0, told_.history_tokens - self._room)
+        try:
+            decision = await self._in_thread(lambda: self._decided(routed, candidates, told_, tokens))
+        except InvalidInput as error:
+            return Refuse(400, str(error), "refused; price")
+        journey = Journey(routed, candidates, told_, tokens, decision)
+        self._journeys[exchange] = journey
+        exchange.body = with_model(told_.body, journey.candidate.model)
+        exchange.headers = with_changes(exchange.headers, ((b"content-encoding", None),))
+        return None
+
+    @asynccontextmanager
+    async def ask(self, exchange: Exchange, headers: Headers, body: bytes) -> AsyncIterator[Answer]:
+        """Ask who was chosen, and others until one begins to answer; where none does, the last error is the answer."""
+        if exchange not in self._journeys:
+            async with self._direct.ask(exchange, headers, body) as answer:
+                yield answer
+            return
+        async with AsyncExitStack() as connection:
+            yield await self._answer(exchange, headers, body, connection)
+
+    async def over(self, exchange: Exchange) -> None:
+        """Keep an answer that came whole, so that the next request can say how good it was."""
+        journey = self._journeys.pop(exchange, None)
+        if journey is not None and exchange.ending is Ending.WHOLE and exchange.status in _SUCCESS:
+            self._thread.submit(self._chooser.answered, journey.told, journey.decision, journey.tokens)
+
+    async def observe(self, decision: str, outcome: object, **how: object) -> bool:
+        """Count an outcome that somebody reports."""
+        return await self._in_thread(lambda: self._chooser.observe(decision, outcome, **how))
+
+    def close(self) -> None:
+        """Write down what is left."""
+        self._thread.submit(self._chooser.close)
+        self._thread.shutdown()
+
+    def _decided(self, routed: RoutedModel, candidates: tuple[Candidate, ...], told_: Told, tokens: int) -> Decision:
+        self._chooser.learn(told_)
+        return self._chooser.choose(routed, candidates, told_, tokens)
+
+    async def _answer(self, exchange: Exchange, headers: Headers, body: bytes, connection: AsyncExitStack) -> Answer:
+        failures: list[str] = []
+        answered: NoAnswer | None = None
+        while True:
+            journey = self._journeys[exchange]
+            attempt = AsyncExitStack()
+            try:
+                answer = await begun(self._client, _request(journey, exchange, headers, body), attempt)
+            except NoAnswer as failed:
+                await attempt.aclose()
+                failures.append(f"{journey.decision.choice}: {failed}")
+                _LOG.warning("%s failed (%s)", journey.decision.choice, failed)
+                answered = failed if failed.status_code is not None else answered
+                if not await self._goes_on(exchange, journey, failed):
+                    return _error(journey, answered, failures)
+            except BaseException:
+                await attempt.aclose()
+                raise
+            else:
+                connection.push_async_callback(attempt.aclose)
+                answer.headers = (*answer.headers, _decision(journey, failures))
+                return answer
+
+    async def _goes_on(self, exchange: Exchange, journey: Journey, failed: NoAnswer) -> bool:
+        """Choose whom to ask instead, if anybody can help."""
+        instead = await self._in_thread(
+            lambda: self._chooser.instead(journey.decision, failed, journey.candidates, journey.tokens)
+        )
+        if instead is None:
+            return False
+        self._journeys[exchange] = journey._replace(decision=instead)
+        return True
+
+    async def _in_thread(self, act: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(self._thread.submit(act))
+
+
+def _request(journey: Journey, exchange: Exchange, headers: Headers, body: bytes) -> Request:
+    """A request to who was chosen."""
+    candidate = journey.candidate
+    patience = journey.routed.first_byte_seconds * (1.0 if journey.told.is_stream else _WHOLE_ANSWER)
+    try:
+        keyed = with_key(headers, candidate.server)
+    except InvalidInput as error:  # a key that is gone since
+        raise NoAnswer(401, (), b"", f"no key: {error}") from error
+    url = candidate.server.base.url(exchange.endpoint, exchange.query)
+    return Request(exchange.method, url, keyed, with_model(body, candidate.model), patience)
+
+
+def _error(journey: Journey, answered: NoAnswer | None, failures: list[str]) -> Answer:
+    """The last error that somebody answered; raises `Unreachable` where nobody did."""
+    if answered is None or not answered.body:
+        raise Unreachable("; ".join(failures))
+    assert answered.status_code is not None
+    headers = (*answered.raw_headers, _decision(journey, failures))
+    return Begun(200 if answered.is_stream else answered.status_code, headers, [answered.body], None)
+
+
+def _decision(journey: Journey, failures: list[str]) -> tuple[bytes, bytes]:
+    """Who was chosen and why, for the client."""
+    failed = f"; failed before: {', '.join(failures)}" if failures else ""
+    return (DECISION, told(f"{journey.decision.id}; {journey.decision.choice}; {journey.decision.why}{failed}"))
