@@ -46,8 +46,8 @@ def test_off_leaves_out_reasoning_of_a_derived_history_and_derives_again_later(s
                 elsewhere.append(provider.calls)
                 for call in agent.calls(reply):
                     agent.brings(call, "a result")
-            agent.works(ask, gateway, 2, 300)
-            assert agent.answers[-1].getheader("x-pageturn").startswith("managed; ")
+            agent.works(ask, gateway, 2, 100)
+            assert "fold=no" in agent.answers[-1].getheader("x-pageturn")
     assert provider.problems == []
     assert made_elsewhere(provider.bodies[-1], elsewhere) == []
 
