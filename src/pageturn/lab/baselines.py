@@ -43,7 +43,7 @@ def cut(budget_tokens: int, low: float) -> Shows:
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         sizes = _sizes(trace)
-        return _folded(trace, budget_tokens, lambda turn: _newest(trace, turn, sizes, low * budget_tokens))
+        return folded(trace, budget_tokens, lambda turn: _newest(trace, turn, sizes, low * budget_tokens))
 
     return shows
 
@@ -76,13 +76,13 @@ def prototype(budget_tokens: int, low: float, *, cap_tokens: int = _CAP_TOKENS) 
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         ladders = _ladders(trace, cap_tokens)
-        return _folded(trace, budget_tokens, lambda turn: _packed(trace, turn, ladders, low * budget_tokens))
+        return folded(trace, budget_tokens, lambda turn: _packed(trace, turn, ladders, low * budget_tokens))
 
     return shows
 
 
-def _folded(trace: Trace, budget_tokens: int, fold: Callable[[int], list[Message]]) -> Iterator[list[Message]]:
-    """A request that only grows; where it passes the budget, what the fold makes of everything before that turn."""
+def folded(trace: Trace, budget_tokens: int, fold: Callable[[int], list[Message]]) -> Iterator[list[Message]]:
+    """Requests that only grow; one over the budget is replaced by what `fold` makes of everything before that turn."""
     shown: list[Message] = []
     tokens = heard = 0
     for turn in trace.turns:
