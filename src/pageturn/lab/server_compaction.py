@@ -1,7 +1,7 @@
-"""What providers do themselves when a prompt passes a threshold, as their documentation describes it.
+"""Imitates what providers do themselves when a prompt passes a threshold, as their documentation describes it.
 
-The threshold is the budget, so that all methods of a table have the same. A provider's summary is written by a model; here a stand-in reads
-first lines and counts names, in as many tokens as summaries of recorded sessions have at the median. Writing it is not billed.
+The threshold is the budget, so that all methods of a table have the same. A provider's summary is written by a model; the stand-in
+here takes first lines and frequent names, in as many tokens as the median summary of recorded sessions. Writing it is not billed.
 """
 
 from collections.abc import Iterator
