@@ -1,4 +1,4 @@
-"""The loop of an agent, whole: derive, call, append, answer, until nothing is left to do. The client here is scripted."""
+"""A complete agent loop: derive, call, append, answer, until nothing is left to do. The client here is scripted."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ class ScriptedClient:
         self.requests.append({"model": model, "messages": messages, "tools": tools})
         if len(self.requests) == 1:
             return _reply(bash='{"command": "pytest tests/test_login.py"}')
-        if len(self.requests) == 2:  # our own tool, which the session answers
+        if len(self.requests) == 2:  # the recall tool, which the session answers
             return _reply(recall='{"query": "Which commit broke login?"}')
         return _reply(text="The token's expiry is compared in the wrong unit.")
 
@@ -30,17 +30,17 @@ def run(call: pt.ToolCall) -> str:
 
 
 def main(client: ScriptedClient) -> str:
-    """Work until the model calls nothing; its last words."""
+    """Work until the model calls nothing; returns its last answer."""
     with pt.Session.open(":memory:", id="login-bug", model=MODEL, policy=pt.Paged(budget_tokens=24_000)) as session:
         session.append(pt.system("You are a coding agent."))
         session.pin("Never push to main.")
         session.append(pt.user("Login returns 500 since yesterday."))
         while True:
             context = session.derive(tools=TOOLS)
-            reply = client.create(model=MODEL, **openai_chat.dump(context))  # messages and tools, ours among them
+            reply = client.create(model=MODEL, **openai_chat.dump(context))  # messages and tools, with the recall tool
             message = openai_chat.load_reply(reply)
             session.append(message)  # acknowledges the context, learns from usage
-            answered = session.answer()  # recalls that the model asked for
+            answered = session.answer()  # answers the model's calls of the recall tool
             calls = session.pending()  # your own; after a crash, these are the ones to run again
             for call in calls:
                 session.append(pt.tool_result(call, run(call)))

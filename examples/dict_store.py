@@ -23,7 +23,7 @@ class DictStore:
     def create(self, row: SessionRow) -> None:
         if row.id in self.rows:
             raise Conflict(f"session {row.id!r} exists already: choose another id")
-        self.rows[row.id] = row._replace(head=row.parent_seq)  # a fork goes on behind the records of its parent
+        self.rows[row.id] = row._replace(head=row.parent_seq)  # a fork continues the records of its parent
         self.kept[row.id] = []
 
     def session(self, session: str) -> SessionRow | None:
@@ -66,7 +66,7 @@ class DictStore:
         score = dict.fromkeys(texts, 0.0)
         for term in terms(query):
             hits = [at for at, words in texts.items() if _has(words, term)]
-            if not hits and parts_of(term):  # a name that nobody says whole
+            if not hits and parts_of(term):  # a name that occurs nowhere as a whole
                 hits = [at for at, words in texts.items() if all(_has(words, part) for part in parts_of(term))]
             for at in hits:
                 score[at] += 1 / len(hits)
@@ -104,13 +104,13 @@ class DictStore:
 
 
 def _words(text: str) -> str:
-    """The words of a text, stemmed a little, with a blank around each."""
+    """The words of a text, stemmed a little, with a space around each."""
     words = re.findall(r"[^\W_]+", text.lower())
     return f" {' '.join(re.sub('(ing|es|s)$', '', word) for word in words)} "
 
 
 def _has(words: str, term: str) -> bool:
-    """Whether a term is among words; a single character of a script without blanks may be the beginning of one."""
+    """Whether a term is among words; a single character of a script without spaces may be the beginning of one."""
     return (_words(term).rstrip() if is_beginning(term) else _words(term)) in words
 
 

@@ -1,4 +1,4 @@
-"""A policy of your own: keep what failed, then the newest, and spend at most half of the room that is left."""
+"""A policy of your own: keep failures, then the newest units, and spend at most half of the remaining room."""
 
 import pageturn as pt
 from pageturn.testing import check_policy
@@ -9,7 +9,7 @@ FULL = pt.ResidencyLevel.FULL
 
 @pt.register_policy("failures_first")  # the name under which journals know it
 class FailuresFirst(pt.DerivePolicy):
-    """Whatever is not chosen is shown as index lines that lead back to it; rules and the task are shown anyway."""
+    """Units that are not chosen are in index lines, from which they can be recalled; rules and the task are shown anyway."""
 
     budget_tokens: int = 0  # a field is a setting, and is stored with the name
 
@@ -18,10 +18,10 @@ class FailuresFirst(pt.DerivePolicy):
         return min(most, self.budget_tokens or most)
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
-        """The units that deserve to be shown whole, the most important first. `tokens` is what is shown anyway."""
+        """The units to show in full, most important first. `tokens` is what is shown anyway."""
         room = frame.budget_tokens - tokens
         if frame.is_pressed:
-            room //= 2  # so that the next fold is some turns away
+            room //= 2  # so that the next fold is not due at once
         wanted: dict[int, pt.ResidencyLevel] = {}
         for unit in sorted(frame.candidates, key=_importance, reverse=True):
             size = unit.sizes.get(FULL)
@@ -36,7 +36,7 @@ def _importance(unit: Candidate) -> tuple[bool, int]:
 
 
 def main() -> None:
-    """Check it as every policy is checked, and use it."""
+    """Check it with the suite for policies, and use it."""
     check_policy(FailuresFirst)
     with pt.Session.open(policy=FailuresFirst(budget_tokens=8_000)) as session:
         session.append(pt.user("Why does the build fail?"))

@@ -9,18 +9,18 @@ NEWS = ("ERROR", "WARNING", "Successfully installed", "Could not")
 
 
 def pip_install(material: Material) -> list[Line]:
-    """Every line with its weight: the heaviest are kept, and a mark says how many were left out between them."""
+    """Every line with its weight: lines of greater weight are kept first, and a mark says how many were left out between them."""
     return [Line(line, _weight(line)) for line in material.text.split("\n")]
 
 
 def _weight(line: str) -> float:
     if line.startswith(NOISE) or not line.strip():
-        return 0.0  # never kept, even where there is room
+        return 0.0  # kept only if everything fits
     return 3.0 if line.startswith(NEWS) else 1.0
 
 
 def main() -> None:
-    """Check it as every renderer is checked, and use it for the tool `pip`."""
+    """Check it with the suite for renderers, and use it for the tool `pip`."""
     check_renderer(pip_install)
     output = [f"Collecting package_{n}\n  Downloading package_{n}-1.0-py3-none-any.whl" for n in range(200)]
     output += ["ERROR: package_7 needs Python 3.13", "Successfully installed package_0"]

@@ -1,4 +1,4 @@
-"""A store of your own: the bytes of messages as files in a folder, all else in SQLite beside them. For one writer."""
+"""A store of your own: the bytes of messages as files in a folder, everything else in SQLite. For one writer."""
 
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from pageturn.testing import check_store
 
 
 class FolderStore(SqliteStore):
-    """Of a blob, SQLite keeps the name alone; its bytes are in a file of that name, which is written first."""
+    """SQLite has only the name of a blob; its bytes are in a file of that name, which is written first."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(exist_ok=True)
@@ -24,7 +24,7 @@ class FolderStore(SqliteStore):
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
         if super().blob(digest) is None:
-            return None  # or a file that was left behind by an append that was refused
+            return None  # or a file left behind by a failed append
         return (self.folder / digest).read_bytes()[start : None if length is None else start + length]
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:

@@ -76,7 +76,11 @@ def test_a_run_is_wished_for_as_a_summary_from_so_many_bytes_on(size, is_wished)
     context = folded(session)
     line = line_of(context)
     pages = session.reader.state().between(line.first, line.last)
-    wish = (f"{pages[0].handle}..{pages[-1].handle}", STRUCTURED, f"a run of {size:,} bytes stands as its counts alone")
+    wish = (
+        f"{pages[0].handle}..{pages[-1].handle}",
+        STRUCTURED,
+        f"of a run of {size:,} bytes only the counts are shown",
+    )
     assert [(each.handle, each.level, each.reason) for each in context.wanted] == [wish] * is_wished
 
 

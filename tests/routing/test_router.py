@@ -178,7 +178,7 @@ def test_disabled_means_the_callers_order_and_outcomes_count_all_the_same():
     made = taught({"good": (30, 3), "bad": (3, 30)}, config=pt.DelegationConfig(enabled=False))
     decision = made.choose(["bad", "good"], "model_call", EASY)
     assert (decision.choice, decision.mode) == ("bad", "disabled")
-    assert decision.why == "bad: delegation is disabled, so the caller's order holds"
+    assert decision.why == "bad: delegation is disabled, so the caller's order applies"
     assert (decision.probability, decision.probabilities) == (1.0, {"bad": 1.0, "good": 0.0})
     made.observe(decision, False)
     assert made.beliefs.state.beliefs["bad|model_call|easy|isolated|no"].n == 34

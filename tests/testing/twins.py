@@ -6,7 +6,7 @@ import pytest
 
 
 def caught(case, *subject):
-    """Whether a case notices that its claim is false; it says what was expected, what came and how to see it again."""
+    """Whether a case notices that its claim is false; it says what was expected, what was returned and how to reproduce it."""
     with pytest.raises(AssertionError) as failure:
         case(*subject)
     told = re.fullmatch(

@@ -21,28 +21,28 @@ from pageturn.context.notes import (
     base_of,
     put_into,
 )
+from pageturn.context.page_faults import faults_of_context, page_faults
 from pageturn.context.pairing import Pairing
 from pageturn.context.renditions import Renderers
 from pageturn.context.sealed_runs import has_place
 from pageturn.context.unit_forms import LevelGone
+from pageturn.context.wishes import wishes
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.tokens.counters import TokenCounter
-from pageturn.values.context import Context, Wish
+from pageturn.values.context import Context
 from pageturn.values.entries import FoldReason, NoteShown, Shown, TextReference
 from pageturn.values.errors import BudgetTooSmall, RuleUnreadable
-from pageturn.values.faults import AnyFault, BackendError, PinnedInvariantMiss, PostCompactionBootstrap
+from pageturn.values.faults import AnyFault
 from pageturn.values.garbage_collection import without_garbage_collection
-from pageturn.values.layout import NEVER, FoldCost, Growth, IndexLine, Layout, Placement, Why
+from pageturn.values.layout import NEVER, FoldCost, Growth, Layout, Placement, Why
 from pageturn.values.messages import Message, Role
 from pageturn.values.notes import ContextMessageTarget
-from pageturn.values.pages import Page, PageKind, ResidencyLevel
+from pageturn.values.pages import Page, ResidencyLevel
 from pageturn.values.prompt import Bands
 from pageturn.values.reasoning import has_reasoning, without_reasoning
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.vendors import ReasoningRule, profile_of
 
-_LARGE_RULE = 400  # tokens
-_LARGE_RUN = 4_000  # bytes
 _STARVED = 0.1  # of the room that a fold should leave free
 _FAR_OVER = 4  # times the budget; what is larger than that by thousands of pages was imported at once
 _IMPORTED = 2_000  # pages
@@ -148,7 +148,7 @@ class WorkingSet:
         wanted = requests.tokens if requests is not NO_NOTES else 0
         reason = self._reason_to_fold(asked, tokens + wanted)
         folded = self._fold(asked, reason, tokens, requests) if reason is not None else None
-        faults = self._known_faults()
+        faults = self._faults_of_context()
         upto = state.pages[-1].seq if state.pages else 0
         if folded is not None:
             prefix, placed_notes, front = folded.prefix, folded.placed_notes, 0
@@ -177,7 +177,7 @@ class WorkingSet:
             model=asked.model,
             fold=fold,
             faults=faults,
-            wanted=tuple(self._wishes(terms, prefix.placements)) if folded is not None else (),
+            wanted=tuple(wishes(state, terms.policy, prefix.placements)) if folded is not None else (),
             notices=(
                 *prefix.notices,
                 *(_notices(folded.layout) if folded is not None else ()),
@@ -193,30 +193,6 @@ class WorkingSet:
             token_price=_token_price(fold.cost if fold is not None else state.fold_cost),
         )
         return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
-
-    def _wishes(self, terms: Terms, placements: Iterable[Placement]) -> Iterator[Wish]:
-        """Wishes for shorter forms of large rules, which only their author or writeback may rephrase, and for summaries of runs."""
-        summed_up = {(each.first, each.last) for each in self._journal.state.renditions}
-        for placement in placements:
-            if placement.line is not None:
-                if terms.policy.wishes_summaries and (placement.first, placement.last) not in summed_up:
-                    yield from self._wish_for(placement.line)
-                continue
-            page = self._journal.state.page(placement.first)
-            is_large = placement.why is Why.RULE and placement.tokens >= _LARGE_RULE
-            if is_large and page is not None and placement.level is ResidencyLevel.FULL:
-                yield Wish(
-                    page.handle, ResidencyLevel.STRUCTURED, f"a rule of {placement.tokens:,} tokens has no shorter form"
-                )
-
-    def _wish_for(self, line: IndexLine) -> Iterator[Wish]:
-        """Wish for a summary of a large run that no reset covers."""
-        state = self._journal.state
-        size = state.size_between(line.first, line.last)
-        if size >= _LARGE_RUN and not state.is_covered(line.last):
-            reason = f"a run of {size:,} bytes stands as its counts alone"
-            pages = state.between(line.first, line.last)
-            yield Wish(f"{pages[0].handle}..{pages[-1].handle}", ResidencyLevel.STRUCTURED, reason)
 
     def acknowledge(self, derived: Derived) -> None:
         """Note that the context was answered and recorded: its fold, if it has one, is now in force."""
@@ -351,41 +327,21 @@ class WorkingSet:
         """Note that a page is no longer a rule."""
         self._least.unpinned()
 
-    def _known_faults(self) -> tuple[AnyFault, ...]:
-        """The faults of the present context; raises if a rule cannot be read: a model that does not see it may break it."""
-        state = self._journal.state
-        if not (state.restored or self._folder.is_damaged):
+    def _faults_of_context(self) -> tuple[AnyFault, ...]:
+        if not (self._journal.state.restored or self._folder.is_damaged):
             return ()
-        found = tuple(self.faults())
-        for seq, fault in found:
-            if isinstance(fault, PinnedInvariantMiss | PostCompactionBootstrap):
-                page = state.page(seq)
-                handle = page.handle if page is not None else f"page {seq}"
-                self._made_of = None  # the store may have been repaired before the next try
-                raise RuleUnreadable(
-                    f"{handle} is a rule, and its content cannot be read: {fault} (docs/session.md, A rule that cannot be read)",
-                    page=seq,
-                    fault=fault,
-                )
-        return tuple([fault for _, fault in found])
+        try:
+            return faults_of_context(self._journal.state, self._folder.damaged)
+        except RuleUnreadable:
+            self._made_of = None  # the store may have been repaired before the next try
+            raise
+
+    def faults(self) -> Iterator[tuple[int, AnyFault]]:
+        """Faults for pages that could not be read, by page."""
+        return page_faults(self._journal.state, self._folder.damaged)
 
     def _is_settled(self) -> bool:
         return self._journal.state.changes == self._journal.state.changes_folded
-
-    def faults(self) -> Iterator[tuple[int, AnyFault]]:
-        """Faults for pages that could not be read. A missing rule has a fault class of its own."""
-        state = self._journal.state
-        for seq, what in state.restored.items():
-            yield seq, BackendError(what)
-        for seq, error in self._folder.damaged.items():
-            page = state.page(seq)
-            kind = state.kind(page) if page is not None else None
-            if kind is PageKind.CONSTRAINT:
-                yield seq, PinnedInvariantMiss()
-            elif kind is PageKind.BOOTSTRAP:
-                yield seq, PostCompactionBootstrap() if state.folds else PinnedInvariantMiss()
-            else:
-                yield seq, BackendError.of(error)
 
     def _reason_to_fold(self, asked: ContextRequest, tokens: int) -> FoldReason | None:
         state, terms = self._journal.state, asked.terms

@@ -24,12 +24,12 @@ _HALF_LIFE = 60  # messages
 
 
 def everything(trace: Trace) -> Iterator[tuple[Message, ...]]:
-    """All that was said, at every turn; there is no budget."""
+    """Sends everything at every turn; there is no budget."""
     return (trace.messages[:turn] for turn in trace.turns)
 
 
 def keep_last(budget_tokens: int, tokens: Callable[[Message], int] = estimated_tokens) -> Shows:
-    """The system prompt and the newest messages that fit, chosen anew at every turn."""
+    """The system prompt and the newest messages that fit, chosen again at every turn."""
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         sizes = [tokens(message) for message in trace.messages]
@@ -39,17 +39,19 @@ def keep_last(budget_tokens: int, tokens: Callable[[Message], int] = estimated_t
 
 
 def cut(budget_tokens: int, low: float) -> Shows:
-    """Everything until it passes the budget; then the oldest is dropped until that share of the budget is left."""
+    """Everything until it exceeds the budget; then the oldest messages are dropped until this share of the budget is left."""
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         sizes = _sizes(trace)
-        return _folded(trace, budget_tokens, lambda turn: _newest(trace, turn, sizes, low * budget_tokens))
+        return folded(trace, budget_tokens, lambda turn: _newest(trace, turn, sizes, low * budget_tokens))
 
     return shows
 
 
 def masking(last: int = 10, *, at_once: int = 1) -> Shows:
-    """Everything, but of tool results only the last so many; there is no budget. Masking several at once spares the cache."""
+    """Everything, except that only the newest tool results are kept; there is no budget. Masking several at once breaks the cache less
+    often.
+    """
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         shown: list[Message] = []
@@ -67,22 +69,22 @@ def masking(last: int = 10, *, at_once: int = 1) -> Shows:
 
 
 def prototype(budget_tokens: int, low: float, *, cap_tokens: int = _CAP_TOKENS) -> Shows:
-    """Everything until it passes the budget; then pages are shortened, the least useful most, to that share of it.
+    """Everything until it exceeds the budget; then pages are shortened to this share of it, the least useful ones most.
 
-    What the system said, the latest message of the user and the last two messages stay whole. Every other page starts as a
-    pointer and rises, by what a step adds for its tokens, to its head with the names that it brought into the session, and to
-    its full text. Pointers take half of the room at most; a page too old for one is shown higher up or not at all.
+    System messages, the latest user message and the last two messages stay whole. Every other page starts as a pointer and is raised,
+    by value per token, to its head with the names that it introduced, and to its full text. Pointers take at most half of the room; a
+    page too old for one is shown at a higher level or not at all.
     """
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         ladders = _ladders(trace, cap_tokens)
-        return _folded(trace, budget_tokens, lambda turn: _packed(trace, turn, ladders, low * budget_tokens))
+        return folded(trace, budget_tokens, lambda turn: _packed(trace, turn, ladders, low * budget_tokens))
 
     return shows
 
 
-def _folded(trace: Trace, budget_tokens: int, fold: Callable[[int], list[Message]]) -> Iterator[list[Message]]:
-    """A request that only grows; where it passes the budget, what the fold makes of everything before that turn."""
+def folded(trace: Trace, budget_tokens: int, fold: Callable[[int], list[Message]]) -> Iterator[list[Message]]:
+    """Requests that only grow; one over the budget is replaced by what `fold` makes of everything before that turn."""
     shown: list[Message] = []
     tokens = heard = 0
     for turn in trace.turns:
@@ -101,7 +103,7 @@ def _sizes(trace: Trace) -> list[int]:
 
 
 def _newest(trace: Trace, turn: int, sizes: list[int], tokens: float) -> list[Message]:
-    """What the system said before a turn, and as many of the newest messages as fit beside it; the last one always."""
+    """The system messages before a turn, and as many of the newest messages as fit; always the last one."""
     kept = {at for at in range(turn) if trace.messages[at].role in _OPENING}
     room = tokens - sum(sizes[at] for at in kept)
     for at in range(turn - 1, -1, -1):
@@ -126,7 +128,7 @@ def newest_within(messages: Sequence[Message], tokens: int) -> list[Message]:
 
 
 def masked(message: Message) -> Message:
-    """A message without what its results said."""
+    """A message with the text of its results removed."""
     parts = (replace(part, content=_MASK) if isinstance(part, ToolResult) else part for part in message.content)
     return replace(message, content=tuple(parts))
 
@@ -176,7 +178,7 @@ def _capped(names: list[str], tokens: int) -> list[str]:
 
 
 def _packed(trace: Trace, turn: int, ladders: list[_Ladder], tokens: float) -> list[Message]:
-    """Everything before a turn in so many tokens, or in as few as what stays whole allows."""
+    """Everything before a turn in at most this many tokens, or as few as what stays whole allows."""
     messages = trace.messages[:turn]
     whole = {at for at, message in enumerate(messages) if message.role in _OPENING} | set(range(turn)[-_TAIL:])
     whole.update([at for at, message in enumerate(messages) if message.role is Role.USER][-1:])
@@ -187,7 +189,7 @@ def _packed(trace: Trace, turn: int, ladders: list[_Ladder], tokens: float) -> l
 
 
 def _with_pointers(ladders: dict[int, _Ladder], room: float) -> dict[int, _Ladder]:
-    """The same ladders, without the lowest form of the oldest pages where all of them together do not fit."""
+    """The same forms, without the lowest form of the oldest pages if not all of them fit."""
     choices = {}
     for at, ladder in sorted(ladders.items(), reverse=True):
         room -= ladder[0].tokens
@@ -196,7 +198,7 @@ def _with_pointers(ladders: dict[int, _Ladder], room: float) -> dict[int, _Ladde
 
 
 def _climbed(choices: dict[int, _Ladder], room: float, turn: int) -> dict[int, _Form]:
-    """The form of each page, after the steps that are worth most for their tokens were taken."""
+    """The form of each page, after taking the steps with the highest value per token."""
     room -= sum(ladder[0].tokens for ladder in choices.values())
     steps: list[tuple[float, int, int]] = []
 

@@ -1,7 +1,7 @@
 """Billing: what the requests of a session cost at a vendor with a prompt cache, relative to fresh input.
 
-A request is a row of content blocks: the parts of its messages, where a call and a result are one each. Which message a block is in does
-not matter to a cache, so neighbours of one role may as well be one message, and a message may grow at its end.
+A request is a sequence of content blocks: the parts of its messages, where a call and a result are one each. A cache does not care
+which message a block is in, so adjacent messages of one role may be merged, and a message may grow at its end.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -14,28 +14,28 @@ from pageturn.policies.worth import FETCHED_TOKENS
 from pageturn.values.messages import Message, Part, Role
 from pageturn.values.vendors import IDEAL_CACHE, Prices, Vendor
 
-_MOST_ADDED = 64  # blocks of a message; to count what each adds takes the square of their number
+_MOST_ADDED = 64  # blocks of a message; counting what each adds takes the square of their number
 CALL_TOKENS = 60  # of the call that fetches
 
 
 class Sent(NamedTuple):
-    """One content block of a request: what it is, so that equal ones are found again, and its tokens."""
+    """One content block of a request: its identity, so that equal ones are recognised, and its tokens."""
 
     content: Hashable
     tokens: int
 
 
 class Block(NamedTuple):
-    """What a content block is: who says it, and the part; none in a message without any."""
+    """The content of a block: the role and the part; None for the part of an empty message."""
 
     role: Role
     part: Part | None
 
 
 def blocks_of(message: Message, tokens: Callable[[Message], int]) -> Iterator[tuple[Block, int]]:
-    """The blocks of a message, each with what it adds to the tokens of those before it; they sum up to the message's own.
+    """The blocks of a message, each with what it adds to the tokens of those before it; their sum is the message's own.
 
-    Of very many, each is counted by itself, and the last makes up for what that says too much or too little.
+    If there are very many, each is counted by itself, and the last one absorbs the difference.
     """
     parts = message.content
     if len(parts) <= 1:
@@ -61,7 +61,7 @@ def shared(request: Sequence[Sent], before: Sequence[Sent]) -> int:
 
 
 def cached(request: Sequence[Sent], before: Sequence[Sent], marks: Iterable[int] | None = None) -> int:
-    """The tokens of the longest run of whole blocks that both requests begin with; where only marked ends were kept, up to one."""
+    """The tokens of the longest run of whole blocks that both requests begin with; if only marked ends are kept, up to one of those."""
     count = shared(request, before)
     if marks is not None:
         count = max((mark + 1 for mark in marks if mark < count), default=0)
@@ -69,7 +69,7 @@ def cached(request: Sequence[Sent], before: Sequence[Sent], marks: Iterable[int]
 
 
 def bill(requests: Iterable[Sequence[Sent]], prices: Prices = Prices(), *, cold: Sequence[int] = ()) -> float:  # noqa: B008
-    """What a session's requests cost, one after the other; those named in `cold` come after the cache was gone."""
+    """What a session's requests cost, one after the other; before those in `cold` the cache had expired."""
     cost = 0.0
     before: Sequence[Sent] = ()
     for turn, request in enumerate(requests):
@@ -80,16 +80,16 @@ def bill(requests: Iterable[Sequence[Sent]], prices: Prices = Prices(), *, cold:
 
 
 def floor(tokens: int, opening_tokens: int, turns: int, prices: Prices = Prices()) -> float:  # noqa: B008
-    """The least that a session can cost: every token written once, and the opening system text read at every turn."""
+    """The lower bound for a session: every token is written once, and the opening system text is read at every turn."""
     return prices.write * tokens + prices.read * opening_tokens * max(turns - 1, 0)
 
 
 def refetches(pages: Iterable[int], request_tokens: int, prices: Prices = Prices()) -> float:  # noqa: B008
-    """What it costs at one turn to read pages of these sizes again, each with one more call over the cached request."""
+    """The cost at one turn of reading pages of these sizes again, each with one more call over the cached request."""
     return sum(prices.write * size + prices.read * request_tokens for size in pages)
 
 
 def fetching(pages: Iterable[int], request_tokens: int, vendor: Vendor = IDEAL_CACHE) -> float:
-    """What one more call costs that brings back, at one turn, pages of these sizes: they are written, the request is read, the call is output."""
+    """The cost at one turn of one more call that fetches pages of these sizes: they are written, the request is read, the call is output."""
     brought = sum(min(size, FETCHED_TOKENS) for size in pages)
     return vendor.prices.write * brought + vendor.prices.read * request_tokens + vendor.output * CALL_TOKENS

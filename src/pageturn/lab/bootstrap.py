@@ -18,7 +18,7 @@ class Difference(NamedTuple):
 
     @property
     def is_sure(self) -> bool:
-        """Whether all of the interval lies on one side of nothing."""
+        """Whether the whole interval is on one side of 0."""
         return self.low > 0 or self.high < 0
 
     def __str__(self) -> str:
@@ -26,7 +26,7 @@ class Difference(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """A measure, with the interval that holds 95 % of what resampled sessions come to."""
+    """A measure, with the interval that holds 95 % of the values of resampled sessions."""
 
     value: float
     low: float
@@ -41,7 +41,7 @@ def paired(
     rounds: int = 1_000,
     seed: int = 1,
 ) -> Difference:
-    """By how much the pooled measure of our sessions is greater than that of theirs; the sessions go in pairs."""
+    """The difference of a pooled measure between two methods on the same sessions, compared in pairs."""
     rng = random.Random(seed)  # noqa: S311
     everything = range(len(ours))
     if len(theirs) != len(everything) or not everything:
@@ -56,7 +56,7 @@ def paired(
 
 
 def pooled_share(parts: Sequence[float], wholes: Sequence[float], *, rounds: int = 1_000, seed: int = 1) -> Spread:
-    """The share of all parts in all wholes, one of each a session; of nothing it is all."""
+    """The sum of all parts divided by the sum of all wholes; 1 if there are none."""
     rng = random.Random(seed)  # noqa: S311
     sessions = list(zip(parts, wholes, strict=True))
     if not sessions:

@@ -20,14 +20,14 @@ _CHARS_PER_TOKEN = 4
 
 
 class Kept(NamedTuple):
-    """What one compaction kept of what was asked for later, beside what as many tokens could have kept."""
+    """What one compaction kept of the names that later calls asked for, and what the same tokens could have kept."""
 
     before_tokens: int
     tokens: int  # of the summary, in tokens of four characters
     asked: int
     by_summary: int
     by_newest: int
-    by_paged: int | None  # None where not even the floors fit
+    by_paged: int | None  # None if not even the floors fit
 
 
 def compactions(trace: Trace) -> Iterator[Kept]:
@@ -49,7 +49,7 @@ def compactions(trace: Trace) -> Iterator[Kept]:
 
 
 def _asked(past: Sequence[Message], after: Sequence[Message]) -> set[str]:
-    """The names that calls after a compaction use, said before it and not said again until then."""
+    """The names that calls after a compaction use, mentioned before it and not since."""
     before = _text(past)
     asked: set[str] = set()
     since = ""
@@ -61,7 +61,7 @@ def _asked(past: Sequence[Message], after: Sequence[Message]) -> set[str]:
 
 
 def _paged(past: Sequence[Message], tokens: int) -> Sequence[Message] | None:
-    """What Paged shows of the past within so many tokens, the recall tool not counted: a summary has none either."""
+    """What Paged shows of the past in this many tokens, without the recall tool: a summary has none either."""
     tool = RecallTool()
     session = session_of(Paged.faithful(), recall=tool)
     for message in past:

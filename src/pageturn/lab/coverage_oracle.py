@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-EXACT_NAMES = 12  # up to so many names, all sets of them are looked at
+EXACT_NAMES = 12  # up to this many names, all subsets are examined
 _EXACT_STEPS = 400_000
 
 
@@ -24,14 +24,14 @@ Taken = dict[int, int]  # the choice of each group that has one
 
 
 class Cover(NamedTuple):
-    """What to take, and whether nothing better exists."""
+    """The selection, and whether nothing better exists."""
 
     taken: Taken
     is_exact: bool
 
 
 def cover(groups: Groups, wanted: Sequence[frozenset[str]], room: int) -> Cover:
-    """The choices that cover the most names of the first turn, of these the most of the second, and so on, with the fewest tokens."""
+    """The choices that cover the most names of the first turn, among these the most of the second, and so on, with the fewest tokens."""
     found = _exactly(groups, wanted, room)
     if found is not None:
         return Cover(found, is_exact=True)
@@ -45,11 +45,11 @@ def cover(groups: Groups, wanted: Sequence[frozenset[str]], room: int) -> Cover:
 
 
 def most_covered(groups: Groups, wanted: frozenset[str], room: int) -> int:
-    """A number of names that no choice can exceed; the most that one can cover where they are few."""
+    """An upper bound of the names that any choice covers; exact if the names are few."""
     found = _exactly(groups, [wanted], room)
     if found is not None:
         return len(wanted & frozenset().union(*(groups[group][at].names for group, at in found.items())))
-    # Whoever covers names pays at least the sum of these shares: a form's tokens fall on all that it could cover.
+    # Covering names costs at least the sum of these shares: a form's tokens are divided among all names that it could cover.
     shares: dict[str, Fraction] = {}
     for choices in groups.values():
         for tokens, names in choices:
@@ -66,14 +66,14 @@ def most_covered(groups: Groups, wanted: frozenset[str], room: int) -> int:
 
 
 class _Reached(NamedTuple):
-    """A set of names that can be covered: for how much, and how."""
+    """A set of names that can be covered: at what cost, and how."""
 
     tokens: int
     way: tuple[int, int, "_Reached"] | None = None  # the group and its choice, and what was reached before
 
 
 def _exactly(groups: Groups, wanted: Sequence[frozenset[str]], room: int) -> Taken | None:
-    """The best choices, by looking at every set of names; None where there are too many."""
+    """The best choices, by examining every subset of names; None if there are too many."""
     names = sorted(frozenset().union(*wanted))
     if len(names) > EXACT_NAMES:
         return None
@@ -112,7 +112,7 @@ def _followed(reached: _Reached) -> Taken:
 
 
 def _greedily(groups: Groups, wanted: frozenset[str], room: int, taken: Taken) -> Taken:
-    """More choices, always the one that covers the most new names for its tokens."""
+    """More choices, always the one that covers the most new names per token."""
     taken = dict(taken)
     shown = {name for group, at in taken.items() for name in groups[group][at].names}
     room -= sum(groups[group][at].tokens for group, at in taken.items())

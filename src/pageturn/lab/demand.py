@@ -10,7 +10,7 @@ from pageturn.values.identifiers import names_in
 from pageturn.values.messages import Message, ToolCall
 
 _SHORTEST_LINE = 12
-_PIECE = 5  # letters; no identifier has fewer
+_PIECE = 5  # characters; no identifier has fewer
 _LONGEST_RUN = 400  # letters
 _RUN = re.compile(r"[\w.@~/#-]{5,}+")
 _LINE_NUMBER = re.compile(r"^\s*\d+[→:\t|]")
@@ -26,7 +26,7 @@ class Wanted(NamedTuple):
 
 
 def demand(trace: Trace) -> list[Wanted]:
-    """What each turn with calls demands of everything before it."""
+    """What each turn with calls needs of everything before it."""
     wanted = []
     said = _Said()
     lines: set[str] = set()
@@ -42,18 +42,18 @@ def demand(trace: Trace) -> list[Wanted]:
 
 
 class _Said:
-    """Everything that was said so far, to be asked whether an identifier stands in it, be it as a part of another.
+    """Everything said so far, to look up whether an identifier occurs in it, also as a part of another.
 
-    An identifier lies within a run of its letters, and runs repeat, so only different runs are looked through; and only for
-    identifiers of which every few letters were seen, which hardly any is that was never said.
+    An identifier lies within a run of its characters, and runs repeat, so only distinct runs are searched; and only for identifiers of
+    which every few characters were seen, which is rarely true of one that was never said.
     """
 
     def __init__(self) -> None:
         self._known: set[str] = set()  # identifiers that were found once
         self._runs: set[str] = set()
-        self._pieces: set[str] = set()  # all that runs have of that length
-        self._texts: list[str] = []  # the runs of each text that were new, one a line
-        self._long: list[str] = []  # runs that are encoded data, most likely, and have too many pieces
+        self._pieces: set[str] = set()  # all substrings of that length in the runs
+        self._texts: list[str] = []  # the runs of each text that were new, one per line
+        self._long: list[str] = []  # runs that are probably encoded data, with too many substrings
 
     def add(self, text: str) -> None:
         new = dict.fromkeys(_RUN.findall(text)).keys() - self._runs
@@ -76,7 +76,7 @@ class _Said:
 
 
 def covered(names: Iterable[str], context: str) -> int:
-    """How many of these identifiers stand in the text of a context."""
+    """How many of these identifiers occur in the text of a context."""
     return sum(1 for name in names if name in context)
 
 
@@ -96,7 +96,7 @@ def _readings(line: str) -> Iterator[str]:
 
 
 def old_lines(call: ToolCall) -> Iterator[str]:
-    """The lines that an edit says stand there: what it replaces, and the context of a patch."""
+    """The lines that an edit expects: what it replaces, and the context of a patch."""
     arguments = call.parsed
     for text in _old_texts(arguments):
         yield from (line.strip() for line in text.splitlines() if len(line.strip()) >= _SHORTEST_LINE)

@@ -1,4 +1,6 @@
-"""Generates the session of `pageturn demo`: a coding agent's 120 turns, with a rule, a web page, and a wish of the user in the middle."""
+"""Generates the session of `pageturn demo`: a coding agent's 120 turns, with a rule, a web page, and a preference of the user in the
+middle.
+"""
 
 from typing import NamedTuple
 
@@ -20,16 +22,16 @@ _FILLER = (
 
 
 class Story(NamedTuple):
-    """The session, and where the things happen that the demo points at: places of messages."""
+    """The session, and the places of the messages that the demo points at."""
 
     trace: Trace
     page: int  # the result with the web page
-    preference: int  # the user's wish
-    crash: int  # a call whose result had not come yet
+    preference: int  # the user's preference
+    crash: int  # a call whose result had not arrived yet
 
 
 def demo_session(seed: int = 4, turns: int = 120) -> Story:
-    """The same session for the same seed, of exactly so many turns."""
+    """The same session for the same seed, with exactly this many turns."""
     messages = list(coding_session(seed, turns).messages)
     page_at = _boundary(messages, _PAGE_AT)
     call = ToolCall(id="call_page", name="fetch_url", arguments=f'{{"url":"{_ADDRESS}"}}')
@@ -43,12 +45,12 @@ def demo_session(seed: int = 4, turns: int = 120) -> Story:
 
 
 def _boundary(messages: list[Message], turn: int) -> int:
-    """The place of a turn, before which no call is open."""
+    """The place of a turn before which no call is open."""
     return [at for at, message in enumerate(messages) if message.role is Role.ASSISTANT][turn]
 
 
 def _page() -> str:
-    """A page of documentation, of which one sentence will matter."""
+    """A page of documentation with one sentence that will matter."""
     before, after = (
         "\n\n".join(f"{number}. {_FILLER[number % 3] * 4}" for number in part) for part in (range(1, 9), range(9, 17))
     )

@@ -17,21 +17,21 @@ _LEAST_BYTES = 500
 
 
 class Evictions(NamedTuple):
-    """How many there were, and what came of it. Those of several sessions are added up by `total`."""
+    """The number of evictions, and their outcomes. `total` adds up those of several sessions."""
 
     unique: int = 0
-    requests: int = 0  # that lack a result, one for each result that they lack
+    requests: int = 0  # that lack a result, counted once per missing result
     faults: int = 0
-    in_need: int = 0  # of the faults: the newest result of the file did not stand whole in the request either
+    in_need: int = 0  # of the faults: the newest result of the file was not in the request in full either
 
     @property
     def rate(self) -> float:
-        """Faults for each unique eviction."""
+        """Faults per unique eviction."""
         return self.faults / self.unique if self.unique else 0.0
 
     @property
     def rate_of_requests(self) -> float:
-        """Faults for each result that a request lacks."""
+        """Faults per result that a request lacks."""
         return self.faults / self.requests if self.requests else 0.0
 
 

@@ -11,7 +11,7 @@ from pageturn.values.messages import Message
 
 
 class Read:
-    """A message as it is measured; what is asked often is worked out once."""
+    """A measured message; what is asked often is computed once."""
 
     def __init__(self, message: Message, blocks: Sequence[Sent], *, is_recorded: bool) -> None:
         self.message = message
@@ -22,21 +22,21 @@ class Read:
 
     @cached_property
     def lines(self) -> set[str]:
-        """The lines that stand in it."""
+        """The lines in it."""
         return lines_of(self.message)
 
 
 class Reader:
-    """Reads messages; equal ones are the same, and so are equal blocks of different ones."""
+    """Measures messages; equal ones are the same object, and so are equal blocks of different ones."""
 
     def __init__(self, tokens: Callable[[Message], int]) -> None:
         self._tokens = tokens
         self._reads: dict[Hashable, Read] = {}
-        self._blocks: dict[Hashable, int] = {}  # equal blocks have one number, so that it says which one it is
-        self._known: dict[int, tuple[Message, Read]] = {}  # by identity, which is found sooner
+        self._blocks: dict[Hashable, int] = {}  # equal blocks have one number, which identifies them
+        self._known: dict[int, tuple[Message, Read]] = {}  # by identity, which is looked up faster
 
     def read(self, messages: Iterable[Message], *, are_recorded: bool = False) -> list[Read]:
-        """The messages as they are measured; whether they are the session's own is said when they come first."""
+        """The measured messages; whether they are the session's own is given when they first occur."""
         known = self._known
         return [
             known[id(message)][1] if id(message) in known else self._new(message, is_recorded=are_recorded)
@@ -44,7 +44,7 @@ class Reader:
         ]
 
     def forget(self) -> None:
-        """Let go of the messages themselves, though not of what was read."""
+        """Drop the messages themselves, though not what was measured."""
         self._known.clear()
 
     def _new(self, message: Message, *, is_recorded: bool) -> Read:
@@ -56,7 +56,7 @@ class Reader:
                 for block, tokens in blocks_of(message, self._tokens)
             ]
             read = self._reads[value] = Read(message, blocks, is_recorded=is_recorded)
-        self._known[id(message)] = (message, read)  # the message is kept, so that nothing else can have its identity
+        self._known[id(message)] = (message, read)  # the message is kept, so that no other object can have its identity
         return read
 
 

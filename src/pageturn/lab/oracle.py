@@ -1,7 +1,7 @@
 """Computes an oracle: the best layout within a budget by a policy that knows what the next turns will name.
 
-It keeps the same laws as every policy, may choose every level again at every turn, and minimizes misses only: first of this turn, then
-of the next ones as far as it looks ahead. With it comes a lower bound: no policy that keeps the floors has fewer misses.
+It keeps the same laws as every policy, may choose every level again at every turn, and minimises misses only: first of this turn, then
+of the next ones as far as it looks ahead. It also gives a lower bound: no policy that keeps the floors has fewer misses.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ from pageturn.values.recall_tool import RecallTool
 from pageturn.values.units import Unit, units_of
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
-_FEW = 32  # units, of which each is tried alone
+_FEW = 32  # units, each of which is tried alone
 _Key = tuple[int, ...]
 _Offers = Mapping[int, Sequence[tuple[Choice, ResidencyLevel]]]
 
@@ -43,7 +43,7 @@ class _Plan(NamedTuple):
 
 
 class Oracle:
-    """Shows a recorded session as the oracle would; `bounds` then says of each turn how many names nobody could have shown."""
+    """Shows a recorded session as the oracle would; `bounds` then has for each turn the number of names that no policy could have shown."""
 
     def __init__(
         self,
@@ -75,7 +75,7 @@ class Oracle:
 
 
 class _Foreseen(OracleReplay):
-    """The oracle's policy at one turn, as a fold takes it."""
+    """The oracle's policy at one turn, in the form that a fold takes."""
 
     looks_ahead: ClassVar[bool] = False
 
@@ -91,7 +91,7 @@ class _Foreseen(OracleReplay):
 
 
 class _Sight:
-    """A session up to some turn, with every form of its units. Nothing is ever recorded as shown, so nothing is sealed."""
+    """A session up to some turn, with every form of its units. Nothing is recorded as shown, so nothing is sealed."""
 
     def __init__(self, trace: Trace, counter: TokenCounter, recall: RecallTool | None, budget_tokens: int) -> None:
         self._trace = trace
@@ -105,12 +105,12 @@ class _Sight:
         self._taken = 0
         self._said: list[tuple[Page, Message]] = []
         self._units: dict[int, Unit] = {}
-        self._tokens = 0  # of everything, whole
+        self._tokens = 0  # of everything, in full
         self._texts: dict[tuple[_Key, ResidencyLevel], str] = {}
         self._holds: dict[tuple[_Key, str], bool] = {}
 
     def reach(self, turn: int) -> None:
-        """Take in everything before a turn."""
+        """Add everything before a turn."""
         for message in self._trace.messages[self._taken : turn]:
             self._session.append(message)
             page = self._journal.state.pages[-1]
@@ -124,11 +124,11 @@ class _Sight:
 
     @property
     def _fits(self) -> bool:
-        """Whether there is nothing to choose, since everything may stand there whole."""
+        """Whether everything fits in full, so that there is nothing to choose."""
         return self._fixed_tokens + self._tokens <= self._budget_tokens
 
     def shown(self, wanted: Sequence[frozenset[str]], lookahead: int) -> Shown | None:
-        """What to show; None where the floors do not fit."""
+        """What to show; None if the floors do not fit."""
         if self._fits:
             return Shown(self._trace.messages[: self._taken], tools_tokens=self._fixed_tokens)
         policy = _Foreseen(lookahead, sight=self, wanted=tuple(wanted))
@@ -146,7 +146,7 @@ class _Sight:
     def plan(
         self, frame: Frame, least: Levels, tokens: int, wanted: Sequence[frozenset[str]]
     ) -> dict[int, ResidencyLevel]:
-        """The levels beyond the least that show the most of what is wanted."""
+        """The levels beyond the minimum that show the most of what is wanted."""
         near = {unit.first: unit for unit in frame.candidates if unit.sizes}
         stands = {first: near[first].at_least(level) for first, level in least.items() if first in near}
         shown = {
@@ -181,10 +181,10 @@ class _Sight:
         missing: Sequence[frozenset[str]],
         leaving: Mapping[int, int],
     ) -> "_Plan":
-        """The best levels that fit, if what others take changes by so much where a unit no longer stands among them.
+        """The best levels that fit, if removing a unit from the lines changes the others by `apart` tokens.
 
-        That is nothing, or the tokens of its pointer, or those of one more index line, since it may cut one in two; or, where
-        units are few, what it comes to if only this one leaves.
+        That is 0, or the tokens of its pointer, or those of one more index line, since the unit may cut one in two; or, if units are
+        few, the exact change if only this unit leaves.
         """
         groups = {
             first: [
@@ -206,10 +206,10 @@ class _Sight:
         return _Plan({}, frozenset())
 
     def least_missed(self, wanted: frozenset[str]) -> int:
-        """How many of these names nobody could have shown.
+        """How many of these names no policy could have shown.
 
-        A rule takes what it takes at its floor, every other form the least that it can with these names in it, and lines nothing
-        at all, though they may tell which folders and files they are about.
+        A rule counts at its floor, every other form with the fewest tokens that still contain these names, and lines with 0, although
+        they may show folders and files.
         """
         if self._fits or not wanted:
             return 0
@@ -243,7 +243,7 @@ class _Sight:
         return len(left) - most_covered(groups, left, room)
 
     def _least_tokens(self, forms: Forms, level: ResidencyLevel, wanted: frozenset[str]) -> int:
-        """The fewest tokens that a form can take which still tells the wanted names that it tells."""
+        """The fewest tokens of a form that still shows those of the wanted names that it has."""
         if level is not _STRUCTURED:
             return forms.sizes[level]
         return forms.structured_without(forms.names - wanted, self._counter.message).tokens
@@ -256,7 +256,7 @@ class _Sight:
     def _offered(
         self, unit: Candidate, stands: ResidencyLevel | None, wanted: frozenset[str]
     ) -> list[tuple[Choice, ResidencyLevel]]:
-        """The levels above the one that a unit has which hold wanted names, with what they take more; none that another one beats."""
+        """The levels above a unit's present one that show wanted names, with their extra tokens; without those that another one beats."""
         base = unit.sizes[stands] if stands is not None else 0
         offered: list[tuple[Choice, ResidencyLevel]] = []
         for level, tokens in reversed(unit.sizes.items()):
@@ -268,7 +268,7 @@ class _Sight:
         return offered
 
     def _held(self, first: int, level: ResidencyLevel, names: frozenset[str]) -> frozenset[str]:
-        """The names that stand in a unit at a level."""
+        """The names in a unit at a level."""
         unit = self._units[first]
         key = tuple(page.seq for page in unit)
         inside = []
@@ -292,7 +292,7 @@ class _Sight:
 
 
 def _alone(frame: Frame, least: Levels, offers: _Offers) -> dict[int, int]:
-    """By how much others change if only one unit leaves them."""
+    """The change of the others' tokens if only one unit leaves them."""
     layouts = Layouts(frame)
     before = layouts.tokens(least)
     changes = {}
@@ -303,7 +303,7 @@ def _alone(frame: Frame, least: Levels, offers: _Offers) -> dict[int, int]:
 
 
 def _line_tokens(frame: Frame) -> int:
-    """About what an index line takes."""
+    """The approximate tokens of an index line."""
     units = list(frame.candidates)
     first, last = min(unit.first for unit in units), max(unit.last for unit in units)
     return frame.line_tokens(IndexLine(first, last))
@@ -312,7 +312,7 @@ def _line_tokens(frame: Frame) -> int:
 def _first_wanted_first(
     groups: Mapping[int, Sequence[Choice]], taken: Taken, wanted: Sequence[frozenset[str]]
 ) -> list[tuple[int, int]]:
-    """What was taken, in the order in which it is wanted: the last are taken back first."""
+    """What was chosen, most wanted first: the last are taken back first."""
 
     def soonest(item: tuple[int, int]) -> int:
         names = groups[item[0]][item[1]].names

@@ -1,4 +1,4 @@
-"""Deriving: what a policy of ours shows of a recorded session, through a session like any other."""
+"""Runs our policies on recorded sessions, through a session like any other."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -30,7 +30,7 @@ _NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class CharacterCounter:
-    """Counts a quarter of the characters, as policies are compared."""
+    """Counts a quarter of the characters, the unit in which policies are compared."""
 
     name = "chars/4"
     exact = False
@@ -49,7 +49,7 @@ class CharacterCounter:
 class Deriving:
     """What the model sees under a policy; in tokens of four characters, unless another counter is given.
 
-    With `summarise`, every summary that the policy wishes for is written from the pages that it is to stand for.
+    With `summarise`, every summary that the policy wishes for is written from the pages that it would replace.
     """
 
     def __init__(
@@ -62,7 +62,7 @@ class Deriving:
         summarise: Callable[[Sequence[Message]], str] | None = None,
         renderers: Renderers = BUILT_IN,
     ) -> None:
-        self.summaries = 0  # that were admitted so far
+        self.summaries = 0  # admitted so far
         self._policy = policy
         self._counter = counter or CharacterCounter()
         self._budget_tokens = budget_tokens
@@ -97,7 +97,7 @@ class Deriving:
             return None
 
     def _shown(self, context: Context | None, faults: Mapping[str, int]) -> Shown | None:
-        """A context as it is measured. What came after its last fold is not told: it is full."""
+        """A context in the form that is measured. Pages after its last fold need no mention: they are full."""
         if context is None:
             return None
         forms: Counter[Form] = Counter()
@@ -113,7 +113,7 @@ class Deriving:
 
 
 def write_summary(session: Session, wish: Wish, summarise: Callable[[Sequence[Message]], str]) -> bool:
-    """Write the summary of a run that a policy wishes for, as somebody would who reads it; whether it was admitted."""
+    """Write the summary of a run that a policy wishes for, from its pages; returns whether it was admitted."""
     if ".." not in wish.handle:
         return False
     pages = session.reader.pages_between(wish.handle)
@@ -135,13 +135,13 @@ def session_of(
     journal: Journal | None = None,
     renderers: Renderers = BUILT_IN,
 ) -> Session:
-    """A session in memory with a key and a clock that are always the same, so that every replay gives the same bytes."""
+    """A session in memory with a fixed key and clock, so that every replay gives the same bytes."""
     parts = Parts(counter=counter or CharacterCounter(), recall=recall, clock=clock, entropy=bytes, renderers=renderers)
     return Session(journal or empty_journal(), parts, policy=policy)
 
 
 def remembering(renderers: Renderers) -> Renderers:
-    """The same renderers, who read a text that they have read before no second time: one session is replayed many times."""
+    """The same renderers with a cache of the texts that they have rendered: one session is replayed many times."""
 
     def once(renderer: Renderer) -> Renderer:
         known: dict[bytes, Sequence[Line]] = {}
@@ -159,14 +159,14 @@ def remembering(renderers: Renderers) -> Renderers:
 
 
 def empty_journal() -> Journal:
-    """A journal in memory, with a key that is always the same."""
+    """A journal in memory with a fixed key."""
     store, row = MemoryStore(), SessionRow("replay", bytes(16), 0)
     store.create(row)
     return Journal(store, row)
 
 
 class _Clock:
-    """Stands at the time of a message, or still where the times are not known."""
+    """A clock at the time of a message, or standing still if the times are unknown."""
 
     def __init__(self, times: Sequence[float]) -> None:
         self.now = 0  # the place of the message
@@ -177,7 +177,7 @@ class _Clock:
 
 
 def first_lines(messages: Sequence[Message], most_chars: int = 4_000) -> str:
-    """A stand-in for somebody who sums up: what people and the model said first, and the names that came most often, in that much text."""
+    """A stand-in for a summarizer: what people and the model said first, and the most frequent names, in this many characters."""
     names = Counter(name for message in messages for name in names_in(text_of(message)))
     said = [
         f"{message.role}: {message.text.split(chr(10), 1)[0][:160]}" for message in messages if message.text.strip()

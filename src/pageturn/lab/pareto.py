@@ -21,30 +21,30 @@ _OWN = ("legacy", "reset", "incremental", "paged")
 
 
 class Point(NamedTuple):
-    """One method at one budget. It is better with less cost, more coverage and fewer faults."""
+    """One method at one budget. Better means less cost, more coverage and fewer faults."""
 
     policy: str
     budget_tokens: int
     cost: float  # the priced bill, relative to sending everything
     coverage: float
-    faults: int  # that the policy is to blame for
+    faults: int  # those that the policy caused
     fetched_again: int
     sessions: int
-    is_own: bool  # whether a session can follow it, so that it may be the default
+    is_own: bool  # whether a live session can use it, so that it may be the default
     is_oracle: bool
     score: Score
-    gap: OracleGap | None = None  # to an oracle, where all sessions were compared with the same one
-    dollars: float | None = None  # the priced bill and the output; None where a price is not known
-    dollars_for_everything: float | None = None  # the same, if everything is sent
+    gap: OracleGap | None = None  # to an oracle, if all sessions were compared with the same one
+    dollars: float | None = None  # the priced bill and the output; None if a price is unknown
+    dollars_for_everything: float | None = None  # the same for sending everything
     compacted: int = 0  # sessions that the recording tool compacted
 
     def dominates(self, other: "Point") -> bool:
-        """As good in everything, and better in something."""
+        """At least as good in everything, and better in something."""
         ours, theirs = _badness(self), _badness(other)
         return ours != theirs and all(one <= another for one, another in zip(ours, theirs, strict=True))
 
     def dominates_if_pointers_are_hits(self, other: "Point") -> bool:
-        """The same in ClawVM's accounting: what was fetched again is no fault, since something in the request led back to it."""
+        """The same in ClawVM's accounting: a re-fetch is not a fault if something in the request led to it."""
         ours, theirs = (point._replace(faults=point.faults - point.fetched_again) for point in (self, other))
         return ours.dominates(theirs)
 
@@ -54,7 +54,7 @@ def _badness(point: Point) -> tuple[float, float, int]:
 
 
 class Versus(NamedTuple):
-    """By how much a method is above another at one budget; the sessions go in pairs."""
+    """The differences between two methods at one budget; the sessions are compared in pairs."""
 
     cost: Difference
     coverage: Difference
@@ -63,7 +63,7 @@ class Versus(NamedTuple):
 
     @property
     def dominates(self) -> bool:
-        """Surely better in something, and surely worse in nothing."""
+        """Significantly better in something, and significantly worse in nothing."""
         worse = (self.cost.value, -self.coverage.value, self.faults.value)
         sure = (self.cost.is_sure, self.coverage.is_sure, self.faults.is_sure)
         return any(is_sure and by < 0 for by, is_sure in zip(worse, sure, strict=True)) and not any(
@@ -83,7 +83,7 @@ class _Scored(NamedTuple):
 
 
 class Points:
-    """Pools results as they come, and keeps none of their turns."""
+    """Pools results as they arrive, and keeps none of their turns."""
 
     def __init__(self) -> None:
         self._scores: dict[tuple[int, str], dict[tuple[str, str], _Scored]] = defaultdict(dict)
@@ -91,7 +91,7 @@ class Points:
         self._labels: dict[str, None] = {}
 
     def add(self, result: Result) -> None:
-        """Take in one result."""
+        """Add one result."""
         faults, again = result.policy_faults, result.fetched_again
         scored = _Scored(
             result.score, faults, again, result.oracle, result.known_price, is_compacted=result.compactions > 0
@@ -107,17 +107,17 @@ class Points:
 
     @property
     def prices(self) -> list[ModelPrice]:
-        """The prices by which the results were billed."""
+        """The prices with which the results were billed."""
         known = (each.price for scores in self._scores.values() for each in scores.values())
         return list(dict.fromkeys(price for price in known if price is not None))
 
     @property
     def budgets(self) -> list[int]:
-        """The budgets, the smallest first."""
+        """The budgets, smallest first."""
         return sorted({budget for budget, _ in self._scores})
 
     def pooled(self) -> list[Point]:
-        """A point for each method and budget, over the sessions that all methods have at that budget; none where there is no such session."""
+        """A point for each method and budget, over the sessions that all methods have at that budget; none if there is no such session."""
         points = []
         spent = self._spent()
         for budget in self.budgets:
@@ -150,7 +150,7 @@ class Points:
         return points
 
     def versus(self, policy: str, other: str, budget_tokens: int) -> Versus | None:
-        """How a method compares with another over the sessions that are pooled, and how sure that is; None where there are none."""
+        """How a method compares with another over the pooled sessions, with confidence intervals; None if there are none."""
         ours, theirs = (self._scores.get((budget_tokens, label)) for label in (policy, other))
         common = self._common(budget_tokens)
         if ours is None or theirs is None or not common:
@@ -169,7 +169,7 @@ class Points:
         )
 
     def _spent(self) -> Callable[[Score], float]:
-        """What is compared as cost."""
+        """The compared cost."""
         if self.is_priced:
             return lambda score: score.billed + score.fetching
         return lambda score: score.billed + score.refetched
@@ -181,7 +181,7 @@ class Points:
 
 
 def _pooled_gap(gaps: Sequence[OracleGap | None]) -> OracleGap | None:
-    """The sum of the gaps; None where a session has none, or one to another oracle."""
+    """The sum of the gaps; None if a session has none, or one to another oracle."""
     known = [gap for gap in gaps if gap is not None]
     if len(known) < len(gaps) or len({gap.lookahead for gap in known}) != 1:
         return None
@@ -190,7 +190,7 @@ def _pooled_gap(gaps: Sequence[OracleGap | None]) -> OracleGap | None:
 
 
 def _dollars(spent: Sequence[tuple[ModelPrice | None, float]]) -> float | None:
-    """The sum in dollars of what sessions took in tokens of fresh input."""
+    """The sum in dollars of sessions' costs in tokens of fresh input."""
     known = [price.of_input(tokens) for price, tokens in spent if price is not None]
     return sum(known) if len(known) == len(spent) else None
 
@@ -201,7 +201,7 @@ def _pooled_share(parts: Sequence[tuple[float, float]]) -> float:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """Those that none at the same budget dominates, in the order in which they came; an oracle takes no part, nor who sent nothing."""
+    """The points that no other at the same budget dominates, in order; without oracles, and without methods that sent nothing."""
     online = [point for point in points if not point.is_oracle and not point.score.is_refused]
     return [
         point
@@ -211,7 +211,7 @@ def front(points: Sequence[Point]) -> list[Point]:
 
 
 class Flip(NamedTuple):
-    """What the flip rule says: the policy that should be the default, and at which budgets each one dominates legacy."""
+    """The result of the flip rule: the policy that should be the default, and at which budgets each one dominates legacy."""
 
     elected: str
     dominating: Mapping[str, Sequence[int]]
@@ -219,7 +219,7 @@ class Flip(NamedTuple):
 
 
 def flip(points: Iterable[Point], dominates: Callable[[Point, Point], bool] = Point.dominates) -> Flip:
-    """The cheapest policy of ours that dominates legacy at every budget; legacy where there is none, or nothing to compare with."""
+    """The cheapest policy of ours that dominates legacy at every budget; legacy if there is none, or nothing to compare with."""
     own = [point for point in points if point.is_own]
     legacy = {point.budget_tokens: point for point in own if point.policy == LEGACY and not point.score.is_refused}
     dominating: dict[str, list[int]] = {}

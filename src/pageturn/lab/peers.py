@@ -23,7 +23,7 @@ _NOTHING: Mapping[int, str] = {}
 
 
 class Request(NamedTuple):
-    """What would be sent for one turn: its messages, or None where it was refused; and what was got back of the rest, by place."""
+    """The request of one turn: its messages, or None if it was refused; and what could be fetched of the rest, by place."""
 
     messages: Sequence[Message] | None
     recalled: Mapping[int, str] = _NOTHING
@@ -40,7 +40,7 @@ _COMMANDS = msgspec.json.Decoder(dict[str, list[str]])
 
 
 def read_commands(path: Path) -> dict[str, list[str]]:
-    """The runners that a file names, each with its command: `{"their name": ["python", "runner.py"], ...}`."""
+    """The runners in a file, each with its command: `{"their name": ["python", "runner.py"], ...}`."""
     try:
         commands = _COMMANDS.decode(path.read_bytes())
     except (OSError, msgspec.DecodeError, UnicodeError) as error:
@@ -54,13 +54,13 @@ def read_commands(path: Path) -> dict[str, list[str]]:
 
 
 def write_commands(path: Path, commands: Mapping[str, Iterable[str | Path]]) -> None:
-    """Write what `read_commands` reads."""
+    """Write the form that `read_commands` reads."""
     named = {name: [str(word) for word in command] for name, command in commands.items()}
     path.write_bytes(msgspec.json.format(msgspec.json.encode(named), indent=2) + b"\n")
 
 
 class Peer:
-    """Another library, behind the command that runs it. Called with a session it says what it shows, turn by turn."""
+    """Another library, behind the command that runs it. Called with a session, it returns what it shows, turn by turn."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class Peer:
         return (request.messages for request in self.requests(trace))
 
     def requests(self, trace: Trace) -> list[Request]:
-        """What would be sent for each turn; whatever else the runner does is refused."""
+        """The request of each turn; raises if the runner does anything else."""
         lines = self._run(b"\n".join([to_json(self._opening), *map(to_json, trace.messages)])).splitlines()
         if len(lines) != len(trace.turns):
             raise InvalidInput(self.name, expected=f"{len(trace.turns)} requests, one a turn", got=f"{len(lines)}")

@@ -16,14 +16,14 @@ from pageturn.lab.replay import Shows
 from pageturn.lab.traces import Trace, estimated_tokens
 from pageturn.values.messages import Message, ToolCall, ToolResult, user
 
-# What a call says that edits a file or searches it, and so is no reading.
+# Fields that mark a call as an edit or a search, and so as no reading.
 _NO_READ = {*REPLACED, "new_string", "content", "edits", "patch", "pattern"}
 
 
 class RollingSummary:
-    """The newest turns whole; whenever there are a chunk more, those become one summary, together with the summary before.
+    """The newest turns in full; whenever there are a chunk more, those are summarized, together with the previous summary.
 
-    With `unmasked`, the results of all but so many of the newest turns are masked beside that: the paper's hybrid.
+    With `unmasked`, the results of all but this many of the newest turns are also masked: the paper's hybrid.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class RollingSummary:
         unmasked: int | None = None,
         summarise: Callable[[Sequence[Message]], str] = first_lines,
     ) -> None:
-        self.read_tokens = 0  # by whoever wrote the summaries
+        self.read_tokens = 0  # of the summarizer
         self.written_tokens = 0
         self._chunk = chunk
         self._keep = keep
@@ -63,15 +63,15 @@ class RollingSummary:
 
 
 def stubs(age: int = 4, least_bytes: int = 500) -> Shows:
-    """Everything, but large results that so many requests have shown are one line each. Errors stay.
+    """Everything, except that large results that this many requests have shown become one line each. Errors stay.
 
-    So does a file that had to be read again, as long as it says the same.
+    So does a file that had to be read again, as long as its content is the same.
     """
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         files = files_read(trace)
         shown: list[Message] = []
-        # The request that showed a result first, its place, and the result.
+        # The first request that showed a result, its place, and the result.
         waiting: list[tuple[int, int, ToolResult]] = []
         evicted: dict[str, ToolResult] = {}  # by file
         pinned: dict[str, ToolResult] = {}
@@ -102,13 +102,13 @@ def stubs(age: int = 4, least_bytes: int = 500) -> Shows:
 
 
 def rounds_of(trace: Trace) -> list[tuple[Message, ...]]:
-    """What came before the first turn, and then each turn with all that came until the next one."""
+    """What came before the first turn, and then each turn with everything up to the next one."""
     places = [0, *trace.turns, len(trace.messages)]
     return [trace.messages[start:end] for start, end in pairwise(places)]
 
 
 def files_read(trace: Trace) -> dict[str, str]:
-    """The files that calls read, by the calls' ids."""
+    """The files that calls read, by the ids of the calls."""
     calls = [call for message in trace.messages for call in message.tool_calls]
     return {call.id: path for call in calls if (path := _read_by(call)) is not None}
 

@@ -44,7 +44,7 @@ _WITHOUT = {
 
 
 class Faults(NamedTuple):
-    """A policy on simulated sessions: faults a session and thrash, published and ours. Paged was not published."""
+    """A policy on simulated sessions: faults per session and thrash, published and ours. Paged was not published."""
 
     name: str
     published: float | None
@@ -54,7 +54,7 @@ class Faults(NamedTuple):
 
 
 def policies(seeds: Sequence[int]) -> list[Faults]:
-    """ClawVM's comparison on our families, and Paged beside it."""
+    """ClawVM's comparison on our families, with Paged."""
     sessions = [workload for seed in seeds for workload in families(seed)]
     rows = []
     for policy in (*POLICIES, Policy("paged", PagedChooser())):
@@ -104,7 +104,7 @@ _MARKED = VENDORS["anthropic-5m"]._replace(ttl_seconds=None)  # only prefixes th
 
 
 class Published(NamedTuple):
-    """Bills relative to sending everything, and the share of tokens that came from the cache."""
+    """Bills relative to sending everything, and the share of tokens read from the cache."""
 
     trap: float | None = None  # The Complexity Trap: the median of five models, solving SWE-bench
     verified: float | None = None  # ctxpress: ten tasks of SWE-bench Verified
@@ -128,21 +128,21 @@ class Shortened(NamedTuple):
     name: str
     published: Published
     sessions: int
-    tokens: float  # sent: the bill where nothing is cached
+    tokens: float  # sent: the bill without a cache
     cached: float  # the share of them that the cache has
-    writing: float  # the bill of whoever wrote summaries, where nothing is cached
+    writing: float  # the bill of the summarizer, without a cache
     score: Score
-    marked: Score  # where the cache finds only prefixes that end at a breakpoint
+    marked: Score  # if the cache finds only prefixes that end at a breakpoint
     evictions: Evictions
 
     @property
     def uncached_cost(self) -> float:
-        """The bill where nothing is cached, with that of whoever wrote summaries."""
+        """The bill without a cache, including that of the summarizer."""
         return self.tokens + self.writing
 
 
 def shortened(traces: Iterable[Trace], budget_tokens: int) -> list[Shortened]:
-    """The results of each method on the same sessions, billed with an ideal cache; those that have a budget get this one."""
+    """The results of each method on the same sessions, billed with an ideal cache; methods with a budget get this one."""
     sums: dict[str, list[_Session]] = {name: [] for name in _WAYS}
     for trace in traces:
         bills = (Recording(trace), Recording(trace, vendor=_MARKED))

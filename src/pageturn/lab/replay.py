@@ -1,4 +1,4 @@
-"""Replay: a recorded session, once more, with something else that says what the model sees; and what came of it."""
+"""Replays a recorded session with another method choosing what the model sees, and measures the outcome."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,17 +21,15 @@ __all__ = ["Recording", "Replay", "Score", "Seen", "Shown", "Shows"]
 
 
 class Shown(NamedTuple):
-    """The messages of one request, with what their maker knows of them."""
+    """The messages of one request, with what their method knows about them."""
 
     messages: Sequence[Message]
-    forms: Mapping[Form, int] | None = None  # tokens by what they stand as; what is not told is full
+    forms: Mapping[Form, int] | None = None  # tokens by level or kind; the rest is full
     faults: Mapping[str, int] | None = (
-        None  # recorded at this turn, by code; what was fetched again is counted for all alike
+        None  # recorded at this turn, by code; re-fetches are counted for all methods alike
     )
     breakpoints: Sequence[int] = ()  # the messages after which the cache should keep the prompt
-    tools_tokens: int = (
-        0  # of tools that this method adds to those of the session, such as one that brings back what was put away
-    )
+    tools_tokens: int = 0  # of tools that this method adds to those of the session, such as a recall tool
 
 
 Seen = Shown | Sequence[Message] | None
@@ -45,22 +43,22 @@ _NOTHING = Wanted(-1, frozenset(), frozenset())
 
 
 class Replay(NamedTuple):
-    """The figures of one method in a session, in sum and turn by turn."""
+    """The figures of one method in a session, in total and turn by turn."""
 
     score: Score
     turns: tuple[ReplayedTurn, ...]
 
     @property
     def faults(self) -> dict[str, int]:
-        """How often each fault came."""
+        """How often each fault occurred."""
         return dict(sorted(sum((Counter(turn.faults) for turn in self.turns), Counter()).items()))
 
 
 class Recording:
-    """A recorded session with all that does not depend on what is shown: make one, and score many methods with it.
+    """A recorded session with everything that does not depend on what is shown: make one, and score many methods with it.
 
-    Nothing is charged for a turn that is refused, but all that it demands is missed. A vendor that never forgets has no use for times:
-    whoever folds when the cache is gone must not be told of a silence that the bill knows nothing of.
+    A refused turn costs nothing, but everything that it needs counts as missed. Times are ignored for a vendor whose cache never
+    expires: a method that folds when the cache is cold must not see a pause that the bill ignores.
     """
 
     def __init__(
@@ -92,7 +90,7 @@ class Recording:
         self._reader.forget()
         largest = 0
         before = _Request([], ())
-        fetched: set[int] = set()  # pages that were brought back since the last fold
+        fetched: set[int] = set()  # pages that were fetched since the last fold
         for at, seen in zip(self.trace.turns, shows(self.trace), strict=True):
             turn, before = self._turn(at, seen, before, fetched, number=len(turns))
             turns.append(turn)
@@ -121,7 +119,7 @@ class Recording:
     def _turn(
         self, at: int, seen: Seen, before: "_Request", fetched: set[int], *, number: int
     ) -> tuple[ReplayedTurn, "_Request"]:
-        """One request, and the request whose prompt is remembered after it."""
+        """One request, and the request whose prompt is cached after it."""
         shown = seen if isinstance(seen, Shown) or seen is None else Shown(seen)
         reads = self._reader.read(shown.messages) if shown is not None else []
         tools = [Sent(("tools", shown.tools_tokens), shown.tools_tokens)] if shown and shown.tools_tokens else []
@@ -160,12 +158,12 @@ class Recording:
         return turn, request if shown is not None else before
 
     def _fetching(self, pages: AbstractSet[int], request_tokens: int) -> float:
-        """The bill of the call that brings pages back; none where there are none."""
+        """The bill of the call that fetches pages; None if there are none."""
         sizes = [self._pages[page].tokens for page in pages]
         return rounded(fetching(sizes, request_tokens, self.vendor)) if sizes else 0
 
     def _faults(self, at: int, shown: Shown | None) -> dict[str, int]:
-        """The faults of a turn: as its maker tells them, and the results that it brought again and that did not stand there whole."""
+        """The faults of a turn: those that its method reports, and repeated results that were not in the request in full."""
         if shown is None:
             return {}
         told = {code: count for code, count in (shown.faults or {}).items() if code not in FETCHED_AGAIN}
@@ -175,7 +173,7 @@ class Recording:
         return dict(sorted({**told, **lost}.items()))
 
     def _marks(self, shown: Shown | None, reads: Sequence[Read]) -> tuple[int, ...]:
-        """Where the cache keeps the prompt: as its maker says, or else after the opening and at the end."""
+        """Where the cache keeps the prompt: as the method says, or else after the opening and at the end."""
         most = self.vendor.breakpoints
         if shown is None or most is None:
             return ()
@@ -192,19 +190,19 @@ class Recording:
         return self.vendor.kept(cached(request.sent, before.sent, found))
 
     def _finds(self, end: int, mark: int) -> bool:
-        """Whether the end of an earlier request is found from a mark at or behind it; both are numbers of blocks."""
+        """Whether a mark at or after the end of an earlier request finds it; both are numbers of blocks."""
         most = self.vendor.lookback_blocks
         return end <= mark and (most is None or mark - end <= most)
 
     def _holder(self, name: str, turn: int) -> int:
-        """The latest page before a turn that held a name."""
+        """The latest page before a turn with a name."""
         if (name, turn) not in self._holders:
             before = range(turn - 1, -1, -1)
             self._holders[name, turn] = next(page for page in before if name in self._pages[page].text)
         return self._holders[name, turn]
 
     def _line_holder(self, line: str, turn: int) -> int:
-        """The latest page before a turn in which a line stood."""
+        """The latest page before a turn with a line."""
         if (line, turn) not in self._line_holders:
             before = range(turn - 1, -1, -1)
             self._line_holders[line, turn] = next(page for page in before if line in self._pages[page].lines)
@@ -228,12 +226,12 @@ class Recording:
     @cached_property
     def _floor(self) -> float:
         turns = self.trace.turns
-        sizes = [page.tokens for page in self._pages[: max(turns, default=0)]]  # what comes later is never sent
+        sizes = [page.tokens for page in self._pages[: max(turns, default=0)]]  # later messages are never sent
         return rounded(floor(sum(sizes), self._opening_tokens, len(turns), self._prices))
 
     @cached_property
     def _floors(self) -> list[float]:
-        """The floor turn by turn: what came since the last one is written, and the opening is read."""
+        """The lower bound turn by turn: new content is written, and the opening is read."""
         read = self._prices.read * self._opening_tokens
         starts = [0, *self.trace.turns]
         fresh = [
@@ -259,10 +257,10 @@ class _Request(NamedTuple):
 
 
 def cold_turns(trace: Trace, ttl_seconds: float | None) -> frozenset[int]:
-    """The numbers of the turns that came so long after the one before that the cache was gone."""
+    """The numbers of the turns that came so long after the one before that the cache had expired."""
     if not trace.times or ttl_seconds is None:
         return frozenset()
-    asked = [trace.times[max(turn - 1, 0)] for turn in trace.turns]  # a request goes out when its last message is there
+    asked = [trace.times[max(turn - 1, 0)] for turn in trace.turns]  # a request is sent when its last message is there
     gaps = ((number, now - then) for number, (then, now) in enumerate(pairwise(asked), start=1))
     return frozenset(number for number, gap in gaps if gap > ttl_seconds)
 
@@ -275,7 +273,7 @@ def _missed(names: frozenset[str], reads: Sequence[Read]) -> list[str]:
 
 
 def _forms(shown: Shown | None, reads: Iterable[Read], tokens: int) -> dict[Form, int]:
-    """What the tokens stand as; where nobody says so, recorded messages are full and everything else is not a page."""
+    """Tokens by level or kind; if the method does not say, recorded messages are full and everything else is not a page."""
     if shown is None:
         return {}
     if shown.forms is None:

@@ -10,7 +10,7 @@ from pageturn.lab.traces import Trace, estimated_tokens
 
 
 def repeated(trace: Trace) -> dict[int, list[Repeat]]:
-    """What the calls of each turn brought again, by the place of the turn."""
+    """What the calls of each turn fetched again, by the place of the turn."""
     repeats = Repeats()
     found: dict[int, list[Repeat]] = {}
     for place, message in enumerate(trace.messages):

@@ -19,20 +19,20 @@ MISS_TOKENS = (
     0,
     2_000,
     20_000,
-)  # what a turn that misses is priced at, beside its bill; the first is the one that tables lead with
-_AS_THE_REFERENCE = ("study", "ideal-cache", "anthropic-5m", "anthropic-1h")  # vendors with its ratios
-_DIGITS = 4  # of a cost; prices have two, so that nothing but noise is cut off
+)  # the prices of a turn that misses, in tokens; tables lead with the first
+_AS_THE_REFERENCE = ("study", "ideal-cache", "anthropic-5m", "anthropic-1h")  # vendors with the same price ratios
+_DIGITS = 4  # of a cost; prices have two, so that only noise is cut off
 
 
 class Form(StrEnum):
-    """As what a token of a request stands there: a level of a page, a line for a run of them, or no page at all."""
+    """What a token of a request belongs to: a page at a level, a line for a run of pages, or no page."""
 
     FULL = "full"
     COMPRESSED = "compressed"
     STRUCTURED = "structured"
     POINTER = "pointer"
     LINE = "line"
-    OTHER = "other"  # tools, notes, and whatever text somebody else made of the history
+    OTHER = "other"  # tools, notes, and other text made from the history
 
 
 class Score(Closed):
@@ -40,7 +40,7 @@ class Score(Closed):
 
     billed: float = 0.0
     whole: float = 0.0  # the bill of sending everything at every turn
-    floor: float = 0.0  # the least that the bill can be
+    floor: float = 0.0  # the lower bound of the bill
     demanded: int = 0
     covered: int = 0
     lines_wanted: int = 0
@@ -48,15 +48,13 @@ class Score(Closed):
     refetched: float = 0.0  # the bill of reading again what was missed
     turns: int = 0
     refused: int = 0
-    folds: int = msgspec.field(
-        default=0, name="rewritten"
-    )  # turns whose request did not begin with the one before, by whatever name
+    folds: int = msgspec.field(default=0, name="rewritten")  # turns whose request did not begin with the one before
     largest: int = 0  # tokens of the largest request
-    output: float = 0.0  # the bill of what the model wrote, the same for every method
-    fetching: float = 0.0  # the bill of one more call for each turn that misses something, which brings all of it back
-    fetching_once: float = 0.0  # the same, if what was brought back stands there until the next fold
-    missing: int = 0  # turns that name or quote something which was said before and does not stand in their request
-    judged: int = 0  # turns for which that was looked at: none in lines from before it was
+    output: float = 0.0  # the bill of the model's output, the same for every method
+    fetching: float = 0.0  # the bill of one more call for each turn that misses something, which fetches all of it
+    fetching_once: float = 0.0  # the same, if what was fetched stays until the next fold
+    missing: int = 0  # turns that name or quote something said before that is not in their request
+    judged: int = 0  # turns for which that was checked; 0 in older result lines
 
     def __add__(self, other: "Score") -> "Score":
         ours, theirs = msgspec.structs.astuple(self), msgspec.structs.astuple(other)
@@ -69,27 +67,27 @@ class Score(Closed):
         return _share(self.billed, self.whole)
 
     def priced(self, miss_tokens: float = 0) -> float:
-        """The bill, with fetching again what was missed and so many tokens for each turn that misses, relative to sending everything."""
+        """The bill, plus re-fetching what was missed and this many tokens for each turn that misses, relative to sending everything."""
         return _share(self.billed + self.fetching + miss_tokens * self.missing, self.whole)
 
     @property
     def paid(self) -> float:
-        """The priced bill and the output, in tokens of fresh input: what the session costs in all."""
+        """The priced bill and the output, in tokens of fresh input: the total cost of the session."""
         return self.billed + self.fetching + self.output
 
     @property
     def paid_for_everything(self) -> float:
-        """The same, if everything is sent at every turn."""
+        """The same for sending everything at every turn."""
         return self.whole + self.output
 
     @property
     def is_priced(self) -> bool:
-        """Whether the misses of all turns were looked at, so that there is a priced bill."""
+        """Whether the misses of all turns were checked, so that there is a priced bill."""
         return self.judged == self.turns
 
     @property
     def priced_once(self) -> float:
-        """The priced bill, if what was fetched again stands there until the next fold."""
+        """The priced bill, if what was fetched again stays until the next fold."""
         return _share(self.billed + self.fetching_once, self.whole)
 
     @property
@@ -104,22 +102,22 @@ class Score(Closed):
 
     @property
     def over_floor(self) -> float:
-        """How many times the least possible bill this one is."""
+        """The bill as a multiple of the lower bound."""
         return _share(self.billed, self.floor)
 
     @property
     def is_refused(self) -> bool:
-        """Whether not a single turn had a request."""
+        """Whether every turn was refused."""
         return 0 < self.turns == self.refused
 
     @property
     def missed(self) -> int:
-        """The demanded identifiers that did not stand in the request."""
+        """The needed identifiers that were not in the request."""
         return self.demanded - self.covered
 
     @property
     def coverage(self) -> float:
-        """The share of demanded identifiers that stood in the request."""
+        """The share of needed identifiers that were in the request."""
         return _share(self.covered, self.demanded)
 
     @property
@@ -129,16 +127,16 @@ class Score(Closed):
 
 
 def _share(part: float, whole: float) -> float:
-    """A part of the whole; of nothing it is all."""
+    """A part of a whole; 1 if the whole is 0."""
     return part / whole if whole else 1.0
 
 
 class ReplayedTurn(Closed, omit_defaults=True):
-    """One request of a replay, and what its turn demanded of it."""
+    """One request of a replay, and what its turn needed of it."""
 
     tokens: int
     billed: float
-    floor: float  # the share of the session's floor that falls on this turn
+    floor: float  # the share of the session's lower bound for this turn
     refetched: float
     demanded: int = 0
     missed: tuple[str, ...] = ()  # the names, sorted
@@ -146,26 +144,26 @@ class ReplayedTurn(Closed, omit_defaults=True):
     lines_shown: int = 0
     folded: bool = False  # the request did not begin with the one before
     refused: bool = False
-    cold: bool = False  # the cache was gone by then
-    forms: Mapping[Form, int] = {}  # tokens by what they stand as
-    faults: Mapping[str, int] = {}  # by code, of this turn until the next one
-    whole: float = 0.0  # the bill of sending everything at this turn; lines from before it was told have none
-    fetching: float = 0  # the bill of the call that brings back what was missed
-    fetching_once: float = 0  # the same, without what another such call has brought back since the last fold
+    cold: bool = False  # the cache had expired by then
+    forms: Mapping[Form, int] = {}  # tokens by level or kind
+    faults: Mapping[str, int] = {}  # by code, from this turn until the next one
+    whole: float = 0.0  # the bill of sending everything at this turn; missing in older lines
+    fetching: float = 0  # the bill of the call that fetches what was missed
+    fetching_once: float = 0  # the same, without what another such call has fetched since the last fold
 
     @property
     def misses(self) -> bool:
-        """Whether the turn names or quotes something that was said before and does not stand in its request."""
+        """Whether the turn names or quotes something that was said before and is not in its request."""
         return bool(self.missed) or self.lines_shown < self.lines_wanted
 
 
 class OracleGap(Closed):
-    """How far a run is from what could have been: names missed by it, by the oracle, and the lower bound that no method goes below."""
+    """How far a run is from the optimum: names missed by it, by the oracle, and the lower bound for every method."""
 
     lookahead: int
     missed: int
     oracle_missed: int
-    bound: int  # nobody misses fewer within this budget; equal to `oracle_missed` where the oracle is exact
+    bound: int  # no method misses fewer within this budget; equal to `oracle_missed` if the oracle is exact
 
     @property
     def gap(self) -> int:
@@ -187,32 +185,32 @@ class Result(Closed, omit_defaults=True):
     faults: Mapping[str, int] = {}  # by code
     turns: tuple[ReplayedTurn, ...] = ()
     oracle: OracleGap | None = None
-    price: ModelPrice | None = None  # of the model as which it was billed; see `known_price` where none was named
+    price: ModelPrice | None = None  # of the model whose prices were used; see `known_price` if none was named
     compactions: int = 0  # of the recording tool, which a replay leaves out
 
     @property
     def known_price(self) -> ModelPrice | None:
-        """The price by which it was billed: where no model was named, that of one with the same ratios; None where nobody knows one."""
+        """The price used for billing: if no model was named, that of a model with the same ratios; None if unknown."""
         return self.price or (REFERENCE if self.vendor in _AS_THE_REFERENCE else None)
 
     @property
     def fetched_again(self) -> int:
-        """The results that came once more, unchanged, while what came before did not stand whole in the request."""
+        """The results that were fetched again, unchanged, while the earlier ones were not in the request in full."""
         return sum(self.faults.get(code, 0) for code in FETCHED_AGAIN)
 
     @property
     def policy_faults(self) -> int:
-        """The faults that the policy is to blame for, counted alike for everybody: what it lost, and what was fetched again."""
+        """The faults caused by the policy, counted alike for every method: what it lost, and what was fetched again."""
         return sum(self.faults.values())
 
     @property
     def key(self) -> "ResultKey":
-        """What the result is of."""
+        """What the result is for."""
         return ResultKey(self.source, self.trace, self.policy, self.budget_tokens, self.counter, self.vendor)
 
 
 class ResultKey(NamedTuple):
-    """What a result is of: two results of one key are the same."""
+    """The identity of a result: two results with one key are the same."""
 
     source: str
     trace: str
@@ -223,7 +221,7 @@ class ResultKey(NamedTuple):
 
 
 def rounded(value: float) -> float:
-    """A cost as it is written down."""
+    """A cost as it is stored."""
     return round(float(value), _DIGITS)
 
 

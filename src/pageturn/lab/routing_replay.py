@@ -15,9 +15,9 @@ from pageturn.routing.pooling import Cell, Context, Estimate, Pool
 from pageturn.routing.posteriors import Evidence
 from pageturn.values.errors import InvalidInput
 
-LEAST_TASKS = 100  # that an agent must have done to be in a pool
+LEAST_TASKS = 100  # tasks that an agent must have done to be in a pool
 LEAST_SHARED = 50  # that all agents of a pool must have done
-AXES: Mapping[str, tuple[str, ...]] = {  # what divides the tasks of each table
+AXES: Mapping[str, tuple[str, ...]] = {  # how the tasks of each table are divided
     "mcpmark": ("dependency",),
     "agentdojo": ("dependency",),
     "bfcl_2024_08": ("dependency", "tool_use"),
@@ -28,7 +28,7 @@ AXES: Mapping[str, tuple[str, ...]] = {  # what divides the tasks of each table
 
 
 class Task(NamedTuple):
-    """One task, or one trial of it: its bucket, when it was published if anybody says, and each agent's outcome."""
+    """One task, or one trial of it: its bucket, when it was published if known, and each agent's outcome."""
 
     bucket: str
     at: int
@@ -36,13 +36,13 @@ class Task(NamedTuple):
 
 
 class Table(NamedTuple):
-    """Who solved what."""
+    """The recorded outcomes."""
 
     name: str
     tasks: Sequence[Task]
 
     def done(self) -> dict[str, list[float]]:
-        """The outcomes of each agent that did enough."""
+        """The outcomes of each agent that did enough tasks."""
         found: dict[str, list[float]] = {}
         for task in self.tasks:
             for agent, outcome in task.outcomes.items():
@@ -51,7 +51,7 @@ class Table(NamedTuple):
 
 
 def read_table(path: Path, axes: Sequence[str]) -> Table:
-    """A table of outcomes, a row for each agent, task and trial."""
+    """Read a table of outcomes, with a row for each agent, task and trial."""
     buckets: dict[tuple[str, str], tuple[str, int]] = {}
     outcomes: dict[tuple[str, str], dict[str, float]] = {}
     with gzip.open(path, "rt", encoding="utf-8", newline="") as lines:
@@ -69,13 +69,13 @@ def read_table(path: Path, axes: Sequence[str]) -> Table:
 
 
 def read_tables(folder: Path) -> dict[str, Table]:
-    """The recorded tables that are in a folder, by name."""
+    """The recorded tables in a folder, by name."""
     paths = {name: folder / f"{name}.csv.gz" for name in AXES}
     return {name: read_table(path, AXES[name]) for name, path in paths.items() if path.is_file()}
 
 
 class Problem(NamedTuple):
-    """Tasks in an order, and what each agent of a pool would make of each."""
+    """Tasks in an order, and the outcome of each agent of a pool for each."""
 
     agents: tuple[str, ...]
     buckets: Sequence[str]
@@ -88,7 +88,7 @@ class Problem(NamedTuple):
 
 
 def comparable_pool(table: Table, rng: random.Random) -> tuple[str, ...]:
-    """Three to five agents next to each other in what they solve overall, in any order."""
+    """Three to five agents with adjacent overall results, in any order."""
     rates = {agent: sum(outcomes) / len(outcomes) for agent, outcomes in table.done().items()}
     size = min(rng.randint(3, 5), len(rates))
     first = rng.randint(0, len(rates) - size)
@@ -103,7 +103,7 @@ def mixed_pool(table: Table, rng: random.Random, size: int = 8) -> tuple[str, ..
 
 
 def problem(table: Table, pool: tuple[str, ...], rng: random.Random | None, most: int | None = None) -> Problem:
-    """The tasks that all of a pool did, in an order by chance, or else by time."""
+    """The tasks that all of a pool did, in random order, or else by time."""
     tasks = [task for task in table.tasks if all(agent in task.outcomes for agent in pool)]
     if rng is None:
         tasks.sort(key=lambda task: task.at)
@@ -115,14 +115,14 @@ def problem(table: Table, pool: tuple[str, ...], rng: random.Random | None, most
 
 
 class Chooser(Protocol):
-    """A way to choose, at its beginning: it sees the bucket and what came of its own choices."""
+    """A method of choosing, at its start: it sees the bucket and the outcomes of its own choices."""
 
     def choose(self, bucket: str) -> int:
-        """Which agent does the next task."""
+        """The agent for the next task."""
         ...
 
     def learn(self, bucket: str, agent: int, outcome: float) -> None:
-        """What came of it."""
+        """Learn the outcome."""
         ...
 
 
@@ -130,7 +130,7 @@ Maker = Callable[[Sequence[str], random.Random], Chooser]
 
 
 def choices(chooser: Chooser, given: Problem, shown: Sequence[str] | None = None) -> Iterator[int]:
-    """Whom it chooses for each task; `shown` are the buckets that it is told."""
+    """The agent that it chooses for each task; `shown` are the buckets that it is given."""
     for bucket, row in zip(given.buckets if shown is None else shown, given.outcomes, strict=True):
         chosen = chooser.choose(bucket)
         chooser.learn(bucket, chosen, row[chosen])
@@ -138,14 +138,14 @@ def choices(chooser: Chooser, given: Problem, shown: Sequence[str] | None = None
 
 
 class Result(NamedTuple):
-    """What a run came to, for each task: less than the best single agent, in all and in the last half."""
+    """The result of a run, per task: the loss compared with the best single agent, in all and in the last half."""
 
     regret: float
     last_half: float
 
 
 def judged(given: Problem, chosen: Sequence[int]) -> Result:
-    """Regret against the best single agent in hindsight."""
+    """The regret compared with the best single agent in hindsight."""
     best = given.best
     lost = [row[best] - row[at] for row, at in zip(given.outcomes, chosen, strict=True)]
     half = len(lost) // 2
@@ -153,7 +153,7 @@ def judged(given: Problem, chosen: Sequence[int]) -> Result:
 
 
 class Cells:
-    """Successes and trials by bucket and agent, which every chooser here keeps; `memory` below 1 forgets."""
+    """Successes and trials by bucket and agent, which every method here keeps; `memory` below 1 forgets."""
 
     def __init__(self, agents: Sequence[str], rng: random.Random, memory: float = 1.0) -> None:
         self.agents = agents
@@ -173,10 +173,10 @@ class Cells:
 
 
 class AtRandom(Cells):
-    """Anybody."""
+    """Random choice."""
 
     def choose(self, bucket: str) -> int:  # noqa: ARG002
-        """Anybody."""
+        """A random agent."""
         return self.rng.randrange(len(self.agents))
 
 
@@ -192,7 +192,7 @@ class Static(Cells):
 
 
 class SeedRule(Cells):
-    """The seed's `rank_candidates`: what is unseen scores 0."""
+    """The reference rule `rank_candidates`: an unseen cell scores 0."""
 
     unseen = 0.0
 
@@ -206,7 +206,7 @@ class SeedRule(Cells):
 
 
 class Seeded(SeedRule):
-    """The same with every candidate seeded at a confidence of .5."""
+    """The same with every candidate starting at a confidence of .5."""
 
     unseen = 0.5
 
@@ -221,7 +221,7 @@ class PlainThompson(Cells):
 
 
 class Ours(Cells):
-    """A mode of ours on pooled estimates, as the router has it, without its store and its log."""
+    """One of our modes on pooled estimates, as the router uses it, without its store and its log."""
 
     def __init__(self, agents: Sequence[str], rng: random.Random, mode: Mode, memory: float = 1.0) -> None:
         super().__init__(agents, rng, memory)
@@ -238,12 +238,12 @@ class Ours(Cells):
         return self.rng.choice(best) if len(best) > 1 and aims[best[0]].spread else best[0]
 
     def aims(self, bucket: str) -> list[Aim]:
-        """Where the scores lie."""
+        """The scores before chance."""
         self.pool, self.bucket = None, bucket
         return [self.mode.aim(agent, self) for agent in self.agents]
 
     def estimate(self, agent: str) -> Estimate:
-        """What to expect of an agent."""
+        """The estimate for an agent."""
         return self.pooled().estimate(agent, Context(self.bucket, self.bucket))
 
     def pooled(self) -> Pool:
@@ -266,12 +266,12 @@ class Ours(Cells):
         return self.pooled().trials
 
     def cell_score(self, agent: str) -> float:
-        """The lower bound of the cell; 0 where it was never seen."""
+        """The lower bound of the cell; 0 if it was never seen."""
         won, lost = self.counts(self.bucket, self.agents.index(agent))
         return _lower(won + 1.0, lost + 1.0) if won + lost else 0.0
 
     def warmed_score(self, agent: str) -> float:
-        """The lower bound of the cell, with two outcomes lent where it is empty."""
+        """The lower bound of the cell, with two outcomes lent if it is empty."""
         at = self.agents.index(agent)
         won, lost = self.counts(self.bucket, at)
         if won + lost == 0.0:
@@ -283,17 +283,17 @@ class Ours(Cells):
 
     @property
     def cost(self) -> Callable[[str], float]:
-        """Nobody says what anything costs."""
+        """The cost, which is unknown here and so 0."""
         return lambda _: 0.0
 
     @property
     def value(self) -> float:
-        """A success is what counts."""
+        """The value of a success, 1."""
         return 1.0
 
 
 def ours(mode: str | Mode, memory: float = 1.0) -> Maker:
-    """A mode, from its beginning."""
+    """A mode, at its start."""
     return lambda agents, rng: Ours(agents, rng, mode_of(mode), memory)
 
 
@@ -308,7 +308,7 @@ OURS: Mapping[str, Maker] = {name: ours(name) for name in MODES if name not in {
 
 
 def _lower(alpha: float, beta: float) -> float:
-    """The seed's score of a posterior."""
+    """The reference rule's score of a posterior."""
     total = alpha + beta
     return float(alpha / total - 0.5 * (alpha * beta / (total * total * (total + 1.0))) ** 0.5)
 

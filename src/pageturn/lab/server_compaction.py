@@ -1,12 +1,12 @@
-"""What providers do themselves when a prompt passes a threshold, as their documentation describes it.
+"""Imitates what providers do themselves when a prompt passes a threshold, as their documentation describes it.
 
-The threshold is the budget, so that all methods of a table have the same. A provider's summary is written by a model; here a stand-in reads
-first lines and counts names, in as many tokens as summaries of recorded sessions have at the median. Writing it is not billed.
+The threshold is the budget, so that all methods of a table have the same. A provider's summary is written by a model; the stand-in
+here takes first lines and frequent names, in as many tokens as the median summary of recorded sessions. Writing it is not billed.
 """
 
 from collections.abc import Iterator
 
-from pageturn.lab.baselines import masked
+from pageturn.lab.baselines import folded, masked
 from pageturn.lab.our_policies import first_lines
 from pageturn.lab.replay import Shows
 from pageturn.lab.traces import Trace, estimated_tokens
@@ -22,22 +22,15 @@ def compact(threshold_tokens: int, *, keeps_people: bool = False) -> Shows:
 
     OpenAI's item is opaque. That it carries on what the user asked is all that is known, so users' messages stand beside the summary.
     """
+    stays = (*_OPENING, Role.USER) if keeps_people else _OPENING
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
-        shown: list[Message] = []
-        tokens = heard = 0
-        for turn in trace.turns:
-            fresh = trace.messages[heard:turn]
-            shown += fresh
-            tokens += sum(map(estimated_tokens, fresh))
-            heard = turn
-            if tokens > threshold_tokens:
-                past = trace.messages[:turn]
-                stays = (*_OPENING, Role.USER) if keeps_people else _OPENING
-                summary = first_lines([each for each in past if each.role not in _OPENING], _SUMMARY_CHARS)
-                shown = [*(each for each in past if each.role in stays and not each.tool_results), user(summary)]
-                tokens = sum(map(estimated_tokens, shown))
-            yield list(shown)
+        def summarised(turn: int) -> list[Message]:
+            past = trace.messages[:turn]
+            summary = first_lines([each for each in past if each.role not in _OPENING], _SUMMARY_CHARS)
+            return [*(each for each in past if each.role in stays and not each.tool_results), user(summary)]
+
+        return folded(trace, threshold_tokens, summarised)
 
     return shows
 

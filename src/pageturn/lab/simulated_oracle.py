@@ -9,7 +9,7 @@ from pageturn.values.pages import ResidencyLevel
 
 
 class OracleChooser(Chooser):
-    """Rules at their floors; then whatever the coming turns demand, the next one first."""
+    """Rules at their floors; then whatever the coming turns need, the next one first."""
 
     def __init__(self, lookahead: int) -> None:
         self.lookahead = lookahead
@@ -44,7 +44,7 @@ class OracleChooser(Chooser):
 
 
 def _offered(page: PageSpec, future: Sequence[Turn]) -> list[tuple[Choice, ResidencyLevel]]:
-    """The levels of a page, with the demands that each of them serves."""
+    """The levels of a page, with the demands that each of them satisfies."""
     asked = [
         (f"{at} {page.id} {demand.level}", demand.level)
         for at, turn in enumerate(future)

@@ -10,7 +10,7 @@ from pageturn.values.pages import ResidencyLevel
 
 
 class PagedChooser(Chooser):
-    """Chooses as `Paged` does, from what a synthetic page says of itself instead of names and text."""
+    """Chooses as `Paged` does, by the attributes of a synthetic page instead of names and text."""
 
     def choose(
         self,

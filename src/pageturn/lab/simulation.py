@@ -26,12 +26,12 @@ from pageturn.values.faults import (
 )
 from pageturn.values.pages import PageKind, ResidencyLevel
 
-_DECAY = 0.88  # of recency, a turn
+_DECAY = 0.88  # of recency, per turn
 _FORGOTTEN = 1e-4
 
 
 class Chooser(Protocol):
-    """Whoever decides at which level each page stands. It keeps nothing between turns."""
+    """Decides the level of each page. It keeps no state between turns."""
 
     def choose(
         self,
@@ -43,38 +43,38 @@ class Chooser(Protocol):
         budget_tokens: int,
         future: Sequence[Turn],
     ) -> Mapping[str, ResidencyLevel]:
-        """A level for each page that is to stand in the context, within the budget; a page without one is absent.
+        """A level for each page that should be in the context, within the budget; a page without one is absent.
 
-        `required` has what the turn must find, if it fits: pinned floors, and what is demanded. `future` has the turns
-        to come; only an oracle reads it.
+        `required` has what the turn must find, if it fits: pinned floors, and what is demanded. `future` has the next turns; only an
+        oracle reads it.
         """
 
 
 class Harness(NamedTuple):
-    """The half of a policy that does not choose: which promises are kept around it. By default all of them."""
+    """The part of a policy that does not choose: which guarantees are kept around it. By default all of them."""
 
     pins_floors: bool = True  # hard pages are required, whether a turn names them or not
     saves_at_compaction: bool = True
     saves_at_reset: bool = True
-    resolves: bool = True  # a store answers for what has sunk, by handle or by repeated call
+    resolves: bool = True  # a store returns lowered pages, by handle or by repeated call
     multi_session_scale: float = 1.0  # the share of the budget that is left when sessions take turns
 
 
 class Tally(NamedTuple):
-    """What a run came to."""
+    """The result of a run."""
 
     budget_tokens: int
     floor_tokens: int
-    faults: tuple[Fault, ...]  # in order; each of them the policy could have avoided
+    faults: tuple[Fault, ...]  # in order; the policy could have avoided each of them
     hits: int
     recalls: int  # of the hits, those that the store answered because the context did not
-    blind_recalls: int  # of the recalls, those of pages that had not even a pointer in the context
-    repeats: int  # calls made before whose result was at hand: a trait of the workload, not a fault
-    unmet_floors: int  # rules that were missing because no choice could have held all of them
+    blind_recalls: int  # of the recalls, those of pages without even a pointer in the context
+    repeats: int  # calls made before whose result was available: a property of the workload, not a fault
+    unmet_floors: int  # rules that were missing because no choice could have shown all of them
 
     @property
     def floors_fit(self) -> bool:
-        """Whether the budget holds every rule at its floor. If not, the budget is to blame and not the policy."""
+        """Whether the budget holds every rule at its floor. If not, the budget is at fault and not the policy."""
         return self.floor_tokens <= self.budget_tokens
 
     @property
@@ -84,7 +84,7 @@ class Tally(NamedTuple):
 
     @property
     def thrash(self) -> float:
-        """Faults and repeats for each hit."""
+        """Faults and repeats per hit."""
         return (len(self.faults) + self.repeats) / (self.hits + 1)
 
 
@@ -126,7 +126,7 @@ class _Run:
         self.hits = self.recalls = self.blind_recalls = self.repeats = self.unmet_floors = 0
 
     def cross(self, turn: Turn, boundary: Boundary, *, future: Sequence[Turn]) -> None:
-        """A boundary: what nobody saved is lost, and the context is made anew before the turn wants anything."""
+        """Cross a boundary: unsaved state is lost, and the context is rebuilt before the turn needs anything."""
         self.assemble(turn.session, (), future=future)
         if boundary is Boundary.SWITCH:
             return
@@ -140,7 +140,7 @@ class _Run:
                 self._miss(PostCompactionBootstrap(), turn.session)
 
     def ask(self, turn: Turn) -> None:
-        """What a turn wants of the context before it, rules apart."""
+        """What a turn needs of the context before it, except rules."""
         for demand in turn.demands:
             page = self.by_id[demand.page]
             if page.pin is Pin.HARD or page.id not in self.seen:
@@ -158,7 +158,7 @@ class _Run:
 
     def assemble(self, session: str, demands: Sequence[Demand], *, future: Sequence[Turn]) -> None:
         """The next context."""
-        # A result is not there before the call that brings it, so no chooser can prepare for it.
+        # A result does not exist before the call that returns it, so no chooser can prepare for it.
         pages = [page for page in self.pages[session] if page.kind is not PageKind.EVIDENCE or page.id in self.seen]
         required: dict[str, ResidencyLevel] = {}
         if self.harness.pins_floors:
@@ -179,7 +179,7 @@ class _Run:
             raise InvalidInput("$.chosen", expected=f"at most {self.usable_tokens} tokens", got=f"{tokens} tokens")
 
     def rely(self, turn: Turn) -> None:
-        """The rules that a turn names must stand in its own context."""
+        """The rules that a turn relies on must be in its own context."""
         named = {demand.page for demand in turn.demands}
         for rule in self._rules(turn.session):
             if rule.id not in named:
@@ -190,7 +190,7 @@ class _Run:
                 self._miss(PinnedInvariantMiss(), turn.session)
 
     def touch(self, turn: Turn) -> None:
-        """What a turn leaves behind: unsaved state, and pages that were just in use."""
+        """The effects of a turn: unsaved state, and recently used pages."""
         self.dirty.update(turn.dirty)
         faded = {id_: value * _DECAY for id_, value in self.recency.items()}
         self.recency = {id_: value if value >= _FORGOTTEN else 0.0 for id_, value in faded.items()}

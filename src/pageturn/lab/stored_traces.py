@@ -14,7 +14,7 @@ _MICROS = 1_000_000
 
 
 def stored_traces(store: Store, source: str) -> Iterator[Trace]:
-    """The sessions of a store, the oldest first. Text that stands for a run of pages is a compaction of the tool that wrote it."""
+    """The sessions of a store, oldest first. A text that replaced a run of pages is a compaction of the tool that wrote it."""
     for row in sorted(store.sessions(), key=lambda row: (row.created_at, row.id)):
         journal = Journal(store, row)
         read = [(page, journal.message(page)) for page in journal.state.live_pages() if not page.erased]
@@ -26,7 +26,7 @@ def stored_traces(store: Store, source: str) -> Iterator[Trace]:
 
 
 def _times(said: list[tuple[Page, Message]]) -> tuple[float, ...]:
-    """Seconds since the first message, none where nobody knows them; one without a time of its own came with the one before it."""
+    """Seconds since the first message, empty if unknown; a message without a time has that of the one before it."""
     known = [_time(page, message) for page, message in said]
     first = next((time for time in known if time is not None), None)
     if first is None:
@@ -35,7 +35,7 @@ def _times(said: list[tuple[Page, Message]]) -> tuple[float, ...]:
 
 
 def _time(page: Page, message: Message) -> float | None:
-    """When a message came; one that was imported says so itself."""
+    """The time of a message; an imported one carries its own."""
     source = (message.metadata or {}).get("source")
     if isinstance(source, Mapping):
         try:

@@ -114,13 +114,13 @@ class Setup(NamedTuple):
     methods: tuple[Method, ...]
     budgets: tuple[int, ...]
     counter: str = CHARACTER_COUNTER  # or the name of a model
-    vendor: str | None = None  # whose cache rules hold
-    lookahead: int | None = None  # how far the oracle looks, if it is asked
-    price: ModelPrice | None = None  # of a model, by whose vendor's rules is billed then, unless a vendor is named
+    vendor: str | None = None  # whose cache rules apply
+    lookahead: int | None = None  # how far the oracle looks ahead, if it is wanted
+    price: ModelPrice | None = None  # of a model; its vendor's rules are used for billing unless a vendor is named
 
     @property
     def billing(self) -> Vendor:
-        """How requests are billed; results say so by its name."""
+        """How requests are billed; results store its name."""
         rules = VENDORS[self.vendor] if self.vendor is not None else None
         return self.price.vendor(rules) if self.price is not None else rules or IDEAL_CACHE
 
@@ -129,7 +129,7 @@ class Setup(NamedTuple):
         return CharacterCounter() if self.counter == CHARACTER_COUNTER else counter_for(self.counter)
 
     def keys(self, trace: Trace) -> list[ResultKey]:
-        """The results that a session has."""
+        """The results that a session will have."""
         counter = self.counting().name
         return [
             ResultKey(trace.source, trace.id, label, budget, counter, self.billing.name)
@@ -138,7 +138,7 @@ class Setup(NamedTuple):
         ]
 
     def has(self, key: ResultKey) -> bool:
-        """Whether a result is one of those that the sweep gives."""
+        """Whether the sweep produces a result."""
         counted = (key.counter, key.vendor) == (self.counting().name, self.billing.name)
         return counted and key.policy in self.labels and key.budget_tokens in self.budgets
 
@@ -162,7 +162,7 @@ def sweep(
     workers: int = 1,
     known: AbstractSet[ResultKey] = frozenset(),
 ) -> Iterator[list[bytes]]:
-    """The lines of every session, in order; none of results that are known already."""
+    """The lines of every session, in order; without results that are known already."""
     wanted = ((trace, known & set(setup.keys(trace))) for trace in traces)
     if executor is None:
         yield from (results(trace, setup, skipped) for trace, skipped in wanted)
@@ -222,7 +222,7 @@ def results(trace: Trace, setup: Setup, known: AbstractSet[ResultKey] = frozense
 
 
 def _gap(replay: Replay, foreseen: Replay, bounds: list[int], lookahead: int) -> OracleGap:
-    """How far a replay is from the oracle, which may at every turn show what the replay showed, too."""
+    """How far a replay is from the oracle, which may at every turn also show what the replay showed."""
     missed = [len(turn.missed) for turn in replay.turns]
     best = [min(ours, len(turn.missed)) for ours, turn in zip(missed, foreseen.turns, strict=True)]
     return OracleGap(lookahead, sum(missed), sum(best), sum(bounds))

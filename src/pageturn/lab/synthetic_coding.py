@@ -30,7 +30,7 @@ _COMPLAINTS = (
     "Since {commit} the {noun} from {name} is wrong for large inputs ({path}).",
     "Please make {name} in {path} accept a limit; {issue} has the details.",
 )
-_AWAY, _AT_HAND = (420, 5_400), (20, 150)  # seconds until the person says the next thing
+_AWAY, _AT_HAND = (420, 5_400), (20, 150)  # seconds until the person writes again
 _IS_AWAY = 0.2
 _READS_IN_VAIN = 0.06  # of files that have not changed since they were read
 _RULES = """You are a coding agent in the repository {repository}.
@@ -44,7 +44,7 @@ class _File:
     def __init__(self, path: str, functions: dict[str, list[str]]) -> None:
         self.path = path
         self.functions = functions
-        self.is_known = False  # whether it was read as it is now
+        self.is_known = False  # whether it was read in its present state
 
     @property
     def lines(self) -> list[str]:
@@ -62,7 +62,7 @@ class _Task(NamedTuple):
 
 
 def coding_session(seed: int, turns: int = 200) -> Trace:
-    """A session of about so many turns, the same for the same seed."""
+    """A session of about this many turns, the same for the same seed."""
     work = _Work(Random(f"coding:{seed}"))  # noqa: S311  # a lab, not a lock
     while work.turns < turns:
         work.do(work.task())
@@ -83,10 +83,10 @@ class _Work:
         self.files = [self._file(part, noun) for part in _PARTS for noun in rng.sample(_NOUNS, 5)]
         self._say(system(_RULES.format(repository=f"acme/{rng.choice(_NOUNS)}-service")), 0, 0)
 
-    # -- what is asked for
+    # -- what the person asks
 
     def task(self) -> _Task:
-        """The next thing that the person wants; often about a file that was worked on before."""
+        """The next request of the person; often about a file that was worked on before."""
         is_old = bool(self._touched) and self.rng.random() < 0.35
         file = self.rng.choice(self._touched if is_old else self.files)
         function = self.rng.choice(list(file.functions))
@@ -120,14 +120,14 @@ class _Work:
     # -- what the agent does
 
     def _look_again(self, task: _Task) -> None:
-        """Before another attempt: the file once more, changed or not, or something it was done with long ago."""
+        """Before another attempt: read the file again, changed or not, or repeat an old call."""
         again = self.rng.choice([task.file, task.file, *self._touched[-3:]])
         self._read([again])
         if self.rng.random() < 0.3:
             self._grep(self.rng.choice(list(again.functions)))
 
     def _prose(self, least: int, most: int) -> str:
-        """So many words that name nothing."""
+        """This many words that name nothing."""
         return " ".join(self.rng.choices(_WORDS, k=self.rng.randint(least, most)))
 
     def _grep(self, name: str) -> None:

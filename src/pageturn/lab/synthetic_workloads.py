@@ -17,11 +17,11 @@ from pageturn.values.pages import PageKind, ResidencyLevel
 BUDGETS = (120, 180, 240, 300, 380, 500)  # tokens; ClawVM's evaluation
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
-_WANTED_LEVELS = (_FULL, _FULL, _COMPRESSED, _STRUCTURED)  # by weight: mostly whole results are wanted
+_WANTED_LEVELS = (_FULL, _FULL, _COMPRESSED, _STRUCTURED)  # by weight: mostly whole results are needed
 
 
 class Pin(StrEnum):
-    """How firmly a page is to stay: hard ones never below their floor, soft ones if it can be."""
+    """How firmly a page must stay: hard ones never below their floor, soft ones if possible."""
 
     HARD = "hard"
     SOFT = "soft"
@@ -29,7 +29,7 @@ class Pin(StrEnum):
 
 
 class Boundary(StrEnum):
-    """What destroys the context before a turn; a switch takes another session's place, the others end what was unsaved."""
+    """What destroys the context before a turn; a switch brings in another session, the others drop unsaved state."""
 
     COMPACTION = "compaction"
     RESET = "reset"
@@ -37,7 +37,7 @@ class Boundary(StrEnum):
 
 
 class PageSpec(NamedTuple):
-    """A page without its words: what it takes at each level that it may visit, and what it is worth."""
+    """A page without text: its tokens at each level, and its worth."""
 
     id: str
     kind: PageKind
@@ -46,7 +46,7 @@ class PageSpec(NamedTuple):
     tokens: Mapping[ResidencyLevel, int]
     base_utility: float
     recompute_cost: float
-    session: str = ""  # whose page it is; shared by all sessions if empty
+    session: str = ""  # the session of the page; empty if all sessions share it
 
     @property
     def floor_tokens(self) -> int:
@@ -55,14 +55,14 @@ class PageSpec(NamedTuple):
 
 
 class Demand(NamedTuple):
-    """A page that a turn wants, and the least level that serves it."""
+    """A page that a turn needs, and the lowest level that is enough."""
 
     page: str
     level: ResidencyLevel
 
 
 class Turn(NamedTuple):
-    """What one turn wants, what happened before it, and the pages that it leaves with unsaved state."""
+    """What one turn needs, what happened before it, and the pages that it leaves with unsaved state."""
 
     demands: tuple[Demand, ...]
     boundary: Boundary | None = None
@@ -111,7 +111,7 @@ def adversaries(seed: int) -> tuple[Workload, ...]:
 
 
 def evidence_churn(seed: int) -> Workload:
-    """24 results, round and round: each is wanted at two turns on end, and again when it has long sunk."""
+    """24 results in rotation: each is needed in two turns in a row, and again when it has long been lowered."""
     rng = _random("evidence_churn", seed)
     evidence = [_evidence(rng, f"evidence-{n:02}") for n in range(24)]
     asked = [[evidence[(at + n) % len(evidence)] for n in range(2)] for at in range(72)]
@@ -120,7 +120,7 @@ def evidence_churn(seed: int) -> Workload:
 
 
 def plan_and_bootstrap(seed: int) -> Workload:
-    """Work along a plan with notes on the way, and a compaction about every eight turns."""
+    """Work along a plan, with notes, and a compaction about every eight turns."""
     rng = _random("plan_and_bootstrap", seed)
     plan = _page(rng, "plan", PageKind.PLAN, Pin.HARD)
     notes = [_page(rng, f"note-{n}", PageKind.CONVERSATION, Pin.NONE) for n in range(5)]
@@ -176,14 +176,14 @@ def many_sessions(seed: int) -> Workload:
 
 
 def starvation() -> Workload:
-    """Three rules that need 60 tokens together, wanted at each of ten turns; meant for a budget of 40."""
+    """Three rules that need 60 tokens together, needed in each of ten turns; meant for a budget of 40."""
     tokens = {_STRUCTURED: 20, _FULL: 60}
     rules = tuple(PageSpec(f"rule-{n}", PageKind.CONSTRAINT, Pin.HARD, _STRUCTURED, tokens, 7.0, 1.0) for n in range(3))
     return Workload("starvation", rules, (Turn(tuple(Demand(rule.id, rule.floor) for rule in rules)),) * 10)
 
 
 def churn(seed: int) -> Workload:
-    """A new result at each of 50 turns, and three of the earlier ones again."""
+    """A new result in each of 50 turns, and three of the earlier ones again."""
     rng = _random("churn", seed)
     evidence = [_evidence(rng, f"evidence-{n:02}") for n in range(50)]
     asked = [[evidence[at], *rng.sample(evidence[:at], min(at, 3))] for at in range(50)]
@@ -208,7 +208,7 @@ def cascade(seed: int) -> Workload:
 
 
 def _random(name: str, seed: int) -> Random:
-    # From text: Random hashes it by itself, so the hash seed of the process does not matter.
+    # Seeded with text: Random hashes it itself, so the hash seed of the process does not matter.
     return Random(f"{name}:{seed}")  # noqa: S311  # a lab, not a lock
 
 
@@ -236,7 +236,7 @@ class _Made(NamedTuple):
     recompute_costs: tuple[float, ...]
 
 
-# Evidence and constraints are worth what ClawVM's converter of transcripts says; the others are our own.
+# The worth of evidence and constraints is that of ClawVM's converter of transcripts; the others are our own.
 _MAKES = {
     PageKind.BOOTSTRAP: _Made((80, 120), _STRUCTURED, 10.0, (1.0,)),
     PageKind.CONSTRAINT: _Made((50, 80), _STRUCTURED, 7.0, (1.0,)),

@@ -24,7 +24,7 @@ _CHARS_PER_TOKEN = 4
 
 
 class Compaction(NamedTuple):
-    """Where the recording tool compacted: before which message, and the summary that it wrote."""
+    """A compaction by the recording tool: the message before which it happened, and its summary."""
 
     before: int
     summary: str
@@ -37,11 +37,11 @@ class Trace(NamedTuple):
     source: str
     messages: tuple[Message, ...]
     compactions: tuple[Compaction, ...] = ()
-    times: tuple[float, ...] = ()  # seconds since the first message, one for each; none where they are not known
+    times: tuple[float, ...] = ()  # seconds since the first message, one for each; empty if unknown
 
     @property
     def turns(self) -> list[int]:
-        """Where the assistant's messages are; the context of each comes from everything before it."""
+        """The places of the assistant's messages; the context of each is made from everything before it."""
         return [index for index, message in enumerate(self.messages) if message.role == "assistant"]
 
     @property
@@ -51,12 +51,12 @@ class Trace(NamedTuple):
 
     @property
     def is_long(self) -> bool:
-        """Whether the session is long enough to press on a budget."""
+        """Whether the session is long enough for a budget to matter."""
         return self.tokens >= LONG_TOKENS
 
     @property
     def is_for_tuning(self) -> bool:
-        """Whether this session may be tuned on; the others are for reporting."""
+        """Whether this session may be used for tuning; the others are for reporting."""
         return int(blake2b(self.id.encode()).hexdigest(), 16) % 2 == 0
 
 

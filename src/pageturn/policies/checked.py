@@ -17,23 +17,23 @@ _FULL = ResidencyLevel.FULL
 
 
 class CheckedPolicy(NamedTuple):
-    """A policy whose answers can be relied on; what is wrong with one is an error that names the policy."""
+    """A policy whose answers can be trusted; a wrong one raises an error that names the policy."""
 
     policy: DerivePolicy
 
     @property
     def keeps_ledger(self) -> bool:
-        """Whether its index lines say what was changed."""
+        """Whether its index lines show what was changed."""
         return bool(self.policy.keeps_ledger)
 
     @property
     def wishes_summaries(self) -> bool:
-        """Whether it would rather have summaries in their place."""
+        """Whether it would like summaries instead."""
         return bool(self.policy.wishes_summaries)
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a user should know of its settings."""
+        """What a user should know about its settings."""
         try:
             notices = self.policy.notices
         except Exception as error:
@@ -53,14 +53,14 @@ class CheckedPolicy(NamedTuple):
 
     def is_full(self, growth: Growth, budget_tokens: int) -> bool:
         """Whether a context has grown so much that it must be folded."""
-        try:  # asked with every context, so without a function around it
+        try:  # called for every context, so without a wrapper function
             answer = self.policy.is_full(growth, budget_tokens)
         except Exception as error:
             raise self._raised("is_full", error) from error
         return answer if type(answer) is bool else self._no_answer("is_full", answer)
 
     def pays(self, growth: Growth, budget_tokens: int) -> bool:
-        """Whether a fold would pay though none is needed yet."""
+        """Whether a fold would pay although none is required yet."""
         try:
             answer = self.policy.pays(growth, budget_tokens)
         except Exception as error:
@@ -68,9 +68,9 @@ class CheckedPolicy(NamedTuple):
         return answer if type(answer) is bool else self._no_answer("pays", answer)
 
     def plan(self, frame: Frame, least: Levels, tokens: int) -> Levels:
-        """The levels that it wants, in its order: of units that are there, at levels that each of them offers.
+        """The levels that it wants, in its order: for existing units, at levels that each of them offers.
 
-        A unit that lies too far back to be read offers none, and is in an index line whatever is wanted of it.
+        A unit too far back to be read offers none, and is in an index line whatever the policy wants.
         """
         shown = frame if self.policy.kind in ChosenPolicy.built_in else _copied(frame)
         wanted = self._asked("plan", lambda: self.policy.plan(shown, {**least}, tokens))
@@ -137,6 +137,6 @@ def _may_have(kind: PageKind, floor: ResidencyLevel, level: ResidencyLevel) -> b
 
 
 def _copied(frame: Frame) -> Frame:
-    """The frame, so that nothing that is laid out later can be changed through it."""
+    """The frame, copied so that nothing laid out later can be changed through it."""
     items = [item._replace(sizes={**item.sizes}) if isinstance(item, Candidate) else item for item in frame.items]
     return frame._replace(items=items, groups={**frame.groups})

@@ -17,13 +17,13 @@ Whole = Annotated[int, msgspec.Meta(ge=0, lt=MOST_TOKENS)]
 class DerivePolicy(Closed, ChosenPolicy, tag_field="policy"):
     """Chooses what is in the context. A policy is a value without state: the same question gets the same answer.
 
-    Your own policy is a subclass with a `plan` method, registered by `register_policy`. Rules, pairs, the budget and all other guarantees
-    hold whatever it returns: it only chooses what deserves more than the minimum.
+    Your own policy is a subclass with a `plan` method, registered by `register_policy`. Rules, pairs, the budget and all other
+    guarantees hold whatever it returns: it only chooses what deserves more than the minimum.
     """
 
-    keeps_ledger: ClassVar[bool] = False  # whether its index lines say what was changed
-    wishes_summaries: ClassVar[bool] = False  # whether it would rather have summaries in their place
-    looks_ahead: ClassVar[bool] = False  # whether it must know what comes next, so that only the lab can follow it
+    keeps_ledger: ClassVar[bool] = False  # whether its index lines show what was changed
+    wishes_summaries: ClassVar[bool] = False  # whether it would like summaries instead
+    looks_ahead: ClassVar[bool] = False  # whether it must know the next turns, so that only the lab can use it
 
     def __post_init__(self) -> None:
         if type(self) is DerivePolicy:
@@ -34,7 +34,7 @@ class DerivePolicy(Closed, ChosenPolicy, tag_field="policy"):
 
     @property
     def notices(self) -> tuple[str, ...]:
-        """What a user should know of its settings; shown with every context."""
+        """What a user should know about its settings; shown with every context."""
         return ()
 
     @property
@@ -63,5 +63,5 @@ class DerivePolicy(Closed, ChosenPolicy, tag_field="policy"):
         raise NotImplementedError
 
     def forecast(self, frame: Frame, levels: Levels) -> Forecast | None:  # noqa: ARG002
-        """What it expects of a fold that shows the units at these levels; None where it has no opinion."""
+        """What it expects of a fold that shows the units at these levels; None if it makes no forecast."""
         return None

@@ -35,18 +35,18 @@ class Incremental(DerivePolicy, tag="incremental"):
         scores = {
             unit.first: score(frame.relevance(unit.first), task, unit.turn) - _AGE * ages[unit.first] for unit in left
         }
-        kept.take(sorted(left, key=lambda unit: -scores[unit.first]))  # of equal ones the older first
+        kept.take(sorted(left, key=lambda unit: -scores[unit.first]))  # among equal ones the older first
         return kept.levels
 
 
 def _signature(frame: Frame, kept: set[int]) -> RelevanceMeta:
-    """What the task is about: what a person asked, and what was last done about it. A person calls no tools and rarely names files."""
+    """What the task is about: what a person asked, and what was done about it last. A person calls no tools and rarely names files."""
     shown = (unit for unit in frame.candidates if unit.sizes and unit.first in kept)
     return merge(frame.relevance(unit.first) for unit in shown if unit.why is not Why.RULE)
 
 
 def score(unit: RelevanceMeta, task: RelevanceMeta, turn: int = 0) -> float:
-    """How much a unit has to do with the task: the files, tools and errors that both name, and whether its turn is named."""
+    """The relevance of a unit to the task: shared files, tools and errors, and whether its turn is named."""
     files = _names(unit) & _names(task)
     tools = {*unit.tools} & {*task.tools}
     errors = {*unit.error_classes} & {*task.error_classes}
@@ -55,5 +55,5 @@ def score(unit: RelevanceMeta, task: RelevanceMeta, turn: int = 0) -> float:
 
 
 def _names(meta: RelevanceMeta) -> set[str]:
-    """Files by their names alone, since calls and people name their folders in different ways."""
+    """Files by their names alone, since calls and people spell folders in different ways."""
     return {file.rpartition("/")[2] for file in meta.files}

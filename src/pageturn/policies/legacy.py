@@ -4,10 +4,10 @@ from pageturn.policies.contract import DerivePolicy
 from pageturn.policies.packing import Kept
 from pageturn.values.layout import Frame, Levels
 
-_CASCADE = (16, 12, 8, 6, 3, 1)  # the newest units that are kept whole: the first number of them that fits
-_TERMINAL = 4  # the newest units, shown as high as there is room for, whatever the cascade keeps
-_RECENT = 8  # units that are never taken for repetitions
-_LOW = 0.75  # of the room above the floors, that the units of the cascade may take
+_CASCADE = (16, 12, 8, 6, 3, 1)  # how many of the newest units stay in full: the first number that fits
+_TERMINAL = 4  # the newest units, shown as high as there is room for, whatever else is removed
+_RECENT = 8  # units that never count as repetitions
+_LOW = 0.75  # of the room above the floors, for the kept units
 
 
 class Legacy(DerivePolicy, tag="legacy"):
@@ -27,4 +27,4 @@ class Legacy(DerivePolicy, tag="legacy"):
         return kept.levels
 
 
-STORED_DEFAULT = Legacy()  # what a stored session that names no policy means
+STORED_DEFAULT = Legacy()  # the policy of a stored session that names none

@@ -15,7 +15,7 @@ class OracleReplay(DerivePolicy, tag="oracle_replay"):
 
 
 def require_online(policy: DerivePolicy) -> None:
-    """Raise unless a live session can use the policy: only the lab knows the turns to come."""
+    """Raise `InvalidInput` for a policy that needs to know the next turns, which only the lab does."""
     if policy.looks_ahead:
         raise InvalidInput(
             "policy",

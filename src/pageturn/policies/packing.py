@@ -19,12 +19,12 @@ _CUT = 50  # tokens, about, that it takes to cut an index line in two
 
 
 def room_in(frame: Frame, tokens: int, share: float) -> int:
-    """The tokens that may be spent where so many are taken: a share of what there is above the floors. Less than none if they take more."""
+    """The tokens that may be spent if these are taken: a share of the room above the floors. Negative if they take more."""
     return frame.needed_tokens + int(share * (frame.budget_tokens - frame.needed_tokens)) - tokens
 
 
 class Step(NamedTuple):
-    """Raising a unit to a level: what each token of it is worth, and how many there are."""
+    """A step that raises a unit to a level: the value of each token, and how many tokens."""
 
     rate: float
     unit: Candidate
@@ -40,11 +40,11 @@ def climb(
     *,
     price: Callable[[int], float] = lambda _: 0.0,
 ) -> dict[int, ResidencyLevel]:
-    """The levels that so much room is best spent on, in the order in which they were chosen.
+    """The steps on which the room is best spent, in the order in which they are chosen.
 
-    A unit climbs along the upper convex hull of its levels, so that an expensive step never hides a better one behind it. What then is
-    left of the room goes to any step that still fits, so that nothing affordable is left. `price` says what a token must be worth
-    at least, where so much room is left.
+    A unit is raised along the upper convex hull of its levels, so that an expensive step never hides a better one after it. The
+    remaining room goes to any step that still fits, so that nothing affordable is left. `price` gives the least value of a token, for
+    the room that is left.
     """
     chosen = dict(levels)
     climbed: dict[int, ResidencyLevel] = {}
@@ -78,7 +78,7 @@ def climb(
 
 
 def _queued(way: list[Step]) -> tuple[float, int, list[Step]]:
-    """A way up, in the order of a heap: the best rate first, and of equal ones the newest."""
+    """A step as an entry of the heap: the best rate first, and of equal ones the newest."""
     return (-way[0].rate, -way[0].unit.first, way)
 
 
@@ -92,7 +92,7 @@ def hull(unit: Candidate, start: ResidencyLevel | None, values: Values) -> list[
             continue
         value = values[level]
         rate = _rate(tokens, worth, size, value)
-        while steps and rate >= steps[-1].rate:  # a step on the way that is no better than the whole way is left out
+        while steps and rate >= steps[-1].rate:  # a step that is no better than the direct way to the next is left out
             steps.pop()
             ends.pop()
             tokens, worth = ends[-1]
@@ -104,21 +104,21 @@ def hull(unit: Candidate, start: ResidencyLevel | None, values: Values) -> list[
 
 
 def _rate(tokens: int, worth: float, more_tokens: int, more_worth: float) -> float:
-    """What each token more is worth."""
+    """The value per additional token."""
     more = more_tokens - tokens
     return (more_worth - worth) / (max(1, more))
 
 
 def beyond(unit: Candidate, level: ResidencyLevel, now: ResidencyLevel | None) -> int:
-    """The tokens that a unit takes at a level beyond those that it takes now; None if it is in an index line."""
+    """The tokens that a unit takes at a level beyond its present ones; None if it is in an index line."""
     return unit.sizes[level] - (unit.sizes[unit.at_least(now)] if now is not None else 0)
 
 
 class Kept:
-    """Units that are to be shown whole, above the minimum that the laws demand, within some room."""
+    """Units to be shown in full, above the minimum that the laws demand, within some room."""
 
     def __init__(self, frame: Frame, least: Levels, tokens: int, share: float) -> None:
-        """The room is a share of what there is above the floors; all of it where nothing presses."""
+        """The room is a share of the room above the floors; all of it if the fold need not make room."""
         share = share if frame.is_pressed else 1.0
         self.units = [unit for unit in frame.candidates if unit.sizes]
         self.room = room_in(frame, tokens, share)
@@ -129,7 +129,7 @@ class Kept:
                 self.take_highest(unit)
 
     def cost(self, unit: Candidate, level: ResidencyLevel = _FULL) -> int:
-        """What a unit takes more than the laws demand anyway."""
+        """What a unit takes beyond what the laws demand anyway."""
         return beyond(unit, level, self.levels.get(unit.first, self._least.get(unit.first)))
 
     def have_room_for(self, units: Iterable[Candidate]) -> bool:
@@ -149,7 +149,7 @@ class Kept:
             self.take([unit], level)
 
     def take_newest(self, room: int) -> None:
-        """Take the newest in a row, until one that the laws do not show anyway is too large for so much room."""
+        """Take the newest ones in a row, until one that the laws do not show anyway is too large for the room."""
         room = min(room, self.room)
         for unit in reversed(self.units):
             cost = self.cost(unit)

@@ -18,31 +18,31 @@ from pageturn.values.pages import ResidencyLevel
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 _FULL = ResidencyLevel.FULL
-_THRIFTY, _BALANCED, _FAITHFUL = 0, 20_000, 80_000  # tokens that a turn that misses costs, beside fetching again
-_MUCH_THRIFT = 0.04  # from which on an earlier version's `thrift` means what `thrifty` does
-_FIRST_TOKENS = 12_000  # beside what no fold can take away; smaller contexts are not worth a first fold
-_COLD_TOKENS = 4_000  # the same where the provider has forgotten the prompt, so that a fold has nothing to write twice
+_THRIFTY, _BALANCED, _FAITHFUL = 0, 20_000, 80_000  # tokens that a turn with a miss costs, besides fetching again
+_MUCH_THRIFT = 0.04  # from this on, `thrift` of earlier versions means `thrifty`
+_FIRST_TOKENS = 12_000  # besides what no fold can remove; smaller contexts are not worth a first fold
+_COLD_TOKENS = 4_000  # the same if the provider's cache has expired, so that a fold has nothing to write twice
 _MISSES = 0.3  # turns that miss something because of a fold, about
-_FIRST_SHARE = 0.75  # of the room, where the budget is so small that this is less
-_LEAST_REWRITTEN = 1_000  # tokens that a fold is expected to write anew, however little the last one did
-_LEFT = 0.15  # of the room: a fold that must make room leaves so much at least, or the next one is due at once
-_TURNS = 10  # until the next fold, where there was none yet
+_FIRST_SHARE = 0.75  # of the room, if the budget is so small that this is less
+_LEAST_REWRITTEN = 1_000  # tokens that a fold is expected to write again, however few the last one wrote
+_LEFT = 0.15  # of the room: a fold that must make room leaves at least this much, or the next one is due at once
+_TURNS = 10  # until the next fold, if there was none yet
 _LEAST_TURNS = 4
 _WAITED_FOR = 0.25  # of what the last fold rewrote: the rest grows with waiting, so it is no reason to wait
-_SAVES = 1.5  # times what a token costs until the next fold, it must save to stay: later folds write it anew, too
+_SAVES = 1.5  # a token must save this multiple of its cost until the next fold to stay: later folds write it again, too
 
 
 class Paged(DerivePolicy, tag="paged", omit_defaults=True):
-    """The default of a new session: old pages hold still between folds, so the cached prefix stays valid.
+    """The default of a new session: old pages keep their levels between folds, so the cached prefix stays valid.
 
-    It keeps the bill small: what is sent, and what is fetched again because it was not, with `miss_tokens` more for each turn that has to.
-    A budget of 0 is all that the model takes; it is a ceiling, not a target.
+    It minimises the bill: what is sent, and what is fetched again because it was not, plus `miss_tokens` for each turn that has to
+    fetch. A budget of 0 is all that the model takes; it is a ceiling, not a target.
     """
 
     budget_tokens: Whole = 0
     miss_tokens: Whole = _BALANCED
     low: Share | None = (
-        None  # this and the next two: of earlier versions, so that what was stored with them still opens
+        None  # this and the next two are settings of earlier versions, so that what was stored with them still opens
     )
     high: Share | None = None
     thrift: Share | None = None
@@ -70,12 +70,12 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
 
     @classmethod
     def thrifty(cls, budget_tokens: int = 0) -> "Paged":
-        """The cheapest: a miss costs what fetching costs."""
+        """The cheapest setting: a miss costs only the fetching."""
         return cls(budget_tokens, miss_tokens=_THRIFTY)
 
     @classmethod
     def faithful(cls, budget_tokens: int = 0) -> "Paged":
-        """Holds what may be quoted as long as the budget allows."""
+        """Keeps what may be quoted as long as the budget allows."""
         return cls(budget_tokens, miss_tokens=_FAITHFUL)
 
     def limit_tokens(self, window_tokens: int) -> int:
@@ -97,7 +97,7 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
             room -= int(_LEFT * room)
         price = _price(frame, valuation, self._fold_price(frame.growth))
         reading, writing = price(room // 2) - (WRITE - READ), WRITE - READ
-        # A mere change in a small context moves nothing else: the provider has it in its cache.
+        # A small change in a small context moves nothing else: the provider has it in its cache.
         still: Mapping[int, ResidencyLevel | None] = {} if frame.is_pressed else _as_shown(units)
         if frame.is_warm and not still:
             still = held(units, least, valuation.worth, room, reading=reading, writing=writing)
@@ -118,7 +118,7 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
         return Forecast(round(valuation.turns), round(risk), round(_token_price(valuation), 3))
 
     def _fold_price(self, growth: Growth, share: float = 1.0) -> float:
-        """What the next fold is expected to cost: what the last one did, or a share of that, and the misses that a fold brings."""
+        """The expected cost of the next fold: that of the last one, or a share of it, and the misses that a fold causes."""
         last = growth.last_fold
         rewritten = last.rewritten_tokens + last.unreasoned_tokens if last is not None else 0
         return share * (WRITE - READ) * max(_LEAST_REWRITTEN, rewritten) + _MISSES * self.miss_tokens
@@ -129,19 +129,19 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
 
 
 def _as_shown(units: Sequence[Candidate]) -> dict[int, ResidencyLevel]:
-    """The units at the levels at which they were shown, without those in index lines; none if a fold would pay for so many tokens."""
+    """The units at their present levels, without those in index lines; none if a fold would pay for that many tokens."""
     levels = {unit.first: unit.at_least(unit.stands) for unit in units if unit.stands is not None}
     tokens = sum(unit.sizes[levels[unit.first]] for unit in units if unit.first in levels)
     return levels if tokens <= _FIRST_TOKENS else {}
 
 
 def _miss_tokens_for(thrift: float) -> int:
-    """The price of a miss that comes closest to what `thrift` meant in earlier versions."""
+    """The price of a miss that is closest to what `thrift` meant in earlier versions."""
     return _FAITHFUL if thrift == 0 else _THRIFTY if thrift >= _MUCH_THRIFT else _BALANCED
 
 
 def _price(frame: Frame, valuation: Valuation, fold_price: float) -> Callable[[int], float]:
-    """What a token must save until the next fold in order to stay, by the room that is then left."""
+    """What a token must save until the next fold to stay, by the room that is then left."""
     plain = _token_price(valuation)
     return lambda room: plain + _budget_price(frame, fold_price, room)
 
@@ -151,7 +151,7 @@ def _token_price(valuation: Valuation) -> float:
 
 
 def _budget_price(frame: Frame, fold_price: float, room: int) -> float:
-    """A token's share of what brings the next fold nearer, where the budget will be full before one would pay."""
+    """A token's share of the cost of bringing the next fold nearer, if the budget will be full before a fold would pay."""
     growth = frame.growth
     pace = max(1.0, growth.grown_tokens / max(1, growth.turns))
     until_it_pays = sqrt(2 * fold_price * pace / READ)  # tokens of growth

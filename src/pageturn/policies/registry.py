@@ -23,9 +23,9 @@ def register_policy(name: str) -> Callable[[P], P]: ...
 def register_policy(name: str | P) -> P | Callable[[P], P]:
     """Register a policy of your own under a name, so that sessions can use it and journals can name it; a class decorator.
 
-    `@register_policy("keep_errors")` names it so; `@register_policy` takes the `tag=` of the class, or its name. A journal keeps
-    the name and the fields of the policy, and a program that opens it has to register the same name first. Defining the same class
-    of a module again replaces it; any other use of a name that is taken is refused.
+    `@register_policy("keep_errors")` gives the name; `@register_policy` takes the `tag=` of the class, or its name. A journal stores
+    the name and the fields of the policy, and a program that opens it has to register the same name first. Defining the same class of
+    a module again replaces it; any other use of a name that is taken is an error.
     """
     if isinstance(name, type):
         return _registered_as(name, None)
@@ -52,7 +52,7 @@ def _registered_as(policy: P, name: str | None) -> P:
 
 
 def _is_defined_again(taken: type, policy: type) -> bool:
-    """Whether a class of a module was only run again, as in a notebook or by a reload."""
+    """Whether a class of a module was only defined again, as in a notebook or by a reload."""
     is_same = (taken.__module__, taken.__qualname__) == (policy.__module__, policy.__qualname__)
     return is_same and "<locals>" not in policy.__qualname__
 
@@ -75,7 +75,7 @@ def require_registered(policy: DerivePolicy) -> None:
 
 
 def as_chosen(policy: DerivePolicy) -> ChosenPolicy:
-    """What a journal keeps of a policy; raises where it could not be read back."""
+    """The stored form of a policy; raises if it could not be read back."""
     require_registered(policy)
     if policy.kind in ChosenPolicy.built_in:
         return policy
@@ -87,7 +87,7 @@ def as_chosen(policy: DerivePolicy) -> ChosenPolicy:
 
 
 def restored(chosen: ChosenPolicy) -> DerivePolicy:
-    """The policy that a journal names; raises `UnknownPolicy` if the name is not registered, or with other fields."""
+    """The policy of a stored form; raises `UnknownPolicy` if the name is not registered, or with other fields."""
     if isinstance(chosen, DerivePolicy):
         return chosen
     assert isinstance(chosen, StoredPolicy), "a journal knows of no others"

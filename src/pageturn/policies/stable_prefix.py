@@ -22,10 +22,10 @@ def held(
     reading: float,
     writing: float,
 ) -> dict[int, ResidencyLevel | None]:
-    """The units that stay as they were shown, from the oldest on: with a level, or None for those in an index line.
+    """The units that keep their level, from the oldest on: each with its level, or None for those in an index line.
 
-    As many as fit and make the difference greatest between what is saved by not writing them again and what their levels lose; never one
-    that must rise. `reading` and `writing` are the prices of a token until the next fold.
+    As many as fit and make the greatest difference between what is saved by not writing them again and what better levels would gain;
+    never one that must rise. `reading` and `writing` are the prices of a token until the next fold.
     """
     levels: dict[int, ResidencyLevel | None] = {}
     gain = most = 0.0

@@ -1,8 +1,8 @@
-"""What a unit is worth: what it saves, in tokens of fresh input, by being shown until the next fold.
+"""The worth of a unit: what it saves, in tokens of fresh input, by being shown until the next fold.
 
-A later call that names or quotes something out of sight costs one more call, which brings it back. So a unit is worth how often that
-is to be expected, times what it costs. How often falls with the unit's age in turns, as (2 / (2 + age)) to the power 1.5, and grows with
-its size; the constants are fitted on recorded sessions.
+A later call that names or quotes something that is not shown costs one more call, which fetches it. So a unit is worth the expected
+number of such calls times their cost. That number falls with the unit's age in turns, as (2 / (2 + age)) to the power 1.5, and grows
+with its size; the constants are fitted on recorded sessions.
 """
 
 from math import sqrt
@@ -14,20 +14,20 @@ from pageturn.values.pages import ResidencyLevel
 from pageturn.values.vendors import IDEAL_CACHE
 
 _FULL, _COMPRESSED, _STRUCTURED, _POINTER = ResidencyLevel
-# The same prices for every model, so that a session is folded alike wherever it is sent.
+# The same prices for every model, so that a session folds in the same way wherever it is sent.
 READ, WRITE = IDEAL_CACHE.prices.read, IDEAL_CACHE.prices.write
-FETCHED_TOKENS = 8_000  # of a page that is fetched again, at most: more of it nobody reads at once
+FETCHED_TOKENS = 8_000  # of a page that is fetched again, at most: no call reads more at once
 _CALL_TOKENS = 1_500  # of the call that fetches: its output, and reading the prompt once more
-_ALONE = 0.5  # of such a call, what one page saves that holds missed names: a call often brings several back
-SIZE = 1_000  # tokens, of the units that the rates are for
+_ALONE = 0.5  # of such a call, the share that one page with missed names saves: a call often fetches several
+SIZE = 1_000  # tokens of the units that the rates are for
 NAMED = {About.EDIT: 0.8, About.EDITED: 0.35, About.FILE: 0.65, About.OTHER: 0.3, About.PERSON: 0.005}
 QUOTED = {About.EDIT: 0.13, About.EDITED: 0.15, About.FILE: 0.07, About.OTHER: 0.01, About.PERSON: 0.0}
-_NAMES = 4.5  # times what its own names are worth, since a name is told once, by one unit on behalf of all
+_NAMES = 4.5  # as a multiple of its own names' worth, since a name is shown once, by one unit on behalf of all
 NAMED_GROWS, QUOTED_GROWS = 0.4, 0.6  # exponents: how rates grow with size
-SUPERSEDED = 0.4  # of its worth is left to a unit if a newer one shows the same
-EDITED_NOW = 2  # turns: the greatest age of a unit whose file was changed just now, since its lines are quoted next
-_EDITS = 0.2  # changes to files a turn, in the sessions that the rates of quotes are fitted on
-_EDITS_KNOWN = 20  # turns that this counts for, beside those of the session itself
+SUPERSEDED = 0.4  # the share of its worth that a unit keeps if a newer one shows the same
+EDITED_NOW = 2  # turns: the greatest age of a unit whose file was just changed, since its lines are quoted next
+_EDITS = 0.2  # changes to files per turn, in the sessions that the rates of quotes are fitted on
+_EDITS_KNOWN = 20  # turns that this counts for, in addition to those of the session itself
 _KEPT = {
     _POINTER: (0.2, 0.0),
     _STRUCTURED: (0.95, 0.0),
@@ -48,7 +48,7 @@ class Valuation(NamedTuple):
 
     @classmethod
     def of(cls, frame: Frame, turns: float, miss_tokens: int) -> "Valuation":
-        """The valuation at a fold. Whoever changes files more often than others also quotes more often."""
+        """The valuation at a fold. A session that changes files more often than others also quotes more often."""
         near = [unit for unit in frame.candidates if unit.sizes]
         spanned = frame.turn + 1 - min((unit.turn for unit in near), default=frame.turn)
         edits = sum(unit.about is About.EDIT for unit in near)
@@ -82,5 +82,5 @@ class Valuation(NamedTuple):
         return {level: needed * (kept * named + whole * quoted) for level, (kept, whole) in _KEPT.items()}
 
     def _times(self, age: int) -> float:
-        """How often what has an age is needed until the next fold, relative to its rate: the integral over the ages until then."""
+        """How often something of an age is needed until the next fold, relative to its rate: the integral over the ages until then."""
         return 4 * sqrt(2) * (1 / sqrt(2 + age) - 1 / sqrt(2 + age + self.turns))

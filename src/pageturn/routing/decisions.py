@@ -16,12 +16,12 @@ from pageturn.values.json import Closed, Instant
 from pageturn.values.relevance import Bucket
 
 DISABLED = "disabled"
-ESTIMATES = 2  # the way of estimating that is used now; 1 was a normal distribution of rates
-WEAK = 0.25  # of an outcome: a sign that somebody saw, such as failed tool calls or an answer that was asked for again
+ESTIMATES = 2  # the present method of estimating; 1 was a normal distribution of rates
+WEAK = 0.25  # of an outcome: an indirect sign, such as failed tool calls or a repeated question
 
 
 class Scored(Closed):
-    """A candidate: what is expected of it, where its score lay, and what chance made of that."""
+    """A candidate: its estimate, its score, and the part of chance in it."""
 
     agent: str
     mean: float
@@ -31,7 +31,7 @@ class Scored(Closed):
     score: float
 
     def interval(self, mass: float = 0.95) -> Interval:
-        """Where its rate lies with this probability: of the normal distribution of log-odds that was estimated."""
+        """The interval of its rate with this probability: of the estimated normal distribution of log-odds."""
         require_finite("mass", mass, at_least=0.0, at_most=1.0)
         if mass == 1.0:
             return Interval(0.0, 1.0)
@@ -41,7 +41,7 @@ class Scored(Closed):
 
 
 class Decision(Closed, omit_defaults=True):
-    """One choice among candidates, with everything that it rested on."""
+    """One choice among candidates, with everything that it was based on."""
 
     id: str
     at: Instant
@@ -50,23 +50,23 @@ class Decision(Closed, omit_defaults=True):
     mode: str
     choice: str
     candidates: tuple[Scored, ...]
-    explored: bool = False  # somebody else was expected to be better
+    explored: bool = False  # another candidate was expected to be better
     local: str | None = None
     margin: float = 0.0
-    seen: int = 0  # the last change of the store's sidecars that the estimates know of
+    seen: int = 0  # the last change of the store's sidecars that the estimates include
     failed: tuple[str, ...] = ()  # those that were tried before
-    wait_seconds: float = 0.0  # the choice asked for that much rest
-    left_out: tuple[str, ...] = ()  # candidates that rest, or that come after siblings of the one that failed
+    wait_seconds: float = 0.0  # the retry-after that an error asked for
+    left_out: tuple[str, ...] = ()  # candidates that rest, or that come after siblings of the failed one
     reasons: Mapping[str, str] = msgspec.field(default_factory=dict)  # why candidates were left out
-    value: float = 0.0  # of a success, where money decides
-    costs: Mapping[str, float] = msgspec.field(default_factory=dict)  # of each candidate, where they are known
-    running: str | None = None  # who has the session's prompt in its cache
+    value: float = 0.0  # of a success, if money decides
+    costs: Mapping[str, float] = msgspec.field(default_factory=dict)  # of each candidate, if known
+    running: str | None = None  # the candidate with the session's prompt in its cache
     cache_money: float = 0.0  # what that cache saves, and a switch loses
-    estimates: int = 1  # which way of estimating it rests on
+    estimates: int = 1  # the method of estimating that it used
 
     @property
     def setting(self) -> Setting:
-        """Where the task belongs."""
+        """The skill and bucket of the task."""
         return Setting(self.skill, self.bucket)
 
     @property
@@ -95,10 +95,10 @@ class Decision(Closed, omit_defaults=True):
     def _why(self) -> str:
         chosen = next((each for each in self.candidates if each.agent == self.choice), None)
         if self.mode == DISABLED or chosen is None:
-            return f"{self.choice}: delegation is disabled, so the caller's order holds"
+            return f"{self.choice}: delegation is disabled, so the caller's order applies"
         others = [each for each in self.candidates if each.agent != self.choice]
         if not others:
-            return f"{self.choice}: nobody else is left" if self.failed else f"{self.choice}: the only candidate"
+            return f"{self.choice}: no other candidate is left" if self.failed else f"{self.choice}: the only candidate"
         best = max(others, key=lambda each: each.score)
         if self.local == self.choice:
             return f"{self.choice} keeps it: {best.agent} scores {best.score:.3f}, not more than {chosen.score:.3f} and the margin {self.margin:g}"
@@ -114,7 +114,7 @@ class Decision(Closed, omit_defaults=True):
 
     @property
     def intervals(self) -> Mapping[str, Interval]:
-        """Where the rate of each candidate lies, with a probability of 95 %."""
+        """The interval of each candidate's rate, with a probability of 95 %."""
         return {each.agent: each.interval() for each in self.candidates}
 
     @property
@@ -135,7 +135,7 @@ class Decision(Closed, omit_defaults=True):
         return probability(aims, agents.index(self.choice))
 
     def _aims(self) -> tuple[list[str], list[Aim]]:
-        """What the choice was between; the local agent first, who keeps the work on a tie."""
+        """The scores between which the choice was made; the local agent first, which keeps the work on a tie."""
         ordered = sorted(self.candidates, key=lambda each: each.agent != self.local)
         aims = [Aim(each.centre, each.spread) for each in ordered]
         if aims and ordered[0].agent == self.local:  # a hair more than the margin, since of equals it is the one
@@ -144,11 +144,11 @@ class Decision(Closed, omit_defaults=True):
 
 
 class Outcome(Closed, omit_defaults=True):
-    """What came of a decision."""
+    """The outcome of a decision."""
 
     verdict: float | None
     retries: int = 0
-    excused: str | None = None  # why what came of it is not held against the agent
+    excused: str | None = None  # why the outcome is not counted against the agent
     weight: float = 1.0
     is_weak: bool = False  # a stronger one replaces it
     seconds: float | None = None
@@ -165,7 +165,7 @@ class Outcome(Closed, omit_defaults=True):
 
     @property
     def verdicts(self) -> list[float]:
-        """What it counts for: a failure for each retry, and then the verdict, if it has one."""
+        """The counted verdicts: a failure for each retry, and then the verdict, if it has one."""
         return [0.0] * self.retries + ([] if self.verdict is None else [self.verdict])
 
     def says(self, other: "Outcome") -> bool:
@@ -177,7 +177,7 @@ class Outcome(Closed, omit_defaults=True):
         )
 
     def evidence(self, lambda_: float, age: int) -> Evidence:
-        """What is left of it in a posterior that counted so many verdicts since."""
+        """What is left of it in a posterior that has counted this many verdicts since."""
         successes = trials = 0.0
         for verdict in self.verdicts:
             successes, trials = successes * lambda_ + self.weight * verdict, trials * lambda_ + self.weight
@@ -196,18 +196,18 @@ class Former(Closed):
 
 
 class Logged(Closed, omit_defaults=True):
-    """A decision as the log keeps it: with the probability of its choice, and its outcome."""
+    """A decision as the log stores it: with the probability of its choice, and its outcome."""
 
     decision: Decision
     probability: float
     verdict: float | None = None
     retries: int = 0
-    excused: str | None = None  # why what came of it is not held against the agent
+    excused: str | None = None  # why the outcome is not counted against the agent
     weight: float = 1.0
     is_weak: bool = False
     seconds: float | None = None
     money: float | None = None
-    counted: int = 0  # verdicts of its cell when it was counted, its own among them
+    counted: int = 0  # verdicts of its cell when it was counted, including its own
     former: tuple[Former, ...] = ()
 
     def __post_init__(self) -> None:
@@ -222,15 +222,15 @@ class Logged(Closed, omit_defaults=True):
 
     @property
     def outcome(self) -> Outcome:
-        """What came of it."""
+        """The outcome of the decision."""
         return Outcome(self.verdict, self.retries, self.excused, self.weight, self.is_weak, self.seconds, self.money)
 
     @property
     def verdicts(self) -> list[float]:
-        """What it counts for."""
+        """The counted verdicts."""
         return self.outcome.verdicts
 
     def settled(self, outcome: Outcome, counted: int, replaced_at: int | None = None) -> "Logged":
-        """The same with an outcome; one that it had before is kept aside, with the number of the change that had counted it."""
+        """The same with an outcome; an earlier outcome is kept, with the number of the change that had counted it."""
         former = self.former if replaced_at is None else (*self.former, Former(replaced_at, self.outcome))
         return msgspec.structs.replace(self, **msgspec.structs.asdict(outcome), counted=counted, former=former)

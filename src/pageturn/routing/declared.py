@@ -1,7 +1,7 @@
-"""Scores that are declared of agents before anything was observed: leaderboards, one's own evaluations, what a vendor says.
+"""Scores declared for agents before anything was observed: leaderboards, your own evaluations, a vendor's figures.
 
-A declared score is the rate of success that somebody expects. It begins an agent's posterior as if so many outcomes had been seen, its
-strength, and outcomes outweigh it in time. A score that is right to within .2 is worth about twelve outcomes.
+A declared score is an expected success rate. An agent's posterior starts as if a number of outcomes (its strength) had been seen, and
+real outcomes outweigh it in time. A score that is right to within .2 is worth about twelve outcomes.
 """
 
 import csv
@@ -18,7 +18,7 @@ _COLUMNS = ("agent", "score", "source", "skill", "bucket")
 
 
 class Declared(Closed):
-    """What is declared of an agent at a skill, in one bucket or where nobody says which."""
+    """A score declared for an agent at a skill, in one bucket or in any."""
 
     agent: str
     score: float
@@ -32,10 +32,10 @@ class Declared(Closed):
 
 
 def read_declared(text: str, strengths: Mapping[str, float] | None = None) -> list[Declared]:
-    """A table with the columns agent and score, and as you like source, skill and bucket.
+    """A table with the columns agent and score, and optionally source, skill and bucket.
 
-    `strengths` says for how many outcomes a source counts; one that is not named counts for twelve. A skill may name the axes of a
-    bucket, as in `model_call@domain=sql`.
+    `strengths` gives the number of outcomes that a source counts for; a source that is not in it counts for twelve. A skill may name
+    the axes of a bucket, as in `model_call@domain=sql`.
     """
     require_text("text", text)
     rows = csv.DictReader(StringIO(text))

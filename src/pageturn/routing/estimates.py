@@ -10,7 +10,7 @@ from pageturn.routing.stored_state import Beliefs, context_of
 
 
 class Estimates:
-    """The estimates of candidates in one setting; without prices, nobody costs anything."""
+    """The estimates of candidates in one setting; without prices, every cost is 0."""
 
     def __init__(
         self,
@@ -34,18 +34,18 @@ class Estimates:
         self.value = value
 
     def cell_score(self, agent: str) -> float:
-        """The lower bound of its cell alone; 0 where it was never seen."""
+        """The lower bound of its cell alone; 0 if it was never seen."""
         posterior = self._beliefs.posterior(agent, self._setting)
         return 0.0 if posterior is None else posterior.score(self._beliefs.config.gamma)
 
     def warmed_score(self, agent: str) -> float:
-        """The lower bound of its cell, which borrows where it is empty."""
+        """The lower bound of its cell, which borrows outcomes if it is empty."""
         if self._state is None:
             self._state = self._beliefs.state
         return self._state.warmed(agent, *self._setting, now=self._now).score(self._beliefs.config.gamma)
 
     def estimate(self, agent: str) -> Estimate:
-        """What to expect of it, with everything that is known of others and elsewhere."""
+        """The estimate, using everything that is known of others and in other cells."""
         if agent not in self._estimates:
             self._estimates[agent] = self._pool.estimate(agent, self._context)
         return self._estimates[agent]

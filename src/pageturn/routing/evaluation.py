@@ -15,20 +15,20 @@ from pageturn.routing.state import DelegationConfig, DelegationState
 from pageturn.routing.stored_state import Beliefs, Forgotten
 from pageturn.stores import Sidecars
 
-RECENT = 20  # outcomes of a cell that are held against those before them
+RECENT = 20  # outcomes of a cell that are compared with those before them
 _NOTABLE = 3.0  # standard errors
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Drift(NamedTuple):
-    """An agent whose recent outcomes in a cell are unlike those before."""
+    """An agent whose recent outcomes in a cell differ from the earlier ones."""
 
     agent: str
     setting: Setting
     before: float
     recent: float
     outcomes: int
-    errors: float  # how many standard errors lie between
+    errors: float  # the difference in standard errors
 
     def __str__(self) -> str:
         where = f"{self.setting.skill} {self.setting.bucket.difficulty} {self.setting.bucket.dependency}"
@@ -36,7 +36,7 @@ class Drift(NamedTuple):
 
 
 def drifts(log: Iterable[Entry], recent: int = RECENT) -> list[Drift]:
-    """The cells whose last outcomes lie three standard errors or more from those before; a `lambda` below 1 forgets faster."""
+    """The cells whose last outcomes differ by three standard errors or more from those before; a `lambda` below 1 forgets faster."""
     outcomes: dict[tuple[str, Setting], list[float]] = {}
     for _, entry in log:
         if entry.verdict is not None:
@@ -60,15 +60,13 @@ class Comparison(NamedTuple):
     mode: str
     decisions: int
     observed: float  # the average outcome in the log
-    estimated: (
-        float  # the outcome that the mode would have had: those of the log, weighted by how much likelier it makes them
-    )
+    estimated: float  # the mode's estimated outcome: those of the log, weighted by how much likelier it makes them
     error: float  # the standard error of that
-    effective: float  # how many decisions the estimate really rests on
+    effective: float  # the effective number of decisions behind the estimate
 
 
 class Replayed(NamedTuple):
-    """A decision of the log, and the same decision with what was believed then."""
+    """A decision of the log, and the same decision replayed with what was known then."""
 
     logged: Logged
     again: Decision
@@ -84,10 +82,9 @@ def replay(
     declared: DelegationState | None = None,
     forgotten: Iterable[tuple[int, Forgotten]] = (),
 ) -> Iterator[Replayed]:
-    """Every decision once more by a mode, each with what was known when it was made. The store, an empty one, is written to.
+    """Every decision replayed with a mode, each with what was known when it was made. The given store must be empty; it is written to.
 
-    `declared` is a state whose priors are those that the log began with. Decisions that did not know yet of all that was pruned are
-    left out.
+    `declared` is a state with the priors that the log began with. Decisions made before the last pruned change are left out.
     """
     beliefs = Beliefs(store, clock=lambda: _EPOCH, config=config)
     if pruned is not None:
@@ -117,7 +114,7 @@ class _Counted(NamedTuple):
 
 
 def _counted(log: Iterable[Entry]) -> Iterator[tuple[int, _Counted]]:
-    """Every outcome when it was counted, also those that were corrected since."""
+    """Every outcome at the time it was counted, including those corrected since."""
     for version, entry in log:
         for former in entry.former:
             yield former.version, _Counted(entry.decision, former.outcome)
@@ -126,7 +123,7 @@ def _counted(log: Iterable[Entry]) -> Iterator[tuple[int, _Counted]]:
 
 
 def _priors(state: DelegationState) -> DelegationState:
-    """The cells of which somebody declared something, as they were before any outcome."""
+    """The cells with declared scores, as they were before any outcome."""
     priors = {
         key: BetaPosterior.from_self_confidence(each.c_self, each.kappa, now=_EPOCH)
         for key, each in state.beliefs.items()
@@ -180,7 +177,7 @@ def _again(decision: Decision, beliefs: Beliefs, mode: Mode) -> Decision:
 
 
 def differing(replayed: Iterable[Replayed]) -> list[str]:
-    """The ids of decisions whose estimates are not those that the log's own outcomes give."""
+    """The ids of decisions whose estimates differ from those that the log's own outcomes give."""
     return [
         logged.decision.id
         for logged, again in replayed

@@ -10,37 +10,37 @@ from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message, ToolResult
 
 _BUSY = frozenset({408, 409, 425, 429, 503, 529})
-_REFUSED = frozenset({401, 402, 403})  # the account of the provider, whatever the agent
+_REFUSED = frozenset({401, 402, 403})  # problems of the account at the provider, whichever the agent
 _UNKNOWN = frozenset({404, 410})
-_LONGEST_REST = 86_400.0  # a day: whoever asks for more is tried again tomorrow
+_LONGEST_REST = 86_400.0  # a day: an agent that asks for more is tried again tomorrow
 _INTERRUPTIONS = ("KeyboardInterrupt", "CancelledError", "SystemExit", "GeneratorExit")
 
 
 class Failure(NamedTuple):
-    """What is to be made of an error."""
+    """How to react to an error."""
 
     why: str
     blames_agent: bool
     helps_elsewhere: bool = True  # whether another agent might do better with the same request
-    is_providers: bool = False  # whether others of the same provider are likely to meet it too
+    is_providers: bool = False  # whether others of the same provider are likely to fail too
     rest_seconds: float = 0.0
-    is_limit: bool = False  # it was asked too often
-    is_down: bool = True  # whether it says that the agent cannot be reached; several in a row make it rest
+    is_limit: bool = False  # it was called too often
+    is_down: bool = True  # whether it means that the agent cannot be reached; several in a row make it rest
     is_too_long: bool = False
-    prompt_tokens: int | None = None  # of a prompt that was too long, where the error says it
+    prompt_tokens: int | None = None  # of a prompt that was too long, if the error says it
 
 
 class Verdict(NamedTuple):
-    """What an outcome counts for: between failure, 0, and success, 1; None, with the reason, where it does not count."""
+    """What an outcome counts: between failure, 0, and success, 1; None, with the reason, if it does not count."""
 
     value: float | None
     excused: str | None = None
-    is_weak: bool = False  # a sign of how the task went, not a judgement of it
+    is_weak: bool = False  # an indirect sign of how the task went
     failure: Failure | None = None  # why there was no answer
 
 
 def read_failure(error: object, *, now: datetime) -> Failure:
-    """Whose fault an error is, by its status, its headers and its words; `now` says how far off a date of theirs is."""
+    """The attribution of an error, by its status, headers and text; `now` is used for a retry-after date."""
     if error is None or isinstance(error, bool):
         raise InvalidInput("error", expected="an exception, or what a provider answered", got=show(error))
     if type(error).__name__ in _INTERRUPTIONS:
@@ -73,11 +73,11 @@ def read_failure(error: object, *, now: datetime) -> Failure:
 
 
 def read_verdict(outcome: object, *, now: datetime) -> Verdict:
-    """What an outcome counts for: true or false, a grade, an error, or the results of tool calls."""
+    """What an outcome counts: true or false, a grade, an error, or the results of tool calls."""
     match outcome:
         case bool():
             return Verdict(float(outcome))
-        case SupportsFloat():  # the numbers of other libraries too
+        case SupportsFloat():  # number types of other libraries too
             value = _as_float(outcome)
             require_finite("outcome", value, at_least=0.0, at_most=1.0)
             return Verdict(value)
@@ -102,12 +102,12 @@ def _as_float(number: SupportsFloat) -> float:
 
 
 def provider_of(agent: str) -> str:
-    """The provider in the name of an agent: what stands before the first slash, or all of it."""
+    """The provider in the name of an agent: the part before the first slash, or all of it."""
     return agent.partition("/")[0].lower()
 
 
 def left_after(failed: Sequence[str], candidates: Iterable[str]) -> list[str]:
-    """The candidates without those that failed, each once. A name without a provider means that model of all of them."""
+    """The candidates without those that failed, each once. A name without a provider means that model at any provider."""
     gone = {name.lower() for name in failed}
     left: dict[str, str] = {}
     for name in candidates:
@@ -118,7 +118,7 @@ def left_after(failed: Sequence[str], candidates: Iterable[str]) -> list[str]:
 
 
 def nearest(left: Sequence[str], failed: str, failure: Failure) -> list[str]:
-    """Whom to ask first: siblings of the same provider, or everybody else where the failure is the provider's."""
+    """The order in which to try others: siblings of the same provider first, or last if the failure is the provider's."""
     siblings = [name for name in left if provider_of(name) == provider_of(failed)]
     others = [name for name in left if name not in siblings]
     first, then = (others, siblings) if failure.is_providers else (siblings, others)
@@ -142,7 +142,7 @@ def _status(error: object) -> int | None:
 
 
 def _rest_seconds(error: object, now: datetime) -> float:
-    """What `retry-after` asks for, as a number of seconds or as a date."""
+    """The value of `retry-after`, as a number of seconds or as a date."""
     headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None) or {}
     asked: Any = getattr(error, "retry_after", None)
     if asked is None and hasattr(headers, "items"):

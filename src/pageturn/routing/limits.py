@@ -1,4 +1,4 @@
-"""What a candidate may be asked: how long a prompt, how often, and at what price; and who is left out, with the reason."""
+"""Limits of candidates: how long a prompt, how often, and at what price; and which candidates are left out, with the reason."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _MINUTE = timedelta(minutes=1)
 
 
 class Limits(Closed):
-    """What one candidate takes: the tokens of a prompt, and the requests and tokens of a minute; none where it is not known."""
+    """The limits of one candidate: the tokens of a prompt, and the requests and tokens per minute; None if unknown."""
 
     window: int | None = None
     requests_a_minute: int | None = None
@@ -28,7 +28,7 @@ class Limits(Closed):
 
 
 class Needs(NamedTuple):
-    """What a task asks of whoever does it."""
+    """What a task requires of a candidate."""
 
     limits: Mapping[str, Limits] = {}
     tokens: int | None = None  # of the prompt
@@ -43,7 +43,7 @@ class Needs(NamedTuple):
         most_money: float | None,
         least_success: float | None,
     ) -> Self:
-        """What somebody gave, if it is what it should be."""
+        """The given needs, checked."""
         for agent, limit in ({} if limits is None else limits).items():
             if not isinstance(limit, Limits):
                 raise InvalidInput("limits", expected=f"Limits for {show(agent)}", got=show(limit))
@@ -56,7 +56,7 @@ class Needs(NamedTuple):
         return cls(limits or {}, tokens, most_money, least_success)
 
     def window(self, agent: str) -> int:
-        """How long a prompt a candidate takes: as was said, or else by the name of the model."""
+        """The window of a candidate: as given, or else by the name of the model."""
         limit = self.limits.get(agent)
         return window_of(agent) if limit is None or limit.window is None else limit.window
 
@@ -72,7 +72,7 @@ class Needs(NamedTuple):
         }
 
     def too_dear(self, agents: Sequence[str], costs: Costs) -> dict[str, str]:
-        """Those that cost more than the cap. Where all do, the task is refused: the cap is the caller's word."""
+        """Those that cost more than the cap. If all do, it is an error: the caller set the cap."""
         if self.most_money is None:
             return {}
         asked = {agent: costs.asking(agent) for agent in agents}
@@ -88,13 +88,13 @@ class Needs(NamedTuple):
 
 
 class Traffic:
-    """What this router asked of each candidate in the last minute. Routers on one store do not share it."""
+    """The requests of this router to each candidate in the last minute. Routers on one store do not share it."""
 
     def __init__(self) -> None:
         self._asked: dict[str, deque[tuple[datetime, int]]] = {}
 
     def full(self, agents: Sequence[str], needs: Needs, now: datetime) -> dict[str, str]:
-        """Those whose limit of a minute is reached; if all are, the one that is free first stays."""
+        """Those whose limit per minute is reached; if all are, the one that is free first stays."""
         found: dict[str, str] = {}
         free_at: dict[str, datetime] = {}
         for agent in agents:

@@ -5,9 +5,9 @@
 | cadmas | the lower confidence bound of CADMAS-CTX for the cell alone; an unseen agent scores 0 |
 | lcb | the same lower bound, with at most two pooled outcomes for a cell that has none; for hand-offs that have a local agent |
 | mean | the expected rate |
-| ucb | the rate that one may hope for: the expected one and some standard deviations, in log-odds |
+| ucb | an optimistic rate: the expected one plus some standard deviations, in log-odds |
 | thompson | as ucb, with a random number of standard deviations for each choice; without a local agent |
-| cost | the value of a success times what thompson hopes for, less money and time, with the prompt cache that a switch loses |
+| cost | the value of a success times the rate of thompson, less money and time, with the prompt cache that a switch loses |
 """
 
 import math
@@ -19,20 +19,20 @@ from pageturn.values.errors import InvalidInput, show
 
 T = TypeVar("T")
 
-# Deviations; without them, an agent that began unluckily is never tried again. At the beginning there are more, and they fade
-# as outcomes come in: what is found out early pays for longest.
+# Deviations; without them, an agent with a bad start is never tried again. There are more at the beginning, and fewer
+# as outcomes arrive: what is found out early pays for longest.
 _OPTIMISM = 1.1
 _EARLY = 0.7
 _EARLY_OUTCOMES = 80.0
-_CHANCE = 0.25  # of a deviation, so that what was not chosen is learned about, and logs can be compared
-# Who is better than usual by one unit of log-odds needs that much less of them: it is asked anyway, and whether it deserves it will show.
+_CHANCE = 0.25  # of a deviation, so that other candidates are tried too, and logs can be compared
+# An agent that is better than usual by one unit of log-odds needs that much less: it is tried anyway, and its outcomes will show.
 _LESS_FOR_THE_GOOD = 0.15
 _BETTER_AT_MOST = 2.0
 _ROOT_2 = math.sqrt(2.0)
 
 
 class RandomSource(Protocol):
-    """Where randomness comes from: `random.Random(seed)` is one."""
+    """A source of randomness, such as `random.Random(seed)`."""
 
     def gauss(self, mu: float, sigma: float) -> float:
         """A draw from a normal distribution."""
@@ -44,9 +44,9 @@ class RandomSource(Protocol):
 
 
 class Aim(NamedTuple):
-    """Where the score of a candidate lies, and how far chance moves it: by as many spreads as all others, up or down.
+    """The score of a candidate, and how far chance moves it: all candidates by the same number of spreads, up or down.
 
-    One draw for all decides how bold this choice is (RandUCB, arXiv:1910.04928). Were each candidate to draw for itself, the
+    One draw for all decides how optimistic this choice is (RandUCB, arXiv:1910.04928). If each candidate had its own draw, the
     luckiest of many unknown ones would nearly always win.
     """
 
@@ -54,23 +54,23 @@ class Aim(NamedTuple):
     spread: float = 0.0
 
     def at(self, draw: float) -> float:
-        """The score, where chance drew so many spreads."""
+        """The score, if this many spreads were drawn."""
         return self.centre + self.spread * draw
 
 
 class View(Protocol):
-    """What a mode may ask about a candidate in the setting at hand."""
+    """What a mode may ask about a candidate in the present setting."""
 
     def cell_score(self, agent: str) -> float:
-        """The lower bound of its cell alone; 0 where it was never seen."""
+        """The lower bound of its cell alone; 0 if it was never seen."""
         ...
 
     def warmed_score(self, agent: str) -> float:
-        """The lower bound of its cell, which borrows where it is empty."""
+        """The lower bound of its cell, which borrows outcomes if it is empty."""
         ...
 
     def estimate(self, agent: str) -> Estimate:
-        """What to expect of it, with everything that is known of others and elsewhere."""
+        """The estimate, using everything that is known of others and in other cells."""
         ...
 
     @property
@@ -80,35 +80,35 @@ class View(Protocol):
 
     @property
     def outcomes(self) -> float:
-        """How many outcomes of anybody are known at this skill."""
+        """The number of known outcomes of any agent at this skill."""
         ...
 
     @property
     def cost(self) -> Callable[[str], float]:
-        """What it takes to ask a candidate, switching included."""
+        """The cost of calling a candidate, including a switch."""
         ...
 
     @property
     def value(self) -> float:
-        """What a success is worth, in the unit of the cost."""
+        """The value of a success, in the unit of the cost."""
         ...
 
 
 class Mode(Protocol):
-    """A way to choose. One of your own is as good as those here."""
+    """A rule for choosing. Your own class can be used like those here."""
 
     @property
     def name(self) -> str:
-        """What the log calls it."""
+        """The name that the log stores."""
         ...
 
     def aim(self, agent: str, view: View) -> Aim:
-        """Where the score of this candidate lies."""
+        """The score of this candidate, before chance."""
         ...
 
 
 class Cadmas:
-    """The ranking of CADMAS-CTX, to the letter."""
+    """The exact ranking of CADMAS-CTX."""
 
     name = "cadmas"
 
@@ -118,7 +118,7 @@ class Cadmas:
 
 
 class LowerBound:
-    """The lower bound of CADMAS-CTX, where what is unseen is thought to be like what is nearest."""
+    """The lower bound of CADMAS-CTX, with an unseen cell estimated from the nearest ones."""
 
     name = "lcb"
 
@@ -128,7 +128,7 @@ class LowerBound:
 
 
 class Mean:
-    """What is expected, and nothing else: never explores on purpose."""
+    """The expected rate and nothing else: never explores on purpose."""
 
     name = "mean"
 
@@ -138,7 +138,7 @@ class Mean:
 
 
 class Thompson:
-    """What one may hope for, more for some choices and less for others, by chance."""
+    """An optimistic rate, more optimistic for some choices than for others, by chance."""
 
     name = "thompson"
 
@@ -161,7 +161,7 @@ class Thompson:
 
 
 class UpperBound(Thompson):
-    """What one may hope for, without chance."""
+    """An optimistic rate, without chance."""
 
     name = "ucb"
 
@@ -170,12 +170,12 @@ class UpperBound(Thompson):
 
 
 class Cost(Thompson):
-    """The most money: what success is worth, less what it takes. A quotient of both would prefer a cheap agent that never succeeds."""
+    """The most money: the value of success, less the cost. A quotient of both would prefer a cheap agent that never succeeds."""
 
     name = "cost"
 
     def aim(self, agent: str, view: View) -> Aim:
-        """The value of what Thompson aims at, less the cost."""
+        """The value at Thompson's rate, less the cost."""
         centre, spread = super().aim(agent, view)
         return Aim(view.value * centre - view.cost(agent), view.value * spread)
 
@@ -185,7 +185,7 @@ MODES: Mapping[str, Mode] = {
 }
 
 
-_FORMER_NAMES = {"seed": "cadmas"}  # which stored decisions and configurations still have
+_FORMER_NAMES = {"seed": "cadmas"}  # names that stored decisions and configurations may still have
 
 
 def name_now(name: str) -> str:
@@ -194,7 +194,7 @@ def name_now(name: str) -> str:
 
 
 def mode_of(mode: str | Mode) -> Mode:
-    """The mode of a name, or the mode itself."""
+    """The mode with a name, or the mode itself."""
     if isinstance(mode, str) and name_now(mode) in MODES:
         return MODES[name_now(mode)]
     if not callable(getattr(mode, "aim", None)) or not isinstance(getattr(mode, "name", None), str):
@@ -208,9 +208,11 @@ def probabilities(aims: Sequence[Aim]) -> list[float]:
 
 
 def probability(aims: Sequence[Aim], at: int) -> float:
-    """How likely this one is to. Equals share it where chance has a part, else the first of them has it all."""
+    """The probability that this one has the greatest score. Equal ones share it if chance plays a part, else the first of them has all of
+    it.
+    """
     centre, spread = aims[at]
-    low, high, equals = -math.inf, math.inf, 1  # between these draws nobody scores more
+    low, high, equals = -math.inf, math.inf, 1  # between these draws no other scores more
     for other, (rival, wide) in enumerate(aims):
         if wide > spread:
             high = min(high, (centre - rival) / (wide - spread))

@@ -25,26 +25,26 @@ _CELLS_APART = 0.8
 _USUAL_APART = 1.0  # contexts from each other
 _USUAL_EXPECTED = 1.5  # the usual rate of everything, from one half
 _COUNTED = 6.0
-_BEGINNING = 2.0  # outcomes at the usual rate that a cell's own rate begins with
+_BEGINNING = 2.0  # outcomes at the usual rate that a cell's own rate starts with
 _ROUNDS = 5
-_SUREST = 8.0  # log-odds; nobody is surer of a cell than one in three thousand
+_SUREST = 8.0  # log-odds; no rate is surer than one in three thousand
 
 
 class Context(NamedTuple):
-    """Where a cell stands: among neighbours, the group, and by itself."""
+    """The place of a cell: its neighbours, the group, and itself."""
 
     group: str
     name: str
 
 
 class Estimate(NamedTuple):
-    """The expected rate of an agent in a context, and how far off it may be."""
+    """The expected rate of an agent in a context, and its uncertainty."""
 
     mean: float
     deviation: float
 
     def at(self, deviations: float) -> float:
-        """The rate so many deviations away; they are steps in log-odds, so that it stays a rate."""
+        """The rate this many deviations away; in log-odds, so that it stays between 0 and 1."""
         middle = log_odds(self.mean)
         rate = _rate(middle)
         return _rate(middle + deviations * self.deviation / (rate * (1.0 - rate)))
@@ -58,7 +58,7 @@ class Cell(NamedTuple):
 
 
 class _Spread(NamedTuple):
-    """How far agents lie apart everywhere, in groups, and in contexts: variances of log-odds."""
+    """The spread of agents overall, in groups, and in contexts: variances of log-odds."""
 
     agents: float
     groups: float
@@ -66,7 +66,7 @@ class _Spread(NamedTuple):
 
 
 class _Fitted:
-    """A cell while the fit goes on: what was seen, and the log-odds that follow."""
+    """A cell during the fit: its outcomes, and the resulting log-odds."""
 
     __slots__ = ("context", "log_odds", "seen", "successes", "trials", "trust", "weight")
 
@@ -77,7 +77,7 @@ class _Fitted:
         self.seen = self.weight = self.trust = 0.0
 
     def linearise(self) -> None:
-        """What was seen as log-odds, and its precision, near what is believed now."""
+        """The outcomes as log-odds with their precision, linearised at the present estimate."""
         rate = _rate(self.log_odds)
         self.weight = self.trials * rate * (1.0 - rate)
         seen = self.log_odds + (self.successes - self.trials * rate) / self.weight
@@ -85,15 +85,15 @@ class _Fitted:
 
 
 class _Group(NamedTuple):
-    """The cells of an agent in one group: how far they are trusted against the agent's mean, and how much better they show it."""
+    """The cells of an agent in one group: their weight against the agent's mean, and how much better they show it to be."""
 
     trust: float
     better: float
-    cells: Mapping[str, tuple[float, float]]  # by context: how far it is trusted against the group, and what it shows
+    cells: Mapping[str, tuple[float, float]]  # by context: its weight against the group, and what it shows
 
 
 class _Known(NamedTuple):
-    """How much better than usual an agent is, the variance of that, and what its groups show."""
+    """How much better than usual an agent is, the variance of that, and the estimates of its groups."""
 
     mean: float
     variance: float
@@ -109,7 +109,7 @@ class Pool:
 
     def __init__(self, cells: Mapping[str, Iterable[Cell]]) -> None:
         self._spread = _EXPECTED
-        self.trials = 0.0  # outcomes at this skill, of anybody
+        self.trials = 0.0  # outcomes at this skill, of any agent
         self._everywhere = 0.0
         self._of_group: dict[str, float] = {}
         self._of_context: dict[str, float] = {}
@@ -123,7 +123,7 @@ class Pool:
             self._fit({a: [_Fitted(c, e, usual) for c, e in some] for a, some in seen.items() if some})
 
     def estimate(self, agent: str, context: Context) -> Estimate:
-        """What to expect of an agent in a context; both may be new."""
+        """The estimate for an agent in a context; both may be new."""
         known = self._known.get(agent, _UNKNOWN)
         of_agents, of_groups, of_contexts = self._spread
         mean, variance = known.mean, of_agents if known is _UNKNOWN else known.variance
@@ -151,7 +151,7 @@ class Pool:
         return self._everywhere + self._of_group.get(context.group, 0.0) + self._of_context.get(context.name, 0.0)
 
     def _fit(self, cells: Mapping[str, list[_Fitted]]) -> None:
-        """What is usual depends on who was tried, and how good they are on what is usual: a few rounds settle it."""
+        """Fit: the usual rate depends on who was tried, and that on the usual rate, so a few rounds are needed."""
         for left in reversed(range(_ROUNDS)):
             for some in cells.values():
                 for each in some:
@@ -163,9 +163,9 @@ class Pool:
                 self._learn_spread()
 
     def _learn_usual(self, cells: Mapping[str, list[_Fitted]]) -> None:
-        """What an average agent does in each context, given how much better those are that were tried there."""
+        """The rate of an average agent in each context, given how much better those are that were tried there."""
         apart = self._spread.groups + self._spread.contexts
-        told = []  # for each cell: its context, its precision, and what it shows of an average agent
+        told = []  # for each cell: its context, its precision, and the rate it implies for an average agent
         for agent, some in cells.items():
             better = self._known.get(agent, _UNKNOWN).mean
             told += [(each.context, 1.0 / (apart + 1.0 / each.weight), each.seen - better) for each in some]
@@ -184,7 +184,7 @@ class Pool:
         )
 
     def _agent(self, cells: Iterable[_Fitted]) -> _Known:
-        """How good an agent is everywhere, and how far each of its groups and cells is to be trusted."""
+        """How good an agent is overall, and the weight of each of its groups and cells."""
         of_agents, of_groups, of_contexts = self._spread
         grouped: dict[str, list[_Fitted]] = {}
         for each in cells:
@@ -214,7 +214,7 @@ class Pool:
         return known
 
     def _learn_spread(self) -> None:
-        """How far agents, groups and contexts lie apart: what was expected and what is seen, each for its count."""
+        """The spread of agents, groups and contexts: the expected and the observed one, each with its weight."""
         _, of_groups, of_contexts = self._spread
         agents = groups = contexts = 0.0
         group_count = context_count = 0
@@ -238,10 +238,10 @@ class Pool:
 
 
 def _offsets(told: Iterable[tuple[str, float, float]]) -> dict[str, float]:
-    """For each name how far what it shows lies from what is usual, shrunk towards nothing."""
+    """For each name its offset from the usual rate, shrunk towards 0."""
     totals: dict[str, tuple[float, float]] = {}
     for name, weight, seen in told:
-        weights, pull = totals.get(name, (2.0 / _USUAL_APART**2, 0.0))  # half of it lies between groups, half within
+        weights, pull = totals.get(name, (2.0 / _USUAL_APART**2, 0.0))  # half of it between groups, half within
         totals[name] = weights + weight, pull + weight * seen
     return {name: pull / weights for name, (weights, pull) in totals.items()}
 
@@ -251,7 +251,7 @@ def _rate(log_odds: float) -> float:
 
 
 def log_odds(rate: float) -> float:
-    """The log-odds of a rate, as far as anybody may be sure of one."""
+    """The log-odds of a rate, within the limits of certainty."""
     rate = min(max(rate, _LEAST), 1.0 - _LEAST)
     return math.log(rate / (1.0 - rate))
 

@@ -11,12 +11,12 @@ from pageturn.values.checks import require_bool, require_finite, require_whole
 from pageturn.values.json import Closed, Instant
 
 _SHORTEST_MEMORY = 0.9  # a lambda below it would remember fewer than ten outcomes
-_LEAST_EVIDENCE, _MOST_EVIDENCE = 1e-9, 1e15  # outcomes; beyond these lie only numbers that somebody made up
-NEUTRAL = 0.5  # the confidence of a cell about which nobody declared anything
+_LEAST_EVIDENCE, _MOST_EVIDENCE = 1e-9, 1e15  # outcomes; larger numbers are not real counts
+NEUTRAL = 0.5  # the confidence of a cell without a declared score
 
 
 class Evidence(NamedTuple):
-    """Outcomes without any prior: successes, and how many there were; both may be fractions where the past fades."""
+    """Outcomes without any prior: successes, and their number; fractions if the past fades."""
 
     successes: float
     trials: float
@@ -44,7 +44,7 @@ class BetaPosterior(Closed):
 
     @classmethod
     def from_self_confidence(cls, c_self: float, kappa: float, *, now: datetime) -> "BetaPosterior":
-        """A posterior without observations, seeded with what the agent says of itself."""
+        """A posterior without observations, seeded with the agent's own confidence."""
         require_finite("$.c_self", c_self)
         require_finite("$.kappa", kappa)
         c = min(max(c_self, 0.0), 1.0)
@@ -63,7 +63,7 @@ class BetaPosterior(Closed):
         scale = total * total * (total + 1.0)
         if 0.0 < scale < math.inf:
             return self.alpha * self.beta / scale
-        # Counts beyond what squares can hold: the same value, divided step by step.
+        # Counts too large to be squared: the same value, divided step by step.
         return self.alpha / total * (self.beta / total) / (total + 1.0) if total > 0.0 else 0.0
 
     def score(self, gamma: float) -> float:
@@ -71,7 +71,7 @@ class BetaPosterior(Closed):
         return self.mean - gamma * math.sqrt(self.variance)
 
     def interval(self, mass: float = 0.95) -> Interval:
-        """Where the success rate lies with this probability."""
+        """The interval of the success rate with this probability."""
         require_finite("mass", mass, at_least=0.0, at_most=1.0)
         return credible_interval(self.alpha, self.beta, mass)
 
@@ -93,7 +93,7 @@ class BetaPosterior(Closed):
         )
 
     def faded(self, keep: float) -> "BetaPosterior":
-        """The same with that share of what was observed; the prior stays."""
+        """The same with this share of the observations; the prior stays."""
         require_finite("$.keep", keep, at_least=0.0, at_most=1.0)
         return msgspec.structs.replace(
             self,
@@ -103,7 +103,7 @@ class BetaPosterior(Closed):
         )
 
     def corrected(self, before: Evidence, after: Evidence, more: int) -> "BetaPosterior":
-        """The same where evidence that was counted is replaced by other; `more` verdicts than before."""
+        """The same with counted evidence replaced by other evidence; `more` verdicts than before."""
         return msgspec.structs.replace(
             self,
             alpha=max(0.0, self.alpha - before.successes + after.successes),
@@ -112,7 +112,7 @@ class BetaPosterior(Closed):
         )
 
     def evidence(self, lambda_: float) -> Evidence:
-        """What was observed, without the prior, and never more than `n` outcomes: what neighbours lent is not evidence."""
+        """The observations without the prior, and never more than `n` outcomes: what neighbours lent is not evidence."""
         if self.n == 0:
             return Evidence(0.0, 0.0)
         left = self.kappa * lambda_**self.n  # of the prior
@@ -121,13 +121,13 @@ class BetaPosterior(Closed):
         return _evidence(successes, failures, float(self.n))
 
     def known(self, lambda_: float) -> Evidence:
-        """The evidence, and with it what the agent declared of itself, unless it stayed neutral."""
+        """The evidence, with what the agent declared of itself unless that was neutral."""
         if self.c_self == NEUTRAL:
             return self.evidence(lambda_)
         return _evidence(self.alpha, self.beta, _MOST_EVIDENCE)
 
     def merge(self, other: "BetaPosterior", lambda_: float) -> "BetaPosterior":
-        """Both records as one; of two priors the stronger stays, once."""
+        """Both records as one; of two priors only the stronger stays."""
         mine, theirs = self.evidence(lambda_), other.evidence(lambda_)
         prior = max(self, other, key=lambda each: (each.kappa, each.c_self))
         n = self.n + other.n
@@ -145,7 +145,7 @@ class BetaPosterior(Closed):
 
 
 def _evidence(successes: float, failures: float, most: float) -> Evidence:
-    """So many outcomes, or as many as there may be with the same rate."""
+    """This many outcomes, or as many as are allowed at the same rate."""
     trials = successes + failures
     if trials < _LEAST_EVIDENCE:
         return Evidence(0.0, 0.0)
@@ -156,7 +156,7 @@ def _evidence(successes: float, failures: float, most: float) -> Evidence:
 
 
 def clamp_lambda(value: float) -> float:
-    """The forgetting factor that is used: 1 where the value makes no sense, and never less than .9."""
+    """The forgetting factor in use: 1 for an invalid value, and never less than .9."""
     if not math.isfinite(value) or value <= 0.0 or value > 1.0:
         return 1.0
     return max(value, _SHORTEST_MEMORY)

@@ -8,15 +8,15 @@ from pageturn.values.checks import require_finite, require_whole
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.json import Closed
 
-VALUE_OF_SUCCESS = 1.0  # in the unit of the prices: a dollar, where they are dollars
-MONEY_A_SECOND = 0.001  # what waiting is worth, in the unit of the prices
+VALUE_OF_SUCCESS = 1.0  # in the unit of the prices: a dollar, if they are dollars
+MONEY_A_SECOND = 0.001  # the price of waiting, in the unit of the prices
 
 
 class Price(Closed):
-    """What it takes to ask a candidate: money, seconds, and the money that its prompt cache would save if it goes on.
+    """The price of calling a candidate: money, seconds, and the money that its prompt cache would save if it continues.
 
-    `money` is that of a prompt that nobody has in a cache. What the cache saves is given for the whole prompt, or for each token of
-    the prefix that is cached; a choice says how many there are.
+    `money` is the price without a cache. The saving is given for the whole prompt, or per token of the cached prefix; a choice says
+    how many tokens that has.
     """
 
     money: float
@@ -30,7 +30,7 @@ class Price(Closed):
 
 
 class Costs(NamedTuple):
-    """Prices by agent, who runs already, and what waiting is worth."""
+    """Prices by agent, the agent that is running, and the price of waiting."""
 
     prices: Mapping[str, Price]
     running: str | None
@@ -47,7 +47,7 @@ class Costs(NamedTuple):
         cached_tokens: int = 0,
         value: float = VALUE_OF_SUCCESS,
     ) -> Self:
-        """What somebody gave, if it is what it should be."""
+        """The given prices, checked."""
         if prices is not None and not isinstance(prices, Mapping):
             raise InvalidInput("prices", expected="a price for each candidate", got=show(prices))
         for agent, price in (prices or {}).items():
@@ -62,7 +62,7 @@ class Costs(NamedTuple):
 
     @property
     def cache(self) -> float:
-        """The money that the prompt cache of the one who runs would save."""
+        """The money that the prompt cache of the running agent would save."""
         price = None if self.running is None else self.prices.get(self.running)
         return 0.0 if price is None else price.cached_money + price.money_a_cached_token * self.cached_tokens
 

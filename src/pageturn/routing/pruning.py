@@ -17,12 +17,12 @@ Entry = tuple[int, Logged]  # the number of the change that settled it, and the 
 
 
 class Pruned(Closed):
-    """What is left of decisions that were dropped from the log: how many they were, and what they came to."""
+    """What remains of decisions that were dropped from the log: their number, and their effect."""
 
     decisions: int
-    version: int  # the change that settled the last of them; a decision that had not seen it cannot be made again
+    version: int  # the change that settled the last of them; a decision made before it cannot be replayed
     until: Instant  # when the newest of them was made
-    taught: dict[str, BetaPosterior]  # what a state that knows nothing else learns from them
+    taught: dict[str, BetaPosterior]  # a state that has learned from them alone
 
     def __post_init__(self) -> None:
         require_whole("$.decisions", self.decisions)
@@ -30,20 +30,20 @@ class Pruned(Closed):
 
 
 def beyond(log: Sequence[Entry], keep: int) -> list[Entry]:
-    """The decisions with an outcome, without the newest so many."""
+    """The decisions with an outcome, except the newest `keep`."""
     settled = [each for each in log if each[1].is_settled]
     return settled[: max(0, len(settled) - keep)]
 
 
 def older(log: Sequence[Entry], before: Instant, *, abandoned: bool) -> list[Entry]:
-    """The decisions with an outcome up to the first that was made since; and those that wait, where they are abandoned."""
+    """The decisions with an outcome up to the first one made since; and, if abandoned, those still waiting."""
     settled = [each for each in log if each[1].is_settled]
     waiting = [each for each in log if not each[1].is_settled and each[1].decision.at < before]
     return [*takewhile(lambda each: each[1].decision.at < before, settled), *(waiting if abandoned else ())]
 
 
 def remains(going: Sequence[Entry], before: Pruned | None, config: DelegationConfig) -> Pruned:
-    """What is left of decisions that go, and of those that went before."""
+    """What remains of the dropped decisions and of those dropped before."""
     count, version, taught = (0, 0, {}) if before is None else (before.decisions, before.version, dict(before.taught))
     for number, entry in going:
         if entry.is_settled:

@@ -1,8 +1,8 @@
-"""Estimates from a log of decisions what was lost against the best single candidate of each bucket, as far as the log can tell.
+"""Estimates from a log of decisions the loss compared with the best single candidate of each bucket, as far as the log can tell.
 
-Only the outcome of the choice is known. An agent's rate over all tasks is estimated from those that it was given, each weighted by how
-unlikely that was (self-normalised importance weights). Where an agent had hardly a chance of being chosen, the log says nothing of what
-it would have done, and so does the estimate.
+Only the outcome of the chosen candidate is known. An agent's rate over all tasks is estimated from those that it was given, each
+weighted by how unlikely that was (self-normalised importance weights). If an agent was hardly ever likely to be chosen, the log says
+nothing about what it would have done, and the estimate says so.
 """
 
 import math
@@ -14,29 +14,29 @@ from pageturn.routing.decisions import Logged
 from pageturn.routing.quantiles import Interval
 from pageturn.routing.skills import Setting
 
-LEAST_EFFECTIVE = 20.0  # decisions that an estimate has to rest on
+LEAST_EFFECTIVE = 20.0  # decisions that an estimate needs
 _SOME_CHANCE = 0.01
-_LEAST_SUPPORTED = 0.5  # of the decisions have to have left an agent some chance
+_LEAST_SUPPORTED = 0.5  # the share of decisions in which an agent must have had a chance
 _MASS = 0.95
 
 
 class Rate(NamedTuple):
-    """What an agent would have come to over all tasks of a bucket."""
+    """The estimated rate of an agent over all tasks of a bucket."""
 
     agent: str
     estimated: float
     error: float
-    effective: float  # how many decisions it rests on
+    effective: float  # the effective number of decisions behind it
     supported: float  # the share of decisions in which it had a chance
 
     @property
     def is_supported(self) -> bool:
-        """Whether the log can tell."""
+        """Whether the log has enough support."""
         return self.effective >= LEAST_EFFECTIVE and self.supported >= _LEAST_SUPPORTED
 
 
 class Regret(NamedTuple):
-    """What was lost a task in a bucket; without an interval where the log has too little support to tell."""
+    """The loss per task in a bucket; without an interval if the log has too little support."""
 
     setting: Setting
     decisions: int
@@ -44,11 +44,11 @@ class Regret(NamedTuple):
     best: str | None
     regret: float
     interval: Interval | None
-    unknown: tuple[str, ...]  # agents of whom the log cannot tell; one of them may be better than the best
+    unknown: tuple[str, ...]  # agents without enough support; one of them may be better than the best
 
 
 def regrets(log: Iterable[Logged]) -> list[Regret]:
-    """What was lost in each bucket, those with the most decisions first."""
+    """The loss in each bucket, those with the most decisions first."""
     by_setting: dict[Setting, list[Logged]] = {}
     for entry in log:
         if entry.verdict is not None:
@@ -66,7 +66,7 @@ def _regret(where: Setting, entries: Sequence[Logged]) -> Regret:
     if not known:
         return Regret(where, len(entries), observed, None, math.nan, None, unknown)
     best = max(known, key=lambda each: each.estimated)
-    # The best of several estimates is partly the luckiest, so each is allowed only its share of the chance to be wrong.
+    # The best of several estimates is partly the luckiest, so each gets only its share of the allowed error.
     far = NormalDist().inv_cdf(1.0 - (1.0 - _MASS) / 2.0 / len(known))
     own = math.sqrt(observed * (1.0 - observed) / len(entries))
     error = far * math.hypot(best.error, own)
@@ -93,7 +93,7 @@ def _rate(agent: str, given: Sequence[tuple[float, float]], supported: float) ->
         return Rate(agent, math.nan, math.nan, 0.0, supported)
     estimated = sum(weight * verdict for weight, verdict in given) / total
     effective = total**2 / sum(weight * weight for weight, _ in given)
-    # Of the weights, and never less than what so many outcomes can tell: with successes alone the former would be 0.
+    # Of the weights, and never less than what this number of outcomes allows: with successes alone the former would be 0.
     spread = math.sqrt(sum((weight * (verdict - estimated)) ** 2 for weight, verdict in given)) / total
     leaning = (estimated * effective + 1.0) / (effective + 2.0)
     return Rate(agent, estimated, max(spread, math.sqrt(leaning * (1.0 - leaning) / effective)), effective, supported)

@@ -1,7 +1,7 @@
-"""Keeps who is to be left alone for a while, shared by all routers on a store: rests asked for, and cool-downs after errors.
+"""Keeps which agents are to be left alone for a while, shared by all routers on a store: requested rests, and cool-downs after errors.
 
-An agent that asks to be tried later rests for so long. One that fails several times in a row rests too, longer each time, and is tried
-again afterwards; an answer ends it. It is a sidecar, and says nothing about how good an agent is.
+An agent that asks to be tried later rests as long as it asks. One that fails several times in a row rests too, longer each time, and
+is then tried again; an answer ends it. It is a sidecar, and says nothing about how good an agent is.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,14 +13,14 @@ from pageturn.values.errors import InvalidInput, StoreError
 from pageturn.values.json import Closed, Instant, from_json, to_json
 
 _PATIENCE = 2  # errors in a row before an agent rests
-_FIRST_REST = 60.0  # seconds after these; twice as long after each more
+_FIRST_REST = 60.0  # seconds after these; twice as long after each further one
 _FIRST_LIMITED = 10.0  # seconds after a rate limit that does not say how long
 _LONGEST = 900.0
-_FORGIVEN = timedelta(hours=1)  # after a rest, an error is the first again
+_FORGIVEN = timedelta(hours=1)  # after a rest, the next error counts as the first
 
 
 class Rest(Closed):
-    """How often an agent failed in a row, and until when it is left alone. A clock that was set back does not make it longer."""
+    """How often an agent failed in a row, and until when it rests. A clock that was set back does not prolong it."""
 
     errors: int
     since: Instant
@@ -32,7 +32,7 @@ class Rest(Closed):
         return (self.until - Instant.of(now)).total_seconds() if self.since <= now < self.until else 0.0
 
     def after(self, failure: Failure, now: datetime) -> "Rest":
-        """What one more error makes of it."""
+        """The rest after one more error."""
         errors = (0 if Instant.of(now) - self.until > _FORGIVEN else self.errors) + 1
         seconds = failure.rest_seconds
         if seconds == 0.0 and failure.is_limit:
@@ -40,7 +40,7 @@ class Rest(Closed):
         elif seconds == 0.0 and errors >= _PATIENCE:
             seconds = min(_FIRST_REST * 2.0 ** min(errors - _PATIENCE, 10), _LONGEST)
         until = now + timedelta(seconds=seconds)
-        if self.left(now) and self.until > until:  # an error of a request that began earlier does not shorten it
+        if self.left(now) and self.until > until:  # an error of an earlier request does not shorten it
             return Rest(errors, self.since, self.until, self.why)
         return Rest(errors, Instant.of(now), Instant.of(until), failure.why)
 
@@ -55,7 +55,7 @@ class Rests:
         self._rests: dict[str, Rest] = {}
 
     def refresh(self, version: int) -> None:
-        """See what other routers noted, if the store changed up to this version."""
+        """Read what other routers noted, if the store changed up to this version."""
         if version != self._version:
             found, documents = self._store.sidecar(self._name, after=self._version)
             for agent, document in documents.items():
@@ -82,7 +82,7 @@ class Rests:
         self.refresh(self._store.sidecar_version())
 
     def answered(self, agent: str, now: datetime) -> None:
-        """Note that an agent answered: what it failed before is over. A rest that it asked for stays."""
+        """Note that an agent answered: its earlier failures no longer count. A requested rest stays."""
         before = self._rests.get(agent)
         if before is None or before.errors == 0:
             return

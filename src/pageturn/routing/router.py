@@ -43,11 +43,11 @@ _HOPE = 1.64  # deviations above the expected rate; nineteen of twenty rates are
 
 
 _MOST_SESSIONS = 10_000
-_CACHE_LASTS = timedelta(minutes=5)  # a provider's prompt cache, without another request
+_CACHE_LASTS = timedelta(minutes=5)  # the lifetime of a provider's prompt cache without another request
 
 
 class _Seat(NamedTuple):
-    """Who served a session last, and when."""
+    """The agent that served a session last, and when."""
 
     agent: str
     at: datetime
@@ -56,12 +56,12 @@ class _Seat(NamedTuple):
 class _Ready(NamedTuple):
     """What a choice among the same candidates needs until something is learned."""
 
-    scored: tuple[Scored, ...]  # as if chance had no part
+    scored: tuple[Scored, ...]  # without chance
     drawn: tuple[
         tuple[int, Aim, tuple[str, float, float, float, float]], ...
-    ]  # those whom chance moves, and their fields
-    expected: float  # of the one whom one would take without exploring
-    mode: Mode  # held, so that no other takes its identity meanwhile
+    ]  # those that chance moves, and their fields
+    expected: float  # of the choice without exploring
+    mode: Mode  # held, so that no other object takes its identity meanwhile
     hoped: Mapping[str, float]  # the rate that each may have
 
 
@@ -74,8 +74,8 @@ class Router:
         *,
         mode: str | Mode | None = None,  # lcb with a local agent, cost with prices, otherwise thompson
         value: float = VALUE_OF_SUCCESS,  # in the unit of the prices
-        skills: Iterable[str] = (),  # beyond those of the catalogue
-        rng: RandomSource | int | None = None,  # a seed, or what draws
+        skills: Iterable[str] = (),  # in addition to those of the catalogue
+        rng: RandomSource | int | None = None,  # a seed, or a source of randomness
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         entropy: Callable[[int], bytes] = os.urandom,
     ) -> None:
@@ -105,7 +105,7 @@ class Router:
         self._seats: dict[str, _Seat] = {}
         self._ready: dict[tuple[object, ...], _Ready] = {}
         self._ready_at: tuple[int, datetime | None] = -1, None
-        self._agents: dict[tuple[str, ...], tuple[str, ...]] = {}  # that were checked before, by what was given
+        self._agents: dict[tuple[str, ...], tuple[str, ...]] = {}  # that were checked before, by their arguments
         self._settings: dict[object, Setting] = {}
 
     @classmethod
@@ -126,8 +126,8 @@ class Router:
     ) -> Self:
         """A router on the routing state of a store, of one scope or of the sessions without a scope.
 
-        `DelegationConfig` is off by itself, as its serialised form has it. Whoever gives a router settings that differ from the
-        default wants them used, so they switch it on, unless `enabled=False` says otherwise. After `half_life` an outcome counts half.
+        `DelegationConfig` is off by default, as its serialised form is. Settings that differ from the default switch the router on,
+        unless `enabled=False` is given. After `half_life` an outcome counts half.
         """
         if scope is not None:
             require_text("scope", scope)
@@ -156,22 +156,22 @@ class Router:
         bucket: Bucket | Mapping[str, str] | Sequence[Message] | str | None = None,
         *,
         messages: Sequence[Message] | None = None,
-        local: str | None = None,  # who does it unless a candidate is better by the margin
+        local: str | None = None,  # it does the task unless a candidate is better by the margin
         mode: str | Mode | None = None,
         prices: Mapping[str, Price] | None = None,
         value: float | None = None,  # of a success, in the unit of the prices; the router's own by default
-        running: str | None = None,  # who has the session's prompt in its cache
-        session: str | None = None,  # whose last choice is the one that runs, unless `running` says otherwise
-        cached_tokens: int = 0,  # of the prefix that the one who runs has in its cache
+        running: str | None = None,  # the agent with the session's prompt in its cache
+        session: str | None = None,  # whose last choice is the running one, unless `running` says otherwise
+        cached_tokens: int = 0,  # of the prefix that the running agent has in its cache
         money_a_second: float = MONEY_A_SECOND,
         most_money: float | None = None,  # a cap on what a candidate may cost
-        least_success: float | None = None,  # who cannot be hoped to reach it is left out, unless nobody can
+        least_success: float | None = None,  # a candidate that is not expected to reach it is left out, unless none is
         tokens: int | None = None,  # of the prompt
         limits: Mapping[str, Limits] | None = None,
     ) -> Decision:
-        """Pick one of the candidates for a task: of a skill, in a bucket that is given, divided by axes, or read off messages.
+        """Pick one of the candidates for a task: of a skill, in a bucket that is given, divided by axes, or derived from messages.
 
-        Where prices decide, the best is the one with the most of `value` times the rate that may be hoped for, less what it costs.
+        If prices decide, the best candidate has the most of `value` times its optimistic rate, less its cost.
         """
         agents = self._checked(candidates, local)
         local = None if local is None else str.__str__(local)
@@ -200,9 +200,9 @@ class Router:
     ) -> Decision | None:
         """Record an error with its attribution, and pick another candidate: never one that failed; None if no other would help.
 
-        It goes on as the decision was made: in its mode, and with its local agent. Where cost decides, it needs the prices
-        again; without them, success alone does. A prompt that was too long goes to a candidate with a longer window, by its limits
-        or by its name.
+        It continues as the decision was made: in its mode, and with its local agent. If cost decides, it needs the prices again;
+        without them, success alone decides. A prompt that was too long goes to a candidate with a longer window, by its limits or by
+        its name.
         """
         decision = self._known(decision)
         known: Iterable[str] = (*(each.agent for each in decision.candidates), *decision.left_out)
@@ -308,7 +308,7 @@ class Router:
     def _able(
         self, agents: tuple[str, ...], costs: Costs, needs: Needs, now: datetime
     ) -> tuple[tuple[str, ...], dict[str, str]]:
-        """Those that can be asked now, and why the others cannot; somebody always can."""
+        """Those that can be called now, and why the others cannot; at least one always can."""
         reasons: dict[str, str] = {}
         for find in (
             needs.too_long,
@@ -323,7 +323,7 @@ class Router:
         return agents, reasons
 
     def _resting(self, agents: Sequence[str], now: datetime) -> dict[str, str]:
-        """Those that are to be left alone; if all are, the one that is back first is not."""
+        """Those that rest; if all do, the one that is back first is not among them."""
         rests = dict(self._rests.of(agents, now))
         if rests and len(rests) == len(agents):
             del rests[min(agents, key=lambda name: rests[name].until)]
@@ -334,7 +334,7 @@ class Router:
         return 0.0 if rest is None else rest.left(now)
 
     def _seated(self, session: str) -> str | None:
-        """Who has the prompt of a session in its cache, as far as this router knows."""
+        """The agent with the prompt of a session in its cache, as far as this router knows."""
         seat = self._seats.get(session)
         return None if seat is None or self._clock() - seat.at > _CACHE_LASTS else seat.agent
 
@@ -345,8 +345,8 @@ class Router:
         self._seats[session] = _Seat(agent, self._clock())
 
     def _readied(self, agents: tuple[str, ...], where: Setting, mode: Mode, costs: Costs, now: datetime) -> _Ready:
-        """Estimates and aims; recomputed only after something was learned."""
-        hour = now.replace(minute=0, second=0, microsecond=0)  # time passes over evidence hour by hour
+        """Estimates and scores; recomputed only after something was learned."""
+        hour = now.replace(minute=0, second=0, microsecond=0)  # evidence ages hour by hour
         if self._ready_at != (self.beliefs.version, hour):
             self._ready.clear()
             self._ready_at = self.beliefs.version, hour
@@ -372,7 +372,7 @@ class Router:
         if own is not None and local is not None and not top > own + margin:
             return local
         equals = [each for each in peers if each.score == top]
-        # Where chance has a part, it has one between equals too: tasks that start together are not all given to the first.
+        # If chance plays a part, it also decides between equals: tasks that start together are not all given to the first.
         best = self._rng.choice(equals) if len(equals) > 1 and equals[0].spread > 0.0 else equals[0]
         return best.agent
 
@@ -383,7 +383,7 @@ class Router:
             raise InvalidInput("candidates", expected="at least one name", got="none")
         try:
             agents = self._agents.get(given)
-        except TypeError:  # a name that cannot even be looked up
+        except TypeError:  # an object that is not even hashable
             agents = None
         if agents is None:
             for agent in given:
@@ -405,7 +405,7 @@ class Router:
         key = (skill, tuple(given.items()) if isinstance(given, dict) else given)
         try:
             where = self._settings.get(key)
-        except TypeError:  # what cannot be looked up is looked at
+        except TypeError:  # what is not hashable is checked each time
             return setting(skill, given, self.skills)  # type: ignore[arg-type]
         if where is None:
             where = setting(skill, given, self.skills)  # type: ignore[arg-type]  # it refuses what is none of its types
@@ -426,17 +426,19 @@ class Router:
         seconds: float | None = None,
         money: float | None = None,
     ) -> bool:
-        """Record the outcome of a decision: true or false, a grade, an exception, or the results of tool calls; each retry counts as a failure.
+        """Record the outcome of a decision: true or false, a grade, an exception, or the results of tool calls; each retry counts as a
+        failure.
 
-        A decision may be named by its id, later and elsewhere, once it was written; an unknown one is refused. The same outcome twice
-        counts once, and the answer says whether it changed anything. Weak evidence, such as results of tool calls, counts a quarter
-        and is replaced by a strong outcome; any other change has to be said to be a correction. `seconds` and `money` are what it took.
+        A decision may be named by its id, later and from elsewhere, once it was written; an unknown one is an error. The same outcome
+        twice counts once, and the return value says whether it changed anything. Weak evidence, such as results of tool calls, counts
+        a quarter and is replaced by a strong outcome; any other change must be marked as a correction. `seconds` and `money` are what
+        the call took.
         """
         told = _told(outcome, retries, weight, is_weak, seconds, money, self._clock())
         return self._count(self._known(decision), *told, is_correction=is_correction)
 
     def observe_all(self, outcomes: Iterable[tuple[Decision | str, object]]) -> int:
-        """Record many outcomes; how many changed anything. All are looked at before any is counted."""
+        """Record many outcomes; returns how many changed anything. All are checked before any is counted."""
         now = self._clock()
         told = [
             (self._known(decision), *_told(outcome, 0, None, None, None, None, now)) for decision, outcome in outcomes
@@ -445,12 +447,12 @@ class Router:
 
     @property
     def pending(self) -> tuple[Decision, ...]:
-        """The decisions that wait for their outcome, the oldest first: those of this router, and all that were written."""
+        """The decisions that wait for their outcome, oldest first: those of this router, and all that were written."""
         written = {entry.decision.id: entry.decision for _, entry in self.beliefs.log() if not entry.is_settled}
         return tuple(sorted((written | self._pending).values(), key=lambda each: each.at))
 
     def declare(self, scores: Iterable[Declared]) -> int:
-        """Load declared scores, for agents of which nothing is known yet where they were declared; how many were new."""
+        """Load declared scores, for agents without any outcome or score there yet; returns how many were new."""
         table = list(scores)
         for each in table:
             if not isinstance(each, Declared):
@@ -464,7 +466,7 @@ class Router:
     def _count(
         self, decision: Decision, outcome: Outcome, failure: Failure | None = None, *, is_correction: bool = False
     ) -> bool:
-        is_first = decision.id in self._pending  # nobody else knows of it
+        is_first = decision.id in self._pending  # no other object knows it
         counted = self.beliefs.observe(decision, outcome, is_first=is_first, is_correction=is_correction)
         self._pending.pop(decision.id, None)
         if counted and not is_correction:
@@ -481,7 +483,7 @@ class Router:
         self._pending.clear()
 
     def close(self) -> None:
-        """Store what is left, and close a store that was opened here."""
+        """Store the remaining decisions, and close a store that was opened here."""
         self.flush()
         if self._own_store is not None:
             self._own_store.close()
@@ -512,7 +514,7 @@ def _told(  # noqa: PLR0917
     money: float | None,
     now: datetime,
 ) -> tuple[Outcome, Failure | None]:
-    """What somebody reported, and the failure if it was one."""
+    """The reported outcome, and the failure if it was one."""
     read = read_verdict(outcome, now=now)
     weak = read.is_weak if is_weak is None else is_weak
     require_bool("is_weak", weak)
@@ -521,7 +523,7 @@ def _told(  # noqa: PLR0917
 
 
 def _below(hoped: Mapping[str, float], least: float) -> dict[str, str]:
-    """Those that cannot be hoped to reach a rate; where nobody can, all but the most hopeful."""
+    """Those that are not expected to reach a rate; if none is, all but the most promising."""
     poor = {agent: rate for agent, rate in hoped.items() if rate < least}
     if len(poor) == len(hoped):
         del poor[max(poor, key=poor.__getitem__)]
@@ -529,7 +531,7 @@ def _below(hoped: Mapping[str, float], least: float) -> dict[str, str]:
 
 
 def _rng_of(rng: RandomSource | int | None) -> RandomSource:
-    """What draws: as given, or made from a seed, or from the system's randomness."""
+    """The source of randomness: as given, from a seed, or the system's."""
     if rng is None or type(rng) is int:
         return random.Random(rng)  # noqa: S311
     if not (callable(getattr(rng, "gauss", None)) and callable(getattr(rng, "choice", None))):
@@ -538,14 +540,14 @@ def _rng_of(rng: RandomSource | int | None) -> RandomSource:
 
 
 def _names(candidates: Iterable[str]) -> tuple[str, ...]:
-    """The names as a tuple; a set is refused, because the first of equals is chosen, and it has no first."""
+    """The names as a tuple; a set is an error, because the first of equals is chosen, and a set has no first."""
     if isinstance(candidates, str | bytes | set | frozenset | Mapping) or not isinstance(candidates, Iterable):
         raise InvalidInput("candidates", expected="names in an order", got=show(candidates))
     return tuple(candidates)
 
 
 def _checked_aim(aim: object, agent: str) -> Aim:
-    """What a mode aims at, which may be anybody's."""
+    """The score of a mode, checked, since the mode may be a user's own."""
     if isinstance(aim, tuple) and len(aim) == 2:
         with suppress(TypeError, OverflowError):
             if math.isfinite(aim[0]) and math.isfinite(aim[1]) and aim[1] >= 0.0:

@@ -18,7 +18,8 @@ HANDOFF = "ralph_handoff"
 PERSONA = "autochat_persona"
 CATALOGUE = frozenset({MODEL_CALL, COMPACTION, DISPATCH, HANDOFF, PERSONA})
 
-ANY_BUCKET = Bucket(Difficulty.EASY, Dependency.ISOLATED, ToolUse.NO)  # where the axes of CADMAS-CTX say nothing
+# For work that the axes of CADMAS-CTX do not describe.
+ANY_BUCKET = Bucket(Difficulty.EASY, Dependency.ISOLATED, ToolUse.NO)
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 _SEPARATORS = frozenset("|@,=")
 _QUOTED = {ord(mark): f"%{ord(mark):02X}" for mark in (*_SEPARATORS, "%")}
@@ -40,7 +41,7 @@ class Setting(NamedTuple):
 def setting(
     skill: str, bucket: Bucket | Mapping[str, str] | str | None, catalogue: frozenset[str] = CATALOGUE
 ) -> Setting:
-    """Where a task belongs: a bucket of CADMAS-CTX, or axes of one's own by name, which become part of the skill."""
+    """The skill and bucket of a task: a bucket of CADMAS-CTX, or axes of your own by name, which become part of the skill."""
     base, divided, rest = skill.partition("@") if isinstance(skill, str) else ("", "", "")
     if base not in catalogue:
         known = ", ".join(sorted(catalogue))
@@ -60,13 +61,13 @@ def setting(
 
 
 def require_name(path: str, name: object) -> None:
-    """Refuse names of agents that would not be whole in a key."""
+    """Raise `InvalidInput` for names of agents that would break a key."""
     if not isinstance(name, str) or not name.strip() or "|" in name or not name.isprintable():
         raise InvalidInput(path, expected="a name without '|'", got=show(name))
 
 
 def require_skill_name(name: object) -> None:
-    """Refuse names that a catalogue cannot take."""
+    """Raise `InvalidInput` for names that a catalogue cannot have."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InvalidInput("skills", expected="names in snake_case", got=show(name))
 
@@ -99,7 +100,7 @@ def _checked(path: str, value: object) -> str:
 
 
 def _quoted(value: object) -> object:
-    """A text whose separators are written as in a URL, so that any value can be part of a name."""
+    """A text with its separators escaped as in a URL, so that any value can be part of a name."""
     return value.translate(_QUOTED) if isinstance(value, str) else value
 
 

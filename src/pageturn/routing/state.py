@@ -51,7 +51,7 @@ def graded(
     now: datetime,
     weight: float = 1.0,
 ) -> BetaPosterior:
-    """What is believed after verdicts, where so much was known before; an unseen cell starts undecided."""
+    """The posterior after these verdicts, with what was known before; an unseen cell starts undecided."""
     posterior = known or BetaPosterior.from_self_confidence(0.5, config.kappa, now=now)
     for verdict in verdicts:
         posterior = posterior.graded(verdict, clamp_lambda(config.lambda_), now=now, weight=weight)
@@ -59,7 +59,7 @@ def graded(
 
 
 def _lent(own: BetaPosterior, means: Sequence[float], weight: float) -> BetaPosterior:
-    """A posterior with so many pseudo-counts from the mean of others' means."""
+    """A posterior with a number of pseudo-counts at the mean of others' means."""
     alpha = own.alpha + sum(means) / len(means) * weight
     beta = own.beta + sum(1.0 - mean for mean in means) / len(means) * weight
     return msgspec.structs.replace(own, alpha=alpha, beta=beta)
@@ -106,7 +106,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         self._put(self.key(agent, skill, bucket), posterior.update(outcome, self.config.lambda_, now=now))
 
     def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
-        """The best peer that beats the local agent by more than the margin, or None: do it yourself."""
+        """The best peer that beats the local agent by more than the margin, or None: the local agent does the work."""
         bar = self._score_or_zero(local, skill, bucket) + self.config.delta
         require_several("peers", peers, "names of agents")
         better = [peer for peer in peers if peer != local and self._score_or_zero(peer, skill, bucket) > bar]
@@ -136,8 +136,8 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
     def warmed(self, agent: str, skill: str, bucket: Bucket, *, now: datetime) -> BetaPosterior:
         """The posterior of this cell; without observations, with at most two lent by the nearest cells that have any.
 
-        Nearest are the agent's buckets that differ in one axis, then all of its cells at that skill, divided or not, then
-        everybody's. Nothing is kept.
+        Nearest are the agent's buckets that differ in one axis, then all of its cells at that skill, divided or not, then those of all
+        agents. Nothing is stored.
         """
         near = neighbours(bucket)
         keys = (self.key(agent, skill, each) for each in (bucket, *near))
@@ -151,7 +151,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         return _lent(own, means, MAX_SHRINKAGE) if means else own
 
     def _farther_lenders(self, agent: str, skill: str) -> list[float]:
-        """The means of the agent's other cells at a skill that were observed; where there are none, of everybody's."""
+        """The means of the agent's other observed cells at a skill; if there are none, of all agents'."""
         base = skill.partition("@")[0]
         own, pool = [], []
         for key, posterior in self.beliefs.items():
@@ -175,7 +175,7 @@ class DelegationState(msgspec.Struct, forbid_unknown_fields=True):
         return self.score(agent, skill, bucket) or 0.0
 
     def _put(self, key: str, posterior: BetaPosterior) -> None:
-        """Keys stay sorted, so that equal states have equal bytes."""
+        """Store a posterior; keys stay sorted, so that equal states have equal bytes."""
         fresh = key not in self.beliefs
         self.beliefs[key] = posterior
         if fresh:

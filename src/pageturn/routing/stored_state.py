@@ -29,22 +29,22 @@ from pageturn.values.relevance import Bucket
 T = TypeVar("T")
 
 DEFAULT_SCOPE = "default"
-STRENGTH_OF_DECLARED = 12.0  # outcomes that a declared score counts for, unless its source is worth more or less
+STRENGTH_OF_DECLARED = 12.0  # outcomes that a declared score counts for, unless its source has a strength of its own
 _STRONGEST = 1e6
 _MOST_RETRIES = 1_000  # each is counted by itself, while others wait
-_BATCH = 500  # decisions that are dropped at once, while others wait
-_CONFIG = "config"  # keys of posteriors have bars, so this is none of them
+_BATCH = 500  # decisions that are dropped in one transaction, while others wait
+_CONFIG = "config"  # keys of posteriors contain bars, so this is not one of them
 
 
 class Forgotten(Closed):
-    """That what was observed of an agent was forgotten, but for a share."""
+    """The record that an agent's observations were forgotten, except for a share."""
 
     agent: str
     keep: float
 
 
 class Beliefs:
-    """What is believed in one scope of a store. `Router.open` makes them for the sessions of a scope."""
+    """The routing state of one scope of a store. `Router.open` makes it for the sessions of a scope."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class Beliefs:
         *,
         clock: Callable[[], datetime],
         config: DelegationConfig | None = None,
-        half_life: timedelta | None = None,  # after which an outcome counts half; none for never
+        half_life: timedelta | None = None,  # after which an outcome counts half; None: never
     ) -> None:
         require_session_id(scope)
         if half_life is not None and not (isinstance(half_life, timedelta) and half_life > timedelta()):
@@ -69,9 +69,7 @@ class Beliefs:
         self._version = 0
         self._config = DelegationConfig(enabled=True)
         self._cells: dict[str, BetaPosterior] = {}
-        self._families: dict[
-            str, dict[str, dict[str, tuple[Cell, datetime]]]
-        ] = {}  # by skill and agent; what pools are made of
+        self._families: dict[str, dict[str, dict[str, tuple[Cell, datetime]]]] = {}  # by skill and agent, for the pools
         self._pools: dict[str, Pool] = {}
         self._pools_at: datetime | None = None
         self.refresh()
@@ -82,7 +80,7 @@ class Beliefs:
 
     @property
     def config(self) -> DelegationConfig:
-        """The knobs, which the scope shares."""
+        """The settings, which the scope shares."""
         return self._config
 
     @property
@@ -92,12 +90,12 @@ class Beliefs:
 
     @property
     def state(self) -> DelegationState:
-        """Everything that is believed now, as a `DelegationState`; changing it changes nothing here."""
+        """All posteriors as a `DelegationState`; changing it changes nothing here."""
         self.refresh()
         return DelegationState(dict(self._cells), self._config)
 
     def refresh(self) -> bool:
-        """See what others changed; says whether they did."""
+        """Read what others changed; returns whether they did."""
         latest = self._store.sidecar_version()
         if latest == self._version:
             return False
@@ -109,19 +107,19 @@ class Beliefs:
         return bool(read)
 
     def posterior(self, agent: str, setting: Setting) -> BetaPosterior | None:
-        """What is believed of one agent in one cell, if anything."""
+        """The posterior of one agent in one cell, if any."""
         return self._cells.get(DelegationState.key(agent, *setting))
 
     def rests(self) -> Rests:
-        """Who is to be left alone, for all routers of this scope."""
+        """The agents that rest, for all routers of this scope."""
         return Rests(self._store, self.scope)
 
     def estimate(self, agent: str, setting: Setting) -> Estimate:
-        """What to expect of an agent, with everything that is known of others and elsewhere."""
+        """The estimate for an agent, using everything that is known of others and in other cells."""
         return self.pool(setting, self._clock()).estimate(agent, context_of(setting))
 
     def pool(self, setting: Setting, now: datetime) -> Pool:
-        """The estimates of all agents at the skill of a setting. Where time passes over evidence, it does so hour by hour."""
+        """The estimates of all agents at the skill of a setting. If evidence ages, it does so hour by hour."""
         base = setting.base
         if self._half_life is not None:
             hour = now.replace(minute=0, second=0, microsecond=0)
@@ -150,13 +148,15 @@ class Beliefs:
         return math.pow(0.5, min(max(age, 0.0), 1_000.0))
 
     def delegate_to(self, local: str, peers: Sequence[str], skill: str, bucket: Bucket) -> str | None:
-        """The peer to hand a task to by the rule of CADMAS-CTX, its lower bound, or None to do it yourself. No decision is logged: a `Router` does that."""
+        """The peer to hand a task to by the rule of CADMAS-CTX, its lower bound, or None to do it yourself. No decision is logged: a
+        `Router` does that.
+        """
         return self.state.delegate_to(local, peers, skill, bucket)
 
     # -- changing
 
     def configure(self, config: DelegationConfig) -> None:
-        """Change the knobs for everybody who shares the scope."""
+        """Change the settings for everyone who shares the scope."""
         require_instance("config", config, DelegationConfig)
         slot = Slot(self._name, _CONFIG)
         body = to_json(config)
@@ -165,7 +165,9 @@ class Beliefs:
         self._config = config
 
     def declare(self, agent: str, setting: Setting, confidence: float, strength: float = STRENGTH_OF_DECLARED) -> bool:
-        """Write down what is said of an agent, where nothing is known of it yet; it counts for so many outcomes. Says whether it was new."""
+        """Store a declared score of an agent, if nothing is known of it there yet; it counts for `strength` outcomes. Returns whether it
+        was new.
+        """
         require_name("agent", agent)
         require_finite("confidence", confidence, at_least=0.0, at_most=1.0)
         require_finite("strength", strength, at_least=0.0, at_most=_STRONGEST)
@@ -174,9 +176,10 @@ class Beliefs:
         return self._amend([slot], lambda found: {} if found[slot] is not None else {slot: to_json(fresh)})
 
     def forget(self, agent: str, keep: float = 0.0) -> int:
-        """Forget what was observed of an agent, or keep a share of it, as when its model changed; how many cells it had.
+        """Forget the observations of an agent, or keep a share of them, for example when its model changed; returns how many cells it
+        had.
 
-        Scores that were declared stay. The log keeps its decisions.
+        Declared scores stay. The log keeps its decisions.
         """
         require_name("agent", agent)
         require_finite("keep", keep, at_least=0.0, at_most=1.0)
@@ -230,7 +233,7 @@ class Beliefs:
     # -- decisions
 
     def keep(self, decisions: Sequence[Decision]) -> None:
-        """Write decisions into the log, before anybody knows what comes of them."""
+        """Write decisions into the log, before their outcomes are known."""
         slots = {Slot(self._log, decision.id): _logged(decision) for decision in decisions}
         if slots:
             self._amend(
@@ -246,15 +249,15 @@ class Beliefs:
     def observe(
         self, decision: Decision, outcome: Outcome, *, is_first: bool = False, is_correction: bool = False
     ) -> bool:
-        """Record the outcome of a decision once. Returns whether it changed anything; a different verdict is refused.
+        """Record the outcome of a decision once. Returns whether it changed anything; a different verdict is an error.
 
-        A correction replaces what was recorded, and so does a strong outcome a weak one; a weak one after a strong one changes
-        nothing. An outcome of a decision that may have been pruned is refused, unless the caller knows that it was never written.
+        A correction replaces what was recorded, and a strong outcome replaces a weak one; a weak one after a strong one changes
+        nothing. An outcome of a decision that may have been pruned is an error, unless the caller knows that it was never written.
         """
         require_whole("retries", outcome.retries, below=_MOST_RETRIES)
         cell = self._slot(decision.choice, decision.setting)
         entry = Slot(self._log, decision.id)
-        known: SidecarDocument | None = None  # what was recorded, and when, once that matters
+        known: SidecarDocument | None = None  # what was recorded, and when, if needed
         missing = False
 
         def change(found: Mapping[Slot, bytes | None]) -> Mapping[Slot, bytes | None]:
@@ -292,7 +295,7 @@ class Beliefs:
         """The documents after an outcome that was counted is replaced by another."""
         lambda_ = clamp_lambda(self._config.lambda_)
         was = before.outcome
-        if body is None or not was.verdicts:  # it was excused, and counts from now
+        if body is None or not was.verdicts:  # it was excused, and counts from now on
             counted, posterior = self._counted(cell, body, outcome)
             kept = {cell: posterior} if outcome.verdicts else {}
         else:
@@ -311,14 +314,14 @@ class Beliefs:
 
     @property
     def pruned(self) -> Pruned | None:
-        """What is left of the decisions that were pruned, if any were."""
+        """What remains of the pruned decisions, if any."""
         return self._read_pruned(self._store.document(self._pruned))
 
     def prune(self, *, keep: int | None = None, before: datetime | None = None, abandoned: bool = False) -> int:
-        """Drop the oldest decisions with an outcome: all but the newest so many, or those made before a moment; how many went.
+        """Drop the oldest decisions with an outcome: all but the newest `keep`, or those made before a moment; returns how many.
 
-        What they taught stays. Those that wait for their outcome stay too, unless they were made before that moment and are
-        said to be abandoned.
+        What they taught stays. Decisions that wait for their outcome stay too, unless they were made before that moment and
+        `abandoned` is true.
         """
         if (keep is None) == (before is None) or (abandoned and before is None):
             expected = "a number of decisions to keep, or a moment before which they go"
@@ -333,7 +336,7 @@ class Beliefs:
             batches = [going[at : at + _BATCH] for at in range(0, len(going), _BATCH)]
             dropped = list(takewhile(self._drop, batches))
             gone += sum(map(len, dropped))
-            if len(dropped) == len(batches):  # or else somebody else came between
+            if len(dropped) == len(batches):  # otherwise another writer came between
                 return gone
 
     # -- inside
@@ -346,7 +349,7 @@ class Beliefs:
             return kept
 
         version = self._store.amend(slots, remember)
-        if kept and version == self._version + 1:  # nobody else came between, so what we wrote is all that is new
+        if kept and version == self._version + 1:  # no other writer came between, so only our own change is new
             for slot, body in kept.items():
                 if slot.sidecar == self._name and body is not None:
                     self._take(slot.key, self._read(slot.key, body))
@@ -386,7 +389,7 @@ class Beliefs:
         return None if body is None else self._decoded(Pruned, self._pruned.key, body)
 
     def _refuse_pruned(self, decision: Decision, body: bytes | None) -> None:
-        """Refuse what may have been counted before, and can no longer be looked up."""
+        """Raise for an outcome that may have been counted before, and can no longer be looked up."""
         pruned = self._read_pruned(body)
         if pruned is not None and decision.at <= pruned.until:
             expected = f"one that is in the log, or was made after {pruned.until}, up to where it was pruned"
@@ -421,14 +424,14 @@ class Beliefs:
 
 
 def scope_of_beliefs(scope: str | None) -> str:
-    """The name under which the sessions of a scope share what is believed; those without a scope share the usual one."""
+    """The name under which the sessions of a scope share the routing state; those without a scope share the default one."""
     if scope is None:
         return DEFAULT_SCOPE
     return fitting_session_id(scope) if scope != DEFAULT_SCOPE else f"{DEFAULT_SCOPE}-scope"
 
 
 def context_of(setting: Setting) -> Context:
-    """Where a setting stands: neighbours share the division of the skill, or else all axes but difficulty."""
+    """The place of a setting: neighbours share the division of the skill, or else all axes but difficulty."""
     division = setting.skill.partition("@")[2]
     difficulty, dependency, tool_use = (getattr(setting.bucket, axis) for axis in Bucket.__struct_fields__)
     rest = f"{dependency}|{tool_use}"

@@ -34,7 +34,7 @@ def test_the_demo_tells_what_was_sent_and_what_came_of_it(demo):
     assert max(sent) <= 16_000 < whole[-1] / 4
     assert "fold" in demo
     assert "\x1b" not in demo  # no colours in a pipe
-    assert "it knows what to" in demo
+    assert "the session knows which" in demo
     assert re.search(r"the line of turn \d+ comes back, 9\d turns later \(no longer in its request\)", demo)
     assert "the rule and the preference are word for word in the last request" in demo
     assert "NO" not in demo.replace("NOT", "NO")

@@ -49,7 +49,7 @@ def test_a_plan_that_another_overtook_is_not_approved(store):
     id_ = proposed(store, "plan", goal="mend the login")
     with open_session(store, id="login-bug") as session:
         session.plan("ship it")
-    assert "cannot be approved now: what it would replace has been changed" in run("proposals", store).stdout
+    assert "cannot be approved now: what it would replace has changed" in run("proposals", store).stdout
     assert run("proposals", "approve", id_, store).returncode == 1
     assert in_force(store)[1].goal == "ship it"
 

@@ -72,9 +72,8 @@ def look_at(journal: Journal, budget_tokens: int | None, model: str | None) -> L
             f"the session's policy, {policy.kind}, needs to know the next turns: this is what paged would show"
         )
     recall = RecallTool() if journal.state.has_handles else None  # as the session was shown last
-    session = Session(
-        journal, Parts(recall=recall), policy=instead, model=model
-    )  # never closed: closing writes an entry
+    # Never closed: closing writes an entry.
+    session = Session(journal, Parts(recall=recall), policy=instead, model=model)
     try:
         context = session.derive(budget_tokens=budget_tokens)
     except BudgetTooSmall as error:

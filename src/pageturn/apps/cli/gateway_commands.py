@@ -23,7 +23,7 @@ _OPTIONS = (
     click.option(
         "--room",
         metavar="TOKENS",
-        help="For the conversation, above the client's own prompt and tools; by default 48000.",
+        help="Token limit of the conversation, in addition to the client's own prompt and tools; by default 48000.",
     ),
     click.option("--store", help="The store of the sessions; `none` stores nothing; by default one file for all."),
     click.option(

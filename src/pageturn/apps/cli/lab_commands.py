@@ -47,7 +47,7 @@ _SESSIONS = click.option("--sessions", type=click.IntRange(1), help="Use only th
 @click.option(
     "--vendor",
     type=click.Choice(list(VENDORS)),
-    help="The vendor whose cache rules hold; by default those of --model, or else ideal-cache: any prefix is cached, for ever.",
+    help="The vendor whose cache rules apply; by default those of --model, or else ideal-cache: any prefix is cached, forever.",
 )
 @price_options
 @click.option(

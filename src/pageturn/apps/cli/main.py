@@ -45,7 +45,7 @@ def cli() -> None:
 
 @cli.command()
 def demo() -> None:
-    """Play a session of 120 turns: what each request sends, a crash, a recall, and what it costs beside other methods."""
+    """Play a session of 120 turns: what each request sends, a crash, a recall, and what it costs compared with other methods."""
     show_demo()
 
 

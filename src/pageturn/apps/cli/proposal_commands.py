@@ -44,7 +44,7 @@ def proposals() -> None:
 @proposals.command("list")
 @_STORE
 def list_(store: str | None) -> None:
-    """List what waits, oldest first, with the pages that each proposal rests on. `pageturn proposals agent.db` is enough."""
+    """List waiting proposals, oldest first, with the pages that support each. `pageturn proposals agent.db` is enough."""
     console = terminal()
     with _opened(store) as opened:
         count = 0

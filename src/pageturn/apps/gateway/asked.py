@@ -1,6 +1,6 @@
-"""Splits a request without reading all of it: its fields as they came, and its history as items with their fingerprints.
+"""Splits a request without parsing all of it: its fields unchanged, and its history as items with their fingerprints.
 
-Clients send the same history again and again, so what an item says is worked out once, and known again by its bytes.
+Clients send the same history again and again, so an item is read once and then recognised by its bytes.
 """
 
 from collections import OrderedDict
@@ -21,11 +21,11 @@ from pageturn.tokens.windows import DEFAULT_MODEL
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message, Native, Role
 
-_MOST_ITEMS = 50_000  # whose fingerprints are remembered
+_MOST_ITEMS = 50_000  # items whose fingerprints are cached
 _INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
-_TOOLS = ("additional_tools", "configuration_update")  # items that say which tools there are
+_TOOLS = ("additional_tools", "configuration_update")  # items that define the available tools
 _TOOL_CHANGES = ("tool_addition", "tool_removal")
-_COMPACTING = (  # how clients ask a model to compact their history, in the midst of it
+_COMPACTING = (  # how clients ask a model to compact their history, within that history
     "CRITICAL: Respond with TEXT ONLY",
     "CONTEXT CHECKPOINT COMPACTION",
     "First, reason in your scratchpad. Then, generate the <state_snapshot>",
@@ -36,25 +36,25 @@ _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Item(NamedTuple):
-    """One item of a history: what it says, and by whom."""
+    """One item of a history: its content, and its role."""
 
     fingerprints: tuple[str, ...]
-    messages: int  # how many it is read as
+    messages: int  # the number of fingerprints that it counts as
     by_model: bool
-    opens: bool  # it may come before the conversation: instructions, or tools that are among the items
-    is_compacting: bool  # it asks for a summary of all before it
+    opens: bool  # it may come before the conversation: instructions, or tools given as items
+    is_compacting: bool  # it asks for a summary of everything before it
     has_tools: bool
     has_mark: bool  # of a cache
 
 
 class ItemReader:
-    """What items say; remembered by their bytes, since each of them comes many times."""
+    """Reads items; results are cached by bytes, since each item occurs many times."""
 
     def __init__(self) -> None:
         self._known: dict[ModuleType, OrderedDict[bytes, Item]] = {}
 
     def read(self, format_: ModuleType, raws: Sequence[bytes]) -> list[Item]:
-        """What items say; raises `InvalidInput` where nobody can say."""
+        """Read an item; raises `InvalidInput` if it cannot be understood."""
         known = self._known.setdefault(format_, OrderedDict())
         keys = [blake2b(raw, digest_size=16).digest() for raw in raws]
         found = [known.get(key) for key in keys]
@@ -88,12 +88,12 @@ class Asked:
     def read(
         cls, format_: ModuleType, body: bytes, encoding: str | None, identity: Identity | None, reader: ItemReader
     ) -> "Asked":
-        """What a body asks for; raises `InvalidInput` where nobody can say."""
+        """Read a request body; raises `InvalidInput` if it cannot be understood."""
         return cls(format_, b"".join(unpacked((body,), encoding)) if encoding else body, identity, reader)
 
     @cached_property
     def model(self) -> str | None:
-        """The model that is asked."""
+        """The requested model."""
         model = self.field("model")
         return model if isinstance(model, str) else None
 
@@ -105,7 +105,7 @@ class Asked:
 
     @cached_property
     def system(self) -> str:
-        """The instructions that open the request, with tools that are among them, as one text."""
+        """The instructions that open the request, with tools given as items, as one text."""
         told = (
             [self.field("system" if self.format is anthropic else "instructions")]
             if self.key != "messages" or self.format is anthropic
@@ -119,43 +119,43 @@ class Asked:
 
     @cached_property
     def opening_digest(self) -> str:
-        """What the opening says; lines that a client changes each time do not count."""
+        """The digest of the opening, without lines that a client changes each time."""
         return text_fingerprint(self.system.split("\n\n"))
 
     @property
     def follows(self) -> str | None:
-        """The answer that the items come after, where they are not all of the conversation."""
+        """The answer that the items continue, if they are not the whole conversation."""
         id_ = self.field("previous_response_id")
         return id_ if isinstance(id_, str) else None
 
     @property
     def is_kept_elsewhere(self) -> bool:
-        """Whether the vendor holds the conversation, so that nobody here knows all of it."""
+        """Whether the vendor stores the conversation, so that the gateway does not see all of it."""
         return self.field("conversation") is not None
 
     @cached_property
     def is_side_call(self) -> bool:
-        """Whether this is a call beside the conversation, such as one for a title: it has no tools, or wants JSON of a given schema."""
+        """Whether this is a side call, such as one for a title: it has no tools, or wants JSON of a given schema."""
         return not (self.tools or self._has_tools) or self._wants_form()
 
     @cached_property
     def can_recall(self) -> bool:
-        """Whether its answer can be continued here: it is one, and it comes with this request."""
+        """Whether its answer can be continued by the gateway: there is only one, and it comes with this request."""
         number = self.field("n") if self.format is openai_chat else None
         return not (isinstance(number, int) and number > 1) and self.field("background") is not True
 
     @property
     def is_compaction(self) -> bool:
-        """Whether a client asks for a summary of its history, to go on with that instead."""
+        """Whether a client asks for a summary of its history, to continue with that instead."""
         return bool(self.items) and self.items[-1].is_compacting
 
     def field(self, name: str) -> Any:
-        """A field beside the history, None where it is absent."""
+        """A field besides the history; None if absent."""
         raw = self.fields.get(name)
         return msgspec.json.decode(raw) if raw is not None else None
 
     def new_messages(self, known: int) -> list[list[Message]]:
-        """The messages of the items behind those that are known, in groups: what the model wrote in one go is one."""
+        """The messages of the items after the known ones, in groups: consecutive items of the model are one."""
         groups: list[list[Message]] = []
         at = known
         while at < len(self.raws):
@@ -165,7 +165,7 @@ class Asked:
         return groups
 
     def group_end(self, at: int) -> int:
-        """Where the group that begins at an item ends."""
+        """The end of the group that begins at an item."""
         end = at + 1
         while (
             self.format is openai_responses
@@ -185,20 +185,20 @@ class Asked:
         return [bytes(each) for each in _decoded(_ITEMS, raw, self.key)]
 
     def _wants_form(self) -> bool:
-        """Whether the answer has to follow a JSON schema, in any of the three ways to ask for that."""
+        """Whether the answer has to follow a JSON schema, in any of the three ways to request that."""
         asked = (self.field("output_config"), self.field("text"), {"response_format": self.field("response_format")})
         forms = (each.get("format") or each.get("response_format") for each in asked if isinstance(each, Mapping))
         return any(isinstance(form, Mapping) and form.get("type") == "json_schema" for form in forms)
 
 
 class ToolTokens:
-    """The tokens of a client's tools, which are mostly those of the request before."""
+    """The tokens of a client's tools, which are mostly the same as in the last request."""
 
     def __init__(self) -> None:
         self._last: tuple[bytes, str | None, int] = (b"", None, 0)
 
     def of(self, asked: Asked) -> int:
-        """What the tools of a request take, by our count."""
+        """The tokens of a request's tools, by our count."""
         raw = bytes(asked.fields.get("tools", b""))
         if self._last[:2] != (raw, asked.model):
             counted = counter_for(asked.model or DEFAULT_MODEL).tools(asked.tools) if asked.tools else 0
@@ -213,7 +213,7 @@ def load_items(format_: ModuleType, raws: Sequence[bytes]) -> list[Message]:
 
 
 def changes_tools(message: Message) -> bool:
-    """Whether a message in the middle says which tools there are or how to answer, so that it holds for everything behind it."""
+    """Whether a message in the middle defines the tools or the form of the answer, so that it applies to everything after it."""
     kinds = (part.item.get("type") for part in message.content if isinstance(part, Native))
     told = any(kind in (*_TOOLS, *_TOOL_CHANGES) for kind in kinds)
     return told or any("output_config" in each for each in (message.extra or {}).values() if isinstance(each, Mapping))

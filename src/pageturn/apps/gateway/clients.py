@@ -1,7 +1,7 @@
 """Makes each known client use the gateway, without changing anyone's files.
 
-By variables where the client reads them, else by a flag, or by a configuration in a variable or a temporary folder. An
-unknown client gets the variables that most SDKs read.
+By variables if the client reads them, else by a flag, or by a configuration in a variable or a temporary folder. An unknown client
+gets the variables that most SDKs read.
 """
 
 import json
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from pageturn.apps.gateway.endpoints import ANTHROPIC, GEMINI, OPENAI
 
-_RUNNERS = ("npx", "bunx", "pnpx", "uvx", "node", "bun", "env")  # which run what they are given
+_RUNNERS = ("npx", "bunx", "pnpx", "uvx", "node", "bun", "env")  # programs that run the command in their arguments
 _LOCAL = ("127.0.0.1", "localhost")
 
 
@@ -37,7 +37,7 @@ class _Start(NamedTuple):
     url: str  # of the gateway
     environ: Mapping[str, str]
     arguments: Sequence[str]
-    folder: Path  # for what must be a file, gone when the client is
+    folder: Path  # for settings that must be a file; deleted after the client ends
 
 
 def _claude(start: _Start) -> _Changes:
@@ -64,7 +64,7 @@ def _gemini(start: _Start) -> _Changes:
 
 
 def _qwen(start: _Start) -> _Changes:
-    """Qwen Code reads the variable only when it is to use a key of OpenAI's kind, which a login of its own would not be."""
+    """Qwen Code reads the variable only if it is set to use an OpenAI key, and not a login of its own."""
     wants_key = bool(start.environ.get("OPENAI_API_KEY"))
     is_said = any(each.split("=")[0] == "--auth-type" for each in start.arguments)
     return _Changes(
@@ -73,7 +73,7 @@ def _qwen(start: _Start) -> _Changes:
 
 
 def _pi(start: _Start) -> _Changes:
-    """Pi reads addresses from a file of its folder only: a folder of links to everything in there but that file."""
+    """Pi reads addresses only from a file of its folder: so it gets a folder of links to everything in there but that file."""
     home = Path(start.environ.get("PI_CODING_AGENT_DIR") or Path.home() / ".pi" / "agent")
     models: dict[str, Any] = {}
     with suppress(OSError, ValueError):
@@ -119,7 +119,7 @@ _PACKAGES = {  # of npm
 
 
 def client_of(command: Sequence[str]) -> str | None:
-    """Which client a command runs, None where nobody knows it."""
+    """The client that a command runs; None if unknown."""
     at = _index_of_name(command)
     name = Path(command[at]).name.lower()
     name = name.rsplit("@", 1)[0] if "@" in name[1:] else name  # a version
@@ -135,7 +135,7 @@ def vendor_of(command: Sequence[str]) -> str:
 
 
 def launch(command: Sequence[str], url: str, folder: Path, environ: Mapping[str, str] = os.environ) -> Launch:
-    """The command of a client, told to use the gateway at that address. `folder` is empty, and lives as long as the client."""
+    """The command of a client with the gateway's address. `folder` is empty, and lives as long as the client."""
     at = _index_of_name(command) + 1
     client = client_of(command)
     set_up = _CLIENTS[client][0] if client is not None else _generic
@@ -154,13 +154,13 @@ def _index_of_name(command: Sequence[str]) -> int:
 
 
 def _with_local(hosts: str) -> str:
-    """The hosts that are reached without a proxy, and this machine."""
+    """The hosts that are reached without a proxy, with this machine added."""
     given = [each.strip() for each in hosts.split(",") if each.strip()]
     return ",".join(dict.fromkeys((*given, *_LOCAL)))
 
 
 def _inner(outer: dict[str, Any], *names: str) -> dict[str, Any]:
-    """The object inside others, which is made where there is none."""
+    """The nested object, created if missing."""
     for name in names:
         inner = outer.get(name)
         if not isinstance(inner, dict):

@@ -1,6 +1,6 @@
 """Loads the configuration: flags, then our variables, then one TOML file, then the vendors' own variables, then defaults.
 
-Each setting is one row of a table. An invalid value is refused, with the place where it was set.
+Each setting is one row of a table. An invalid value is an error that names the place where it was set.
 """
 
 import ipaddress
@@ -19,11 +19,11 @@ from pageturn.values.errors import InvalidInput, show
 VENDORS = (ANTHROPIC, OPENAI, CHATGPT, GEMINI)
 MODES = ("watch", "manage", "recall")
 _LEAST_ROOM = 4_000
-NOTHING = "none"  # the store of those who want none
+NOTHING = "none"  # the value of `store` that stores nothing
 
 
 class _Bad(ValueError):
-    """What would have been right."""
+    """What would have been a valid value."""
 
 
 class _Setting(NamedTuple):
@@ -87,13 +87,19 @@ _SETTINGS = (
         "mode", "gateway", "watch", _mode, "watch changes nothing; manage shortens; recall lets the model look back too"
     ),
     _Setting(
-        "room", "gateway", 48_000, _room, "tokens above the client's own prompt and tools; for sessions that begin"
+        "room", "gateway", 48_000, _room, "tokens above the client's own prompt and tools; applies to new sessions"
     ),
     _Setting("host", "gateway", "127.0.0.1", _text, "where to listen; any address but loopback needs a token"),
-    _Setting("port", "gateway", 8787, _port, "0 is any that is free"),
-    _Setting("token", "gateway", None, _text, "what clients must send as x-pageturn-token; better in PAGETURN_TOKEN"),
+    _Setting("port", "gateway", 8787, _port, "0 picks a free one"),
+    _Setting(
+        "token",
+        "gateway",
+        None,
+        _text,
+        "the token that clients must send as x-pageturn-token; better set in PAGETURN_TOKEN",
+    ),
     _Setting("store", "gateway", None, _text, f'the file of the sessions; "{NOTHING}" stores nothing'),
-    _Setting("ca_file", "gateway", None, _text, "certificates to trust beside the system's"),
+    _Setting("ca_file", "gateway", None, _text, "certificates to trust in addition to the system's"),
     _Setting(ANTHROPIC, "upstream", "https://api.anthropic.com", _url, "", "ANTHROPIC_BASE_URL"),
     _Setting(
         OPENAI, "upstream", "https://api.openai.com/v1", _url, "with its version, as clients take it", "OPENAI_BASE_URL"
@@ -105,7 +111,7 @@ _SETTINGS = (
 
 
 class Config(NamedTuple):
-    """How a gateway is set up."""
+    """The configuration of a gateway."""
 
     mode: str
     room: int
@@ -160,7 +166,7 @@ def _checked(setting: _Setting, flags: Mapping[str, Any], file: "_File | None", 
 
 
 def _sources(setting: _Setting, flags: Mapping[str, Any], file: "_File | None", environ: Mapping[str, str]) -> Any:
-    """The places where a setting is given, and its values; the first one counts."""
+    """The places of a setting with their values; the first one counts."""
     if flags.get(setting.name) is not None:
         yield f"--{setting.name.replace('_', '-')}", flags[setting.name]
     if setting.variable in environ:
@@ -180,7 +186,7 @@ class _File(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "_File":
-        """The file; unknown settings are refused, since a misspelt one would be silently without effect."""
+        """The file; unknown settings are an error, since a misspelled one would silently have no effect."""
         try:
             text = path.read_text()
             values = tomllib.loads(text)
@@ -220,17 +226,17 @@ class _File(NamedTuple):
 
 
 def usual_file(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where the file of settings is looked for."""
+    """The default path of the settings file."""
     return _folder(environ, "XDG_CONFIG_HOME", ".config") / "config.toml"
 
 
 def usual_store(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where sessions are kept unless somebody says otherwise."""
+    """The default path of the store."""
     return _folder(environ, "XDG_DATA_HOME", ".local/share") / "gateway.db"
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Whether an address can be reached only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -238,7 +244,7 @@ def is_loopback(host: str) -> bool:
 
 
 def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:
-    """The file of settings that says what is in force, each with what it means. A token is not shown."""
+    """The settings file with the current values, each with its meaning. A token is not shown."""
     shown = {**config._asdict(), **config.bases, "token": None, "store": str(config.store_file or NOTHING)}
     lines = [f"# The settings of `pageturn serve` and `pageturn run`, read from {usual_file(environ)}."]
     for table in dict.fromkeys(setting.table for setting in _SETTINGS):
@@ -261,9 +267,9 @@ def _toml(value: object) -> str:
 
 
 def _store(given: str | None, environ: Mapping[str, str]) -> str | None:
-    """The URL of the store. What passes can be watched again, so that not every append waits for the disk.
+    """The URL of the store. Not every append waits for the disk, since the client has the history and sends it again.
 
-    Whoever holds the store for longer than a second holds up clients.
+    Another program that locks the store for longer than a second would delay clients.
     """
     if given == NOTHING:
         return None

@@ -1,4 +1,4 @@
-"""Decodes bodies and stream events for reading. What is passed on stays compressed as it came."""
+"""Decodes bodies and stream events for reading. What is passed on keeps its original compression."""
 
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -34,7 +34,7 @@ _FAILURES = (zlib.error, brotli.error, zstandard.ZstdError)
 
 
 class _Deflate:
-    """What servers mean by deflate: with the frame that the standard asks for, or without. The first two bytes tell."""
+    """Deflate as servers use it: with the zlib header of the standard, or without. The first two bytes tell which."""
 
     def __init__(self) -> None:
         self._begun = b""
@@ -53,14 +53,14 @@ class _Deflate:
 
 
 class Unpacking:
-    """Takes the compression off a body as its chunks come; raises `InvalidInput` where nobody can, or where it comes to too much."""
+    """Decompresses a body as its chunks arrive; raises `InvalidInput` if the compression is unknown, or the result is too large."""
 
     def __init__(self, encoding: str | None) -> None:
         self._layers = [_Layer(name) for name in reversed(_names(encoding))]
         self._size = 0
 
     def feed(self, chunk: bytes) -> bytes:
-        """What a chunk comes to, which may be nothing yet."""
+        """The decompressed chunk, which may be empty."""
         for layer in self._layers:
             chunk = layer.unpacked(chunk)
         self._size = _bounded(self._size + len(chunk))
@@ -68,7 +68,7 @@ class Unpacking:
 
 
 def unpacked(chunks: Iterable[bytes], encoding: str | None) -> Iterator[bytes]:
-    """The chunks of a body without its compression, as far as they go: a body that was cut gives what can be read of it."""
+    """The decompressed chunks of a body, as far as possible: a body that was cut gives what can be read of it."""
     unpacking = Unpacking(encoding)
     for chunk in chunks:
         if piece := unpacking.feed(chunk):
@@ -76,12 +76,12 @@ def unpacked(chunks: Iterable[bytes], encoding: str | None) -> Iterator[bytes]:
 
 
 def can_unpack(encoding: str | None) -> bool:
-    """Whether the compression of a body is one that can be taken off."""
+    """Whether the compression of a body is supported."""
     return all(name in _UNPACKERS for name in _given(encoding))
 
 
 def is_object(begun: bytes) -> bool | None:
-    """Whether a body is one JSON object, and not a stream of events, by its beginning; None where that is not enough to say.
+    """Whether a body is one JSON object, and not a stream of events, by its beginning; None if that is too short to tell.
 
     Headers say it too, but not all servers send the right ones.
     """
@@ -111,7 +111,7 @@ def _bounded(size: int) -> int:
 
 
 class _Layer:
-    """One compression of a body."""
+    """One layer of compression."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -131,7 +131,7 @@ class _Layer:
 
 
 class EventReader:
-    """The data of each event of a stream; `feed` takes bytes as they come, cut anywhere."""
+    """The data of each event of a stream; `feed` takes bytes as they arrive, cut anywhere."""
 
     def __init__(self) -> None:
         self._line = bytearray()  # that has not ended

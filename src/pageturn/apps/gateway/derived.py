@@ -1,4 +1,4 @@
-"""Derived bodies: a request with another history, in which everything that is not a message is as the client wrote it."""
+"""Writes derived bodies: a request with another history, in which everything but the messages is as the client wrote it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,12 +18,13 @@ from pageturn.values.vendors import MOST_BREAKPOINTS
 
 _MARK = "cache_control"
 _MARKS = CacheMarks(ANTHROPIC, _MARK)
-_OWN_EDITS = ("clear_tool_uses", "compact")  # what a provider would do to a history that we have done already
+# Edits that a provider would make to a history that we have shortened already.
+_OWN_EDITS = ("clear_tool_uses", "compact")
 _NAMES = ("recall", "recall_page", "pageturn_recall")
 
 
 class Written:
-    """A body that was written anew, and what it leaves out of what the client asked for."""
+    """A rewritten body, and what it leaves out of the client's request."""
 
     __slots__ = ("body", "edits_off")
 
@@ -33,9 +34,9 @@ class Written:
 
 
 def with_history(asked: Asked, messages: Sequence[Message], *, frozen: int, tool: RecallTool | None) -> Written:
-    """The request with these messages for its conversation; `frozen` of them stay until the next fold."""
+    """The request with these messages as its conversation; `frozen` of them stay until the next fold."""
     shown = tuple(map(restored_role, messages))
-    # A request without a model is written for whoever takes the most: the client knows what its upstream takes.
+    # A request without a model is written for the least strict one: the client knows what its upstream accepts.
     model = None if asked.format is openai_responses else asked.model
     prompt = Prompt(messages=shown, model=model, vendor=asked.format.VENDOR, marks=_ends(asked, shown, frozen))
     items = asked.format.dump(prompt)[asked.key]
@@ -58,7 +59,7 @@ def with_context(asked: Asked, context: Context, tool: RecallTool | None) -> Wri
 
 
 def with_tool(asked: Asked, tool: RecallTool) -> bytes:
-    """The request as it came, with the recall tool behind the client's own."""
+    """The request unchanged, with the recall tool after the client's own."""
     fields = dict(asked.fields)
     opening = _with_tool(asked, fields, tool)
     if opening is not asked.opening:
@@ -107,7 +108,7 @@ def _with_tool(asked: Asked, fields: dict[str, Any], tool: RecallTool) -> list[b
 
 
 def _ends(asked: Asked, messages: Sequence[Message], frozen: int) -> tuple[int, ...]:
-    """The messages up to which the prompt is to be cached: the folded part, the end of the request before, and all."""
+    """The messages up to which the prompt is to be cached: the folded part, the end of the last request, and all of it."""
     if asked.format is not anthropic or not messages or not _marks_at_all(asked):
         return ()
     elsewhere = sum(_MARKS.is_on(block) for name in ("tools", "system") for block in _blocks(asked.field(name)))
@@ -119,14 +120,14 @@ def _ends(asked: Asked, messages: Sequence[Message], frozen: int) -> tuple[int, 
 
 
 def _marks_at_all(asked: Asked) -> bool:
-    """Whether the client marks anything: its upstream may not know of marks."""
+    """Whether the client sets any cache marks: its upstream may not support them."""
     if _MARK in asked.fields or any(item.has_mark for item in asked.items):
         return True
     return any(f'"{_MARK}"'.encode() in bytes(asked.fields.get(name, b"")) for name in ("tools", "system"))
 
 
 def _mark_of(asked: Asked) -> dict[str, Any] | None:
-    """How the client marks its messages: for how long above all."""
+    """The client's form of a cache mark, above all its time to live."""
     for raw, item in zip(reversed(asked.raws), reversed(asked.items), strict=True):
         if item.has_mark and (found := _found_mark(msgspec.json.decode(raw))) is not None:
             return found
@@ -158,7 +159,7 @@ def _blocks(given: Any) -> list[Any]:
 
 
 def _switch_edits_off(fields: dict[str, Any]) -> bool:
-    """Take out what the provider would do to the history, where it is no longer the client's; reasoning is its own business."""
+    """Remove edits that the provider would make to a derived history; those of reasoning stay."""
     raw = fields.get("context_management")
     given = msgspec.json.decode(raw) if raw is not None else None
     edits = given.get("edits") if isinstance(given, dict) else given

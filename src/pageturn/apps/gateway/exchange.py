@@ -5,7 +5,7 @@ from enum import StrEnum
 from pageturn.apps.gateway.endpoints import Endpoint
 from pageturn.apps.gateway.headers import OWN, Headers, value_of
 
-MOST_BYTES = 32 * 1024 * 1024  # of a body that is looked at; what is larger passes all the same
+MOST_BYTES = 32 * 1024 * 1024  # of a body that is read; a larger one passes all the same
 TOO_LARGE = "too large"
 
 
@@ -19,9 +19,9 @@ class Ending(StrEnum):
 
 
 class Exchange:
-    """A request whose body is whole, and what has come of its answer.
+    """A request with its whole body, and what has arrived of its answer.
 
-    Its headers hold the client's keys: they go to the upstream, and to nobody else.
+    Its headers contain the client's keys: they are sent to the upstream, and to nobody else.
     """
 
     def __init__(self, endpoint: Endpoint, method: str, query: str, headers: Headers, body: bytes) -> None:
@@ -43,11 +43,11 @@ class Exchange:
 
     @property
     def is_off(self) -> bool:
-        """Whether the client asked us to keep out of this one."""
+        """Whether the client asked the gateway not to manage this request."""
         return (value_of(self.headers, OWN) or "").strip().lower() == "off"
 
     def begin_answer(self, status: int, headers: Headers) -> None:
-        """Take the head of an answer; where the upstream is asked again, what came before is no longer the answer."""
+        """Take the head of an answer; if the upstream is called again, earlier output is no longer the answer."""
         self.status, self.answer_headers = status, headers
         self.rounds += 1
         self.chunks = []
@@ -63,7 +63,7 @@ class Exchange:
             self.chunks.append(chunk)
 
     def end(self, ending: Ending) -> None:
-        """Say how it ended; only the first word counts. A client that left with all that was promised had it whole."""
+        """Record how it ended; only the first call counts. A client that left after the whole announced length had all of it."""
         if ending is Ending.LEFT and value_of(self.answer_headers, b"content-length") == str(self._size):
             ending = Ending.WHOLE
         self.ending = self.ending or ending

@@ -1,8 +1,8 @@
-"""Names what an item of a request says, however a client writes it.
+"""Fingerprints: digests of what an item of a request says, however a client writes it.
 
 Clients write the same history differently from request to request: cache marks move, a text becomes a list of one text, arguments are
-written anew, results come in another order, reminders come and go beside a person's words. None of that is a change. A *fingerprint* is the
-digest of what is left, and a history is the chain of its fingerprints.
+reformatted, results are reordered, reminders come and go next to a person's words. None of that is a change. A *fingerprint* is the
+digest of what remains, and a history is the chain of its fingerprints.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,14 +18,16 @@ from pageturn.values.messages import File, Image, Message, Native, Part, Role, T
 
 _BILLING = "x-anthropic-billing-header:"  # a line that Claude Code puts into its prompt, and changes
 _INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
-_UNSAID = ("id", "cache_control", "status", "prompt_cache_breakpoint")  # fields that say nothing
+_UNSAID = ("id", "cache_control", "status", "prompt_cache_breakpoint")  # fields without meaning
 _MOST_LINKS = 32_768
-_UNIQUE_ID = 12  # characters from which on an id of a call is taken for random, and not for a number
+_UNIQUE_ID = 12  # from this many characters on, the id of a call counts as random, and not as a number
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
 def fingerprints_of(format_: ModuleType, messages: Sequence[Message]) -> tuple[str, ...]:
-    """The fingerprints of an item that was read as these messages, or of a reply. One, but for OpenAI's responses, where each part is an item."""
+    """The fingerprints of an item that was read as these messages, or of a reply. One, except for OpenAI's responses, where each part is
+    an item.
+    """
     if format_ is openai_responses:
         role = _role(messages)
         said = [unit for message in messages for part in message.content for unit in _said(part)]
@@ -40,7 +42,7 @@ def text_fingerprint(texts: Iterable[str]) -> str:
 
 @lru_cache(maxsize=_MOST_LINKS)
 def chained(link: str, fingerprints: tuple[str, ...]) -> str:
-    """The name of a history after these further fingerprints; remembered, since the same histories come again and again."""
+    """The name of a history after these further fingerprints; cached, since the same histories occur again and again."""
     for fingerprint in fingerprints:
         link = digest_of(f"{link}{fingerprint}".encode())
     return link
@@ -86,7 +88,7 @@ def _said(part: Part) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as every language writes it: 1.0 is 1 to some."""
+    """A value in a canonical form: some languages write 1.0 as 1."""
     if isinstance(value, dict):
         return {name: _plain(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -105,7 +107,7 @@ def _is_reasoning(messages: Sequence[Message]) -> bool:
 
 
 def _empty(messages: Sequence[Message]) -> str:
-    """A fingerprint for an item without words, by the fields that it has beside them and by its reminders."""
+    """The fingerprint of an item without text, by its other fields and its reminders."""
     texts = [part.text.strip() for message in messages for part in message.content if isinstance(part, Text)]
     return _digest(["empty", _role(messages), *texts, *(message.extra for message in messages if message.extra)])
 

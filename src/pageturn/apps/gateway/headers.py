@@ -56,7 +56,7 @@ def for_client(headers: Headers) -> Headers:
 
 
 def with_patience(headers: Headers, status: int) -> Headers:
-    """The headers of an answer, which says how long to wait where it says that there were too many requests."""
+    """The headers of an answer; a 429 without a time to wait gets one."""
     names = {name for name, _ in headers}
     is_silent = status == _TOO_MANY and not names & {b"retry-after", b"retry-after-ms"}
     return (*headers, *_WAIT) if is_silent else headers
@@ -87,7 +87,7 @@ def _named_by_connection(headers: Headers) -> frozenset[bytes]:
 
 
 def is_subscription(headers: Headers) -> bool:
-    """Whether a client is logged in with an account that is billed by the month, and not with a key."""
+    """Whether a client is logged in with a monthly plan, and not with a key."""
     betas = (value_of(headers, b"anthropic-beta") or "").split(",")
     return value_of(headers, b"chatgpt-account-id") is not None or any(
         each.strip().startswith("oauth-") for each in betas

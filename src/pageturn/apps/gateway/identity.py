@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 from pageturn.apps.gateway.headers import SESSION, Headers, value_of
 
-# The headers of each client that together name a conversation. A session id of Codex's is shared by its subagents, and a prompt cache
-# key by whoever likes to, so neither is one.
-_OF_CLIENTS: tuple[tuple[str, bytes, bytes | None, bytes | None], ...] = (  # the last: that of the one it branched off
+# The headers of each client that together identify a conversation. Codex's subagents share a session id, and anyone may share a prompt
+# cache key, so neither identifies one.
+_OF_CLIENTS: tuple[
+    tuple[str, bytes, bytes | None, bytes | None], ...
+] = (  # the last: that of the conversation it branched off
     ("claude-code", b"x-claude-code-session-id", b"x-claude-code-agent-id", None),
     ("codex", b"thread-id", None, b"x-codex-parent-thread-id"),
     ("opencode", b"x-session-id", None, None),
@@ -17,7 +19,7 @@ _SESSION_OF_CLAUDE = re.compile(r"session_([0-9a-fA-F-]{36})$")
 
 
 class Identity(NamedTuple):
-    """The name of a session, whether the client's side calls may have it too, and the name of the one that it began as."""
+    """The name of a session, whether the client's side calls may have it too, and the name of the session that it branched off."""
 
     name: str
     is_explicit: bool = False
@@ -25,7 +27,7 @@ class Identity(NamedTuple):
 
 
 def identity_of(headers: Headers) -> Identity | None:
-    """What the headers of a request say, None where they say nothing."""
+    """The identity in the headers of a request; None if there is none."""
     explicit = (value_of(headers, SESSION) or "").strip()
     if explicit:
         return Identity(explicit, is_explicit=True)

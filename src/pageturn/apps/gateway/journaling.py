@@ -11,7 +11,7 @@ from pageturn.values.usage import Usage
 
 
 class Recorded(NamedTuple):
-    """What came of one exchange."""
+    """The result of recording one exchange."""
 
     session: str | None  # None where nothing is stored
     is_turn: bool
@@ -20,7 +20,7 @@ class Recorded(NamedTuple):
 
 
 class Journaling:
-    """Writes exchanges down after they passed. Without a store, they are read and counted, and nothing is kept."""
+    """Records exchanges after they passed. Without a store, they are read and counted, and nothing is stored."""
 
     def __init__(self, url: str | None) -> None:
         self._sessions = Sessions(url) if url is not None else None
@@ -28,7 +28,7 @@ class Journaling:
         self._tools = ToolTokens()
 
     def record(self, seen: Seen) -> Recorded:
-        """Write down what is new of one exchange."""
+        """Record what is new in one exchange."""
         asked, answered = read_request(seen, self._reader), read_answer(seen)
         has_reply = answered.reply is not None
         if self._sessions is None:
@@ -57,7 +57,7 @@ def written(sessions: Sessions, asked: Asked, answered: Answered, seen: Seen, to
     ticket = sessions.take(asked, located, usage=answered.usage if reply is None else None)
     if reply is None:
         return Recorded(ticket.session, is_turn=False, has_reply=False, usage=answered.usage)
-    if sessions.is_folded(ticket.session):  # it was made on all of the history, and will go out behind less
+    if sessions.is_folded(ticket.session):  # it was made on the whole history, and will be sent after a shorter one
         reply = without_reasoning(reply) or reply
     fields = reply_fields(asked, tools, request_bytes=len(seen.body), is_subscription=seen.is_subscription)
     session = sessions.answer(ticket, asked, annotated(reply, {"endpoint": seen.name, **fields}))

@@ -1,4 +1,4 @@
-"""Looks at an answer before its client has it: told apart by what it is, not by what its headers say, and without its compression."""
+"""Reads an answer before its client gets it: recognised by its content, not by its headers, and decompressed."""
 
 import msgspec
 
@@ -25,7 +25,7 @@ class Looking:
     def __init__(self, projection: Projection) -> None:
         self.projection = projection
         self.is_stream: bool | None = None  # of this round, as soon as it is known
-        self.is_passed = False  # nobody understands it, and it is the client's as it is
+        self.is_passed = False  # it cannot be understood, and is passed on unchanged
         self._rounds = 0  # of asking the upstream
         self._unpacking = Unpacking(None)
         self._unsent = bytearray()  # of this round, as long as the client has seen nothing of the answer
@@ -43,17 +43,17 @@ class Looking:
             return self._given_up()
 
     def overdue(self) -> bytes:
-        """The beginning of the answer, so that the client sees that there is one. One object has none."""
+        """The beginning of the answer, so that the client sees that there is one. A single JSON object has none."""
         self._is_overdue = True
         return self._opened() if self.is_stream and not self.is_passed else b""
 
     @property
     def body(self) -> bytes:
-        """All of a round that is one object, or of one that nobody understood."""
+        """The whole round if it is one object, or could not be understood."""
         return bytes(self._unsent)
 
     def rest(self) -> bytes:
-        """What the client gets of an answer without an end, or of what is none."""
+        """The rest of an answer that did not end, or could not be understood."""
         is_told = self.is_stream and self.projection.has_events
         return self.projection.rest() if is_told else self.body
 
@@ -90,7 +90,7 @@ class Looking:
         if self._is_overdue and not self.projection.is_sent:
             shown += self._opened()
         if not shown and is_blank:
-            return piece  # a comment, by which a provider says that it is still there
+            return piece  # a comment with which a provider shows that it is still there
         if shown:
             self._sent()
         elif len(self._unsent) > MOST_BYTES:
@@ -112,9 +112,10 @@ class Looking:
 
 
 class Opening:
-    """The beginning of a stream that passes as it is: held until a model says something, since the provider may still refuse.
+    """The beginning of a stream that passes unchanged: held until the model's first output, since the provider may still reject the
+    request.
 
-    Some do so in the stream itself, and a client that is told that its prompt is too long may not go on.
+    Some providers do so in the stream itself, and a client that is told that its prompt is too long may stop.
     """
 
     def __init__(self) -> None:

@@ -1,7 +1,7 @@
-"""Manage: what goes upstream of a conversation is derived, from the first fold on; until then it is what the client wrote.
+"""Manage: from the first fold on, the history that is sent upstream is derived; until then it is what the client wrote.
 
-Everything that touches a session happens in one thread, in the order in which requests and answers came. What a later request needs is
-written before anything is sent, so that a gateway that was started anew goes on with the same bytes.
+Everything that touches a session happens in one thread, in the order in which requests and answers arrive. What a later request needs
+is stored before anything is sent, so that a restarted gateway sends the same bytes.
 """
 
 import asyncio

@@ -1,7 +1,8 @@
 """Defines the modes: what the gateway does with a model call besides passing it on.
 
-A mode is asked before a call goes out and may send another after an error or after an answer, sees and may replace each chunk of an
-answer, and is told when it is over, however it ended. All of that runs on the event loop that moves the bytes: whatever takes longer belongs in a thread that `before` or `after` awaits.
+A mode is called before a call is sent and may send another one after an error or after an answer, sees and may replace each chunk of
+an answer, and is told when it is over, however it ended. All of that runs on the event loop that moves the bytes: anything slow
+belongs in a thread that `before` or `after` awaits.
 """
 
 from typing import NamedTuple, Protocol
@@ -14,8 +15,8 @@ from pageturn.apps.gateway.tallying import Tally
 class Pass(NamedTuple):
     """Send the request as the client wrote it. `note` is what `x-pageturn` tells the client.
 
-    `may_follow`: the mode wants to see an error before the client does. `is_held`: the client sees nothing of the answer, not even that
-    there is one, before `on_chunk` or `overdue` gives something for it.
+    `may_follow`: the mode wants to see an error before the client does. `is_held`: the client sees nothing of the answer, not even
+    that there is one, before `on_chunk` or `overdue` returns something for it.
     """
 
     note: str
@@ -24,9 +25,9 @@ class Pass(NamedTuple):
 
 
 class Send(NamedTuple):
-    """Send this body instead. Headers replace those of the same name; None takes one away.
+    """Send this body instead. Headers replace those of the same name; None removes one.
 
-    `is_held` as with `Pass`. `is_rewritten`: what `on_chunk` gives is no longer what came, and is not compressed.
+    `is_held` as with `Pass`. `is_rewritten`: what `on_chunk` returns is not the original, and is not compressed.
     """
 
     body: bytes
@@ -46,18 +47,18 @@ class Refuse(NamedTuple):
 
 
 class Mode(Protocol):
-    """What a managed mode implements. `on_chunk` is not called where nothing came; `after` always is, once."""
+    """The interface of a mode. `on_chunk` is not called if nothing arrived; `after` always is, once."""
 
     async def before(self, exchange: Exchange) -> Pass | Send | Refuse:
-        """What goes to the upstream. What is raised here refuses the request: a mode that may not fail catches its own."""
+        """What to send upstream. An exception refuses the request: a mode that must not fail catches its own."""
         ...
 
     async def unread(self, headers: Headers) -> Pass | Refuse:
-        """What becomes of a request that is too large to be held, and streams through if it passes."""
+        """What to do with a request that is too large to be held, and is streamed if it passes."""
         ...
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
-        """What to send after the provider answered with an error, of which the client has seen nothing; None passes the error on."""
+        """What to send after an error of the provider of which the client has seen nothing; None passes the error on."""
         ...
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
@@ -65,21 +66,21 @@ class Mode(Protocol):
         ...
 
     def overdue(self, exchange: Exchange) -> bytes:
-        """What the client may have of an answer that has been held for long, so that it sees that there is one; nothing if nothing."""
+        """What the client may get of an answer that has been held for long, so that it sees that there is one; may be nothing."""
         ...
 
     async def proceed(self, exchange: Exchange) -> Send | bytes | None:
-        """What follows an answer that came whole: another call before the client sees the end, a last chunk for it, or nothing."""
+        """What follows a complete answer: another call before the client sees the end, a last chunk for it, or nothing."""
         ...
 
     async def after(self, exchange: Exchange) -> None:
-        """Take notice that it is over: `exchange.ending` says how."""
+        """Record that it is over: `exchange.ending` says how."""
         ...
 
     def tally(self) -> Tally:
-        """What was done so far."""
+        """The counts so far."""
         ...
 
     def close(self) -> None:
-        """Finish what is left to do; nothing comes any more."""
+        """Finish the remaining work; no more requests arrive."""
         ...

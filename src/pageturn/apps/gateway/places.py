@@ -1,8 +1,8 @@
-"""Keeps where in the sessions of a store each known history ends, in a sidecar of the store.
+"""Keeps, in a sidecar of the store, where in its sessions each known history ends.
 
-A history is named by the chain of its fingerprints. A *place* is a session and the entry up to which it is that history: whoever comes with
-the same history goes on there, and whoever comes with another end of it forks there. It survives a restart, and several gateways can
-share it.
+A history is named by the chain of its fingerprints. A *place* is a session and the entry up to which it is that history: a request
+with the same history continues there, and one with a different continuation is a fork there. Places survive a restart, and several
+gateways can share them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,12 +36,12 @@ class End(Closed, omit_defaults=True):
 
 
 class Terms(Closed, omit_defaults=True):
-    """What was agreed when a session began, so that another configuration or a restart changes nothing of it."""
+    """The settings fixed when a session began, so that another configuration or a restart does not change them."""
 
     mode: str
     room: int
     tool: str | None = None  # the name of the recall tool, where the session has it
-    hidden: bool = False  # it has rounds that its client knows nothing of, or is without words that were erased
+    hidden: bool = False  # it has rounds that its client does not know, or lacks text that was erased
 
 
 class Places:

@@ -1,7 +1,7 @@
 """Moves bytes between a client and an upstream, and consults the mode on model calls.
 
-A client that goes away cancels its request at the upstream. An answer that breaks off is passed on as one: the connection is closed
-without the chunk that ends a body. Nothing is asked twice.
+If a client disconnects, its request at the upstream is cancelled. An answer that breaks off is passed on as such: the connection is
+closed without the chunk that ends a body. No request is repeated.
 """
 
 import asyncio

@@ -20,7 +20,7 @@ _BEGINNING = 8  # chunks that show what a body is
 
 
 class Seen(NamedTuple):
-    """What is kept of an exchange after it ended, until it is read: bodies, and the encodings that the headers name."""
+    """What is kept of an exchange after it ended, until it is read: bodies, and the encodings in the headers."""
 
     format: ModuleType
     name: str  # of the endpoint
@@ -59,7 +59,7 @@ class Seen(NamedTuple):
 
 
 def why_unread(exchange: Exchange) -> str | None:
-    """Why nothing can be read of an exchange that is over; None where something can."""
+    """Why an exchange cannot be read; None if it can."""
     if exchange.status is None:
         return f"{exchange.ending} before an answer"
     if exchange.status not in _SUCCESS:
@@ -68,7 +68,7 @@ def why_unread(exchange: Exchange) -> str | None:
 
 
 class Answered(NamedTuple):
-    """What came back: the reply where it is whole, and what the provider says it took."""
+    """What came back: the reply if it is complete, and the usage that the provider reports."""
 
     reply: Message | None
     usage: Usage | None
@@ -80,9 +80,9 @@ def read_request(seen: Seen, reader: ItemReader) -> Asked:
 
 
 def read_answer(seen: Seen) -> Answered:
-    """What the model answered. A reply that is not whole is no reply, since nobody knows what the client keeps of it.
+    """The model's answer. An incomplete reply counts as none, since it is unknown what the client keeps of it.
 
-    It may be whole although the exchange is not: clients leave when they have seen the end of it.
+    It may be complete although the exchange is not: clients leave when they have seen the end of it.
     """
     chunks = [*unpacked(seen.chunks, seen.answer_encoding)]
     if is_object(b"".join(chunks[:_BEGINNING])):

@@ -1,8 +1,8 @@
-"""Recall: as manage, and the model can look back. Its calls of the recall tool are answered here, in the middle of its answer.
+"""Recall: as manage, and the gateway answers the model's calls of the recall tool in the middle of an answer.
 
-A round that does nothing but recall is hidden: it is written down, its calls are answered from the store, and the provider is asked
-again, while the client waits for one answer. What the client then has is a projection, and what the model really said goes upstream
-from the journal with every later request.
+A round that only recalls is hidden: it is recorded, its calls are answered from the store, and the provider is called again, while the
+client waits for one answer. The client then has a projection, and what the model really said is sent from the journal with every later
+request.
 """
 
 import logging

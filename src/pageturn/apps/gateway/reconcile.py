@@ -1,8 +1,9 @@
-"""Finds what is new in a request, and where in which session it goes on.
+"""Finds what is new in a request, and which session it continues, and where.
 
-Clients send their whole history each time, and move, edit, strip or compact it as they like. The longest beginning of it that is known
-tells the place. Where a session ends there, it goes on; where it has gone on since, this is a fork of it. So whatever a client does, a
-session is just its history: nothing is lost, nothing is there twice, and two histories are never mixed. Pure: `Known` answers.
+Clients send their whole history each time, and move, edit, strip or compact it as they like. The longest known beginning of it gives
+the place. If a session ends there, it is continued; if the session has continued since, the request is a fork of it. So whatever a
+client does, a session is exactly its history: nothing is lost, nothing is duplicated, and two histories are never mixed. Pure: `Known`
+answers.
 """
 
 from collections.abc import Sequence
@@ -26,7 +27,7 @@ class Known(Protocol):
 
 
 class Located(NamedTuple):
-    """Where a request goes on."""
+    """Where a request continues."""
 
     name: str | None  # that the client has for the conversation
     links: tuple[str, ...]  # the history after each number of items, by the client's name
@@ -54,9 +55,9 @@ def chain(first: str, items: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def locate(name: str | None, chains: Sequence[tuple[str, ...]], known: Known, *, from_nothing: bool) -> Located:
-    """Where a history goes on: at its longest beginning that is known, by the first name under which any is.
+    """Where a history continues: at its longest known beginning, by the first name under which one is known.
 
-    `from_nothing`: the empty history counts as well, since the client's name for it says enough.
+    `from_nothing`: the empty history counts as well, since the client's name for it is enough.
     """
     own = chains[0]
     for links in chains:

@@ -1,7 +1,7 @@
 """Runs a gateway: until it is stopped, or for one client, as in `pageturn run -- claude`.
 
-The client has the terminal, and signals that the terminal sends reach it as they would without us. The gateway lives in a thread of
-this process, so it ends with the client, and never outlives it.
+The client has the terminal, and receives the terminal's signals as it would without the gateway. The gateway runs in a thread of this
+process, so it ends with the client, and never outlives it.
 """
 
 import logging
@@ -42,7 +42,7 @@ _SWITCH = "SIGUSR2"
 
 
 def serve(config: Config, say: Say) -> None:
-    """Listen until a signal says to stop, and say what was seen."""
+    """Listen until a signal to stop, and print what was seen."""
     prepare_store(config, say)
     mode = mode_for(config)
     gateway = Gateway(config, mode, starts=count_start(config))
@@ -63,7 +63,7 @@ def serve(config: Config, say: Say) -> None:
 
 
 def run_client(config: Config, command: Sequence[str], say: Say) -> int:
-    """Run a client to its end; its exit code."""
+    """Run a client to its end; returns its exit code."""
     if shutil.which(command[0]) is None:
         say(f"there is no command {command[0]!r}")
         return _NOT_FOUND
@@ -88,7 +88,7 @@ def run_client(config: Config, command: Sequence[str], say: Say) -> int:
 
 
 def mode_for(config: Config) -> Watch | Manage:
-    """The mode that a configuration names. Without a store nothing can be derived from it."""
+    """The mode of a configuration. Without a store nothing can be derived."""
     if config.mode == "watch":
         return Watch(Journaling(config.store))
     if config.store is None:
@@ -116,7 +116,7 @@ def switchable(mode: Watch | Manage, say: Say = lambda _: None) -> Iterator[None
 
 
 def prepare_store(config: Config, say: Say) -> None:
-    """Make the folder of the store, and say at the first run what is kept, where, and how to keep nothing."""
+    """Create the folder of the store, and print at the first run what is stored, where, and how to store nothing."""
     file = config.store_file
     if file is None or file.exists():
         return
@@ -144,7 +144,7 @@ def count_start(config: Config) -> int:
 
 
 def closing_lines(tally: Tally, config: Config, client: str) -> Iterator[str]:
-    """What to say at the end: turns, tokens, and how to look closer."""
+    """The last lines: turns, tokens, and the commands for details."""
     turns, sessions = _counted(tally.turns, "turn"), _counted(len(tally.sessions), "session")
     passed = ", ".join(f"{reason} ({number})" for reason, number in tally.passed.most_common(3))
     where = f" in {sessions}" if config.store is not None else ", none of them stored"

@@ -1,9 +1,9 @@
-"""Savings: what the sessions of a gateway cost, and an estimate of what they would have cost the other way.
+"""Savings: what the sessions of a gateway cost, and an estimate of what they would have cost otherwise.
 
-What was sent is billed by the usage that the provider reported. The other side is a replay: the session once more, managed if it was
-watched, whole if it was managed, counted with our counter, which is calibrated by the reports. A request reads from the provider's cache
-what it shares with the one before, wherever the reports say that the cache was there. Where something that was folded is named or quoted
-later, one more call is priced that brings it back: the two ends of the range are without these calls and with them.
+What was sent is billed by the usage that the provider reported. The alternative is a replay: the same session, managed if it was
+watched, whole if it was managed, counted with our counter, which is calibrated by the reports. A request reads from the provider's
+cache what it shares with the one before, wherever the reports show that the cache was there. For each folded text that is named or
+quoted later, one more call is priced that fetches it: the range is without these calls and with them.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -59,7 +59,7 @@ class Account(NamedTuple):
 
     @property
     def is_uncached(self) -> bool:
-        """Whether the provider's cache is known, and hardly ever read: something rewrites what stands before the history's end."""
+        """Whether the provider's cache is known, and hardly ever read: something changes the beginning of the requests."""
         return (
             self.turns >= _FEWEST
             and self.used.cache_write_tokens > 0
@@ -78,7 +78,7 @@ class Account(NamedTuple):
 
     @property
     def most(self) -> float | None:
-        """The upper end: with everything brought back that was named or quoted later."""
+        """The upper end: with everything fetched that was named or quoted later."""
         return (
             self.least + self.price.of_input(self.fetching)
             if self.price is not None and self.least is not None
@@ -145,7 +145,7 @@ def account_of(
     own: Mapping[str, ModelPrice] | None = None,
     price: ModelPrice | None = None,
 ) -> Account | None:
-    """What a session cost and would have cost; None where no provider reported anything."""
+    """What a session cost and would have cost; None if no provider reported anything."""
     journal = Journal.open(store, session)
     if journal is None:
         return None

@@ -145,7 +145,7 @@ def _bound(config: Config) -> socket.socket:
 
 
 def _require_others(config: Config, port: int) -> None:
-    """Refuse to ask ourselves, as where a variable for clients of this gateway is set for the gateway too."""
+    """Raise if the upstream is the gateway itself, for example because a variable for its clients is set for the gateway too."""
     for vendor, base in config.bases.items():
         there = urlsplit(base)
         is_near = there.hostname == config.host or is_loopback(there.hostname or "")

@@ -23,10 +23,11 @@ from pageturn.values.usage import Usage
 
 _MOST_ORIGINS = 8
 _MOST_OPEN = 32  # sessions that are held open
-_LONGEST_NAME = 110  # of a session, before a number is put behind it
+_LONGEST_NAME = 110  # of a session, before a number is appended to it
 _INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
 _MARKS = ("cache_control", "prompt_cache_breakpoint")
-_SUMMARIES = ("This session is being continued from a previous conversation",)  # as what follows a compaction begins
+# The beginning of a message after a compaction.
+_SUMMARIES = "This session is being continued from a previous conversation"
 
 BeforeReply = Callable[[Session], None]
 
@@ -113,20 +114,20 @@ class Sessions:
         return [place.session for place in self.places.at(first_link(name, ""))]
 
     def is_held(self, session: str) -> bool:
-        """Whether a session has what its client does not have, or no longer: folds, hidden rounds, erased words."""
+        """Whether a session has what its client lacks, or lacks what its client has: folds, hidden rounds, erased text."""
         terms = self.places.terms(session)
         return (terms is not None and terms.hidden) or self.is_folded(session) or self.has_erased(session)
 
     def has_erased(self, session: str) -> bool:
-        """Whether words of a session were erased, which its client still has."""
+        """Whether text of a session was erased that its client still has."""
         return any(page.erased for page in self.session(session, None).reader.pages(uncounted=True))
 
     def is_folded(self, session: str) -> bool:
-        """Whether something of a session was shortened, so that what its model said since stands behind less than its client has."""
+        """Whether a session was shortened, so that newer replies were made on less than its client has."""
         return bool(self.session(session, None).reader.folds)
 
     def whole(self, session: str, *, with_reasoning: bool) -> tuple[list[Message], bool]:
-        """All that was said in a conversation; and whether reasoning was left out of it."""
+        """All messages of a conversation; and whether reasoning was left out of it."""
         messages = [
             each for each in self.session(session, None).reader.messages(internal=True) if each.role is not Role.SYSTEM
         ]
@@ -135,7 +136,7 @@ class Sessions:
         return [bare for each in messages if (bare := without_reasoning(each)) is not None], True
 
     def rename_tool(self, session: str, name: str) -> Terms:
-        """Give the recall tool of a session another name, since its client has a tool of the first one now."""
+        """Rename the recall tool of a session, since its client now has a tool of the old name."""
         terms = self.places.terms(session)
         assert terms is not None
         terms = msgspec.structs.replace(terms, tool=name)
@@ -159,7 +160,7 @@ class Sessions:
         before_reply: BeforeReply | None = None,
         usage: Usage | None = None,
     ) -> Ticket:
-        """Write down what is new of a request. `before_reply` is called if the first new item is the reply to the last request."""
+        """Record what is new in a request. `before_reply` is called if the first new item is the reply to the last request."""
         place = located.place
         if place is not None and asked.is_compaction:  # asked beside the conversation, whether that goes on or not
             located = located._replace(is_end=False)
@@ -249,9 +250,9 @@ class Sessions:
     # -- replies
 
     def answer(self, ticket: Ticket, asked: Asked, reply: Message, seen: Message | None = None) -> str | None:
-        """Write down the reply to a request; the session, None where it was there already.
+        """Record the reply to a request; returns the session, or None if it was recorded already.
 
-        `seen`: what the client has of it, where that is something else.
+        `seen`: the client's version of it, if that differs.
         """
         shown = seen if seen is not None else reply
         link = self.reply_link(ticket.link, asked, shown)
@@ -271,9 +272,9 @@ class Sessions:
         return session.id
 
     def hide(self, ticket: Ticket, reply: Message, refusal: str | None = None) -> tuple[Ticket, int]:
-        """Write down a round that only recalls, with the answers to its calls; where it goes on, and the tokens of the answers.
+        """Record a round that only recalls, with the answers to its calls; returns where it continues, and the tokens of the answers.
 
-        A refusal is all that the calls get.
+        With a refusal, that is all that the calls get.
         """
         session = self.session(ticket.session, None)
         if not self._is_at(ticket, session):
@@ -306,7 +307,7 @@ class Sessions:
         return end.link == ticket.last_link and end.pages == session.reader.page_count
 
     def _note_hidden(self, session: Session) -> None:
-        """Keep that a session is no longer what its client has."""
+        """Record that a session is no longer what its client has."""
         terms = self.places.terms(session.id)
         if terms is not None and not terms.hidden:
             self.places.note_terms(session.id, msgspec.structs.replace(terms, hidden=True))
@@ -358,9 +359,9 @@ class Sessions:
         return next(each for each in names if self.store.session(each) is None)
 
     def _kept(self, message: Message, asked: Asked) -> Message | None:
-        """A message as it is kept; None where somebody destroyed just these words, and a client that still has them sends them again.
+        """A message in the form that is stored; None if exactly this text was erased, and a client that still has it sends it again.
 
-        Instructions in the middle of a conversation are a client's words, and nobody's rule.
+        Instructions in the middle of a conversation count as the client's text, and not as a rule.
         """
         (message,) = CacheMarks(asked.format.VENDOR, *_MARKS).without([message])
         if message.role in _INSTRUCTIONS:
@@ -369,7 +370,7 @@ class Sessions:
         return None if self.store.erasures() and self._was_erased(message, asked) else message
 
     def _was_erased(self, message: Message, asked: Asked) -> bool:
-        """Whether somebody destroyed these words, with these reminders of a client beside them, with others, or with none."""
+        """Whether this text was erased, with the client's reminders, with others, or with none."""
         words = _without_reminders(message)
         forms = {pack(message).digest, pack(words).digest, *self.places.forms(_words_link(asked, words))}
         return any(map(self.store.is_erased, forms))
@@ -415,5 +416,5 @@ def _answer_id(reply: Message) -> str | None:
 
 
 def annotated(reply: Message, fields: dict[str, Any]) -> Message:
-    """A reply with what the gateway knows of it."""
+    """A reply with what the gateway knows about it."""
     return msgspec.structs.replace(reply, metadata={**(reply.metadata or {}), "gateway": fields})

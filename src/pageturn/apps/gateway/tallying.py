@@ -1,4 +1,4 @@
-"""Tallying: what a gateway has seen, counted by whatever thread sees it."""
+"""Counts what a gateway has seen, from any thread."""
 
 import threading
 from collections import Counter

@@ -1,7 +1,7 @@
 """Calls a provider and returns its answer as it arrives, byte for byte.
 
-It keeps connections open, follows no redirect, unpacks nothing, keeps no cookie, and adds no header of its own. Proxies and private
-authorities are those of the environment.
+It keeps connections open, follows no redirects, decompresses nothing, keeps no cookies, and adds no headers of its own. Proxies and
+private certificate authorities are those of the environment.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Implements watch, the mode that changes nothing and records what it saw.
 
-What is seen goes through a bounded queue to one thread, which reads and stores it. Whatever happens there, the traffic goes on; what
-could not be taken, read or stored is counted.
+Exchanges go through a bounded queue to one thread, which reads and stores them. The traffic does not depend on it; what could not be
+queued, read or stored is counted.
 """
 
 import logging
@@ -23,30 +23,30 @@ _MOST_WAITING = 64 * 1024 * 1024  # bytes of exchanges that wait to be written
 
 
 class Watch:
-    """Passes everything, and keeps a journal of it."""
+    """Passes everything, and records it in a journal."""
 
     def __init__(self, journaling: Journaling) -> None:
         self._recorder = Recorder(journaling)
 
     async def before(self, exchange: Exchange) -> Pass:
-        """As the client wrote it."""
+        """Pass the request as the client wrote it."""
         return _OFF if exchange.is_off else _WATCHING
 
     async def unread(self, headers: Headers) -> Pass:  # noqa: ARG002
-        """As it comes; nobody knows what it says."""
+        """Pass the request unread."""
         self._recorder.pass_over(TOO_LARGE)
         return Pass(f"passed; {TOO_LARGE}")
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:  # noqa: ARG002 - the port says so
-        """An error is the client's."""
+        """Pass the error on."""
         return None
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:  # noqa: ARG002
-        """As the upstream wrote it."""
+        """Pass the chunk unchanged."""
         return chunk
 
     def overdue(self, exchange: Exchange) -> bytes:  # noqa: ARG002
-        """Nothing is held."""
+        """Release nothing, since nothing is held."""
         return b""
 
     async def proceed(self, exchange: Exchange) -> Send | None:  # noqa: ARG002
@@ -54,7 +54,7 @@ class Watch:
         return None
 
     async def after(self, exchange: Exchange) -> None:
-        """Hand what passed to the thread that writes it down."""
+        """Hand the exchange to the thread that records it."""
         if exchange.is_off:
             return
         if (reason := why_unread(exchange)) is not None:
@@ -67,12 +67,12 @@ class Watch:
         return self._recorder.tally()
 
     def close(self) -> None:
-        """Write down what waits, and close the store."""
+        """Record what is queued, and close the store."""
         self._recorder.close()
 
 
 class Recorder:
-    """The thread that writes. `offer` never waits, and nothing that happens in the thread comes out of it."""
+    """The thread that writes. `offer` never waits, and no error in the thread leaves it."""
 
     def __init__(self, journaling: Journaling) -> None:
         self._journaling = journaling
@@ -85,7 +85,7 @@ class Recorder:
         self._thread.start()
 
     def offer(self, seen: Seen) -> None:
-        """Take an exchange to be written, unless too much waits already."""
+        """Queue an exchange to be written, unless the queue is full."""
         with self._changed:
             if self._is_closing or (self._waiting and self._bytes + seen.size > _MOST_WAITING):
                 self._counts.pass_over("too much waits to be written")
@@ -103,7 +103,7 @@ class Recorder:
         return self._counts.tally()
 
     def close(self) -> None:
-        """Write what waits, and end the thread; once is enough, and twice does no harm."""
+        """Write what is queued, and end the thread; calling it twice does no harm."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()

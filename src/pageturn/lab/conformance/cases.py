@@ -16,15 +16,13 @@ _WORDS = "worker lease retry queue shard offset batch schema index cursor replic
 
 
 class Case(NamedTuple):
-    """A session and its budget. It begins with the system prompt, a rule, which those who can may pin, a wish, and the task."""
+    """A session and its budget. It begins with the system prompt, a rule (pinned if the method can pin), a preference, and the task."""
 
     name: str
     trace: Trace
     budget_tokens: int
     pinned: tuple[int, ...] = (1,)
-    notes: Mapping[
-        int, str
-    ] = {}  # what the program around the agent says once, by the place of the turn that it is for
+    notes: Mapping[int, str] = {}  # one-shot notes of the program around the agent, by the place of their turn
 
     @property
     def task(self) -> Message:
@@ -33,12 +31,12 @@ class Case(NamedTuple):
 
 
 def name_of(number: int) -> str:
-    """A name that only one tool result gives."""
+    """A name that occurs in only one tool result."""
     return f"finding_{number}_is_{number * 7919 % 100_003:06d}"
 
 
 def sentence_of(number: int) -> str:
-    """A sentence that only one tool result says, without a name in it."""
+    """A sentence without names that occurs in only one tool result."""
     return f"Gate {number * 37 % 1_009} of part {number} was left open by the night shift."
 
 
@@ -53,7 +51,7 @@ def loop() -> Case:
 
 
 def delayed() -> Case:
-    """A call whose result comes eight rounds later, when the budget has long been passed."""
+    """A call whose result comes eight rounds later, long after the budget is exceeded."""
     slow = ToolCall(id="slow", name="backtest", arguments='{"days": 30}')
     quick = _call(0)
     begun = [assistant("Start the long one.", slow, quick), _answer(quick)]
@@ -63,7 +61,7 @@ def delayed() -> Case:
 
 
 def dead() -> Case:
-    """A call that nobody ever answers, because the person said something else."""
+    """A call that never gets a result, because the person said something else."""
     lost = ToolCall(id="lost", name="deploy", arguments='{"to": "staging"}')
     begun = [assistant("I deploy it.", lost), user("Not now. Look at the logs again.")]
     return _case("dead call", [*_opening(), *begun, *_rounds(0, 16), assistant("Done.")], budget_tokens=2_000)
@@ -78,14 +76,14 @@ def oversized() -> Case:
 
 
 def images() -> Case:
-    """A screenshot that would be 50,000 tokens if its bytes were text."""
+    """A screenshot that would be 50,000 tokens if its bytes were counted as text."""
     shown = user("This is what I see.", Image(url=PICTURE, mime_type="image/png", width=800, height=600))
     rounds = [*_rounds(0, 6), shown, assistant("I see it."), *_rounds(6, 10)]
     return _case("images", [*_opening(), *rounds, assistant("Done.")], budget_tokens=4_000)
 
 
 def empty() -> Case:
-    """Results, answers and messages that say nothing."""
+    """Results, answers and messages without content."""
     rounds: list[Message] = []
     for number in range(16):
         call = _call(number)
@@ -100,29 +98,29 @@ def empty() -> Case:
 
 
 def too_small() -> Case:
-    """A budget that not even the instructions fit into."""
+    """A budget that is too small even for the instructions."""
     return loop()._replace(name="too small", budget_tokens=10)
 
 
 def notes() -> Case:
-    """Notes that are to be said once, one of them where the budget is passed, and two on end."""
+    """One-shot notes, one of them where the budget is exceeded, and two in a row."""
     case = _case("notes", [*_opening(), *_rounds(0, 16), assistant("Done.")], budget_tokens=2_000)
     turns = case.trace.turns
     return case._replace(notes={turns[at]: f"Note {at}: the build of {at} o'clock is green." for at in (3, 8, 9, 14)})
 
 
 def names_told(text: str) -> int:
-    """How many of the names of the loop stand in a text."""
+    """How many of the names of the loop occur in a text."""
     return sum(name_of(number) in text for number in range(FINDINGS))
 
 
 def sentences_told(text: str) -> int:
-    """How many of the sentences of the loop stand in a text."""
+    """How many of the sentences of the loop occur in a text."""
     return sum(sentence_of(number) in text for number in range(FINDINGS))
 
 
 def text_of_all(messages: Sequence[Message]) -> str:
-    """All that messages say."""
+    """All texts in messages."""
     return "\n".join(map(text_of, messages))
 
 

@@ -18,7 +18,7 @@ _STEADY = 0.5  # the share of turns below which a prompt cache does not pay
 
 
 class Verdict(NamedTuple):
-    """Whether a law holds, and what was seen. One that does not apply is not broken."""
+    """Whether a law holds, and what was observed. A law that does not apply is not broken."""
 
     holds: bool
     told: str = ""
@@ -29,7 +29,7 @@ _NO_NOTES = Verdict(holds=True, told="takes no notes", applies=False)
 
 
 class Law(NamedTuple):
-    """What should hold, on which cases, and what is wrong at the first turn where it does not."""
+    """What must hold, on which cases, and the check that reports the first turn where it does not."""
 
     name: str
     says: str
@@ -39,7 +39,7 @@ class Law(NamedTuple):
 
 
 def examine(system: System) -> dict[str, Verdict]:
-    """Which laws hold, by name. Whoever fails on a case has kept none of its laws there."""
+    """Which laws hold, by name. A method that fails on a case has kept none of its laws there."""
     runs: dict[str, Sequence[Request] | str] = {case.name: _run(system, case) for case in CASES}
     takes_notes = bool(getattr(system, "takes_notes", False))
     verdicts = {law.name: _judged(law, runs) if takes_notes or not law.is_of_notes else _NO_NOTES for law in LAWS}
@@ -85,7 +85,7 @@ def _sent(case: Case, requests: Sequence[Request]) -> Iterator[_Sent]:
 
 
 def unpaired(messages: Sequence[Message]) -> Iterator[str]:
-    """What a strict provider refuses: a result without its call directly before, or a call without its result directly after."""
+    """What a strict provider rejects: a result without its call directly before it, or a call without its result directly after it."""
     open_calls: set[str] = set()
     for message in messages:
         results = {result.tool_call_id for result in message.tool_results}
@@ -110,7 +110,7 @@ def _budget(case: Case, requests: Sequence[Request]) -> Iterator[str]:
 
 
 def _keeps(text: str) -> Callable[[Case, Sequence[Request]], Iterator[str]]:
-    """A text stands in every request after it was said."""
+    """A text is in every request after it was said."""
 
     def broken(case: Case, requests: Sequence[Request]) -> Iterator[str]:
         said = next(place for place, message in enumerate(case.trace.messages) if message.text == text)
@@ -136,7 +136,7 @@ def _way_back(case: Case, requests: Sequence[Request]) -> Iterator[str]:
 
 
 def _delayed(case: Case, requests: Sequence[Request]) -> Iterator[str]:
-    """Once a late result has come, it does not stand without its call, nor the call without it; and it is told at least once."""
+    """Once a late result has arrived, it is never without its call, nor the call without it; and it is shown at least once."""
     came = next(place for place, message in enumerate(case.trace.messages) if _answers(message, "slow"))
     first = next(turn for turn in case.trace.turns if turn > came)
     for turn, messages in _sent(case, requests):
@@ -155,7 +155,7 @@ def _answers(message: Message, call: str) -> bool:
 
 
 def _together(case: Case, requests: Sequence[Request]) -> Iterator[str]:
-    """Of calls that were made at once, all stand with their results, or none."""
+    """Of calls made at once, all are shown with their results, or none."""
     batches = [{call.id for call in message.tool_calls} for message in case.trace.messages]
     for turn, messages in _sent(case, requests):
         calls = {call.id for message in messages for call in message.tool_calls}
@@ -166,7 +166,7 @@ def _together(case: Case, requests: Sequence[Request]) -> Iterator[str]:
 
 
 def _pictures(case: Case, requests: Sequence[Request]) -> Iterator[str]:
-    """A picture reaches the model at the turn after it came, and pushes nothing out as if its bytes were words."""
+    """A picture reaches the model at the turn after it arrived, and displaces nothing as if its bytes were text."""
     came = next(place for place, message in enumerate(case.trace.messages) if _pictures_of(message))
     shown = case.trace.messages[came]
     for turn, messages in _sent(case, requests):
@@ -184,7 +184,7 @@ def _pictures_of(message: Message) -> list[str]:
 
 
 def _silent(case: Case, requests: Sequence[Request]) -> Iterator[str]:
-    """Whatever says nothing breaks no pair, and nothing else is lost over it."""
+    """Empty content breaks no pair, and nothing else is lost because of it."""
     yield from _pairs(case, requests)
     for turn, messages in _sent(case, requests):
         last = case.trace.messages[turn - 1]
@@ -199,7 +199,7 @@ def _refuses(case: Case, requests: Sequence[Request]) -> Iterator[str]:
 
 
 def _said_once(case: Case, requests: Sequence[Request]) -> Iterator[str]:
-    """A note stands in the request that it is for, and in no other."""
+    """A note is in the request that it is for, and in no other."""
     for place, note in case.notes.items():
         said = [turn for turn, messages in _sent(case, requests) if note in text_of_all(messages)]
         if said != [place]:
@@ -223,7 +223,7 @@ LAWS = (
     Law("refuses", "a budget too small for the rules is refused", ("too small",), _refuses),
     Law("one-shot", "a one-shot note is shown once", ("notes",), _said_once, is_of_notes=True),
 )
-"""The laws that single requests are judged by."""
+"""The laws that can be checked on single requests."""
 
-STEADY, REPEATABLE = "steady", "repeatable"  # which it takes more than one request, or more than one run, to judge
+STEADY, REPEATABLE = "steady", "repeatable"  # those that need more than one request, or more than one run
 NAMES = (*(law.name for law in LAWS), STEADY, REPEATABLE)

@@ -22,7 +22,7 @@ _HANDLES = re.compile(rf"{HANDLE}(?:\.\.{HANDLE})?")
 
 
 class Ours:
-    """One of our policies, as one of those that are examined: what it is for a budget."""
+    """One of our policies as a method to be examined: called with a budget."""
 
     takes_notes: ClassVar[bool] = True
 
@@ -30,7 +30,7 @@ class Ours:
         self._policy = policy
 
     def __call__(self, case: Case) -> list[Request]:
-        """What is sent at each turn of a case, with its rule pinned and its notes in it."""
+        """The request at each turn of a case, with its rule pinned and its notes in it."""
         session = session_of(self._policy(case.budget_tokens), CharacterCounter(), recall=RecallTool())
         places: dict[str, int] = {}
         requests = []
@@ -53,7 +53,7 @@ class Ours:
 
 
 def _recalled(session: Session, context: Context, places: Mapping[str, int]) -> dict[int, str]:
-    """What the handles of a context lead to, if the model has the tool to follow them."""
+    """What the handles of a context resolve to, if the model has the recall tool."""
     if not any(isinstance(tool, RecallTool) for tool in context.tools):
         return {}
     told = text_of_all(context.messages)

@@ -9,12 +9,12 @@ from pageturn.lab.report.svg import Node, label, node, path, rule
 
 _LETTER = 6.9  # the width of a letter of 12 pixels in a wide script
 _TALL = 14.0
-_BESIDE = 20  # as far as a label needs no line to its point
+_BESIDE = 20  # the distance up to which a label needs no line to its point
 _NEAR = ((-1, -1), (1, -1), (1, 1), (-1, 1), (1, 0), (-1, 0), (0, -1), (0, 1))  # corners first: bars go the other ways
 
 
 class Frame(NamedTuple):
-    """The part of a drawing in which the values are, between its two scales."""
+    """The part of a drawing with the values, between its two scales."""
 
     x: Scale
     y: Scale
@@ -53,14 +53,14 @@ class Box(NamedTuple):
 
 
 class Labels:
-    """Labels beside their points, each where it covers the least of what is there already."""
+    """Labels near their points, each placed where it covers the least."""
 
     def __init__(self, room: Box, taken: Sequence[Box]) -> None:
         self._room = room
         self._taken = list(taken)
 
     def place(self, words: str, points: Sequence[tuple[float, float]], class_: str) -> Iterator[Node]:
-        """A label near one of some points, the first if there is room, with a line to it where the label is further away."""
+        """A label near one of some points, the first if there is room, with a line to it if the label is further away."""
         size = 0.92 if "small" in class_ else 1.14 if "title" in class_ else 1.0
         wide, tall = width_of(words) * size, _TALL * size
         candidates = [
@@ -88,12 +88,12 @@ class Labels:
 
 
 def width_of(words: str) -> float:
-    """About how wide a text is."""
+    """The approximate width of a text."""
     return len(words) * _LETTER
 
 
 def cut(words: str, wide: float) -> str:
-    """As much of a text as fits, and a sign that there was more."""
+    """As much of a text as fits, with a mark if it was cut."""
     most = max(int(wide / _LETTER), 2)
     return words if len(words) <= most else f"{words[: most - 1]}…"
 
@@ -104,7 +104,7 @@ def colour(number: int) -> str:
 
 
 def mark(number: int, x: float, y: float, size: float = 5.5) -> Node:
-    """The shape of a policy, in its colour; shapes and colours go round at different steps, so that pairs are many."""
+    """The shape of a policy, in its colour; shapes and colours cycle at different steps, so that there are many pairs."""
     class_ = f"{colour(number)} halo"
     big = size * 1.25
     match number % 5:

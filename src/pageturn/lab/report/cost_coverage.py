@@ -12,7 +12,7 @@ _LEFT, _TOP, _BOTTOM = 52, 30, 46
 
 
 def cost_against_coverage(group: Group, width: float) -> Node:
-    """The bill of each row against what it still showed, with what resampled sessions come to."""
+    """The bill of each row against its coverage, with the intervals of resampled sessions."""
     is_narrow = width < 500
     height = 400 if is_narrow else min(width * 0.62, 580)
     frame = Frame(
@@ -51,7 +51,7 @@ def cost_against_coverage(group: Group, width: float) -> Node:
 
 
 def told(group: Group) -> str:
-    """The front in words."""
+    """The front as text."""
     named = ", ".join(
         f"{row.policy} at {compact(row.budget_tokens)} tokens ({times(row.bill.value)}, {percent(row.coverage.value)})"
         for row in group.front
@@ -60,7 +60,7 @@ def told(group: Group) -> str:
 
 
 def details(row: Row) -> str:
-    """All of a row that is worth knowing when one points at it."""
+    """The details of a row, shown on hover."""
     score = row.score
     lines = [
         f"{row.policy} at {row.budget_tokens:,} tokens",
@@ -104,7 +104,7 @@ def _everything(frame: Frame) -> Iterator[Node]:
 
 
 def _front(group: Group, frame: Frame) -> Node:
-    """Steps along the front: at each bill, the best that can be had for it. What lies below is beaten."""
+    """Steps along the front: the best coverage for each bill. Everything below is beaten."""
     steps: list[tuple[float, float]] = []
     for row in group.front:
         x, y = _place(row, frame)

@@ -16,7 +16,7 @@ WIDE, NARROW = 940.0, 380.0
 
 
 class Figure(NamedTuple):
-    """A drawing that has not been made yet."""
+    """A drawing that is not made yet."""
 
     name: str  # of its file
     title: str
@@ -25,7 +25,7 @@ class Figure(NamedTuple):
 
 
 def figures(group: Group, example: tuple[Drawn, ...]) -> Iterator[Figure]:
-    """The figures that a group has something to show for."""
+    """The figures for which a group has data."""
     spread = (
         f"Bars are 95 % intervals over resamples of {len(group.sessions):,} sessions."
         if len(group.sessions) > 1
@@ -35,7 +35,7 @@ def figures(group: Group, example: tuple[Drawn, ...]) -> Iterator[Figure]:
     yield Figure(
         "cost-coverage",
         "Cost against coverage",
-        f"Each mark is a policy at a budget; what lies below the front is beaten by something that is cheaper and shows more.{hollow} {spread}",
+        f"Each mark is a policy at a budget; marks below the front are beaten by another that is cheaper and shows more.{hollow} {spread}",
         lambda width: cost_against_coverage(group, width),
     )
     if gaps(group):
@@ -70,7 +70,7 @@ def figures(group: Group, example: tuple[Drawn, ...]) -> Iterator[Figure]:
 
 
 def left_out(group: Group, example: tuple[Drawn, ...]) -> Iterator[str]:
-    """Which figures a group has not, and why."""
+    """Which figures a group lacks, and why."""
     if not gaps(group):
         yield "No plot of the gap to the oracle: no row was compared with it on all of its sessions."
     if not any(result.turns for result in group.results):

@@ -12,7 +12,7 @@ _LANE = 24
 
 
 class Gap(NamedTuple):
-    """A row that was compared with the oracle; all as shares of what was demanded."""
+    """A row that was compared with the oracle; all values are shares of what was needed."""
 
     row: Row
     missed: float
@@ -33,7 +33,7 @@ def gaps(group: Group) -> tuple[Gap, ...]:
 
 
 def gap_to_oracle(group: Group, width: float) -> Node:
-    """A lane for each row: what it missed, what the oracle missed, and the lower bound that no method goes below."""
+    """A lane for each row: what it missed, what the oracle missed, and the lower bound for every method."""
     found = gaps(group)
     left = 190 if width > 500 else 128
     budgets = sorted({gap.row.budget_tokens for gap in found})

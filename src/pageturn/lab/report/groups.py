@@ -30,23 +30,23 @@ class Row:
 
     @cached_property
     def coverage(self) -> Spread:
-        """The share of demanded names that stood in the request."""
+        """The share of needed names that were in the request."""
         return self._share("covered", "demanded")
 
     @property
     def missed(self) -> Spread:
-        """The share of demanded names that did not stand in the request."""
+        """The share of needed names that were not in the request."""
         value, low, high = self.coverage
         return Spread(1 - value, 1 - high, 1 - low)
 
     @property
     def dollars(self) -> float | None:
-        """What the sessions cost in all; None where a price is not known."""
+        """The total cost of the sessions; None if a price is unknown."""
         return self._spent(lambda score: score.paid)
 
     @property
     def dollars_for_everything(self) -> float | None:
-        """The same, if everything is sent."""
+        """The same for sending everything."""
         return self._spent(lambda score: score.paid_for_everything)
 
     def _spent(self, paid: Callable[[Score], float]) -> float | None:
@@ -62,7 +62,7 @@ class Row:
 
 
 class Policy(NamedTuple):
-    """A policy by its name, and its number among those of the group, from which its colour and shape follow."""
+    """A policy by its name, and its number in the group, which decides its colour and shape."""
 
     name: str
     number: int
@@ -86,7 +86,7 @@ class Group:
 
     @cached_property
     def sessions(self) -> tuple[tuple[str, str], ...]:
-        """The sessions of the group, each with where it is from, in the order in which they came."""
+        """The sessions of the group with their sources, in order."""
         return tuple(dict.fromkeys(map(_session, self.results)))
 
     @property
@@ -107,7 +107,7 @@ class Group:
 
     @cached_property
     def front(self) -> tuple[Row, ...]:
-        """The rows that no other beats in cost and coverage both, the cheapest first; without who knows the future or sent nothing."""
+        """The rows that no other beats in both cost and coverage, cheapest first; without oracles, and without methods that sent nothing."""
         best: list[Row] = []
         for row in sorted(self.rows, key=lambda row: (row.bill.value, -row.coverage.value)):
             if row.is_foreseen or row.score.is_refused:
@@ -125,7 +125,7 @@ class Group:
         return tuple(row for row in self.rows if row.policy == policy)
 
     def everything(self, of: Result) -> Result | None:
-        """The result of sending all of the same session at every turn, if somebody replayed that."""
+        """The result of sending everything in the same session at every turn, if that was replayed."""
         same = (result for result in self.results if _session(result) == _session(of) and result.turns)
         return next((result for result in same if result.score.billed == result.score.whole), None)
 
@@ -145,7 +145,7 @@ class Group:
 
 
 def groups(results: Iterable[Result]) -> tuple[Group, ...]:
-    """The results as groups, in the order in which they came. A result that comes twice counts once."""
+    """The results as groups, in order. A result that occurs twice counts once."""
     known: dict[ResultKey, Result] = {}
     for result in results:
         if known.setdefault(result.key, result) != result:

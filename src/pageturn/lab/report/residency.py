@@ -11,7 +11,7 @@ from pageturn.lab.report.turns import MOST_POINTS, Drawn, named, stretches, turn
 from pageturn.lab.results import Form, ReplayedTurn, Result
 
 _LEFT, _BELOW, _BETWEEN = 46, 44, 26
-_ABOUT, _ABOVE = 1.3, 1.12  # times the budget: what keeps about to it, and room to name it
+_ABOUT, _ABOVE = 1.3, 1.12  # times the budget: the limit of the common scale
 _WORDS = {Form.POINTER: "pointers", Form.LINE: "index lines", Form.OTHER: "not pages"}
 
 
@@ -40,7 +40,7 @@ def residency(drawn: Sequence[Drawn], width: float) -> Node:
 
 
 def _common(drawn: Sequence[Drawn], peaks: Sequence[int]) -> float:
-    """Where the common scale ends: at the largest request of those that keep about to their budget, if any does."""
+    """The end of the common scale: the largest request of those near their budget, if any."""
     budget = drawn[0].result.budget_tokens
     keeping = [peak for peak in peaks if peak <= _ABOUT * budget]
     return max(*keeping, budget * _ABOVE) if keeping else max(peaks)
@@ -62,7 +62,7 @@ def _panel(each: Drawn, frame: Frame, left: float, wide: float, *, is_common: bo
 
 
 def _layers(turns: Sequence[ReplayedTurn], frame: Frame) -> Iterator[Node]:
-    """The areas, each on top of the ones below it; what nobody told the form of is not a page."""
+    """The areas, each on top of the ones below it; tokens without a known level are not pages."""
     shown = kept([turn.tokens for turn in turns], MOST_POINTS)
     stacks = [list(accumulate(_sizes(turns[at]), initial=0)) for at in shown]
     for layer, form in enumerate(FORMS):
@@ -73,7 +73,7 @@ def _layers(turns: Sequence[ReplayedTurn], frame: Frame) -> Iterator[Node]:
 
 
 def _wide(points: list[tuple[float, float]], frame: Frame) -> list[tuple[float, float]]:
-    """The points; a lonely one takes the whole width, since a line through it would not be seen."""
+    """The points; a single one takes the whole width, since a line through it would be invisible."""
     return points if len(points) > 1 else [(frame.x.start, points[0][1]), (frame.x.end, points[0][1])]
 
 
@@ -91,7 +91,7 @@ def _budget(result: Result, frame: Frame) -> Iterator[Node]:
 
 
 def _key(used: Sequence[Form], width: float) -> Iterator[Node]:
-    """What each colour stands for, in the order in which they lie on each other."""
+    """The meaning of each colour, in the order of the areas."""
     left, row = 0.0, 0
     for form in used:
         words = _WORDS.get(form, str(form))

@@ -10,7 +10,7 @@ _FAR = 3.0  # times
 
 
 class Scale(NamedTuple):
-    """Values between `low` and `high`, at places between `start` and `end`; by their ratios if it is logarithmic."""
+    """Values between `low` and `high`, at positions between `start` and `end`; logarithmic if wanted."""
 
     low: float
     high: float
@@ -24,7 +24,7 @@ class Scale(NamedTuple):
         return self.start + (here - low) / (high - low) * (self.end - self.start)
 
     def ticks(self, most: int) -> list[float]:
-        """Round values on the scale, about as many as are wanted and never more than one more."""
+        """Round values on the scale, about as many as wanted and at most one more."""
         return self._log_ticks(most) if self.is_log else self._even_ticks(most)
 
     def _even_ticks(self, most: int) -> list[float]:
@@ -34,7 +34,7 @@ class Scale(NamedTuple):
         return [round(at * step, 12) for at in range(first, last + 1)]
 
     def _log_ticks(self, most: int) -> list[float]:
-        """Round values of as many decades as there are, or if they are too many, every other one, every third one and so on."""
+        """Round values of as many decades as there are, or if those are too many, every other one, every third one and so on."""
         powers = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
         every = [(steps, 1) for steps in _LOG_STEPS] + [((1,), apart) for apart in range(2, len(powers) + 1)]
         for steps, apart in every:
@@ -55,7 +55,7 @@ def around(values: Iterable[float], start: float, end: float, *, margin: float =
 
 
 def by_ratio(values: Iterable[float], start: float, end: float, *, margin: float = 0.06) -> Scale:
-    """The same, logarithmic where the values are far apart, so that small ones are told from each other."""
+    """The same, logarithmic if the values are far apart, so that small ones can be distinguished."""
     known = sorted(values)
     low, high = known[0], known[-1]
     if low <= 0 or high / low < _FAR:
@@ -95,12 +95,12 @@ def percent(value: float) -> str:
 
 
 def spread(places: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """The places, moved as little as is needed so that neighbours are a gap apart; in the order in which they came."""
+    """The positions, moved as little as necessary so that neighbours are a gap apart; in order."""
     order = sorted(range(len(places)), key=lambda at: (places[at], at))
     gap = min(gap, (high - low) / max(len(places) - 1, 1))
 
     def first(run: Sequence[float]) -> float:
-        """Where a run of labels that touch each other begins: as near to what they want as there is room."""
+        """The start of a run of labels that touch each other: as near to their wanted positions as there is room."""
         middle = sum(place - number * gap for number, place in enumerate(run)) / len(run)
         return min(max(middle, low), high - (len(run) - 1) * gap)
 
@@ -115,7 +115,7 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
 
 
 def kept(values: Sequence[float], most: int) -> list[int]:
-    """Which of many values are drawn: the first, the last, and of each of equal stretches the least and the greatest."""
+    """The values that are drawn of many: the first, the last, and the minimum and maximum of equal stretches."""
     if len(values) <= most:
         return list(range(len(values)))
     stretches = max((most - 2) // 2, 1)

@@ -14,7 +14,7 @@ _LEFT, _TOP, _BOTTOM = 52, 30, 46
 
 
 def spending(drawn: Sequence[Drawn], width: float, everything: Result | None = None) -> Node:
-    """The bill so far under each policy, and beside it the two ends; of sending everything the sum, where the results tell only that."""
+    """The bill so far under each policy, between the two bounds; for sending everything only the total, if the results have no more."""
     height = min(max(width * 0.5, 320), 470)
     turns = drawn[0].result.turns
     lines = [
@@ -59,14 +59,14 @@ def _so_far(turns: Sequence[ReplayedTurn]) -> tuple[float, ...]:
 
 
 def _of_everything(result: Result, everything: Result | None) -> tuple[float, ...]:
-    """As the turns of a result tell it, or as somebody replayed it, or only the sum, at every turn."""
+    """From the turns of a result, or from a replay, or only the total, at every turn."""
     if any(turn.whole for turn in result.turns):
         return tuple(accumulate(turn.whole for turn in result.turns))
     return _so_far(everything.turns) if everything else (result.score.whole,) * len(result.turns)
 
 
 def _ends(lines: Sequence[_Line], frame: Frame, width: float) -> Iterator[Node]:
-    """Each line's name where it ends, moved apart where they would cover each other."""
+    """Each line's name at its end, moved apart if they would overlap."""
     places = [frame.y(line.bills[-1]) for line in lines]
     for line, place, moved in zip(lines, places, spread(places, 16, frame.y.end, frame.y.start), strict=True):
         left = frame.x.end + 15

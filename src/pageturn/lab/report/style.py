@@ -1,7 +1,7 @@
 """Defines the colours of a report, light and dark, and its style sheets.
 
-The first colours of policies are near those of Okabe and Ito, which people with any kind of colour vision tell apart; each
-policy has a shape and its name beside it as well. The levels of pages go from dark to light.
+The first colours of policies are near those of Okabe and Ito, which people with any kind of colour vision can tell apart; each policy
+also has a shape and its name. The levels of pages go from dark to light.
 """
 
 from collections.abc import Mapping
@@ -60,13 +60,13 @@ th:first-child, td:first-child { text-align: left; position: sticky; left: 0; ba
 
 
 def drawing_style() -> str:
-    """The style of a drawing that stands alone; with plain colours, since not every program that draws knows variables."""
+    """The style of a drawing in a file of its own; with plain colours, since not every program supports variables."""
     dark = f"@media (prefers-color-scheme: dark) {{{_INKS.substitute(_DARK)}}}\n"
     return f"{_LETTERS}{_INKS.substitute(_LIGHT)}{dark}"
 
 
 def page_style() -> str:
-    """The style of a page with its drawings: as the reader's system has it, or as the button says."""
+    """The style of a page with its drawings: following the reader's system, or the button."""
     variables = {name: f"var(--{name})" for name in _LIGHT}
     return "".join(
         (

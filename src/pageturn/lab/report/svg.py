@@ -14,7 +14,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]") 
 
 
 def node(name: str, *children: Child, **attributes: float | str | None) -> Node:
-    """An element. A name ends in `_` where Python has the word, `_` inside stands for `-`; what is None is left out."""
+    """An element. A name ends in `_` if Python reserves the word, `_` inside stands for `-`; None values are left out."""
     made = ET.Element(name, {_written(key): shown(value) for key, value in attributes.items() if value is not None})
     for child in children:
         add(made, child)
@@ -35,7 +35,7 @@ def add(parent: Node, *children: Child) -> Node:
 
 
 def svg_group(*children: Child, tip: str | None = None, class_: str | None = None) -> Node:
-    """Elements that belong together; `tip` is told of them when one points at them."""
+    """A group of elements; `tip` is shown on hover."""
     return node("g", node("title", tip) if tip else None, *children, class_=class_)
 
 
@@ -56,7 +56,7 @@ def path(points: Iterable[tuple[float, float]], class_: str, *, is_closed: bool 
 
 
 def picture(width: float, height: float, told: str, *children: Child) -> Node:
-    """A drawing of that size; `told` says what it shows to those who do not see it."""
+    """A drawing of that size; `told` describes it for people who cannot see it."""
     made = node("svg", viewBox=f"0 0 {shown(width)} {shown(height)}", role="img", aria_label=told)
     return add(made, *children)
 
@@ -79,7 +79,7 @@ def document(page: Node) -> str:
 
 
 def shown(value: float | str) -> str:
-    """A number as short as a hundredth of a pixel allows; a text as it is."""
+    """A number as short as a hundredth of a pixel allows; text unchanged."""
     if isinstance(value, str):
         return _printable(value)
     assert math.isfinite(value), "a place on a drawing is a number"

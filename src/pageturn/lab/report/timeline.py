@@ -40,7 +40,7 @@ def timeline(drawn: Sequence[Drawn], width: float) -> Node:
 
 
 def _lanes(turns: Sequence[ReplayedTurn]) -> dict[str, Counter[int]]:
-    """How often each thing went wrong at which turn: faults by code, then what was demanded and not there."""
+    """How often each problem occurred at which turn: faults by code, then what was needed and missing."""
     lanes: dict[str, Counter[int]] = {}
     for code in sorted({code for turn in turns for code, times in turn.faults.items() if times}):
         lanes[code] = Counter({at: turn.faults[code] for at, turn in enumerate(turns) if turn.faults.get(code)})

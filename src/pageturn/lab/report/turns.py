@@ -9,12 +9,12 @@ from pageturn.lab.report.scales import Scale
 from pageturn.lab.report.svg import Node, node, svg_group
 from pageturn.lab.results import Result
 
-MOST_POINTS = 420  # of a line: more than that would not be seen
-_MOST_STRETCHES = 90  # to point at
+MOST_POINTS = 420  # of a line: more could not be seen
+_MOST_STRETCHES = 90  # hover areas
 
 
 class Drawn(NamedTuple):
-    """A result whose turns are drawn, and the number of its policy, from which colour and shape follow."""
+    """A result whose turns are drawn, and the number of its policy, which decides colour and shape."""
 
     result: Result
     number: int
@@ -31,7 +31,7 @@ def turns_across(count: int, start: float, end: float) -> Scale:
 
 
 def stretches(frame: Frame, count: int, tell: Callable[[Sequence[int]], str]) -> Iterator[Node]:
-    """Stretches of turns to point at, one turn each where there are not too many; `tell` says what happened in one."""
+    """Stretches of turns as hover areas, one turn each if there are not too many; `tell` describes one."""
     wanted = min(count, _MOST_STRETCHES)
     half = (frame.x.end - frame.x.start) / max(count - 1, 1) / 2
     for at in range(wanted):
@@ -45,6 +45,6 @@ def stretches(frame: Frame, count: int, tell: Callable[[Sequence[int]], str]) ->
 
 
 def named(turns: Sequence[int]) -> str:
-    """A stretch of turns as people count them."""
+    """A stretch of turns, numbered from 1."""
     first, last = turns[0] + 1, turns[-1] + 1
     return f"turn {first:,}" if first == last else f"turns {first:,} to {last:,}"

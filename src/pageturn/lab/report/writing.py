@@ -50,7 +50,7 @@ def _contents(group: Group, drawn: tuple[Drawn, ...]) -> Contents:
 
 
 def _check(found: Iterable[Group], session: str | None, budget_tokens: int | None) -> None:
-    """Refuse to leave out in silence what was asked for."""
+    """Raise if something that was requested cannot be drawn."""
     results = [result for group in found for result in group.results if result.turns]
     sessions = dict.fromkeys(result.trace for result in results)
     if session is not None and session not in sessions:

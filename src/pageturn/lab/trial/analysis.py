@@ -19,7 +19,7 @@ class Share(NamedTuple):
 
     @classmethod
     def of(cls, right: int, of: int) -> "Share":
-        """The share of so many right ones; of nothing, nothing is known."""
+        """A share of successes; without trials it is unknown."""
         if not of:
             return cls(0.0, 0.0, 1.0)
         share, squared = right / of, _Z * _Z / of
@@ -39,13 +39,13 @@ class Paired(NamedTuple):
 
     @property
     def p(self) -> float:
-        """How likely a split at least so uneven is, in either direction, if both are as good."""
+        """The probability of a split at least this uneven, in either direction, if both methods are equally good."""
         both, less = self.only_ours + self.only_theirs, min(self.only_ours, self.only_theirs)
         return min(1.0, 2 * sum(comb(both, count) for count in range(less + 1)) / 2**both) if both else 1.0
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[bool, bool]]) -> "Paired":
-        """From what ours and theirs did, step by step."""
+        """The comparison of two methods, step by step."""
         told = list(pairs)
         return cls(sum(ours and not theirs for ours, theirs in told), sum(theirs and not ours for ours, theirs in told))
 
@@ -66,7 +66,7 @@ class MethodOutcome(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a trial came to; rows go by the methods in their order, and only runs that all of them have are compared."""
+    """The results of a trial; the rows are the methods in order, over the runs that all of them have."""
 
     methods: tuple[MethodOutcome, ...]
     kinds: dict[tuple[str, str], Share]  # by method, and by family and step
@@ -75,7 +75,7 @@ class Outcome(NamedTuple):
 
 
 def outcome(runs: Iterable[Run], methods: Sequence[str], *, beside: str | None = None) -> Outcome:
-    """What the final runs come to, each method compared with one of them, by default the first."""
+    """The results of the final runs, each method compared with one of them, by default the first."""
     by_method: dict[str, dict[tuple[str, int], Run]] = {method: {} for method in methods}
     for run in runs:
         if run.final and run.method in by_method:

@@ -8,54 +8,54 @@ from pageturn.values.messages import Message, ToolCall
 
 
 class Step(NamedTuple):
-    """One thing that the user says late in the session."""
+    """One request of the user late in the session."""
 
-    name: str  # what kind of step it is, by which results are grouped
+    name: str  # the kind of step, by which results are grouped
     text: str
 
 
 class Workplace(Protocol):
-    """A task while it is run: whoever answers the calls of its tools, and judges."""
+    """A task while it is run: answers the calls of its tools, and judges."""
 
     def run(self, call: ToolCall) -> str:
-        """What a call of the model brings."""
+        """The result of a call of the model."""
         ...
 
     def check(self, step: int, answer: str, calls: Sequence[ToolCall]) -> bool:
-        """Whether a step is done, by the model's last words and the calls that it made since the step was asked for."""
+        """Whether a step is done, by the model's last answer and the calls that it made since the step was requested."""
         ...
 
 
 class Task(Protocol):
-    """What is the same for every method. It knows nothing of them, so no judge can favour one."""
+    """The part that is the same for every method. It knows nothing of the methods, so no judge can favour one."""
 
     @property
     def id(self) -> str:
-        """Its name, by which results are found again."""
+        """The name by which results are found again."""
         ...
 
     @property
     def family(self) -> str:
-        """What kind of task it is."""
+        """The kind of task."""
         ...
 
     @property
     def steps(self) -> Sequence[Step]:
-        """What is asked, one after the other."""
+        """The requests, one after the other."""
         ...
 
     @property
     def tools(self) -> Sequence[Mapping[str, Any]]:
-        """What the model may call, in OpenAI's form."""
+        """The tools for the model, in OpenAI's form."""
         ...
 
     @property
     def calls_a_step(self) -> float:
-        """How many calls of the model a step takes, about: for a price before anything is run."""
+        """About how many calls of the model a step takes: for an estimate of the price."""
         ...
 
     def history(self) -> Sequence[Message]:
-        """What was said before the first step, from the opening prompt on."""
+        """Everything before the first step, beginning with the opening prompt."""
         ...
 
     def opened(self) -> AbstractContextManager[Workplace]:
@@ -71,6 +71,6 @@ def tool(name: str, description: str, **parameters: str) -> dict[str, Any]:
 
 
 def arguments_of(call: ToolCall) -> dict[str, Any]:
-    """The arguments of a call; none where they are no object."""
+    """The arguments of a call; empty if they are not an object."""
     parsed = call.parsed
     return parsed if isinstance(parsed, dict) else {}

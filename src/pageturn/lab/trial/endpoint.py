@@ -12,18 +12,18 @@ from pageturn.values.messages import Message
 from pageturn.values.prompt import Prompt
 from pageturn.writeback.summaries.endpoints import Dialect, HttpEndpoint
 
-_AGAIN = (408, 409, 425, 429, 500, 502, 503, 504, 529)  # what may be otherwise a little later
+_AGAIN = (408, 409, 425, 429, 500, 502, 503, 504, 529)  # statuses after which another try may succeed
 _ATTEMPTS = 5
 _LONGEST_WAIT = 30.0  # seconds
 _FORMATS = {Dialect.OPENAI: openai_chat, Dialect.ANTHROPIC: anthropic}
 
 
 class EndpointFailed(PageturnError):
-    """The model gave no answer that can be used. Says what failed, with the first words of the server's own reason."""
+    """The model gave no usable answer. Says what failed, with the first words of the server's own reason."""
 
 
 class Model(Protocol):
-    """Whoever answers a request."""
+    """Answers requests."""
 
     def ask(self, prompt: Prompt) -> Message:
         """The model's reply, with its usage."""
@@ -31,7 +31,7 @@ class Model(Protocol):
 
 
 class LiveModel:
-    """A model at a URL. An answer of `too many requests` or a failing server is asked again, a few times, later."""
+    """A model at a URL. After `too many requests` or a server error it tries again, a few times, later."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class LiveModel:
         dialect: Dialect | str | None = None,
         most_tokens: int = 1_024,  # of an answer
         timeout_seconds: float = 300.0,
-        settings: Mapping[str, Any] | None = None,  # that go into every request as they are
+        settings: Mapping[str, Any] | None = None,  # added to every request
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._endpoint = HttpEndpoint(url, model, key=key, dialect=dialect, timeout_seconds=timeout_seconds)
@@ -106,7 +106,7 @@ class LiveModel:
 
 
 def _told(header: str | None, otherwise: float) -> float:
-    """How long a server asks to wait, as far as that is a number of seconds."""
+    """The wait that a server asks for, if it is a number of seconds."""
     try:
         return min(max(float(header or ""), 0.0), _LONGEST_WAIT)
     except ValueError:

@@ -1,7 +1,7 @@
 """Facts among distractors: a long history of logs that an agent read, and questions about single lines of it, asked late.
 
-Five kinds: a look-up; an update, where the last line counts; a list, whose parts are lines apart; the order of two events; and something
-that was never said, where the right answer is to say so.
+Five kinds: a look-up; an update, where the last line counts; a list, whose parts are in different lines; the order of two events; and
+something that was never said, where the right answer is to say so.
 """
 
 import re
@@ -34,23 +34,23 @@ _WORD = re.compile(r"[a-z0-9]++(?:-[a-z0-9]++)*+")
 
 
 class Question(NamedTuple):
-    """A question, what is right, and what else one might say."""
+    """A question, the right answer, and other possible answers."""
 
     kind: str
     text: str
     right: tuple[str, ...]
     wrong: tuple[str, ...]
-    evidence: tuple[str, ...] = ()  # the lines that one has to have seen
-    stem: str = ""  # how an answer in a whole sentence begins
+    evidence: tuple[str, ...] = ()  # the lines needed for the answer
+    stem: str = ""  # the beginning of an answer in a whole sentence
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The answers to choose from, in an order that says nothing."""
+        """The answers to choose from, in an uninformative order."""
         whole = ", ".join(self.right)
         return tuple(sorted({whole, *self.wrong, NOT_SAID}))
 
     def is_answered_by(self, answer: str) -> bool:
-        """Whether an answer names all that is right and nothing that is wrong; only its last line counts."""
+        """Whether an answer names everything right and nothing wrong; only its last line counts."""
         lines = answer.strip().lower().replace("*", "").splitlines()
         line = lines[-1] if lines else ""
         words = set(_WORD.findall(line))
@@ -65,7 +65,7 @@ class Question(NamedTuple):
 
 
 class FactsTask(NamedTuple):
-    """One warehouse: its days, and what is asked about them."""
+    """One warehouse: its days, and the questions about them."""
 
     id: str
     days: tuple[str, ...]
@@ -89,7 +89,7 @@ class FactsTask(NamedTuple):
         return [*messages, assistant("I have read the logs of all days. What would you like to know?")]
 
     def opened(self) -> nullcontext["_Clerk"]:
-        """The logs, which can be read again, and a judge."""
+        """The logs, which cannot be read again, and a judge."""
         return nullcontext(_Clerk(self))
 
 
@@ -98,7 +98,7 @@ class _Clerk:
         self._task = task
 
     def run(self, call: ToolCall) -> str:
-        """A log that was read before is gone: else reading again would be as good as remembering."""
+        """A log that was read before is gone: otherwise reading again would be as good as remembering."""
         return (
             "This log has been archived and cannot be read any more."
             if call.name == "read_log"
@@ -110,7 +110,7 @@ class _Clerk:
 
 
 def facts_task(seed: int, *, tokens: int = 40_000, questions: int = 20) -> FactsTask:
-    """A task of about so many tokens (a quarter of the characters), the same for the same seed."""
+    """A task of about this many tokens (a quarter of the characters), the same for the same seed."""
     chance = Random(f"facts:{seed}:{tokens}:{questions}")  # noqa: S311  # a lab, not a lock
     days = max(8, tokens // 220)
     places: list[list[str]] = [[] for _ in range(days)]
@@ -125,7 +125,7 @@ def facts_task(seed: int, *, tokens: int = 40_000, questions: int = 20) -> Facts
 
 
 def dull_days(chance: Random, tokens: int) -> list[str]:
-    """Logs in which nothing matters, of about so many tokens: a long history for other tasks."""
+    """Logs without anything relevant, of about this many tokens: a long history for other tasks."""
     return [
         "\n".join([f"Log of day {number}", *(_distractor(chance) for _ in range(12))])
         for number in range(1, max(2, tokens // 220) + 1)
@@ -133,7 +133,7 @@ def dull_days(chance: Random, tokens: int) -> list[str]:
 
 
 def _asked(chance: Random, places: list[list[str]], count: int) -> Iterator[Question]:
-    """The questions; the lines that answer them are put into days."""
+    """The questions; the lines with their answers are inserted into the days."""
     numbers = iter(chance.sample(range(1_000, 9_999), 12 * count))
     bays = [str(bay) for bay in range(11, 99)]
     shares = (("look-up", 0.4), ("update", 0.2), ("order", 0.15), ("never said", 0.15), ("list", 0.1))

@@ -37,7 +37,7 @@ class _TaskFile(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class FolderTask(NamedTuple):
-    """A task that somebody wrote."""
+    """A user's own task."""
 
     id: str
     folder: Path
@@ -54,7 +54,7 @@ class FolderTask(NamedTuple):
         return FILE_TOOLS if self.files is not None else ()
 
     def history(self) -> list[Message]:
-        """The opening prompt, and what came before the first step."""
+        """The opening prompt, and everything before the first step."""
         return [system(self.opening), *self.past]
 
     @contextmanager

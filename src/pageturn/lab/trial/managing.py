@@ -1,7 +1,7 @@
-"""Managing: the methods to choose what the model sees, live: four that are common, and ours with and without its recall tool.
+"""The methods of managing what the model sees, live: four common ones, and ours with and without its recall tool.
 
-All count a quarter of the characters as a token, so that a budget is the same for all. The requests of each are valid for a provider: no
-result comes without its call.
+All count a quarter of the characters as a token, so that a budget means the same for all. The requests of each are valid for a
+provider: no result is without its call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -28,11 +28,11 @@ class Managed(Protocol):
     recalls: int  # calls of the recall tool so far
 
     def append(self, message: Message) -> None:
-        """Take in what was said."""
+        """Append messages."""
         ...
 
     def prompt(self, tools: Tools) -> Prompt:
-        """What the next request says."""
+        """The prompt of the next request."""
         ...
 
     def answer(self) -> bool:
@@ -41,7 +41,7 @@ class Managed(Protocol):
 
 
 class Listed:
-    """All messages in a list, of which each request shows a selection."""
+    """All messages in a list; each request shows a selection of them."""
 
     recalls = 0
 
@@ -50,22 +50,22 @@ class Listed:
         self._choose = choose
 
     def append(self, message: Message) -> None:
-        """Take in what was said."""
+        """Append messages."""
         self._messages.append(message)
 
     def prompt(self, tools: Tools) -> Prompt:
-        """What the next request says; a cache is asked to keep the opening and the whole, as with ours."""
+        """The prompt of the next request; cache marks are after the opening and at the end, as with ours."""
         shown = tuple(self._choose(self._messages))
         opening = sum(1 for _ in takewhile(lambda message: message.role in _OPENING, shown))
         return Prompt(messages=shown, host_tools=tuple(tools), bands=Bands(opening, opening, len(shown)))
 
     def answer(self) -> bool:
-        """There is no tool of ours."""
+        """Do nothing: there is no tool of ours."""
         return False
 
 
 class Derived:
-    """A session of ours under a policy; a summary that it wishes for is extracted from the pages, as in replays."""
+    """A session of ours under a policy; the summaries that it wishes for are extracted from the pages, as in replays."""
 
     def __init__(self, policy: AnyPolicy, recall: RecallTool | None) -> None:
         self.recalls = 0
@@ -74,7 +74,7 @@ class Derived:
         self._wanted: tuple[Wish, ...] = ()
 
     def append(self, message: Message) -> None:
-        """Take in what was said, and write the summaries that the last context could have used."""
+        """Append messages, and write the summaries that the last context could have used."""
         self.session.append(message)
         self.recalls += sum(call.name == self._recall_name for call in message.tool_calls)
         for wish in self._wanted:
@@ -82,7 +82,7 @@ class Derived:
         self._wanted = ()
 
     def prompt(self, tools: Tools) -> Context:
-        """What the next request says."""
+        """The prompt of the next request."""
         context = self.session.derive(tools=tools)
         self._wanted = context.wanted
         return context
@@ -93,7 +93,7 @@ class Derived:
 
 
 def trimmed(messages: Sequence[Message], budget_tokens: int) -> list[Message]:
-    """The opening and the newest messages that fit, beginning with none that answers a call which is gone."""
+    """The opening and the newest messages that fit, without results whose calls are gone."""
     opening = [message for message in messages if message.role in _OPENING]
     room = budget_tokens - sum(map(estimated_tokens, opening))
     others = [message for message in messages if message.role not in _OPENING]
@@ -103,13 +103,13 @@ def trimmed(messages: Sequence[Message], budget_tokens: int) -> list[Message]:
     first = min(first, max(len(others) - 1, 0))
     while first < len(others) and others[first].tool_results:
         first += 1
-    if first == len(others):  # a result larger than the budget goes with its call all the same
+    if first == len(others):  # a result larger than the budget is dropped together with its call
         first = max((at for at, message in enumerate(others) if message.tool_calls), default=0)
     return [*opening, *others[first:]]
 
 
 def unmasked(messages: Sequence[Message], last: int = _UNMASKED) -> list[Message]:
-    """Everything, but of tool results only the last so many."""
+    """Everything, except that only the newest tool results are kept."""
     results = [at for at, message in enumerate(messages) if message.tool_results]
     old = set(results[:-last])
     return [masked(message) if at in old else message for at, message in enumerate(messages)]

@@ -17,7 +17,7 @@ class Rows(NamedTuple):
 
 
 def tables(found: Outcome) -> list[Rows]:
-    """What each method came to; and by kind of step."""
+    """The results of each method; and by kind of step."""
     methods = [row.method for row in found.methods]
     first = methods[0] if methods else ""
     overall = Rows(

@@ -1,7 +1,7 @@
 """A small repository that is edited over many steps, with tests as the judge.
 
-What the user laid down at the start (how money is kept, how errors look, where things go) is needed at every later step, and each step
-builds on those before. The tests of a step are not shown; they run in the repository after the model says that it is done.
+The user's conventions from the start (how money is stored, how errors look, where things go) are needed in every later step, and each
+step builds on those before. The tests of a step are not shown; they run in the repository after the model says that it is done.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ _FIRST = {
 
 
 class _Work(NamedTuple):
-    """One step: what is asked, and the program that judges; both know the numbers of the task."""
+    """One step: the request, and the program that judges; both know the numbers of the task."""
 
     name: str
     text: str
@@ -71,7 +71,7 @@ _WORK = (
 
 
 class RepositoryTask(NamedTuple):
-    """One repository, with what its user laid down."""
+    """One repository, with its user's conventions."""
 
     id: str
     days: tuple[str, ...]
@@ -86,7 +86,7 @@ class RepositoryTask(NamedTuple):
         return tuple(Step(work.name, work.text) for work in _WORK)
 
     def history(self) -> list[Message]:
-        """What was laid down, and then logs that have nothing to do with it."""
+        """The conventions, and then logs that have nothing to do with them."""
         laid_down = (
             "Before you begin, this is how we do things here. Money is kept in cents, as whole numbers, and fractions of a cent are dropped. "
             f"The code of every error begins with {self.numbers['prefix']!r}. Our rate of tax is {self.numbers['rate']} percent. "
@@ -105,7 +105,7 @@ class RepositoryTask(NamedTuple):
 
     @contextmanager
     def opened(self) -> Iterator["_Desk"]:
-        """The repository as it is at first, in a folder of its own."""
+        """The repository in its initial state, in a folder of its own."""
         with TemporaryDirectory(prefix="pageturn-trial-") as folder:
             for path, text in _FIRST.items():
                 file = Path(folder, path)
@@ -132,7 +132,7 @@ class _Desk:
 
 
 def repository_task(seed: int, *, tokens: int = 40_000) -> RepositoryTask:
-    """A task of about so many tokens, the same for the same seed."""
+    """A task of about this many tokens, the same for the same seed."""
     chance = Random(f"repository:{seed}:{tokens}")  # noqa: S311  # a lab, not a lock
     numbers = {
         "prefix": chance.choice(["shop.", "s/", "E-", "err:"]),

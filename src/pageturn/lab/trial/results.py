@@ -9,7 +9,7 @@ from pageturn.values.json import Closed, from_json, to_json
 
 
 class StepDone(Closed):
-    """What came of one step."""
+    """The result of one step."""
 
     name: str
     done: bool
@@ -32,23 +32,23 @@ class Run(Closed, omit_defaults=True):
     output_tokens: int = 0
     dollars: float = 0.0
     recalls: int = 0
-    estimated: bool = False  # the model did not say what it took
+    estimated: bool = False  # the model did not report its usage
     error: str | None = None  # why it ended early; it is run again, unless it is final
     final: bool = True  # whether all steps were tried, or never could be
 
     @property
     def key(self) -> "RunKey":
-        """What the run is of."""
+        """What the run is for."""
         return RunKey(self.task, self.method, self.repetition, self.model, self.budget_tokens)
 
     @property
     def calls(self) -> int:
-        """How often the model was asked."""
+        """The number of calls of the model."""
         return sum(step.calls for step in self.steps)
 
 
 class RunKey(NamedTuple):
-    """What a run is of: a final one is not run again."""
+    """The identity of a run: a final one is not run again."""
 
     task: str
     method: str
@@ -58,7 +58,7 @@ class RunKey(NamedTuple):
 
 
 def read_runs(path: Path) -> Iterator[Run]:
-    """The runs of a file; a last line that was cut off is left out."""
+    """The runs of a file; an incomplete last line is left out."""
     if not path.exists():
         return
     for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
@@ -71,7 +71,7 @@ def read_runs(path: Path) -> Iterator[Run]:
 
 
 def append_run(path: Path, run: Run) -> None:
-    """Write a run behind the others; a line that was cut off is removed first."""
+    """Append a run; an incomplete last line is removed first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("ab+") as file:
         file.seek(0)

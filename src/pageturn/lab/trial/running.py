@@ -1,7 +1,7 @@
 """Runs every task under every method in random order, and stores each run, until all are done or the budget is spent.
 
-The order is drawn from a seed, so that no method is always first. The model is never told which method it is under, and neither is a checker.
-Whoever runs the same trial into the same file again goes on where it stopped.
+The order is drawn from a seed, so that no method is always first. The model is never told which method it is under, and neither is a
+checker. Running the same trial with the same file again continues where it stopped.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +23,8 @@ from pageturn.values.prompt import Prompt
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.usage import Usage
 
-_MOST_FAILURES = 3  # of the endpoint, one after the other
-_ANSWER_TOKENS = 200  # that a call writes, about, for a price before anything is run
+_MOST_FAILURES = 3  # of the endpoint, in a row
+_ANSWER_TOKENS = 200  # that a call writes, about, for an estimate of the price
 
 
 class Plan(NamedTuple):
@@ -41,7 +41,7 @@ class Plan(NamedTuple):
     most_calls: int = 25  # of the model, in one step
 
     def runs(self) -> list[tuple[Task, RunKey]]:
-        """All that there is to run, in the order in which it is."""
+        """All runs, in their order."""
         made = [
             (task, RunKey(task.id, method, repetition, self.model, self.budget_tokens))
             for task in self.tasks
@@ -57,7 +57,7 @@ class Ended(NamedTuple):
 
     runs: tuple[Run, ...]
     left: int  # runs that were not made
-    reason: str  # why not all of them
+    reason: str  # why some are missing
 
 
 class _OutOfMoney(Exception):
@@ -112,7 +112,7 @@ class _Running:
         self._managed: Managed = METHODS[key.method](plan.budget_tokens)
 
     def run(self) -> Run:
-        """Run all steps, or as far as it goes."""
+        """Run all steps, or as many as possible."""
         try:
             replay_history(self._managed, self._task)
             with self._task.opened() as place:
@@ -125,7 +125,7 @@ class _Running:
             return self._made(error=_LIMIT, final=False)
         except EndpointFailed as error:
             return self._made(error=str(error), final=False)
-        except BudgetTooSmall as error:  # no other run of it would go further: what was not done is not done
+        except BudgetTooSmall as error:  # another run would end in the same way: what was not done is not done
             rest = self._task.steps[len(self._steps) :]
             self._steps += [StepDone(step.name, done=False, calls=0) for step in rest]
             return self._made(error=str(error), final=True)
@@ -187,7 +187,7 @@ class _Running:
 
 
 def replay_history(managed: Managed, task: Task) -> None:
-    """Take in the history of a task; a context is derived before each reply of the model, as it would have been live."""
+    """Append the history of a task; a context is derived before each reply of the model, as it would have been live."""
     for message in task.history():
         if message.role == "assistant":
             managed.prompt(task.tools)
@@ -195,7 +195,7 @@ def replay_history(managed: Managed, task: Task) -> None:
 
 
 class Priced(NamedTuple):
-    """What a method will take, about."""
+    """The estimated cost of a method."""
 
     method: str
     calls: float
@@ -204,7 +204,7 @@ class Priced(NamedTuple):
 
 
 def priced(plan: Plan, known: Iterable[RunKey] = ()) -> Iterator[Priced]:
-    """What each method will cost, about, without what is known already: each step takes as many calls as its task says, and they answer in a few words."""
+    """The estimated cost of each method, without known runs: each step takes as many calls as its task says, with short answers."""
     done = set(known)
     for method in plan.methods:
         calls = tokens = dollars = 0.0
@@ -224,7 +224,7 @@ def priced(plan: Plan, known: Iterable[RunKey] = ()) -> Iterator[Priced]:
 
 
 def _rehearsed(plan: Plan, task: Task, method: str) -> Iterator[Usage]:
-    """The usage of the first call of each step, if a cache keeps all that two requests have in common."""
+    """The usage of the first call of each step, if a cache keeps everything that two requests have in common."""
     managed = METHODS[method](plan.budget_tokens)
     try:
         replay_history(managed, task)

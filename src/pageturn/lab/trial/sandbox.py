@@ -1,7 +1,7 @@
 """A sandbox: a folder of its own for a task, the tools that work in it, and programs that run there.
 
-It keeps a model's tools inside one temporary folder and its programs to a few seconds. It is no prison: what a model writes is run with
-your rights, so run trials that run code in a container.
+It confines a model's tools to one temporary folder and its programs to a few seconds. It is not a security boundary: what a model
+writes runs with your rights, so run trials that run code in a container.
 """
 
 import os
@@ -21,19 +21,19 @@ FILE_TOOLS: tuple[Mapping[str, Any], ...] = (
     tool("replace_text", "Replace a text that stands once in a file.", path="string", old="string", new="string"),
 )
 _SECONDS = 20
-_MOST_CHARS = 20_000  # of what a call brings
-_MOST_BYTES = 2_000_000  # of a file that is written
+_MOST_CHARS = 20_000  # of the result of a call
+_MOST_BYTES = 2_000_000  # of a written file
 _NOT_SHOWN = ("__pycache__", ".git")
 
 
 class Sandbox:
-    """A folder, and what its tools do."""
+    """A folder, and the tools that work in it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
 
     def run(self, call: ToolCall) -> str:
-        """What a call brings; a wrong one brings the reason, never an exception."""
+        """The result of a call; an invalid call returns the reason, never an exception."""
         try:
             return self._run(call.name, arguments_of(call))[:_MOST_CHARS]
         except (OSError, UnicodeError, ValueError) as error:
@@ -65,14 +65,14 @@ class Sandbox:
         return f"wrote {path.relative_to(self.folder)}, {len(text.splitlines())} lines"
 
     def _path(self, given: Mapping[str, Any]) -> Path:
-        """The path that a call names, inside the folder, links followed."""
+        """The path in a call, inside the folder, with links resolved."""
         path = (self.folder / str(given.get("path", ""))).resolve()
         if self.folder not in path.parents:
             raise ValueError(f"{given.get('path')!r} is outside of the repository")
         return path
 
     def python(self, *arguments: str, stdin: str = "") -> tuple[bool, str]:
-        """Run Python in the folder, without the user's environment; whether it went well, and what it said."""
+        """Run Python in the folder, without the user's environment; returns whether it succeeded, and its output."""
         environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1", "HOME": str(self.folder)}
         try:
             done = subprocess.run(  # noqa: S603  that is what it is for

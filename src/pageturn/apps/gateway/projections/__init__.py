@@ -1,7 +1,7 @@
 """Projections: what a client sees of an answer that took several rounds, because the model recalled something in between.
 
-One for each format. The client gets one well-formed answer: the words of all rounds, its own calls, the reasoning of the last round, and
-nothing of the recall tool. What the model really said is in the journal, and goes upstream again from there.
+There is one for each format. The client gets one well-formed answer: the text of all rounds, its own calls, the reasoning of the last
+round, and nothing of the recall tool. What the model really said is in the journal, and is sent upstream from there.
 """
 
 from types import ModuleType
@@ -20,7 +20,7 @@ _OF_FORMATS: dict[ModuleType, type[Projection]] = {
 
 
 def projection_for(format_: ModuleType, tool: str) -> Projection:
-    """A projection of one answer, in which the tool of that name is ours."""
+    """The projection of one answer, in which the tool of that name is ours."""
     return _OF_FORMATS[format_](format_, tool)
 
 

@@ -1,4 +1,4 @@
-"""What the projections of all formats have in common: rounds, and when to let the client see what."""
+"""What the projections of all formats share: rounds, and when the client may see what."""
 
 from abc import ABC, abstractmethod
 from types import ModuleType
@@ -10,8 +10,8 @@ from pageturn.apps.gateway.decoding import EventReader
 from pageturn.values.errors import InvalidInput
 from pageturn.values.messages import Message
 
-# Reasoning of a round that turns out to be hidden is not for the client. Nobody knows that before the round calls the tool, and models
-# often say a few words before they do: so many characters wait with the reasoning, and then both are let go.
+# Reasoning of a round that turns out to be hidden is not for the client. That is unknown until the round calls the tool, and models
+# often write a few words before they do: so this many characters are held with the reasoning, and then both are released.
 _WAITING = 400
 Event = dict[str, Any]
 
@@ -29,7 +29,7 @@ SILENT = Said(is_silent=True)
 
 
 class Projection(ABC):
-    """One answer, as its client sees it. Events come in round by round; `feed` gives what the client gets for them."""
+    """One answer as its client sees it. Events arrive round by round; `feed` returns what the client gets for them."""
 
     def __init__(self, format_: ModuleType, tool: str) -> None:
         self._format = format_
@@ -124,7 +124,7 @@ class Projection(ABC):
     # -- waiting
 
     def _failed(self, event: Event) -> list[bytes]:
-        """An event by which the provider fails; it waits where the client has seen nothing, since another request may do better."""
+        """An event with which the provider fails; it is held if the client has seen nothing, since another request may succeed."""
         self.failure = msgspec.json.encode(event)
         if self.is_sent:
             return [*self._let_go(with_reasoning=True), self._emitted(event)]
@@ -146,7 +146,7 @@ class Projection(ABC):
         return []
 
     def _let_go(self, *, with_reasoning: bool) -> list[bytes]:
-        """Let the client see what waited; from here on the round is shown as it comes, if its reasoning was."""
+        """Release what was held; from here on the round is shown as it arrives, if its reasoning was."""
         waiting, self._waiting, self._waiting_size = self._waiting, [], 0
         kept = [event for event, said in waiting if with_reasoning or not said.is_reasoning]
         if with_reasoning:
