@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.context.laws import enforce, lowest_levels, most_of_people, promised, room_above_laws
+from pageturn.context.laws import enforce, lowest_levels, most_needed, most_of_people, promised, room_above_laws
 from pageturn.context.laying_out import lay_out
 from pageturn.values.layout import Candidate, Why
 from tests.policies.test_contract import EMPTY
@@ -90,6 +90,15 @@ def test_the_room_above_the_laws_is_what_floors_and_a_task_that_may_be_shown_in_
     assert room_above_laws(frame(rule(1, 50), unit(2, 90, 8), budget=300, tools=7)) == 300 - 50 - 8 - 7
 
 
+def test_the_most_that_is_ever_needed_is_the_floors_and_every_task_in_full_without_the_tools():
+    units = rule(1, 50), task(2, 100, 8), task(3, 30, 6), unit(4, 90, 8)
+    assert most_needed(frame(*units, budget=300, tools=7)) == 50 + 100 + 30 + 8
+    loose = task(2, 100, 8)._replace(
+        is_bound=False
+    )  # without the recall tool it may have no level, and then nothing is below it
+    assert most_needed(frame(rule(1, 50), loose, budget=300)) == 50 + 8 + 100
+
+
 @pytest.mark.parametrize(("tokens", "is_whole"), [(90, True), (91, False)])
 def test_what_is_new_is_shown_in_full_up_to_half_of_the_room(tokens, is_whole):
     draft = promised(frame(rule(1, 100), new(2, tokens, 60, 20, 20), budget=300))  # 20 are needed anyway
@@ -110,6 +119,11 @@ def test_of_what_is_new_the_largest_gives_way_first_level_by_level():
     draft = promised(frame(*units, budget=194))
     assert draft.notices == ["2 new pages are too large to be shown whole"]
     assert draft.whys == dict.fromkeys((1, 2, 3), Why.UNSEEN)
+
+
+def test_a_new_task_that_stands_in_full_takes_nothing_of_the_half_for_what_is_new():
+    units = new(1, 100, 8, why=Why.TASK, is_bound=True), new(2, 120, 60, 20, 20)
+    assert levels(*units, budget=300) == {1: FULL, 2: FULL}  # half of the room is 136
 
 
 def test_what_is_new_and_has_no_room_even_as_a_pointer_goes_into_a_line():
