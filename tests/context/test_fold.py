@@ -9,6 +9,7 @@ import pageturn as pt
 from pageturn.context.fold import _shrunk
 from pageturn.values.entries import FoldReason
 from pageturn.values.layout import Forecast
+from pageturn.values.messages import Thinking
 from tests.context.checks import check_all
 from tests.context.test_reasoning import BOUND, TOOL, think, thoughts
 from tests.context.test_turns import words, work
@@ -21,15 +22,16 @@ asked = []  # the levels of which it was last asked what it expects
 
 @pt.register_policy("chosen_in_tests")
 class Chosen(pt.DerivePolicy):
-    """Folds at every turn, and wants the calls in order at these levels; all others may sink into lines."""
+    """Folds at every turn, or where it must, and wants the calls in order at these levels; all others may sink into lines."""
 
     levels: tuple[pt.ResidencyLevel | None, ...] = ()
+    folds: bool = True
 
     def is_full(self, growth, budget_tokens):
         return False
 
     def pays(self, growth, budget_tokens):
-        return True
+        return self.folds
 
     def forecast(self, frame, levels):
         asked[:] = [levels]
@@ -249,6 +251,28 @@ def test_a_fold_that_changes_nothing_leaves_all_reasoning():
     assert context.fold.reason is FoldReason.PAYS
     assert context.fold.unreasoned is None
     assert thoughts(context) == ["sig0", "sig1", "sig2"]
+    session.append(pt.assistant(Thinking(text="so", signature="sig3"), "so"))
+    assert thoughts(session.derive([TOOL])) == ["sig0", "sig1", "sig2", "sig3"]  # also where the model spoke last
+
+
+def test_a_policy_learns_in_a_fold_how_the_context_had_grown():
+    frames.clear()
+    session = reading(2)
+    stood = answered(session).tokens
+    work(session, 2, start=2, derive=False)
+    session.append(pt.user("Go on"))
+    sent = answered(session).tokens
+    session.derive()
+    growth = frames[-1].growth
+    assert (growth.tokens, growth.standing_tokens, growth.grown_tokens) == (sent, sent, 0)  # it was folded just now
+    assert sent > stood
+    never = open_session(policy=Chosen(folds=False))
+    never.append(pt.user("Fix src/auth.py"))
+    work(never, 3)
+    grown = never.derive()
+    never.append(pt.assistant("so"))
+    never.derive(budget_tokens=grown.tokens - 1)
+    assert frames[-1].growth.grown_tokens == grown.tokens
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

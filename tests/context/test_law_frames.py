@@ -169,6 +169,12 @@ def test_a_unit_that_was_seen_in_part_shows_its_new_part_whole_when_compressed(i
     assert draft.notices == notices
 
 
+@pytest.mark.parametrize(("budget", "level"), [(210, FULL), (208, COMPRESSED), (64, STRUCTURED)])
+def test_only_the_compressed_form_of_a_unit_that_was_seen_in_part_is_charged_with_what_is_new(budget, level):
+    late = unit(1, 100, 60, 25, 10, unseen_tokens=30, is_seen_in_part=True)
+    assert levels(late, budget=budget) == {1: level}  # half of the room is 100, 99 and 27
+
+
 def test_people_have_a_quarter_of_the_budget_and_at_most_4000_tokens():
     assert [most_of_people(budget) for budget in (400, 403, 404, 16_000, 16_004, 200_000)] == [
         100, 100, 101, 4_000, 4_000, 4_000,
@@ -217,6 +223,12 @@ def test_what_was_typed_between_a_call_and_its_late_result_leaves_before_anythin
     assert promised(tangled).levels == {1: FULL, 5: FULL, 6: FULL}
     roomy = tangled._replace(budget_tokens=391)
     assert promised(roomy).levels == {1: FULL, 3: FULL, 5: FULL, 6: FULL}
+
+
+def test_what_was_typed_between_a_call_and_its_late_result_stands_in_the_room_that_a_shorter_paste_leaves():
+    call, inside = unit(2, 90, 60, 30)._replace(last=4), said(3, 20)
+    tangled = frame(said(1, 90, 30, 10, 6), call, inside, rule(6, 360), budget=445)
+    assert promised(tangled._replace(groups={2: (2, 3), 3: (2, 3)})).levels == {1: COMPRESSED, 3: FULL, 6: FULL}
 
 
 def test_what_people_said_that_has_no_shorter_form_leaves_as_a_whole():
