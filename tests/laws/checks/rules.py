@@ -58,5 +58,6 @@ def _plan(case: Case) -> Iterator[str]:
     if item is None or item.plan is None or item.is_rule:
         return
     texts = [message.text for message in case.context.messages]
-    if not any(item.plan.text in text or item.plan.structured in text for text in texts):
+    forms = {item.plan.text, item.plan.structured} | case.model.forms.get(item.handle, set())  # which a person approved
+    if not any(form in text for text in texts for form in forms):
         yield f"the plan in force, {item.handle}, is missing"
