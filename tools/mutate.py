@@ -3,7 +3,7 @@
 python -m tools.mutate src/pageturn/state.py tests/session tests/test_session_model.py --sample 120 --seed 1
 
 Everything is imported and collected once. A first run finds out which tests execute which statements; each mutant then meets only
-the tests that execute its statement, the most telling first, in a forked process in which the code of one function, or the value of one
+the tests that execute its statement, the fastest and the most telling, in a forked process in which the code of one function, or the value of one
 constant, is exchanged. Defaults of fields are left alone. Needs an operating system that forks.
 """
 
@@ -115,6 +115,8 @@ class Mutation:
             each for each in sys.modules.values() if Path(getattr(each, "__file__", None) or "/") == path
         )
         tests = self._watched(session)
+        if forked(lambda: self._fails(session, [test.item for test in affected(tests, 0, 3_600)]), 3_600) != 0:
+            pytest.exit("the tests must pass in another order, too", 1)
         count = sum(1 for _ in mutants(self._module))
         size = min(count, asked.sample or count)
         chosen = set(random.Random(asked.seed).sample(range(count), size))  # noqa: S311  not a secret
@@ -171,20 +173,32 @@ class Mutation:
 
 
 def affected(tests: Sequence[Test], statement: int, seconds: float) -> list[Test]:
-    """The tests that execute a statement, as many as so many seconds hold: of every file in turn, and first those that execute much quickly."""
+    """The tests that execute a statement: the faster half of them, and of the others as many as so many seconds hold.
+
+    Of every file in turn, and first those that execute much quickly.
+    """
     concerned = [test for test in tests if statement in test.statements] or tests  # what runs at import concerns all
+    fast, slow = _halves(concerned)
     ranks: Counter[str] = Counter()
     in_turn: list[tuple[int, Test]] = []
-    for test in sorted(concerned, key=lambda test: test.seconds / (1 + len(test.statements)) ** 2):
+    for test in sorted(slow, key=lambda test: test.seconds / (1 + len(test.statements)) ** 2):
         in_turn.append((ranks[test.file], test))
         ranks[test.file] += 1
-    chosen: list[Test] = []
+    chosen = [*fast]
+    seconds -= sum(test.seconds for test in fast)
     for _, test in sorted(in_turn, key=lambda pair: pair[0]):
         seconds -= test.seconds
         if chosen and seconds < 0:
             break
         chosen.append(test)
     return chosen
+
+
+def _halves(tests: Sequence[Test]) -> tuple[list[Test], list[Test]]:
+    """The tests that take no longer than most, the fastest first, and the rest."""
+    by_seconds = sorted(tests, key=lambda test: test.seconds)
+    half = len(by_seconds) // 2
+    return by_seconds[:half], by_seconds[half:]
 
 
 def main() -> None:

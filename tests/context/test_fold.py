@@ -8,6 +8,8 @@ import pytest
 import pageturn as pt
 from pageturn.context.fold import _shrunk
 from pageturn.values.entries import FoldReason
+from pageturn.values.layout import Forecast
+from pageturn.values.messages import Thinking
 from tests.context.checks import check_all
 from tests.context.test_reasoning import BOUND, TOOL, think, thoughts
 from tests.context.test_turns import words, work
@@ -15,19 +17,25 @@ from tests.sessions import call, clock_of, counter_of, forms_in_memory, open_ses
 
 FULL, COMPRESSED, STRUCTURED, POINTER = pt.ResidencyLevel
 frames = []  # that the policy was given
+asked = []  # the levels of which it was last asked what it expects
 
 
 @pt.register_policy("chosen_in_tests")
 class Chosen(pt.DerivePolicy):
-    """Folds at every turn, and wants the calls in order at these levels; all others may sink into lines."""
+    """Folds at every turn, or where it must, and wants the calls in order at these levels; all others may sink into lines."""
 
     levels: tuple[pt.ResidencyLevel | None, ...] = ()
+    folds: bool = True
 
     def is_full(self, growth, budget_tokens):
         return False
 
     def pays(self, growth, budget_tokens):
-        return True
+        return self.folds
+
+    def forecast(self, frame, levels):
+        asked[:] = [levels]
+        return Forecast(turns=len(levels))
 
     def plan(self, frame, least, tokens):
         frames.append(frame)
@@ -66,6 +74,19 @@ def test_a_line_is_sealed_when_so_many_units_are_in_it_for_the_second_time(count
     assert line.sealed is is_sealed
     state = session.reader.state()
     assert bool([first for first in state.placed if line.first <= first <= line.last]) is not is_sealed
+
+
+def test_what_was_sealed_while_the_calls_went_to_another_model_is_in_one_line():
+    session = reading(1)
+    session.derive(model="claude-sonnet-4")
+    answered(session)
+    work(session, 8, start=1, lines=3, derive=False)
+    answered(session, 3)
+    assert any(line.sealed for line in session.reader.lines)
+    context = session.derive(model="claude-sonnet-4")
+    spans = [(each.first, each.last) for each in context.layout.placements]
+    assert all(last < after for (_, last), (after, _) in pairwise(spans))
+    assert context.messages == reopened(session).derive(model="claude-sonnet-4").messages
 
 
 def test_a_line_is_cut_behind_what_came_to_rest():
@@ -230,6 +251,28 @@ def test_a_fold_that_changes_nothing_leaves_all_reasoning():
     assert context.fold.reason is FoldReason.PAYS
     assert context.fold.unreasoned is None
     assert thoughts(context) == ["sig0", "sig1", "sig2"]
+    session.append(pt.assistant(Thinking(text="so", signature="sig3"), "so"))
+    assert thoughts(session.derive([TOOL])) == ["sig0", "sig1", "sig2", "sig3"]  # also where the model spoke last
+
+
+def test_a_policy_learns_in_a_fold_how_the_context_had_grown():
+    frames.clear()
+    session = reading(2)
+    stood = answered(session).tokens
+    work(session, 2, start=2, derive=False)
+    session.append(pt.user("Go on"))
+    sent = answered(session).tokens
+    session.derive()
+    growth = frames[-1].growth
+    assert (growth.tokens, growth.standing_tokens, growth.grown_tokens) == (sent, sent, 0)  # it was folded just now
+    assert sent > stood
+    never = open_session(policy=Chosen(folds=False))
+    never.append(pt.user("Fix src/auth.py"))
+    work(never, 3)
+    grown = never.derive()
+    never.append(pt.assistant("so"))
+    never.derive(budget_tokens=grown.tokens - 1)
+    assert frames[-1].growth.grown_tokens == grown.tokens
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -293,6 +336,18 @@ def test_a_policy_learns_whether_a_context_was_sent_before_and_is_likely_remembe
     session.append(pt.user("Go on"))
     assert session.derive().fold.reason is FoldReason.COLD
     assert (frames[-1].is_running, frames[-1].is_warm) == (True, False)
+
+
+def test_a_policy_is_asked_what_it_expects_of_the_units_that_stand_by_themselves():
+    session = reading(4, policy=Chosen((FULL, None, None, STRUCTURED)))
+    answered(session)
+    context = session.derive()
+    (levels,) = asked
+    standing = {each.first: each.level for each in context.layout.placements if each.line is None}
+    assert levels == standing
+    assert lines_of(context)
+    assert {FULL, STRUCTURED} <= set(levels.values())
+    assert context.fold.cost.forecast == Forecast(turns=len(levels))
 
 
 @pytest.mark.parametrize("is_open", [False, True])

@@ -3,7 +3,7 @@
 import pytest
 
 import pageturn as pt
-from pageturn.context.laws import enforce, lowest_levels, most_of_people, promised, room_above_laws
+from pageturn.context.laws import enforce, lowest_levels, most_needed, most_of_people, promised, room_above_laws
 from pageturn.context.layouts import lay_out
 from pageturn.values.layout import Candidate, Why
 from tests.policies.test_contract import EMPTY
@@ -90,6 +90,15 @@ def test_the_room_above_the_laws_is_what_floors_and_a_task_that_may_be_shown_in_
     assert room_above_laws(frame(rule(1, 50), unit(2, 90, 8), budget=300, tools=7)) == 300 - 50 - 8 - 7
 
 
+def test_the_most_that_is_ever_needed_is_the_floors_and_every_task_in_full_without_the_tools():
+    units = rule(1, 50), task(2, 100, 8), task(3, 30, 6), unit(4, 90, 8)
+    assert most_needed(frame(*units, budget=300, tools=7)) == 50 + 100 + 30 + 8
+    loose = task(2, 100, 8)._replace(
+        is_bound=False
+    )  # without the recall tool it may have no level, and then nothing is below it
+    assert most_needed(frame(rule(1, 50), loose, budget=300)) == 50 + 8 + 100
+
+
 @pytest.mark.parametrize(("tokens", "is_whole"), [(90, True), (91, False)])
 def test_what_is_new_is_shown_in_full_up_to_half_of_the_room(tokens, is_whole):
     draft = promised(frame(rule(1, 100), new(2, tokens, 60, 20, 20), budget=300))  # 20 are needed anyway
@@ -110,6 +119,11 @@ def test_of_what_is_new_the_largest_gives_way_first_level_by_level():
     draft = promised(frame(*units, budget=194))
     assert draft.notices == ["2 new pages are too large to be shown whole"]
     assert draft.whys == dict.fromkeys((1, 2, 3), Why.UNSEEN)
+
+
+def test_a_new_task_that_stands_in_full_takes_nothing_of_the_half_for_what_is_new():
+    units = new(1, 100, 8, why=Why.TASK, is_bound=True), new(2, 120, 60, 20, 20)
+    assert levels(*units, budget=300) == {1: FULL, 2: FULL}  # half of the room is 136
 
 
 def test_what_is_new_and_has_no_room_even_as_a_pointer_goes_into_a_line():
@@ -153,6 +167,12 @@ def test_a_unit_that_was_seen_in_part_shows_its_new_part_whole_when_compressed(i
     draft = promised(frame(late, budget=220))
     assert draft.levels == ({1: COMPRESSED} if in_part else {1: STRUCTURED})  # only what is new is charged: 100 of 105
     assert draft.notices == notices
+
+
+@pytest.mark.parametrize(("budget", "level"), [(210, FULL), (208, COMPRESSED), (64, STRUCTURED)])
+def test_only_the_compressed_form_of_a_unit_that_was_seen_in_part_is_charged_with_what_is_new(budget, level):
+    late = unit(1, 100, 60, 25, 10, unseen_tokens=30, is_seen_in_part=True)
+    assert levels(late, budget=budget) == {1: level}  # half of the room is 100, 99 and 27
 
 
 def test_people_have_a_quarter_of_the_budget_and_at_most_4000_tokens():
@@ -203,6 +223,12 @@ def test_what_was_typed_between_a_call_and_its_late_result_leaves_before_anythin
     assert promised(tangled).levels == {1: FULL, 5: FULL, 6: FULL}
     roomy = tangled._replace(budget_tokens=391)
     assert promised(roomy).levels == {1: FULL, 3: FULL, 5: FULL, 6: FULL}
+
+
+def test_what_was_typed_between_a_call_and_its_late_result_stands_in_the_room_that_a_shorter_paste_leaves():
+    call, inside = unit(2, 90, 60, 30)._replace(last=4), said(3, 20)
+    tangled = frame(said(1, 90, 30, 10, 6), call, inside, rule(6, 360), budget=445)
+    assert promised(tangled._replace(groups={2: (2, 3), 3: (2, 3)})).levels == {1: COMPRESSED, 3: FULL, 6: FULL}
 
 
 def test_what_people_said_that_has_no_shorter_form_leaves_as_a_whole():

@@ -124,9 +124,10 @@ class Case:
 
     @cached_property
     def ours(self) -> tuple[Shown, ...]:
-        """Texts that the library wrote. The short form of a host's plan has the host's own words."""
-        plans = {item.plan.structured for item in self.model.live if item.plan is not None and not item.is_models}
-        return tuple(each for each in self.shown if each.is_ours and each.message.text not in plans)
+        """Texts that the library wrote. The short forms of a host's plan and rules have the host's own words."""
+        hosts = {item.plan.structured for item in self.model.live if item.plan is not None and not item.is_models}
+        hosts |= {item.form for item in self.model.live if item.form is not None}
+        return tuple(each for each in self.shown if each.is_ours and each.message.text not in hosts)
 
     @cached_property
     def text(self) -> str:

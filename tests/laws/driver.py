@@ -550,12 +550,19 @@ class Driver:
         stayed = [item.handle for item in last if item.handle in still and not item.pinned]
         wrong = [f"undo took back the rule or plan {item.handle}" for item in kept]
         wrong += [f"undo left the turn {handle}" for handle in stayed]
-        for item in gone:
-            item.undone = True
-        for item in last:  # pinned ones still count, but were turns no longer
+        self._undone(last)
+        self._take([("L1", wrong)])
+
+    def _undone(self, turns: list[Item]) -> None:
+        """What these turns brought does not count any more, but for what is pinned or a rule by itself."""
+        still = {page.handle for page in self.session.reader.pages()}
+        for item in self.model.items:
+            is_erased = item.erased and bool(turns) and item.seq >= turns[0].seq
+            if item.handle not in still and (item.counts or is_erased):
+                item.undone = True
+        for item in turns:  # pinned ones still count, but were turns no longer
             item.undone, item.spared = item.undone or not item.pinned, item.pinned
         self.model.resets = [item for item in self.model.resets if item.counts]
-        self._take([("L1", wrong)])
 
     def erase(self, ref: int) -> None:
         there = [item for item in self.model.items if not item.erased]

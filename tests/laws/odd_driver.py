@@ -11,7 +11,7 @@ from pageturn.values.messages import developer as instruction
 from tests.laws import texts
 from tests.laws.acts import MODELS, Act, Plot, policy
 from tests.laws.driver import Driver, Side
-from tests.laws.model import Item, Model
+from tests.laws.model import Model
 
 _MOST_SESSIONS = 3
 _ODD_TEXTS = (
@@ -284,12 +284,3 @@ class OddDriver(Driver):
         self.session.refresh()
         if does == "undo" and self.model.turns:
             self._undone(self.model.turns[-1:])
-
-    def _undone(self, turns: list[Item]) -> None:
-        still = {page.handle for page in self.session.reader.pages()}
-        for item in self.model.items:
-            if item.counts and item.handle not in still:
-                item.undone = True
-        for item in turns:
-            item.undone, item.spared = item.undone or not item.pinned, item.pinned
-        self.model.resets = [item for item in self.model.resets if item.counts]

@@ -32,12 +32,12 @@ class Wanted(NamedTuple):
     people: frozenset[int] = frozenset()
 
 
-def people_of(state: SessionState, sizes: PageSizes, most_tokens: int) -> frozenset[int]:
-    """The newest pages that people wrote, as many as fit into `most_tokens` when long ones are shortened."""
+def people_of(state: SessionState, sizes: PageSizes, tasks: AbstractSet[int], most_tokens: int) -> frozenset[int]:
+    """The newest pages that people wrote beside the task, as many as fit into `most_tokens` when long ones are shortened."""
     people: list[int] = []
     for seq in reversed(state.people):
         page = state.page(seq)
-        if page is not None and page.counts:
+        if page is not None and page.counts and seq not in tasks:
             most_tokens -= min(sizes.of(page), _SHORTENED)
             if most_tokens < 0:
                 break

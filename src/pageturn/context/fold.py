@@ -140,7 +140,7 @@ class FoldMaker:
         wanted = self._wanted(tasks)
         sealed = self._sealed(tasks)
         ground = self._ground(terms, wanted, reason, sealed, self._units_outside(sealed))
-        hidden = self._behind_lines(self._people(terms.budget_tokens))
+        hidden = self._behind_lines(self._people(tasks, terms.budget_tokens))
         if hidden and ground.frame.needed_tokens <= terms.budget_tokens:
             sealed = self._sealed(tasks | hidden)
             opened = self._ground(terms, wanted, reason, sealed, self._units_outside(sealed))
@@ -192,10 +192,10 @@ class FoldMaker:
 
         The same for any budget, so that the needed tokens do not depend on it.
         """
-        return Wanted(tasks, self._people(NEVER))
+        return Wanted(tasks, self._people(tasks, NEVER))
 
-    def _people(self, budget_tokens: int) -> frozenset[int]:
-        return people_of(self._journal.state, self.forms.sizes, most_of_people(budget_tokens))
+    def _people(self, tasks: frozenset[int], budget_tokens: int) -> frozenset[int]:
+        return people_of(self._journal.state, self.forms.sizes, tasks, most_of_people(budget_tokens))
 
     def _sealed(self, opened: frozenset[int]) -> list[IndexLine]:
         """The sealed lines, split around these pages."""

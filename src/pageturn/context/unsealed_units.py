@@ -72,6 +72,10 @@ class UnsealedUnits:
         """Leave out what the sealed lines of a new fold cover."""
         state = self._state
         sealed = [(line.first, line.last) for line in state.lines if line.sealed]
+        taken = state.pages[self._taken - 1].seq if self._taken else 0
+        if sealed and sealed[-1][1] > taken:
+            self._begin()  # it was long not asked, as when the calls went to another model, and would take in what a line covers
+            return
         if not all(any(first <= line[0] and line[1] <= last for first, last in sealed) for line in self._sealed):
             self._begin()  # a line was opened
             return

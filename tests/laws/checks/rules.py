@@ -4,16 +4,25 @@ from collections import Counter
 from collections.abc import Iterator
 
 import pageturn as pt
+from pageturn.values.messages import Thinking
 from tests.laws.case import Case
 from tests.laws.model import HANDLE, Item, said, words
 
 
 def problems(case: Case) -> Iterator[str]:
     standing = Counter(said(message) for message in case.context.messages)
+    others = Counter(said(item.message) for item in case.model.live if not item.is_rule)
+    wishes = {said(item.message) for item in case.model.live if item.origin == "preference"}  # which are no rules
     for item in case.model.rules:
+        if said(item.message) in wishes or all(isinstance(part, Thinking) for part in item.message.content):
+            continue
         if not _stands(case, item, standing):
             yield f"the rule {item.handle} ({item.origin}, {item.message.role}) is missing"
-        if standing[said(item.message)] > 1 and not item.message.tool_results and not item.message.tool_calls:
+        if (
+            standing[said(item.message)] > 1 + others[said(item.message)]
+            and not item.message.tool_results
+            and not item.message.tool_calls
+        ):
             yield f"the rule {item.handle} stands {standing[said(item.message)]} times"
     kept = {said(item.message) for item in case.model.live}
     for item in case.model.items:
@@ -49,5 +58,6 @@ def _plan(case: Case) -> Iterator[str]:
     if item is None or item.plan is None or item.is_rule:
         return
     texts = [message.text for message in case.context.messages]
-    if not any(item.plan.text in text or item.plan.structured in text for text in texts):
+    forms = {item.plan.text, item.plan.structured} | case.model.forms.get(item.handle, set())  # which a person approved
+    if not any(form in text for text in texts for form in forms):
         yield f"the plan in force, {item.handle}, is missing"

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pageturn as pt
 from pageturn.values.messages import Thinking
 from tests.laws.case import Case
-from tests.laws.model import Item, words
+from tests.laws.model import Item, said, words
 
 
 def problems(case: Case) -> Iterator[str]:
@@ -50,6 +50,8 @@ def _siblings(case: Case, unseen: list[Item]) -> int:
 
 def _is_whole(case: Case, item: Item) -> bool:
     if item.handle in case.whole:
+        return True
+    if item.handle in case.said_often and any(said(message) == said(item.message) for message in case.context.messages):
         return True
     if not [part for part in item.message.content if not isinstance(part, Thinking)]:
         return True  # only reasoning, which goes where what it was made on has changed
