@@ -321,6 +321,34 @@ def test_a_model_that_recalls_without_end_is_told_so(started, ask, upstream, pat
     assert script.problems == []
 
 
+ODD_ANSWERS = {
+    "/v1/messages": {"role": "assistant", "content": "Just words.", "usage": {"output_tokens": "many"}},
+    CHAT: {"choices": [{"message": {"role": "assistant", "content": "x"}}], "usage": {"completion_tokens": "many"}},
+    "/v1/responses": {"output": [{"type": "message", "role": "assistant", "content": "x"}], "usage": {"output_tokens": {}}},
+}
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_an_answer_of_another_form_reaches_the_client_as_it_is(started, ask, upstream, path):
+    body = json.dumps(ODD_ANSWERS[path]).encode()
+    upstream.answer = Script(path, Reply([body], headers=JSON))
+    agent = talk(path)
+    agent.fields["stream"] = False
+    with started(mode="recall", room=ROOM) as gateway:
+        answered = ask(gateway, "POST", path, agent.body(), agent.headers)
+        assert (answered.status, answered.read()) == (200, body)
+
+
+def test_an_answer_with_half_a_character_is_counted_as_not_understood(started, ask, upstream):
+    half = json.dumps({"choices": [{"delta": {"role": "assistant", "content": "a \ud83d"}, "finish_reason": "stop"}]})
+    upstream.answer = Script(CHAT, Reply([f"data: {half}\n\ndata: [DONE]\n\n".encode()], headers=EVENTS))
+    agent = talk(CHAT)
+    with started(mode="manage", room=ROOM) as gateway:
+        ask(gateway, "POST", CHAT, agent.body(), agent.headers).read()
+        gateway.mode.close()
+        assert dict(gateway.mode.tally().passed) == {"not understood: chat/completions text": 1}
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_an_error_before_anything_was_shown_is_told_as_one(started, ask, upstream, path):
     error = Reply([b'{"error": {"type": "overloaded_error"}}'], 529, headers=JSON)

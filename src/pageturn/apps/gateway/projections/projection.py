@@ -185,7 +185,7 @@ class Projection(ABC):
         try:
             response = msgspec.json.decode(body)
             message: Message = self._format.load_reply(response)
-        except (msgspec.DecodeError, UnicodeError, InvalidInput):
+        except (msgspec.DecodeError, UnicodeError, RecursionError, InvalidInput):
             return None
         if not isinstance(response, dict):
             return None
