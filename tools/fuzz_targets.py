@@ -559,8 +559,8 @@ def _settings(data: bytes) -> Stage:
 
 def _settings_seeds() -> list[bytes]:
     servers = {"other": {"command": "x", "args": ["a"]}, "pageturn": {"command": "old"}}
-    toml = b"# mine\nmodel = 'm'\n\n[mcp_servers.other]\ncommand = \"x\"\n\n[mcp_servers.pageturn]\ncommand = \"old\"\n[mcp_servers.pageturn.env]\nA = \"1\"\n"
-    own = b"[gateway]\nmode = \"manage\"\nroom = 50000\nport = 0\nhost = \"127.0.0.1\"\n[upstream]\nopenai = \"http://127.0.0.1:1/v1\"\n"
+    toml = b'# mine\nmodel = \'m\'\n\n[mcp_servers.other]\ncommand = "x"\n\n[mcp_servers.pageturn]\ncommand = "old"\n[mcp_servers.pageturn.env]\nA = "1"\n'
+    own = b'[gateway]\nmode = "manage"\nroom = 50000\nport = 0\nhost = "127.0.0.1"\n[upstream]\nopenai = "http://127.0.0.1:1/v1"\n'
     return [
         b"\x00" + json.dumps({"theme": "dark", "mcpServers": servers}, indent=2).encode(),
         b"\x00" + json.dumps({"mcpServers": {"other": {}}}).encode(),

@@ -321,22 +321,16 @@ def test_a_model_that_recalls_without_end_is_told_so(started, ask, upstream, pat
     assert script.problems == []
 
 
-ODD_ANSWERS = {
-    "/v1/messages": {"role": "assistant", "content": "Just words.", "usage": {"output_tokens": "many"}},
-    CHAT: {"choices": [{"message": {"role": "assistant", "content": "x"}}], "usage": {"completion_tokens": "many"}},
-    "/v1/responses": {"output": [{"type": "message", "role": "assistant", "content": "x"}], "usage": {"output_tokens": {}}},
-}
-
-
-@pytest.mark.parametrize("path", PATHS)
-def test_an_answer_of_another_form_reaches_the_client_as_it_is(started, ask, upstream, path):
-    body = json.dumps(ODD_ANSWERS[path]).encode()
-    upstream.answer = Script(path, Reply([body], headers=JSON))
-    agent = talk(path)
-    agent.fields["stream"] = False
+def test_an_answer_whose_content_is_a_mere_text_is_read_as_words(started, ask, upstream):
+    body = json.dumps({"id": "m", "type": "message", "role": "assistant", "content": "Just words."}).encode()
+    upstream.answer = Script(ANTHROPIC, Reply([body], headers=JSON))
+    agent = talk(ANTHROPIC)
     with started(mode="recall", room=ROOM) as gateway:
-        answered = ask(gateway, "POST", path, agent.body(), agent.headers)
-        assert (answered.status, answered.read()) == (200, body)
+        answered = ask(gateway, "POST", ANTHROPIC, agent.body(), agent.headers)
+        assert answered.status == 200
+        assert json.loads(answered.read())["content"] == [{"type": "text", "text": "Just words."}]
+        gateway.mode.close()
+        assert gateway.mode.tally().turns == 1
 
 
 def test_an_answer_with_half_a_character_is_counted_as_not_understood(started, ask, upstream):
