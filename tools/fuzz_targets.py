@@ -1,5 +1,6 @@
 """What is fuzzed: every way by which bytes from outside come in. A target says how far they came, and raises nothing but ours."""
 
+import asyncio
 import io
 import json
 import os
@@ -12,12 +13,27 @@ from enum import IntEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import click
 
 import pageturn as pt
 from pageturn.apps.cli.main import cli
+from pageturn.apps.gateway.config import load_config
+from pageturn.apps.gateway.endpoints import Endpoint
+from pageturn.apps.gateway.exchange import Ending, Exchange
+from pageturn.apps.gateway.journaling import Journaling
+from pageturn.apps.gateway.manage import Manage
+from pageturn.apps.gateway.modes import Refuse, Send
+from pageturn.apps.gateway.recalling import Recalling
+from pageturn.apps.gateway.upstream import Cut
+from pageturn.apps.gateway.watch import Watch
 from pageturn.apps.importing import Report, import_file
+from pageturn.apps.mcp import resources, server, settings_json, settings_toml
+from pageturn.apps.mcp.proposing import PROPOSING
+from pageturn.apps.mcp.sessions import opened
+from pageturn.apps.mcp.settings_json import CannotEdit
+from pageturn.apps.mcp.tools import READING
 from pageturn.formats import anthropic, gemini, openai_chat, openai_responses
 from pageturn.formats.task_log import read_task_log
 from pageturn.routing import Decision, Logged
@@ -373,6 +389,188 @@ def _store_seeds() -> list[bytes]:
     return [b"\x00\x00\x10\xff", b"\x00\x20\x00\x00\x00\x40\x00\x41", bytes(range(64))]
 
 
+# -- the gateway
+
+
+def _gateway(data: bytes) -> Stage:
+    """A request, in its first line, and what the upstream answers to it; sent twice. The first byte says the format and the mode."""
+    if not data:
+        return Stage.REFUSED
+    path, format_ = _ENDPOINTS[data[0] % len(_ENDPOINTS)]
+    make = _MODES[data[0] // len(_ENDPOINTS) % len(_MODES)]
+    body, *answer = data[1:].split(b"\n")
+    endpoint = Endpoint(format_.VENDOR, path, is_known=True, format=format_)
+    mode = make()
+    try:
+        plans = [asyncio.run(_exchanged(mode, Exchange(endpoint, "POST", "", (), body), answer)) for _ in range(2)]
+    finally:
+        mode.close()
+    tally = mode.tally()
+    foreign = [reason for reason in tally.passed if reason.startswith("not stored") and not _is_ours(reason)]
+    assert not foreign, foreign
+    return _stage(parsed=_is_json(body), accepted=bool(tally.turns) and not any(isinstance(p, Refuse) for p in plans))
+
+
+async def _exchanged(mode: Any, exchange: Exchange, answer: list[bytes]) -> object:
+    plan = await mode.before(exchange)
+    if isinstance(plan, Refuse):
+        return plan
+    with suppress(Cut):
+        for _ in range(3):  # rounds of recalling
+            exchange.begin_answer(200, ())
+            for chunk in answer if len(answer) == 1 else [b"data: " + event + b"\n\n" for event in answer]:
+                exchange.take(chunk)
+                mode.on_chunk(exchange, chunk)
+            if not isinstance(await mode.proceed(exchange), Send):
+                break
+    exchange.end(Ending.WHOLE)
+    await mode.after(exchange)
+    return plan
+
+
+def _is_ours(reason: str) -> bool:
+    return issubclass(getattr(pt, reason.rpartition(" ")[2], object), pt.PageturnError)
+
+
+_ENDPOINTS: tuple[tuple[str, Any], ...] = (
+    ("/messages", anthropic),
+    ("/chat/completions", openai_chat),
+    ("/responses", openai_responses),
+)
+_MODES: tuple[Callable[[], Any], ...] = (
+    lambda: Recalling(":memory:", "recall", 4_000),
+    lambda: Manage(":memory:", "manage", 4_000),
+    lambda: Watch(Journaling(":memory:")),
+)
+
+
+def _gateway_seeds() -> list[bytes]:
+    said = [pt.user("Fix it."), *(each for n in range(12) for each in _step(n)), pt.user("Go on.")]
+    seeds = []
+    for number, (_, format_) in enumerate(_ENDPOINTS):
+        tool = {"name": "edit", "description": "edits", "input_schema": {"type": "object"}}
+        body = {"model": "m", **format_.dump(Prompt(messages=tuple(said), host_tools=(tool,)))}
+        request = json.dumps(body, default=lambda data: data.decode("latin-1")).encode()
+        recalling = _REPLIES[format_.VENDOR][0].replace(b'"name":"f"', b'"name":"recall"')
+        for answer in (*_REPLIES[format_.VENDOR][:1], recalling, _EVENTS[format_.VENDOR]):
+            seeds += [bytes([number + 3 * mode]) + request + b"\n" + answer for mode in range(len(_MODES))]
+    return seeds
+
+
+_EVENTS = {
+    "anthropic": b"\n".join(
+        [
+            b'{"type":"message_start","message":{"id":"i","type":"message","role":"assistant","model":"m","content":[],"usage":{"input_tokens":3,"output_tokens":1}}}',
+            b'{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}',
+            b'{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"x"}}',
+            b'{"type":"content_block_stop","index":0}',
+            b'{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"a","name":"recall","input":{}}}',
+            b'{"type":"content_block_delta","index":1,"delta":{"type":"input_json_delta","partial_json":"{\\"query\\": \\"error\\"}"}}',
+            b'{"type":"content_block_stop","index":1}',
+            b'{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}',
+            b'{"type":"message_stop"}',
+        ]
+    ),
+    "openai_chat": b"\n".join(
+        [
+            b'{"id":"i","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":"a"}}]}',
+            b'{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"recall","arguments":"{\\"query\\":"}}]}}]}',
+            b'{"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\\"error\\"}"}}]}}]}',
+            b'{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":3,"completion_tokens":1}}',
+            b"[DONE]",
+        ]
+    ),
+    "openai_responses": b"\n".join(
+        [
+            b'{"type":"response.created","response":{"id":"i","output":[]}}',
+            b'{"type":"response.output_item.added","output_index":0,"item":{"type":"function_call","id":"f1","call_id":"a","name":"recall","arguments":""}}',
+            b'{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"f1","delta":"{\\"query\\": \\"error\\"}"}',
+            b'{"type":"response.output_item.done","output_index":0,"item":{"type":"function_call","id":"f1","call_id":"a","name":"recall","arguments":"{\\"query\\": \\"error\\"}"}}',
+            b'{"type":"response.completed","response":{"id":"i","output":[{"type":"function_call","id":"f1","call_id":"a","name":"recall","arguments":"{\\"query\\": \\"error\\"}"}],"usage":{"input_tokens":3,"output_tokens":1}}}',
+        ]
+    ),
+}
+
+
+# -- the MCP server
+
+
+def _mcp(data: bytes) -> Stage:
+    """Arguments of a tool, which the first byte names, or the address of a resource."""
+    if not data:
+        return Stage.REFUSED
+    file = _scratch() / "mcp.db"
+    file.write_bytes(_whole_store())
+    place = server.Place(str(file))
+    tools = (*READING, *PROPOSING)
+    try:
+        given = json.loads(data[1:].decode("utf-8", "surrogatepass"))
+    except (ValueError, RecursionError):
+        return Stage.REFUSED
+    tool = tools[data[0] % len(tools)]
+    answer = server._called(place, tool, given)  # noqa: SLF001 - what the protocol calls
+    assert "the server could not answer" not in answer.text, answer.text
+    address = given.get("address") if isinstance(given, dict) else given
+    with opened(place.store, None) as sessions:
+        _accepted(lambda: resources.read(sessions, address if isinstance(address, str) else ""))
+        _accepted(lambda: resources.sessions_from(sessions, address if isinstance(address, str) else None))
+    return _stage(parsed=True, accepted=not answer.is_error)
+
+
+def _mcp_seeds() -> list[bytes]:
+    page = _page_of_store()
+    asked: list[dict[str, Any]] = [
+        {"query": "error line", "session": "s", "start": 0},
+        {"handle": page, "session": "s", "start": 1},
+        {"session": "s", "start": 0},
+        {"session": None},
+        {"handle": page},
+        {"text": "Never push.", "evidence": [page], "session": "s"},
+        {"goal": "ship", "evidence": [page], "steps": ["a", "b"], "current": 1},
+        {"address": f"pageturn://session/s/page/{page}?start=3"},
+    ]
+    tools = range(len((*READING, *PROPOSING)))
+    return [bytes([number]) + json.dumps(each).encode() for each in asked for number in tools]
+
+
+# -- settings
+
+
+def _settings(data: bytes) -> Stage:
+    """Files of settings: those of clients, into which the MCP server is written, and our own."""
+    if not data:
+        return Stage.REFUSED
+    text = data[1:].decode("utf-8", "replace")
+    if data[0] % 3 == 2:
+        file = _scratch() / "config.toml"
+        file.write_text(text, encoding="utf-8")
+        return _stage(parsed=True, accepted=_accepted(lambda: load_config({}, file, {})))
+    kind = (settings_json, settings_toml)[data[0] % 3]
+    try:
+        before = kind.server_in(text, "pageturn")
+        edited = kind.with_server(text, "pageturn", {"command": "python", "args": ["-m", "pageturn"]})
+        assert kind.server_in(edited, "pageturn") is not None
+        left = kind.without_server(edited, "pageturn")
+    except CannotEdit:
+        return Stage.REFUSED
+    assert kind.server_in(left, "pageturn") is None
+    return _stage(parsed=True, accepted=before is None)
+
+
+def _settings_seeds() -> list[bytes]:
+    servers = {"other": {"command": "x", "args": ["a"]}, "pageturn": {"command": "old"}}
+    toml = b'# mine\nmodel = \'m\'\n\n[mcp_servers.other]\ncommand = "x"\n\n[mcp_servers.pageturn]\ncommand = "old"\n[mcp_servers.pageturn.env]\nA = "1"\n'
+    own = b'[gateway]\nmode = "manage"\nroom = 50000\nport = 0\nhost = "127.0.0.1"\n[upstream]\nopenai = "http://127.0.0.1:1/v1"\n'
+    return [
+        b"\x00" + json.dumps({"theme": "dark", "mcpServers": servers}, indent=2).encode(),
+        b"\x00" + json.dumps({"mcpServers": {"other": {}}}).encode(),
+        b"\x00{}",
+        b"\x01" + toml,
+        b"\x01[a]\nb = 1\n",
+        b"\x02" + own,
+    ]
+
+
 # -- the command line
 
 
@@ -395,10 +593,13 @@ def _command_line(data: bytes) -> Stage:
     files = {names[name] for name in ("STORE", *_logs())}
     if given[:1] in _ELSEWHERE or (given[:1] in (["import"], ["compactions"]) and not files & set(given)):
         return Stage.REFUSED
+    if given[:1] == ["mcp"] and given[1:2] not in _EDITING and not {"-h", "--help"} & set(given):
+        return Stage.REFUSED
     _clear(home := _scratch() / "home")
+    ours = dict.fromkeys(("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME"), str(home))
     silent = io.TextIOWrapper(io.BytesIO(), errors="replace")
     try:
-        with chdir(home), redirect_stdout(silent), redirect_stderr(silent):
+        with patch.dict(os.environ, ours), chdir(home), redirect_stdout(silent), redirect_stderr(silent):
             cli(given, standalone_mode=False)
     except click.UsageError:
         return Stage.REFUSED
@@ -414,6 +615,7 @@ def _clear(folder: Path) -> None:
 
 
 _ELSEWHERE = (["demo"], ["replay"], ["trial"], ["serve"], ["run"])  # which take long, listen, or start programs
+_EDITING = (["install"], ["uninstall"])  # of the commands of the MCP server, which else listens
 
 
 @cache
@@ -433,7 +635,7 @@ def _commands() -> tuple[tuple[tuple[str, ...], click.Command], ...]:
         for name, inner in command.commands.items():
             yield from inside(inner, (*path, name))
 
-    return tuple(each for each in inside(cli, ()) if [each[0][0]] not in _ELSEWHERE)
+    return tuple(each for each in inside(cli, ()) if [each[0][0]] not in _ELSEWHERE and each[0] != ("mcp", "serve"))
 
 
 def _line(chance: random.Random) -> bytes:
@@ -530,6 +732,9 @@ TARGETS = {
         Target("tasks", _tasks, _task_seeds),
         Target("recall_tool", _recall_tool, _recall_seeds),
         Target("overflow", _overflow, _overflow_seeds, is_json=False),
+        Target("gateway", _gateway, _gateway_seeds),
+        Target("mcp", _mcp, _mcp_seeds),
+        Target("settings", _settings, _settings_seeds, is_json=False),
         Target("store", _store, _store_seeds, is_json=False),
         Target("command_line", _command_line, _command_seeds, is_json=False, words=_WORDS, make=_line),
     )

@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 
 import pageturn as pt
+from pageturn.apps.gateway.projections import projection_for
+from pageturn.formats import anthropic, openai_chat
 from pageturn.lab.demand import demand
 from pageturn.lab.replay import Recording
 from pageturn.lab.traces import Trace
@@ -176,6 +178,30 @@ def task_lines(count: int) -> Work:
     return lambda: take_tasks(session, [line] * count)
 
 
+def events_that_wait(count: int) -> Work:
+    """An answer that only says that its provider is still there, on its way through the gateway."""
+    ping = b'data: {"type": "ping"}\n\n'
+
+    def work() -> None:
+        projection = projection_for(anthropic, "recall")
+        assert not b"".join(projection.feed(ping) for _ in range(count))
+
+    return work
+
+
+def pieces_of_a_recall(count: int) -> Work:
+    """The same with a call of the recall tool behind it, in very many pieces."""
+    opening = b'data: {"choices": [{"delta": {"role": "assistant"}}]}\n\n'
+    piece = b'data: {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": "recall"}}]}}]}\n\n'
+
+    def work() -> None:
+        projection = projection_for(openai_chat, "recall")
+        for event in (opening, piece):
+            assert not b"".join(projection.feed(event) for _ in range(count))
+
+    return work
+
+
 CROWDS: dict[str, tuple[Callable[[int], Work], int]] = {  # with a number at which a square cannot be missed
     "pins": (pins, 400),
     "the same pin": (same_pins, 400),
@@ -191,4 +217,6 @@ CROWDS: dict[str, tuple[Callable[[int], Work], int]] = {  # with a number at whi
     "parts that are billed": (blocks_of_a_message, 500),
     "causes of an error": (causes, 5_000),
     "lines of a task log": (task_lines, 2_000),
+    "events that wait": (events_that_wait, 4_000),
+    "pieces of a recall": (pieces_of_a_recall, 2_000),
 }

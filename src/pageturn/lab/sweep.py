@@ -231,5 +231,5 @@ def _gap(replay: Replay, foreseen: Replay, bounds: list[int], lookahead: int) ->
 def _value(text: str, value: str) -> Any:
     try:
         return msgspec.json.decode(value)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise InvalidInput("policy", expected="settings as name=number", got=show(text)) from error

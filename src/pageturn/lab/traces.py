@@ -4,6 +4,7 @@ A summary by which the recording tool replaced its history is not a message of t
 """
 
 import gzip
+import zlib
 from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
@@ -67,12 +68,13 @@ def estimated_tokens(message: Message) -> int:
 
 def read_traces(path: Path) -> Iterator[Trace]:
     """The sessions of one file."""
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
-        for number, line in enumerate(lines, start=1):
-            try:
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):  # noqa: B007
                 yield _trace(msgspec.json.decode(line))
-            except (msgspec.DecodeError, InvalidInput) as error:
-                raise InvalidInput(f"{path}:{number}", expected="a recorded session", got=str(error)) from error
+    except (ValueError, RecursionError, EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InvalidInput(f"{path}:{number}", expected="a recorded session", got=str(error)) from error
 
 
 def _trace(raw: Any) -> Trace:

@@ -321,6 +321,28 @@ def test_a_model_that_recalls_without_end_is_told_so(started, ask, upstream, pat
     assert script.problems == []
 
 
+def test_an_answer_whose_content_is_a_mere_text_is_read_as_words(started, ask, upstream):
+    body = json.dumps({"id": "m", "type": "message", "role": "assistant", "content": "Just words."}).encode()
+    upstream.answer = Script(ANTHROPIC, Reply([body], headers=JSON))
+    agent = talk(ANTHROPIC)
+    with started(mode="recall", room=ROOM) as gateway:
+        answered = ask(gateway, "POST", ANTHROPIC, agent.body(), agent.headers)
+        assert answered.status == 200
+        assert json.loads(answered.read())["content"] == [{"type": "text", "text": "Just words."}]
+        gateway.mode.close()
+        assert gateway.mode.tally().turns == 1
+
+
+def test_an_answer_with_half_a_character_is_counted_as_not_understood(started, ask, upstream):
+    half = json.dumps({"choices": [{"delta": {"role": "assistant", "content": "a \ud83d"}, "finish_reason": "stop"}]})
+    upstream.answer = Script(CHAT, Reply([f"data: {half}\n\ndata: [DONE]\n\n".encode()], headers=EVENTS))
+    agent = talk(CHAT)
+    with started(mode="manage", room=ROOM) as gateway:
+        ask(gateway, "POST", CHAT, agent.body(), agent.headers).read()
+        gateway.mode.close()
+        assert dict(gateway.mode.tally().passed) == {"not understood: chat/completions text": 1}
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_an_error_before_anything_was_shown_is_told_as_one(started, ask, upstream, path):
     error = Reply([b'{"error": {"type": "overloaded_error"}}'], 529, headers=JSON)

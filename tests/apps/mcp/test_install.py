@@ -106,6 +106,7 @@ REFUSED_JSON = [
     "null",
 ]
 REFUSED_TOML = ["a = ", "mcp_servers = 1\n", "mcp_servers = {a = {command = 'x'}}\n", "[[mcp_servers]]\nx = 1\n"]
+REFUSED_TOML += [f"a = {'9' * 5_000}\n", f"a = {'[' * 5_000}\n"]
 
 
 @pytest.mark.parametrize(

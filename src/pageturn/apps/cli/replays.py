@@ -1,6 +1,7 @@
 """Replays recorded sessions under several policies and prints the results as tables."""
 
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext, suppress
@@ -96,7 +97,7 @@ def _traces_of(file: Path, report: Report) -> Iterator[Trace]:
 
 def _is_trace(file: Path) -> bool:
     first = None
-    with suppress(OSError, EOFError, ValueError):
+    with suppress(OSError, EOFError, zlib.error, ValueError):  # where it is packed and damaged, reading it says so
         first = FileSource(file).first()
     return isinstance(first, dict) and first.keys() >= _TRACE
 

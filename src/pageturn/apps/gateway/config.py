@@ -66,10 +66,11 @@ def _port(value: Any) -> int:
 
 
 def _url(value: Any) -> str:
-    parts = urlsplit(value) if isinstance(value, str) else None
+    parts = None
     try:
+        parts = urlsplit(value) if isinstance(value, str) else None
         is_url = parts is not None and parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
+    except ValueError:  # a port or an address that is none
         is_url = False
     if parts is None or not is_url or parts.query or parts.fragment or parts.username:
         raise _Bad("a base URL as http://HOST:PORT or https://HOST/PATH")
@@ -192,7 +193,7 @@ class _File(NamedTuple):
             values = tomllib.loads(text)
         except (OSError, UnicodeError) as error:
             raise InvalidInput(str(path), expected="a file that can be read", got=str(error)) from error
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError of its own
             line = re.search(r"line (\d+)", str(error))
             raise InvalidInput(f"{path}:{line[1] if line else 1}", expected="TOML", got=str(error)) from error
         file = cls(path, text, values)

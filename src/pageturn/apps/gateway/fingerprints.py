@@ -14,6 +14,7 @@ import msgspec
 
 from pageturn.formats import openai_responses
 from pageturn.values.digests import digest_of
+from pageturn.values.errors import InvalidInput
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 _BILLING = "x-anthropic-billing-header:"  # a line that Claude Code puts into its prompt, and changes
@@ -113,4 +114,11 @@ def _empty(messages: Sequence[Message]) -> str:
 
 
 def _digest(value: Any) -> str:
-    return digest_of(_ENCODER.encode(value))
+    try:
+        return digest_of(_ENCODER.encode(value))
+    except (
+        UnicodeEncodeError,
+        OverflowError,
+        RecursionError,
+    ) as error:  # streams are read by a decoder that takes more
+        raise InvalidInput("text", expected="what JSON can hold", got=str(error)) from error

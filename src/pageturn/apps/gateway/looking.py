@@ -9,13 +9,8 @@ from pageturn.apps.gateway.projections import Projection
 from pageturn.apps.gateway.upstream import Cut
 from pageturn.values.errors import InvalidInput
 
-_ODD = (
-    InvalidInput,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-)  # what an answer of another form makes of reading it
+# What an answer of another form makes of reading it.
+ODD = (InvalidInput, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 _BEFORE_OUTPUT = ("response.created", "response.queued", "response.in_progress")
 
 
@@ -37,7 +32,7 @@ class Looking:
             self._begin(exchange)
         try:
             return self._seen(self._unpacking.feed(chunk))
-        except _ODD as error:
+        except ODD as error:
             if self.projection.is_sent or self.projection.rounds or not can_unpack(_encoding(exchange)):
                 raise Cut from error
             return self._given_up()
@@ -73,7 +68,7 @@ class Looking:
         if not self.projection.is_sent:
             self._unsent += piece
         if self.is_stream is None:
-            is_whole = is_object(bytes(self._unsent or piece))
+            is_whole = is_object(piece)  # all before it was blank
             if is_whole is None:
                 return b""
             self.is_stream = not is_whole
@@ -139,7 +134,7 @@ class Opening:
         self._held += chunk
         try:
             self._is_over = self._is_output(chunk)
-        except _ODD:
+        except ODD:
             self._is_over = True
         return self.released() if self._is_over else b""
 

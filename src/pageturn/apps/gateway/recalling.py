@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.journaling import Recorded
-from pageturn.apps.gateway.looking import Looking
+from pageturn.apps.gateway.looking import ODD, Looking
 from pageturn.apps.gateway.manage import Manage, Managed
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.projections import projection_for
@@ -66,6 +66,16 @@ class Recalling(Manage):
         if looking.is_passed:
             del self._looking[exchange]
             return None
+        try:
+            return await self._following(exchange, managed, looking)
+        except ODD as error:
+            if looking.projection.is_sent or looking.projection.rounds:
+                raise Cut from error
+            del self._looking[exchange]
+            return looking.body  # the client may understand it
+
+    async def _following(self, exchange: Exchange, managed: Managed, looking: Looking) -> Send | bytes:
+        """What follows an answer that was looked at."""
         projection, is_stream = looking.projection, bool(looking.is_stream)
         reply = projection.reply if is_stream else projection.take_whole(looking.body)
         if reply is None:

@@ -71,7 +71,7 @@ def _says_nothing(line: str) -> bool:
 def _values(text: str) -> dict[str, Any]:
     try:
         values = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError of its own
         raise CannotEdit(f"it is not TOML ({error})") from error
     if not isinstance(values.get(_SERVERS, {}), dict):
         raise CannotEdit(f"{_SERVERS!r} in it is no table")

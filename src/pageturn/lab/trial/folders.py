@@ -93,7 +93,7 @@ def read_task(folder: Path) -> FolderTask:
             raise InvalidInput(str(folder), expected=f"a folder with {_TASK} and {_CHECK}", got=f"no {needed.name}")
     try:
         told = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _TaskFile)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeError) as error:
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, not a task, a number of too many digits
         raise InvalidInput(str(path), expected="a task", got=str(error)) from error
     if not told.steps:
         raise InvalidInput(str(path), expected="at least one step", got=show(told.steps))
@@ -108,6 +108,6 @@ def read_task(folder: Path) -> FolderTask:
 def _messages(path: Path) -> tuple[Message, ...]:
     try:
         raw = [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.strip()]
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InvalidInput(str(path), expected="messages, one a line", got=str(error)) from error
     return tuple(openai_chat.load_messages(raw))

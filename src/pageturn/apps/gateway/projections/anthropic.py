@@ -115,7 +115,9 @@ class AnthropicProjection(Projection):
 
     def _take_response(self, response: Event) -> None:
         usage = response.get("usage") or {}
-        content = [block for block in response.get("content") or [] if not self._is_ours(block)]
+        given = response.get("content") or []
+        blocks = [{"type": "text", "text": given}] if isinstance(given, str) else given
+        content = [block for block in blocks if not self._is_ours(block)]
         if self.has_ours and not self.has_others:
             content = [block for block in content if isinstance(block, dict) and block.get("type") not in _REASONING]
         self._content += content

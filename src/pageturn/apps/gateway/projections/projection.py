@@ -39,6 +39,8 @@ class Projection(ABC):
         self._shown = format_.Stream()  # of all rounds, as the client has them
         self._waiting: list[tuple[Event, Said]] = []  # of this round
         self._waiting_size = 0
+        self._has_reasoning = False  # among what waits
+        self._has_said = False  # reasoning or words are
         self._carried: list[bytes] = []  # of rounds that are over, for the next chunk
         self._is_let_go = False
         self.rounds = 0  # that are over
@@ -140,13 +142,17 @@ class Projection(ABC):
             return [self._emitted(event)]
         self._waiting.append((event, said))
         self._waiting_size += said.size if said.is_words else 0
-        has_reasoning = any(each.is_reasoning for _, each in self._waiting)
-        if said.is_words and (not has_reasoning or self._waiting_size > _WAITING):
+        self._has_reasoning |= said.is_reasoning
+        self._has_said |= said.is_reasoning or said.is_words
+        if said.is_words and (not self._has_reasoning or self._waiting_size > _WAITING):
             return self._let_go(with_reasoning=True)
         return []
 
     def _let_go(self, *, with_reasoning: bool) -> list[bytes]:
         """Release what was held; from here on the round is shown as it arrives, if its reasoning was."""
+        if not (with_reasoning or self._has_said):  # the opening of the answer waits on, and is not read again for each event
+            return []
+        self._has_reasoning = self._has_said = False
         waiting, self._waiting, self._waiting_size = self._waiting, [], 0
         kept = [event for event, said in waiting if with_reasoning or not said.is_reasoning]
         if with_reasoning:
@@ -185,7 +191,7 @@ class Projection(ABC):
         try:
             response = msgspec.json.decode(body)
             message: Message = self._format.load_reply(response)
-        except (msgspec.DecodeError, UnicodeError, InvalidInput):
+        except (msgspec.DecodeError, UnicodeError, RecursionError, InvalidInput):
             return None
         if not isinstance(response, dict):
             return None
