@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from pageturn.context.fold import FoldMaker, Terms
 from pageturn.context.laying_out import Layouts
-from pageturn.context.renditions import BUILT_IN, folder_of
+from pageturn.context.renditions import BUILT_IN
 from pageturn.context.task import tasks_of
 from pageturn.context.unit_forms import Forms
 from pageturn.lab.coverage_oracle import Choice, Taken, cover, most_covered
@@ -249,7 +249,7 @@ class _Sight:
         return forms.structured_without(forms.names - wanted, self._counter.message).tokens
 
     def _is_told_by_lines(self, forms: Forms, name: str) -> bool:
-        if name in (folder_of(forms.path) or ""):
+        if name in (forms.folder or ""):
             return True
         return any(name in effect.target or name in effect.text for effect in self._folds.forms.effects(forms))
 
