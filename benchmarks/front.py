@@ -1,11 +1,12 @@
 """The priced bill against the share of turns that miss: the three names of Paged beside baselines and providers, by source and budget.
 
     python -m benchmarks.front ../shared/data [--budgets 32000,64000] [--sessions 8] [--half tuning] [--fixed 15000]
-    python -m benchmarks.front --read results.jsonl [--into docs/results.md]
+    python -m benchmarks.front --read results.jsonl [--into docs]
 
 Long recorded sessions, tokens of four characters, the half that nothing is tuned on (of a file with no long session there, the other). Of each source
 the first so many sessions in the order of their ids' digests. `--fixed` puts a system prompt of so many tokens before each, as clients send one
-with their tools; recordings mostly have none. `--out` keeps results as `pageturn replay` does. `--into` writes the tables between the two marks of a page.
+with their tools; recordings mostly have none. `--out` keeps results as `pageturn replay` does. `--into` writes an overview into results.md of a folder and all
+tables into its results-tables.md, between two marks.
 Differences carry the interval that holds 95 % of resampled sets of sessions.
 """
 
@@ -23,9 +24,11 @@ import pageturn as pt
 from benchmarks.renditions import SOURCES
 from pageturn.lab.bootstrap import paired
 from pageturn.lab.results import Result, Score, read_results, to_line
+from pageturn.lab.server_compaction import SUMMARY_TOKENS
 from pageturn.lab.sweep import Method, Setup, results
 from pageturn.lab.traces import Trace, read_traces
 from pageturn.values.json import from_json
+from pageturn.values.vendors import IDEAL_CACHE
 
 NAMES = {"thrifty": 0, "balanced": pt.Paged().miss_tokens, "faithful": pt.Paged.faithful().miss_tokens}
 OURS = {name: f"paged:miss_tokens={price}" for name, price in NAMES.items()}
@@ -39,6 +42,7 @@ BASELINES = (
     "anthropic-clear-tool-uses",
     "openai-compact",
 )
+SUMMED_UP = ("anthropic-compact", "openai-compact")  # whose summaries nobody is charged for
 Rows = dict[tuple[str, int, str], dict[str, Score]]  # by source, budget and method: the score of each session
 
 
@@ -95,6 +99,32 @@ def show(console: Console, rows: Rows) -> None:
             )
         console.print(table)
         console.print(*_not_below(methods) or ("no baseline is below the curve of the three names",), sep="\n")
+
+
+def overview(rows: Rows) -> str:
+    """A table for each budget: the priced bill of each method on each source, and the share of turns that miss."""
+    sources = [source for source in SOURCES if any(key[0] == source for key in rows)]
+    told = []
+    for budget in sorted({key[1] for key in rows}):
+        scores = {(of, method): pooled(found) for (of, at, method), found in rows.items() if at == budget}
+        told.append(f"| {budget:,} | {' | '.join(_TITLES[source] for source in sources)} |")
+        told.append("|---" * (len(sources) + 1) + "|")
+        for method in (*NAMES, *BASELINES):
+            cells = (_cell(scores.get((source, method))) for source in sources)
+            told.append(f"| {method} | {' | '.join(cells)} |")
+        for method in SUMMED_UP:
+            cells = (_cell(scores.get((source, method)), budget) for source in sources)
+            told.append(f"| {method}, summaries billed | {' | '.join(cells)} |")
+        told.append("")
+    return "\n".join(told)
+
+
+def _cell(score: Score | None, summed_up_from: int = 0) -> str:
+    """The priced bill, and the share of turns that miss; with the making of summaries, each one more call that reads such a prompt."""
+    if score is None:
+        return "-"
+    making = IDEAL_CACHE.prices.read * summed_up_from + IDEAL_CACHE.output * SUMMARY_TOKENS if summed_up_from else 0
+    return f"{score.priced() + score.folds * making / score.whole:.3f}, {score.share_missing:.1%}"
 
 
 def markdown(rows: Rows) -> str:
@@ -174,9 +204,10 @@ def _not_below(methods: Mapping[str, Mapping[str, Score]]) -> list[str]:
     return found
 
 
-def _tell(console: Console, rows: Rows, page: Path | None) -> None:
-    if page is not None:
-        write_into(page, markdown(rows))
+def _tell(console: Console, rows: Rows, docs: Path | None) -> None:
+    if docs is not None:
+        write_into(docs / "results.md", overview(rows))
+        write_into(docs / "results-tables.md", markdown(rows))
     else:
         show(console, rows)
 
@@ -192,7 +223,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=None, help="where results are kept")
     parser.add_argument("--read", type=Path, action="append", default=[], help="only show these results")
     parser.add_argument(
-        "--into", type=Path, default=None, help="a page, such as docs/results.md, to write the tables into"
+        "--into", type=Path, default=None, help="the folder of the pages to write the tables into, such as docs"
     )
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Draws docs/pictures/front.svg from the tables of docs/results.md: the priced bill against the share of turns that miss.
+"""Draws docs/pictures/front.svg from the tables of docs/results-tables.md: the priced bill against the share of turns that miss.
 
 make pictures
 """
@@ -14,7 +14,7 @@ from pageturn.lab.report.svg import Node, add, label, node, path, picture, stand
 from tools.pictures import FOLDER
 
 NAME = "front"
-RESULTS = FOLDER.parent / "results.md"
+RESULTS = FOLDER.parent / "results-tables.md"
 BUDGETS = (32_000, 64_000)
 NAMES = ("thrifty", "balanced", "faithful")  # in the order of the curve
 WIDTH, HEIGHT = 470, 300  # of a panel

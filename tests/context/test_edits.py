@@ -23,6 +23,8 @@ heard = {}
 EDITS = {
     "old_string": {"path": "src/auth.py", "old_string": "a", "new": "b"},
     "old_str": {"path": "src/auth.py", "old_str": "a"},
+    "filePath": {"filePath": "/repo/src/auth.py", "oldString": "a", "newString": "b"},
+    "absolute_path": {"absolute_path": "/repo/src/auth.py", "content": "b"},
     "oldText": {"path": "src/auth.py", "oldText": "a"},
     "oldString": {"path": "src/auth.py", "oldString": "a"},
     "new_string": {"file_path": "/repo/src/auth.py", "new_string": "b"},
@@ -68,7 +70,10 @@ def test_what_a_policy_learns_is_what_the_ledger_says(spelling):
     assert re.fullmatch(r"\np3-\w{4} \S*auth\.py (?:changed|patched \w{8} \(\d lines\))\n", ledger)
 
 
-@pytest.mark.parametrize("arguments", [{"path": "src/auth.py"}, {"path": "src/auth.py", "limit": 20}])
+READS = ({"path": "src/auth.py"}, {"path": "src/auth.py", "limit": 20}, {"filePath": "/repo/src/auth.py"})
+
+
+@pytest.mark.parametrize("arguments", READS)
 def test_a_call_that_only_reads_edits_nothing(arguments):
     assert told_after(open_session(), "read", arguments) == ["file", "file", "file"]
 
@@ -76,6 +81,54 @@ def test_a_call_that_only_reads_edits_nothing(arguments):
 def test_a_text_about_patches_is_not_one():
     arguments = {"command": "grep '*** Update File: src/auth.py' log"}
     assert told_after(open_session(), "bash", arguments)[0] == "file"
+
+
+def reading(session, *paths, **asked):
+    """Files that are read by one message, as the unit that they are to a policy."""
+    calls = [call(path, "read", json.dumps({"filePath": path} | asked)) for path in paths]
+    first = session.append(pt.assistant("reading", *calls)).seq
+    session.extend([pt.tool_result(each, f"of {each.id}\n" * 20) for each in calls])
+    return first
+
+
+def seen_after(session):
+    seen.clear()
+    session.choose(Looker())
+    session.derive()
+    return seen
+
+
+@pt.register_policy("looker_in_tests")
+class Looker(pt.DerivePolicy):
+    """Keeps what it saw."""
+
+    def plan(self, frame, least, tokens):
+        seen.update({unit.first: unit for unit in frame.candidates})
+        return {}
+
+
+seen = {}
+
+
+def test_files_that_are_read_at_once_are_one_unit_about_all_of_them():
+    session = open_session()
+    session.append(pt.user("Look after the login."))
+    both, other = reading(session, "src/other.py", "src/auth.py"), reading(session, "src/last.py")
+    edit = call("edit", "edit", json.dumps({"filePath": "src/auth.py", "oldString": "a", "newString": "b"}))
+    session.extend([pt.assistant("changing", edit), pt.tool_result(edit, "done")])
+    units = seen_after(session)
+    assert (units[both].about, units[both].since_edit) == ("edited", 0)
+    assert (units[other].about, units[other].since_edit) == ("file", None)
+
+
+def test_files_that_were_read_at_once_are_superseded_when_all_were_read_again():
+    session = open_session()
+    session.append(pt.user("Look after the login."))
+    both = reading(session, "src/other.py", "src/auth.py")
+    reading(session, "src/other.py", limit=50)
+    assert not seen_after(session)[both].is_superseded
+    reading(session, "src/auth.py", limit=50)
+    assert seen_after(session)[both].is_superseded
 
 
 def test_of_two_old_files_the_one_that_was_edited_has_no_lower_level():

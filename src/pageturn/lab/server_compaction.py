@@ -12,7 +12,7 @@ from pageturn.lab.replay import Shows
 from pageturn.lab.traces import Trace, estimated_tokens
 from pageturn.values.messages import Message, Role, user
 
-_SUMMARY_CHARS = 11_600  # 2,900 tokens
+SUMMARY_TOKENS = 2_900
 _KEPT_USES = 3  # of tools, where nothing else is asked for
 _OPENING = (Role.SYSTEM, Role.DEVELOPER)
 
@@ -27,7 +27,7 @@ def compact(threshold_tokens: int, *, keeps_people: bool = False) -> Shows:
     def shows(trace: Trace) -> Iterator[list[Message]]:
         def summarised(turn: int) -> list[Message]:
             past = trace.messages[:turn]
-            summary = first_lines([each for each in past if each.role not in _OPENING], _SUMMARY_CHARS)
+            summary = first_lines([each for each in past if each.role not in _OPENING], 4 * SUMMARY_TOKENS)
             return [*(each for each in past if each.role in stays and not each.tool_results), user(summary)]
 
         return folded(trace, threshold_tokens, summarised)

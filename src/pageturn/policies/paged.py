@@ -41,9 +41,8 @@ class Paged(DerivePolicy, tag="paged", omit_defaults=True):
 
     budget_tokens: Whole = 0
     miss_tokens: Whole = _BALANCED
-    low: Share | None = (
-        None  # this and the next two are settings of earlier versions, so that what was stored with them still opens
-    )
+    # The rest is of earlier versions, so that what was stored with it still opens.
+    low: Share | None = None
     high: Share | None = None
     thrift: Share | None = None
 

@@ -16,16 +16,8 @@ _SAMPLE_LINES = 60
 _SAMPLE_WORDS = 120
 _COMMAND = 600  # characters
 _NUMBERED = re.compile(r"[ \t]*\d+[→\t|:]")
-FILE_FIELDS = (
-    "file_path",
-    "filePath",
-    "path",
-    "absolute_path",
-    "target_file",
-    "filename",
-    "file",
-    "notebook_path",
-)  # of many tools
+# What tools call the file that they are about.
+FILE_FIELDS = tuple("file_path filePath path absolute_path target_file filename file notebook_path".split())
 _PATH_FIELDS = (*FILE_FIELDS, "uri", "url")
 _FILE = re.compile(r"[\w./~@-]*[\w-]\.(\w{1,6})\b")
 _CODE_ENDINGS = frozenset(
