@@ -179,8 +179,11 @@ class _File(NamedTuple):
         try:
             text = path.read_text()
             values = tomllib.loads(text)
-        except (OSError, UnicodeError) as error:
-            raise InvalidInput(str(path), expected="a file that can be read", got=str(error)) from error
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise InvalidInput(str(path), expected="a file that can be read", got=why) from error
+        except UnicodeError as error:
+            raise InvalidInput(str(path), expected="text in UTF-8", got=str(error)) from error
         except tomllib.TOMLDecodeError as error:
             line = re.search(r"line (\d+)", str(error))
             raise InvalidInput(f"{path}:{line[1] if line else 1}", expected="TOML", got=str(error)) from error

@@ -22,7 +22,8 @@ from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
 from pageturn.apps.gateway.looking import Opening
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.places import Terms
-from pageturn.apps.gateway.reading import Seen, read_answer, why_unread
+from pageturn.apps.gateway.reading import Seen, read_answer
+from pageturn.apps.gateway.reasons import why_failed, why_unread
 from pageturn.apps.gateway.reconcile import Located
 from pageturn.apps.gateway.sessions import Sessions, Ticket, annotated
 from pageturn.apps.gateway.tallying import Counts, Tally
@@ -310,7 +311,7 @@ class Manage:
                 return None
             return self._sent(exchange, self._derived(managed)._replace(is_derived=True))
         except (PageturnError, OSError) as error:
-            _LOG.warning("not tightened (%s)", type(error).__name__)
+            _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
 
     def _shortened(self, asked: Asked, body: bytes) -> Send | None:
@@ -326,7 +327,7 @@ class Manage:
                 context = session.derive(asked.tools, model=asked.model)
                 made = with_context(asked, context, None)
         except (PageturnError, OSError) as error:
-            _LOG.warning("not shortened (%s)", type(error).__name__)
+            _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
         return Send(made.body, f"aside; shortened; sent={context.tokens}", _PLAIN)
 
@@ -336,8 +337,8 @@ class Manage:
         except InvalidInput as error:
             self.counts.pass_over(f"not understood: {seen.name} {error.path}")
         except Exception as error:  # noqa: BLE001 - the traffic has passed
-            _LOG.warning("not stored: %s", type(error).__name__)
-            self.counts.pass_over(f"not stored: {type(error).__name__}")
+            _LOG.warning("not stored: %s", why_failed(error))
+            self.counts.pass_over(f"not stored: {why_failed(error)}")
         else:
             self.counts.add(recorded, seen.ending)
 
@@ -368,7 +369,7 @@ class Manage:
     def _failed(self, asked: Asked, error: Exception, *, is_off: bool) -> Pass | Send | Refuse:
         """A request that the store, or a session in it, does not let us derive."""
         self._is_busy = isinstance(error, Busy)
-        reason = f"{'the store failed' if isinstance(error, StoreError | OSError) else 'not derived'}: {type(error).__name__}"
+        reason = why_failed(error) if isinstance(error, StoreError | OSError) else f"not derived: {why_failed(error)}"
         _LOG.warning("%s", reason)
         if not self._was_derived(asked):
             return Pass("off") if is_off else _unsure(reason)
@@ -418,7 +419,7 @@ class Manage:
         try:
             self._sessions.close()
         except Exception as error:  # noqa: BLE001
-            _LOG.warning("the store was not closed (%s)", type(error).__name__)
+            _LOG.warning("the store was not closed (%s)", why_failed(error))
 
     async def _in_thread(self, act: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._thread.submit(act))
