@@ -57,6 +57,12 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
+def _billing_line(value: Any) -> str:
+    if value not in ("keep", "drop"):
+        raise _Bad("keep or drop")
+    return str(value)
+
+
 def _port(value: Any) -> int:
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
     if type(number) is not int or not 0 <= number < 1 << 16:
@@ -99,6 +105,13 @@ _SETTINGS = (
     ),
     _Setting(CHATGPT, "upstream", "https://chatgpt.com/backend-api/codex", _url, "OpenAI behind a ChatGPT account"),
     _Setting(GEMINI, "upstream", "https://generativelanguage.googleapis.com", _url, "", "GOOGLE_GEMINI_BASE_URL"),
+    _Setting(
+        "billing_line",
+        "upstream",
+        "keep",
+        _billing_line,
+        "drop takes out Claude Code's first line of instructions, which changes; for servers other than Anthropic's, except in watch",
+    ),
     _Setting("other", "upstream", None, _vendor, "the vendor of a path that shows none; openai by default"),
 )
 
@@ -114,6 +127,7 @@ class Config(NamedTuple):
     store: str | None  # the URL of a store; None stores nothing
     ca_file: str | None
     bases: Mapping[str, str]  # the base URL of each vendor
+    billing_line: str
     other: str | None
 
     @property

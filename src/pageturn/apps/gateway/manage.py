@@ -14,7 +14,14 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens, load_items
-from pageturn.apps.gateway.derived import has_tool, name_for_tool, with_context, with_history, with_tool
+from pageturn.apps.gateway.derived import (
+    has_tool,
+    name_for_tool,
+    with_context,
+    with_history,
+    with_tool,
+    without_billing_line,
+)
 from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Exchange
 from pageturn.apps.gateway.headers import Headers, is_subscription, value_of
 from pageturn.apps.gateway.identity import identity_of
@@ -82,9 +89,9 @@ class Managed(NamedTuple):
 class Manage:
     """The mode that derives what goes upstream."""
 
-    def __init__(self, url: str, mode: str, room: int) -> None:
+    def __init__(self, url: str, mode: str, room: int, *, drops_billing_line: bool = False) -> None:
         self._sessions = Sessions(url)
-        self._mode, self._room = mode, room
+        self._mode, self._room, self._drops_billing_line = mode, room, drops_billing_line
         self._reader = ItemReader()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-sessions")
         # Requests that are on their way. A client may leave while the thread still works on its request, so that `after` comes first:
@@ -107,7 +114,7 @@ class Manage:
     async def before(self, exchange: Exchange) -> Pass | Send | Refuse:
         """What goes upstream."""
         plan = await self._in_thread(lambda: self._planned(exchange))
-        if isinstance(plan, Pass) and plan.note.startswith("passed"):
+        if not isinstance(plan, Refuse) and plan.note.startswith("passed"):
             self.counts.pass_over(plan.note.partition("; ")[2] or plan.note)
             self._passed.add(exchange)
         if isinstance(plan, Refuse) or not plan.may_follow or exchange.endpoint.format is anthropic:
@@ -185,13 +192,20 @@ class Manage:
             asked = Asked.read(exchange.endpoint.format, exchange.body, encoding, identity, self._reader)
         except InvalidInput as error:
             return _unsure(f"not understood: {error.path}")
+        is_off = exchange.is_off or not self.is_on
+        bare = without_billing_line(asked) if self._drops_billing_line and not is_off else None
+        if bare is None:
+            return self._plan(exchange, asked, is_off=is_off)
+        plan = self._plan(exchange, Asked(asked.format, bare, asked.identity, self._reader), is_off=False)
+        return Send(bare, plan.note, _PLAIN, may_follow=plan.may_follow) if isinstance(plan, Pass) else plan
+
+    def _plan(self, exchange: Exchange, asked: Asked, *, is_off: bool) -> Pass | Send | Refuse:
         is_aside = asked.is_side_call and not (asked.identity is not None and asked.identity.is_explicit)
         if is_aside:
             self._aside[exchange] = asked
             return Pass("aside", may_follow=True)
         if asked.is_kept_elsewhere:
             return _unsure("the provider keeps the conversation")
-        is_off = exchange.is_off or not self.is_on
         try:
             with self._impatient():
                 return self._again(lambda: self._managed_plan(exchange, asked, is_off=is_off))

@@ -92,7 +92,9 @@ def mode_for(config: Config) -> Watch | Manage:
         return Watch(Journaling(config.store))
     if config.store is None:
         raise InvalidInput("store", expected=f"one, since {config.mode} derives from it", got=NOTHING)
-    return Recalling(config.store, config.mode, config.room)  # also for sessions that began with the recall tool
+    drops = config.billing_line == "drop"
+    # The one for `recall` also serves `manage`, for the sessions that began with the recall tool.
+    return Recalling(config.store, config.mode, config.room, drops_billing_line=drops)
 
 
 @contextmanager
