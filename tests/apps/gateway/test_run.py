@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,8 +15,11 @@ import pytest
 import uvicorn
 
 from pageturn.apps.gateway.config import load_config
+from pageturn.apps.gateway.journaling import Journaling
 from pageturn.apps.gateway.running import run_client, start_store
 from pageturn.apps.gateway.server import Gateway
+from pageturn.apps.gateway.watch import Watch
+from pageturn.values.errors import InvalidInput
 from tests.apps.gateway.answers import ANTHROPIC, reply, request
 from tests.apps.gateway.upstream import WAIT
 
@@ -343,6 +347,20 @@ def test_a_signal_switches_management_off_and_on(upstream, tmp_path):
         assert told(url) == "whole"
         ran.send_signal(signal.SIGTERM)
         assert "managed 2 turns in 2 sessions" in ran.communicate(timeout=WAIT)[1]
+
+
+def test_a_port_that_is_taken_and_an_address_of_another_machine_are_refused():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = load_config({"port": port, "store": "none"}, None, {})
+        with pytest.raises(InvalidInput) as error:
+            Gateway(refused, Watch(Journaling(None)))
+    assert str(error.value) == f"port: expected a port that is free and open to you (0 picks one), got {port} (address already in use)"  # fmt: skip
+    elsewhere = load_config({"host": "192.0.2.1", "token": "t", "port": 0, "store": "none"}, None, {})
+    with pytest.raises(
+        InvalidInput, match=r"^host: expected an address of this machine, got 192\.0\.2\.1 \(cannot assign"
+    ):
+        Gateway(elsewhere, Watch(Journaling(None)))
 
 
 def test_serve_does_not_ask_itself():
