@@ -16,6 +16,7 @@ from time import perf_counter
 
 from benchmarks.gateway.subjects import ROOM, missing, subject
 from tests.clients.agent import Agent, Refused
+from tests.clients.caching import ANTHROPIC, OPENAI
 from tests.clients.provider import Provider, provider
 from tests.clients.walk import walk
 
@@ -56,15 +57,17 @@ def _one(wire: str, name: str, folder: Path, base: float | None) -> float | None
             except Refused as error:
                 ended = f"NOT SOLVED: {str(error)[:120]}"
         print(f"{wire:9} {name:14} {_told(upstream, base)}  {ended}  {perf_counter() - begun:.0f} s", flush=True)
-        for line in _estimated(folder, name) if name in OURS else ():
+        for line in _estimated(folder, name, wire) if name in OURS else ():
             print(f"{wire:9}   pageturn savings: {line}")
         return upstream.dollars if name == "direct" else base
 
 
-def _estimated(folder: Path, name: str) -> list[str]:
-    """What the gateway itself says that it cost, and would have cost in the other way, at its own prices."""
+def _estimated(folder: Path, name: str, wire: str) -> list[str]:
+    """What the gateway itself says that it cost, and would have cost in the other way, at the provider's prices."""
     (store,) = folder.glob(f"{name}-*.db")
-    command = [sys.executable, "-m", "pageturn", "savings", str(store), "--room", str(ROOM)]
+    prices = ANTHROPIC if wire == "anthropic" else OPENAI
+    price = ",".join(map(str, (prices.plain, prices.output, prices.read, prices.written)))
+    command = [sys.executable, "-m", "pageturn", "savings", str(store), "--room", str(ROOM), "--price", price]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return [line.strip() for line in (done.stdout or done.stderr).splitlines() if line.strip()]
 

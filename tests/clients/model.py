@@ -64,7 +64,9 @@ def _go_on(view: View, place: tuple[int, int, str, str], shell: Tool) -> Said:
 
 def is_summary_wanted(view: View) -> bool:
     """Whether the client wants to go on with a summary instead of the history."""
-    return (bool(_SUMMARY.search(view.asked[-6_000:])) and furthest([view.asked[-6_000:]]) is None) or not view.entries
+    asked = view.asked[-6_000:]
+    is_beside = not view.tools or furthest([asked]) is None  # some clients put the history into the same message
+    return (bool(_SUMMARY.search(asked)) and is_beside) or not view.entries
 
 
 def _summary(view: View) -> Said:

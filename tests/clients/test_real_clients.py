@@ -64,7 +64,7 @@ def test_resume(client, mode, tmp_path, told):
 # Clients keep the newest reasoning behind a summary of theirs, which the vendor then drops.
 COMPACTION = Scene(pages=40, compact_at=35_000, forgiven=("reasoning_prefix_changed", "reasoning_left_out"))
 COMPACTIONS = {
-    "claude": COMPACTION._replace(compact_at=100_000, size=14_000),  # it takes no smaller one
+    "claude": COMPACTION._replace(compact_at=100_000, pages=75, size=7_000),  # it takes no smaller one
     "opencode": COMPACTION._replace(compact_at=60_000),
     "qwen": COMPACTION._replace(compact_at=90_000),
     "pi": COMPACTION._replace(window=45_000),  # it makes a summary when it is told that the prompt is too long

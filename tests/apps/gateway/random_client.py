@@ -28,6 +28,13 @@ class Client:
         self.history: Items = []
         self.calls = 0
 
+    def subagent(self, number: int) -> "Client":
+        """A subagent of Codex, which begins with the history of its parent."""
+        other = self.twin()
+        other.headers = {"thread-id": f"t{number}", "x-codex-parent-thread-id": self.headers["thread-id"]}
+        other.number = number
+        return other
+
     def twin(self) -> "Client":
         """The same again, as when a conversation is continued in two windows."""
         other = copy.copy(self)
@@ -42,6 +49,19 @@ class Client:
             self.history.append({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]})
         else:
             self.history.append({"role": "user", "content": text})
+
+    def show(self, picture: str) -> None:
+        """A picture, which is in the history from now on."""
+        url = f"https://pictures.invalid/{picture}.png"
+        if self.path == ANTHROPIC:
+            part: dict[str, Any] = {"type": "image", "source": {"type": "url", "url": url}}
+        elif self.path == CHAT:
+            part = {"type": "image_url", "image_url": {"url": url}}
+        else:
+            part = {"type": "input_image", "image_url": url}
+        kind = {"type": "message"} if self.path == RESPONSES else {}
+        words = {"type": "input_text" if self.path == RESPONSES else "text", "text": "Look."}
+        self.history.append({**kind, "role": "user", "content": [words, part]})
 
     def bring_results(self, calls: list[tuple[str, str]], texts: list[str]) -> None:
         made = []

@@ -39,6 +39,42 @@ def test_a_clients_compaction_gets_all_of_a_history_that_was_shortened(started, 
     assert all(f"Step {number}." in sent for number in range(1, 21))
 
 
+class Billed(Agent):
+    """Claude Code as it was when the first block of its instructions was another one at every request."""
+
+    def body(self):
+        line = {"type": "text", "text": f"x-anthropic-billing-header: cc_version=2.1; cch={len(self.answers)};"}
+        body = json.loads(super().body())
+        return json.dumps({**body, "system": [line, *body["system"]]}).encode()
+
+
+@pytest.mark.parametrize("mode", ["manage", "recall"])
+def test_a_line_that_defeats_the_caches_of_other_servers_is_dropped_where_somebody_says_so(
+    started, ask, upstream, mode
+):
+    upstream.answer = provider = Provider(ANTHROPIC)
+    agent = Billed(ANTHROPIC)
+    agent.says("Find the bug.")
+    with started(mode=mode, room=4_000, billing_line="drop") as gateway:
+        agent.works(ask, gateway, 20)
+        assert "managed" in agent.answers[-1].getheader("x-pageturn")
+        assert "billing" not in json.dumps(provider.bodies)
+        assert provider.problems == []
+        assert len(gateway.mode.tally().sessions) <= 1
+        agent.turn(ask, gateway, **{"x-pageturn": "off"})
+        assert "billing" in json.dumps(provider.bodies[-1])
+
+
+def test_a_line_that_changes_is_kept_where_nobody_says_so(started, ask, upstream):
+    upstream.answer = provider = Provider(ANTHROPIC)
+    agent = Billed(ANTHROPIC)
+    agent.says("Find the bug.")
+    with started(mode="manage", room=4_000) as gateway:
+        agent.works(ask, gateway, 20)
+        assert len(gateway.mode.tally().sessions) <= 1
+    assert all("cch=" in json.dumps(body["system"][0]) for body in provider.bodies)
+
+
 @pytest.mark.parametrize("path", PATHS)
 def test_manage_names_no_page_since_nobody_could_ask_for_one(started, ask, upstream, path):
     upstream.answer = provider = Provider(path)

@@ -273,7 +273,7 @@ def test_a_store_that_fails_lets_others_pass_and_refuses_what_was_shortened(star
         passed = ask(gateway, "POST", CHAT, other.body())
         refused = ask(gateway, "POST", CHAT, agent.body())
         assert (passed.status, refused.status) == (200, 503)
-        assert "the store failed" in json.loads(refused.read())["error"]["message"]
+        assert "the store cannot be read or written" in json.loads(refused.read())["error"]["message"]
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -485,4 +485,4 @@ def test_nothing_is_held_of_a_request_whose_client_left_before_it_was_derived(ki
     mode.close()
     gc.collect()
     assert left() is None
-    assert mode.tally().passed == {"left before an answer": 1}
+    assert mode.tally().passed == {"the client left before an answer": 1}

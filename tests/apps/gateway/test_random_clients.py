@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from pageturn.apps.gateway.asked import ItemReader
 from pageturn.apps.gateway.exchange import Ending
 from pageturn.apps.gateway.headers import lowered
 from pageturn.apps.gateway.identity import identity_of
@@ -14,7 +15,7 @@ from pageturn.apps.gateway.reading import Seen
 from pageturn.formats import anthropic, openai_chat, openai_responses
 from pageturn.journal.reader import SessionReader
 from pageturn.values.errors import PageturnError
-from pageturn.values.messages import Native, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.values.messages import Image, Native, Role, Text, Thinking, ToolCall, ToolResult
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES
 from tests.apps.gateway.random_client import Client
 from tests.long import examples
@@ -101,6 +102,16 @@ class World:
             self.unsure[type(error).__name__] += 1
             return None
 
+    def overlap(self, client: Client, body: dict, answers: list[dict]) -> list[str | None]:
+        """The sessions of the same request sent twice; watching writes down what is over, so that one comes after the other."""
+        self.requests += 2
+        return [self.record(client, body, (json.dumps(each).encode(),), Ending.WHOLE) for each in answers]
+
+    def restart(self) -> None:
+        """Forget everything that is not in the store."""
+        self.journaling._sessions.forget()
+        self.journaling._reader = ItemReader()
+
     def check(self, client: Client, session: str, meant: list[dict]) -> None:
         reader = SessionReader.open(self.journaling._sessions.store, session)
         have = [unit for message in reader.messages(internal=True) if not _opens(message) for unit in _units(message)]
@@ -134,6 +145,8 @@ def _units(message):
                 yield ("call", id_)
             case ToolResult(tool_call_id=id_):
                 yield ("result", id_, part.parts[0].text if part.parts else "")
+            case Image(url=url):
+                yield ("image", url)
             case Native():
                 yield ("native", str(part.item))
             case Thinking():
@@ -238,6 +251,45 @@ def malformed(world, client):
     world.send(client)
 
 
+def at_once(world, client):
+    """The same body twice, the second before the first is answered; the second answer is the one that is kept."""
+    body = client.body()
+    answers = [client.reply(f"Said {world.rng.random()}", [], None) for _ in range(2)]
+    for session, response in zip(world.overlap(client, body, answers), answers, strict=True):
+        if session is not None:
+            world.check(client, session, client.history + _reply_items(client, response))
+    client.keep(answers[1])
+    client.ask(f"Next {world.rng.random()}")
+    world.send(client)
+
+
+def picture(world, client):
+    client.show(f"p{world.rng.random()}")
+    world.send(client)
+
+
+def twice(world, client):
+    """Two results with one id."""
+    client.bring_results([("call_twice_0001", "x")] * 2, ["one", f"other {world.rng.random()}"])
+    client.ask("Go on.")
+    world.send(client)
+
+
+def subagent(world, client):
+    """A subagent of Codex, which works while its parent does."""
+    if "thread-id" in client.headers and len(world.clients) < 4:
+        world.clients.append(client.subagent(100 + world.requests))
+        world.clients[-1].ask(f"Subtask {world.rng.random()}")
+        world.send(world.clients[-1])
+    world.send(client)
+
+
+def resumed(world, client):
+    """Another process goes on, and leaves out the reminders of the first message."""
+    world.restart()
+    world.send(client)
+
+
 def title(world, client):
     """A call beside the conversation, with its ids."""
     body = {**client.body(), "tools": []}
@@ -245,7 +297,7 @@ def title(world, client):
     world.send(client)
 
 
-MOVES = (go_on, go_on, go_on, retry, regenerate, edit, rewind, branch, cut, compact, elsewhere, in_the_middle, malformed, title)  # fmt: skip
+MOVES = (go_on, go_on, go_on, retry, regenerate, edit, rewind, branch, cut, compact, elsewhere, in_the_middle, malformed, title, at_once, picture, twice, subagent, resumed)  # fmt: skip
 
 
 def _is_words(item):

@@ -5,8 +5,9 @@ from collections import Counter
 
 import pytest
 
+from pageturn.apps.gateway.asked import ItemReader
 from pageturn.apps.gateway.endpoints import Endpoint
-from pageturn.apps.gateway.exchange import Exchange
+from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.headers import lowered
 from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.manage import Manage
@@ -43,7 +44,23 @@ class ManagedWorld(World):
     def result(self, path):
         return large(self.rng.randint(0, 10**6), 1_200)
 
+    def overlap(self, client, body, answers):
+        """Both requests are planned before either answer comes, and the second is answered first."""
+        self.requests += 2
+        begun = [self.begin(client, body) for _ in answers]
+        ended = [self.finish(*each, (json.dumps(answer).encode(),), Ending.WHOLE) for each, answer in zip(begun[::-1], answers[::-1], strict=True)]  # fmt: skip
+        return ended[::-1]
+
+    def restart(self):
+        self.mode._sessions.forget()
+        self.mode._reader = ItemReader()
+        self.mode._derived_here.clear()
+        self.mode._derived_links.clear()
+
     def record(self, client, body, chunks, ending):
+        return self.finish(*self.begin(client, body), chunks, ending)
+
+    def begin(self, client, body):
         body = {**body, "model": MODELS[client.path]}
         format_ = FORMATS[client.path]
         headers = lowered((k.encode(), v.encode()) for k, v in client.headers.items())
@@ -57,6 +74,9 @@ class ManagedWorld(World):
             assert {n: v for n, v in sent.items() if n != ITEMS[client.path]} == {n: v for n, v in body.items() if n != ITEMS[client.path]}  # fmt: skip
             found = STRICT[client.path].problems(sent, model=MODELS[client.path])
             self.problems.update(str(each) for each in found if each.code not in OF_THE_CLIENT)
+        return exchange, headers
+
+    def finish(self, exchange, headers, chunks, ending):
         exchange.begin_answer(200, JSON)
         for chunk in chunks:
             exchange.take(chunk)

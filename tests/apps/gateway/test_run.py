@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import signal
+import socket
 import subprocess
 import sys
 import urllib.request
@@ -14,8 +15,11 @@ import pytest
 import uvicorn
 
 from pageturn.apps.gateway.config import load_config
-from pageturn.apps.gateway.running import count_start, run_client
+from pageturn.apps.gateway.journaling import Journaling
+from pageturn.apps.gateway.running import run_client, start_store
 from pageturn.apps.gateway.server import Gateway
+from pageturn.apps.gateway.watch import Watch
+from pageturn.values.errors import InvalidInput
 from tests.apps.gateway.answers import ANTHROPIC, reply, request
 from tests.apps.gateway.upstream import WAIT
 
@@ -116,7 +120,7 @@ def test_what_goes_wrong_on_the_way_is_said_at_the_end_and_not_into_the_clients_
     ran = run("--store", "none", "--anthropic", "http://127.0.0.1:1", client(code))
     assert ran.stdout == "502\n"
     turns, tokens = ran.stderr.splitlines()
-    assert turns.endswith("none of them stored; passed over: unreached before an answer (1)")
+    assert turns.endswith("none of them stored; passed over: the provider gave no answer (1)")
     assert "no call of a model came through" in tokens
 
 
@@ -187,7 +191,9 @@ def test_a_gateway_that_dies_in_the_middle_of_a_run_leaves_clean_errors_and_says
 def test_health_says_how_often_a_gateway_was_started(started, ask, upstream, tmp_path):
     upstream.answer = lambda asked: reply(asked, "1")
     config = load_config({"store": str(tmp_path / "a.db")}, None)
-    assert [count_start(config) for _ in range(3)] == [1, 2, 3]
+    said = []
+    assert [start_store(config, said.append) for _ in range(3)] == [1, 2, 3]
+    assert [line.partition(":")[0] for line in said] == ["first run", "keys are never kept; to keep nothing at all"]
     with started(mode="manage", store=str(tmp_path / "a.db")) as gateway:
         ask(gateway, "POST", ANTHROPIC, json.dumps(request(ANTHROPIC, ["One."])).encode()).read()
         gateway.mode._thread.submit(lambda: None).result()
@@ -196,7 +202,21 @@ def test_health_says_how_often_a_gateway_was_started(started, ask, upstream, tmp
     assert len(upstream.asked) == 1
     broken = tmp_path / "broken.db"
     broken.write_bytes(b"x" * 5_000)
-    assert count_start(load_config({"store": str(broken)}, None)) == 1
+    assert start_store(load_config({"store": str(broken)}, None), said.append) == 1
+    assert said[2] == f"{broken} cannot be used: the store is damaged"
+
+
+def test_a_store_that_is_removed_meanwhile_is_told(client, upstream, tmp_path):
+    upstream.answer = lambda asked: reply(asked, "1")
+    store = tmp_path / "gone.db"
+    removed = f"""import json, pathlib, time
+while json.load(urllib.request.urlopen(url + "/healthz"))["turns"] == 0: time.sleep(0.05)
+for each in pathlib.Path({str(tmp_path)!r}).glob("gone.db*"): each.unlink()
+sys.exit"""
+    ran = run("--store", str(store), client(TALKING.replace("sys.exit", removed)), upstream=upstream, input="0")
+    assert ran.stdout.startswith("200 watching")
+    assert f"{store} is gone, and with it what was kept" in ran.stderr
+    assert "to look closer" not in ran.stderr
 
 
 def test_a_client_that_is_not_there(tmp_path):
@@ -301,7 +321,7 @@ def test_serve_listens_until_it_is_told_to_stop(upstream, tmp_path, number):
         ran.send_signal(number)
         rest = ran.communicate(timeout=WAIT)[1]
     assert "Traceback" not in rest
-    assert "watched 1 turn of all clients in 1 session" in rest
+    assert "watched 1 turn in 1 session" in rest
     assert store.exists()
 
 
@@ -326,7 +346,21 @@ def test_a_signal_switches_management_off_and_on(upstream, tmp_path):
         assert ran.stderr.readline() == "pageturn: management is on\n"
         assert told(url) == "whole"
         ran.send_signal(signal.SIGTERM)
-        assert "managed 2 turns of all clients" in ran.communicate(timeout=WAIT)[1]
+        assert "managed 2 turns in 2 sessions" in ran.communicate(timeout=WAIT)[1]
+
+
+def test_a_port_that_is_taken_and_an_address_of_another_machine_are_refused():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = load_config({"port": port, "store": "none"}, None, {})
+        with pytest.raises(InvalidInput) as error:
+            Gateway(refused, Watch(Journaling(None)))
+    assert str(error.value) == f"port: expected a port that is free and open to you (0 picks one), got {port} (address already in use)"  # fmt: skip
+    elsewhere = load_config({"host": "192.0.2.1", "token": "t", "port": 0, "store": "none"}, None, {})
+    with pytest.raises(
+        InvalidInput, match=r"^host: expected an address of this machine, got 192\.0\.2\.1 \(cannot assign"
+    ):
+        Gateway(elsewhere, Watch(Journaling(None)))
 
 
 def test_serve_does_not_ask_itself():

@@ -1,8 +1,10 @@
 """The client of the gateway: what came before a cut is given, whom it trusts, and by which proxy it goes."""
 
 import asyncio
+import socket
 import ssl
 import threading
+from contextlib import contextmanager
 
 import pytest
 
@@ -51,6 +53,51 @@ def test_an_upstream_that_is_not_there_is_named_without_its_path():
         asyncio.run(read())
     assert "canary" not in str(error.value)
     assert origin("https://user:canary@host/x?key=canary") == "https://host"
+
+
+@contextmanager
+def serving(answer):
+    """A server that answers one connection with these bytes, and closes it."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def serve():
+            connection, _ = listening.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(answer)
+
+        threads = [threading.Thread(target=serve, daemon=True) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        yield listening.getsockname()[1]
+
+
+def reason_for(url, **environ):
+    async def read():
+        client = UpstreamClient()
+        await client.open()
+        try:
+            async with client.ask("GET", url, (), None):
+                pass
+        finally:
+            await client.close()
+
+    with pytest.raises(Unreachable) as error:
+        asyncio.run(read())
+    return str(error.value).partition(" gave no answer ")[2]
+
+
+def test_why_there_is_no_answer_is_said_in_plain_words(monkeypatch):
+    async def unknown(*_, **__):
+        raise OSError(-2, "Name or service not known")
+
+    with serving(b"what is this\r\n\r\n") as port:
+        assert reason_for(f"http://127.0.0.1:{port}") == "(what it answered is not HTTP)"
+        assert reason_for(f"https://127.0.0.1:{port}") == "(it does not speak TLS as we do)"
+    with serving(b"") as port:
+        assert reason_for(f"http://127.0.0.1:{port}") == "(it closed the connection)"
+    monkeypatch.setattr("aiohttp.resolver.ThreadedResolver.resolve", unknown)
+    assert reason_for("http://nowhere.invalid") == "(no address is known for that name; is this machine online?)"
 
 
 def test_the_proxy_is_the_environments(monkeypatch):

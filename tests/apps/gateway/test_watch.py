@@ -13,7 +13,7 @@ from pageturn.journal.doctor import examine
 from pageturn.journal.reader import SessionReader, sessions
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.stores import open_store
-from pageturn.values.errors import StoreError
+from pageturn.values.errors import Busy, Damaged, StoreError
 from tests.apps.gateway.agent import wait_for_turns
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES, events, reply, request, result, said
 from tests.apps.gateway.upstream import WAIT, Reply
@@ -240,7 +240,7 @@ def test_a_reply_that_broke_off_is_left_to_the_client(started, store, ask, upstr
         talk(gateway, path, body, "All of it.")
     ((_, pages),) = written(store).items()
     assert pages == ["system Be brief.", "user One.", "assistant All of it."]
-    assert gateway.mode.tally().passed == {"reply cut": 1}
+    assert gateway.mode.tally().passed == {"the provider broke off its reply": 1}
 
 
 def test_a_client_that_left_leaves_a_session_that_goes_on(started, store, ask, upstream, talk):
@@ -304,7 +304,7 @@ def test_an_error_inside_a_stream_is_no_reply(started, store, ask, upstream):
         assert ask(gateway, "POST", ANTHROPIC, body).read() == b"".join(pieces)
     ((_, pages),) = written(store).items()
     assert pages == ["system Be brief.", "user One."]
-    assert gateway.mode.tally().passed == {"reply without an end": 1}
+    assert gateway.mode.tally().passed == {"a reply without an end": 1}
 
 
 @pytest.mark.parametrize("status", [400, 429, 529])
@@ -371,13 +371,22 @@ class Failing(Journaling):
         raise self.error
 
 
-@pytest.mark.parametrize("error", [StoreError("the disk is full"), MemoryError(), ValueError("a mistake of ours")])
-def test_a_store_that_fails_touches_no_traffic(started, talk, error):
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (StoreError("the disk is full"), "the store cannot be read or written"),
+        (Busy("x"), "another program has locked the store"),
+        (Damaged("x"), "the store is damaged"),
+        (MemoryError(), "an error of ours, MemoryError"),
+        (ValueError("a mistake of ours"), "an error of ours, ValueError"),
+    ],
+)
+def test_a_store_that_fails_touches_no_traffic(started, talk, error, why):
     with started(Watch(Failing(error))) as gateway:
         for _ in range(3):
             answered, body = talk(gateway, CHAT, request(CHAT, ["One."]), "1")
             assert (answered.status, b'"1"' in body) == (200, True)
-    assert gateway.mode.tally().passed == {f"not stored: {type(error).__name__}": 3}
+    assert gateway.mode.tally().passed == {f"not stored: {why}": 3}
 
 
 def test_a_store_that_cannot_be_opened_touches_no_traffic(started, talk, tmp_path):

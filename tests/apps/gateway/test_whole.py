@@ -96,7 +96,7 @@ def test_off_is_off_when_the_store_fails(started, ask, upstream, monkeypatch, pa
         monkeypatch.setattr(gateway.mode._sessions, "locate", breaks)
         agent.turn(ask, gateway, **{"x-pageturn": "off"})
     note = agent.answers[-1].getheader("x-pageturn")
-    assert note.startswith("off; the store failed")
+    assert note.startswith("off; the store cannot be read")
     assert "without what was recalled" in note
     assert upstream.answer.problems == []
     assert len(upstream.asked[-1].body) > 20_000
@@ -149,7 +149,7 @@ def test_a_store_that_cannot_be_written_after_a_restart_refuses_what_was_shorten
         monkeypatch.setattr(gateway.mode._sessions, "take", breaks)
         refused, passed = (ask(gateway, "POST", path, each.body()) for each in (agent, other))
         assert (refused.status, passed.status) == (503, 200)
-        assert "the store failed" in json.loads(refused.read())["error"]["message"]
+        assert "the store" in json.loads(refused.read())["error"]["message"]
 
 
 def test_a_locked_store_is_waited_for_once(started, ask, upstream, monkeypatch):

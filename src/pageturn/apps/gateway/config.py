@@ -58,6 +58,12 @@ def _text(value: Any) -> str:
     return value.strip()
 
 
+def _billing_line(value: Any) -> str:
+    if value not in ("keep", "drop"):
+        raise _Bad("keep or drop")
+    return str(value)
+
+
 def _port(value: Any) -> int:
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
     if type(number) is not int or not 0 <= number < 1 << 16:
@@ -107,6 +113,13 @@ _SETTINGS = (
     ),
     _Setting(CHATGPT, "upstream", "https://chatgpt.com/backend-api/codex", _url, "OpenAI behind a ChatGPT account"),
     _Setting(GEMINI, "upstream", "https://generativelanguage.googleapis.com", _url, "", "GOOGLE_GEMINI_BASE_URL"),
+    _Setting(
+        "billing_line",
+        "upstream",
+        "keep",
+        _billing_line,
+        "drop takes out Claude Code's first line of instructions, which changes; for servers other than Anthropic's, except in watch",
+    ),
     _Setting("other", "upstream", None, _vendor, "the vendor of a path that shows none; openai by default"),
 )
 
@@ -122,6 +135,7 @@ class Config(NamedTuple):
     store: str | None  # the URL of a store; None stores nothing
     ca_file: str | None
     bases: Mapping[str, str]  # the base URL of each vendor
+    billing_line: str
     other: str | None
     routes: RouteSettings = RouteSettings()
 
@@ -191,8 +205,11 @@ class _File(NamedTuple):
         try:
             text = path.read_text()
             values = tomllib.loads(text)
-        except (OSError, UnicodeError) as error:
-            raise InvalidInput(str(path), expected="a file that can be read", got=str(error)) from error
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise InvalidInput(str(path), expected="a file that can be read", got=why) from error
+        except UnicodeError as error:
+            raise InvalidInput(str(path), expected="text in UTF-8", got=str(error)) from error
         except (ValueError, RecursionError) as error:  # a number of too many digits is a ValueError of its own
             line = re.search(r"line (\d+)", str(error))
             raise InvalidInput(f"{path}:{line[1] if line else 1}", expected="TOML", got=str(error)) from error

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from pageturn.apps.gateway.asked import Asked
+from pageturn.apps.gateway.fingerprints import BILLING
 from pageturn.apps.gateway.sessions import restored_role
 from pageturn.formats import anthropic, openai_responses
 from pageturn.formats.cache_marks import CacheMarks
@@ -65,6 +66,21 @@ def with_tool(asked: Asked, tool: RecallTool) -> bytes:
     if opening is not asked.opening:
         fields[asked.key] = msgspec.Raw(b"[" + b",".join((*opening, *asked.raws)) + b"]")
     return _joined(fields)
+
+
+def without_billing_line(asked: Asked) -> bytes | None:
+    """The request without the line that Claude Code puts before its instructions; None where there is none."""
+    system = asked.field("system")
+    if asked.format is not anthropic or not isinstance(system, list):
+        return None
+    kept = [block for block in system if not _is_billing_line(block)]
+    if len(kept) == len(system):
+        return None
+    return _joined(asked.fields | {"system": msgspec.Raw(msgspec.json.encode(kept))})
+
+
+def _is_billing_line(block: Any) -> bool:
+    return isinstance(block, dict) and isinstance(text := block.get("text"), str) and text.startswith(BILLING)
 
 
 def name_for_tool(asked: Asked) -> str:

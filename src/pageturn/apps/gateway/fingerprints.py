@@ -17,7 +17,7 @@ from pageturn.values.digests import digest_of
 from pageturn.values.errors import InvalidInput
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 
-_BILLING = "x-anthropic-billing-header:"  # a line that Claude Code puts into its prompt, and changes
+BILLING = "x-anthropic-billing-header:"  # a line that Claude Code puts into its prompt, and changes
 _INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
 _UNSAID = ("id", "cache_control", "status", "prompt_cache_breakpoint")  # fields without meaning
 _MOST_LINKS = 32_768
@@ -74,7 +74,7 @@ def _said(part: Part) -> list[Any]:
     match part:
         case Text(text=text):
             stripped = text.strip()
-            return [stripped] if stripped and not stripped.startswith(_BILLING) else []
+            return [stripped] if stripped and not stripped.startswith(BILLING) else []
         case ToolResult(tool_call_id=id_):
             return [["result", id_, *(each for inner in part.parts for each in _said(inner))]]
         case ToolCall(id=id_, name=name):

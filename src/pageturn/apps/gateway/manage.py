@@ -14,7 +14,14 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens, load_items
-from pageturn.apps.gateway.derived import has_tool, name_for_tool, with_context, with_history, with_tool
+from pageturn.apps.gateway.derived import (
+    has_tool,
+    name_for_tool,
+    with_context,
+    with_history,
+    with_tool,
+    without_billing_line,
+)
 from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Exchange
 from pageturn.apps.gateway.headers import Headers, is_subscription, value_of
 from pageturn.apps.gateway.identity import identity_of
@@ -22,7 +29,8 @@ from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
 from pageturn.apps.gateway.looking import Opening
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.places import Terms
-from pageturn.apps.gateway.reading import Seen, read_answer, why_unread
+from pageturn.apps.gateway.reading import Seen, read_answer
+from pageturn.apps.gateway.reasons import why_failed, why_unread
 from pageturn.apps.gateway.reconcile import Located
 from pageturn.apps.gateway.sessions import Sessions, Ticket, annotated
 from pageturn.apps.gateway.tallying import Counts, Tally
@@ -81,9 +89,9 @@ class Managed(NamedTuple):
 class Manage:
     """The mode that derives what goes upstream."""
 
-    def __init__(self, url: str, mode: str, room: int) -> None:
+    def __init__(self, url: str, mode: str, room: int, *, drops_billing_line: bool = False) -> None:
         self._sessions = Sessions(url)
-        self._mode, self._room = mode, room
+        self._mode, self._room, self._drops_billing_line = mode, room, drops_billing_line
         self._reader = ItemReader()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-sessions")
         # Requests that are on their way. A client may leave while the thread still works on its request, so that `after` comes first:
@@ -106,7 +114,7 @@ class Manage:
     async def before(self, exchange: Exchange) -> Pass | Send | Refuse:
         """What goes upstream."""
         plan = await self._in_thread(lambda: self._planned(exchange))
-        if isinstance(plan, Pass) and plan.note.startswith("passed"):
+        if not isinstance(plan, Refuse) and plan.note.startswith("passed"):
             self.counts.pass_over(plan.note.partition("; ")[2] or plan.note)
             self._passed.add(exchange)
         if isinstance(plan, Refuse) or not plan.may_follow or exchange.endpoint.format is anthropic:
@@ -184,13 +192,20 @@ class Manage:
             asked = Asked.read(exchange.endpoint.format, exchange.body, encoding, identity, self._reader)
         except InvalidInput as error:
             return _unsure(f"not understood: {error.path}")
+        is_off = exchange.is_off or not self.is_on
+        bare = without_billing_line(asked) if self._drops_billing_line and not is_off else None
+        if bare is None:
+            return self._plan(exchange, asked, is_off=is_off)
+        plan = self._plan(exchange, Asked(asked.format, bare, asked.identity, self._reader), is_off=False)
+        return Send(bare, plan.note, _PLAIN, may_follow=plan.may_follow) if isinstance(plan, Pass) else plan
+
+    def _plan(self, exchange: Exchange, asked: Asked, *, is_off: bool) -> Pass | Send | Refuse:
         is_aside = asked.is_side_call and not (asked.identity is not None and asked.identity.is_explicit)
         if is_aside:
             self._aside[exchange] = asked
             return Pass("aside", may_follow=True)
         if asked.is_kept_elsewhere:
             return _unsure("the provider keeps the conversation")
-        is_off = exchange.is_off or not self.is_on
         try:
             with self._impatient():
                 return self._again(lambda: self._managed_plan(exchange, asked, is_off=is_off))
@@ -310,7 +325,7 @@ class Manage:
                 return None
             return self._sent(exchange, self._derived(managed)._replace(is_derived=True))
         except (PageturnError, OSError) as error:
-            _LOG.warning("not tightened (%s)", type(error).__name__)
+            _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
 
     def _shortened(self, asked: Asked, body: bytes) -> Send | None:
@@ -326,7 +341,7 @@ class Manage:
                 context = session.derive(asked.tools, model=asked.model)
                 made = with_context(asked, context, None)
         except (PageturnError, OSError) as error:
-            _LOG.warning("not shortened (%s)", type(error).__name__)
+            _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
         return Send(made.body, f"aside; shortened; sent={context.tokens}", _PLAIN)
 
@@ -336,8 +351,8 @@ class Manage:
         except InvalidInput as error:
             self.counts.pass_over(f"not understood: {seen.name} {error.path}")
         except Exception as error:  # noqa: BLE001 - the traffic has passed
-            _LOG.warning("not stored: %s", type(error).__name__)
-            self.counts.pass_over(f"not stored: {type(error).__name__}")
+            _LOG.warning("not stored: %s", why_failed(error))
+            self.counts.pass_over(f"not stored: {why_failed(error)}")
         else:
             self.counts.add(recorded, seen.ending)
 
@@ -368,7 +383,7 @@ class Manage:
     def _failed(self, asked: Asked, error: Exception, *, is_off: bool) -> Pass | Send | Refuse:
         """A request that the store, or a session in it, does not let us derive."""
         self._is_busy = isinstance(error, Busy)
-        reason = f"{'the store failed' if isinstance(error, StoreError | OSError) else 'not derived'}: {type(error).__name__}"
+        reason = why_failed(error) if isinstance(error, StoreError | OSError) else f"not derived: {why_failed(error)}"
         _LOG.warning("%s", reason)
         if not self._was_derived(asked):
             return Pass("off") if is_off else _unsure(reason)
@@ -418,7 +433,7 @@ class Manage:
         try:
             self._sessions.close()
         except Exception as error:  # noqa: BLE001
-            _LOG.warning("the store was not closed (%s)", type(error).__name__)
+            _LOG.warning("the store was not closed (%s)", why_failed(error))
 
     async def _in_thread(self, act: Callable[[], T]) -> T:
         return await asyncio.wrap_future(self._thread.submit(act))

@@ -8,14 +8,13 @@ import msgspec
 
 from pageturn.apps.gateway.asked import Asked, ItemReader
 from pageturn.apps.gateway.decoding import EventReader, is_object, unpacked
-from pageturn.apps.gateway.exchange import TOO_LARGE, Ending, Exchange
+from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.headers import is_subscription, value_of
 from pageturn.apps.gateway.identity import Identity
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message
 from pageturn.values.usage import Usage
 
-_SUCCESS = range(200, 300)
 _BEGINNING = 8  # chunks that show what a body is
 
 
@@ -56,15 +55,6 @@ class Seen(NamedTuple):
             ending=exchange.ending,
             is_subscription=is_subscription(exchange.headers),
         )
-
-
-def why_unread(exchange: Exchange) -> str | None:
-    """Why an exchange cannot be read; None if it can."""
-    if exchange.status is None:
-        return f"{exchange.ending} before an answer"
-    if exchange.status not in _SUCCESS:
-        return f"status {exchange.status}"
-    return TOO_LARGE if exchange.is_too_large else None
 
 
 class Answered(NamedTuple):

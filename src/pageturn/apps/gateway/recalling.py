@@ -14,6 +14,7 @@ from pageturn.apps.gateway.looking import ODD, Looking
 from pageturn.apps.gateway.manage import Manage, Managed
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.projections import projection_for
+from pageturn.apps.gateway.reasons import why_failed, why_no_reply
 from pageturn.apps.gateway.upstream import Cut
 from pageturn.values.errors import PageturnError
 from pageturn.values.messages import Message
@@ -28,8 +29,8 @@ _NO_MORE = "[no more can be recalled in this answer; go on with what is there]"
 class Recalling(Manage):
     """The mode that derives, and answers the recall tool in the sessions that have it."""
 
-    def __init__(self, url: str, mode: str, room: int) -> None:
-        super().__init__(url, mode, room)
+    def __init__(self, url: str, mode: str, room: int, *, drops_billing_line: bool = False) -> None:
+        super().__init__(url, mode, room, drops_billing_line=drops_billing_line)
         self._looking: WeakKeyDictionary[Exchange, Looking] = WeakKeyDictionary()
         self._recalled: WeakKeyDictionary[Exchange, int] = WeakKeyDictionary()  # tokens that the tool has answered
         self._written: WeakSet[Exchange] = WeakSet()  # whose answers are in the journal
@@ -86,7 +87,7 @@ class Recalling(Manage):
             try:
                 return await self._in_thread(lambda: self._hidden(exchange, managed, reply, projection.rounds))
             except (PageturnError, OSError) as error:
-                _LOG.warning("a recall failed (%s)", type(error).__name__)
+                _LOG.warning("a recall failed (%s)", why_failed(error))
                 raise Cut from error
         ending = projection.finish() if is_stream else projection.whole()
         seen = projection.seen if is_stream else projection.whole_message()
@@ -111,7 +112,7 @@ class Recalling(Manage):
         self._recalled.pop(exchange, None)
         if is_changed and exchange in self._managed:  # it broke off in the middle of its rounds
             del self._managed[exchange]
-            self.counts.pass_over(f"reply {exchange.ending}")
+            self.counts.pass_over(why_no_reply(exchange.ending))
             return
         if exchange in self._written:
             self._written.discard(exchange)
@@ -137,8 +138,8 @@ class Recalling(Manage):
         try:
             session = self._again(lambda: self._answer(managed, reply, seen))
         except Exception as error:  # noqa: BLE001 - the client has most of its answer, and sends it again with the next request
-            _LOG.warning("not stored: %s", type(error).__name__)
-            self.counts.pass_over(f"not stored: {type(error).__name__}")
+            _LOG.warning("not stored: %s", why_failed(error))
+            self.counts.pass_over(f"not stored: {why_failed(error)}")
         else:
             recorded = Recorded(
                 session or managed.ticket.session, session is not None, has_reply=True, usage=reply.usage

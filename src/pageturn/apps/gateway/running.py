@@ -22,6 +22,7 @@ from pageturn.apps.gateway.clients import client_of, launch, vendor_of
 from pageturn.apps.gateway.config import NOTHING, Config, usual_file
 from pageturn.apps.gateway.journaling import Journaling
 from pageturn.apps.gateway.manage import Manage
+from pageturn.apps.gateway.reasons import why_failed
 from pageturn.apps.gateway.recalling import Recalling
 from pageturn.apps.gateway.savings import account_of, in_short
 from pageturn.apps.gateway.server import Gateway
@@ -43,9 +44,8 @@ _SWITCH = "SIGUSR2"
 
 def serve(config: Config, say: Say) -> None:
     """Listen until a signal to stop, and print what was seen."""
-    prepare_store(config, say)
     mode = mode_for(config)
-    gateway = Gateway(config, mode, starts=count_start(config))
+    gateway = Gateway(config, mode, starts=start_store(config, say))
     say(
         f"{config.mode} mode at {gateway.url}; clients use ANTHROPIC_BASE_URL={gateway.url} or OPENAI_BASE_URL={gateway.url}/v1"
     )
@@ -58,7 +58,7 @@ def serve(config: Config, say: Say) -> None:
     finally:
         signal.signal(signal.SIGTERM, stopped)
         mode.close()
-        for line in closing_lines(mode.tally(), config, "all clients"):
+        for line in closing_lines(mode.tally(), config):
             say(line)
 
 
@@ -70,10 +70,9 @@ def run_client(config: Config, command: Sequence[str], say: Say) -> int:
     logging.getLogger().addHandler(
         logging.NullHandler()
     )  # the terminal is the client's; what happened is said at the end
-    prepare_store(config, say)
     mode = mode_for(config)
     own = config._replace(host="127.0.0.1", port=0, token=None, other=config.other or vendor_of(command))
-    gateway = Gateway(own, mode, starts=count_start(config))
+    gateway = Gateway(own, mode, starts=start_store(config, say))
     code = 1
     with tempfile.TemporaryDirectory(prefix="pageturn-") as folder, switchable(mode), gateway:
         if gateway.failure is None:
@@ -93,7 +92,9 @@ def mode_for(config: Config) -> Watch | Manage:
         return Watch(Journaling(config.store))
     if config.store is None:
         raise InvalidInput("store", expected=f"one, since {config.mode} derives from it", got=NOTHING)
-    return Recalling(config.store, config.mode, config.room)  # also for sessions that began with the recall tool
+    drops = config.billing_line == "drop"
+    # The one for `recall` also serves `manage`, for the sessions that began with the recall tool.
+    return Recalling(config.store, config.mode, config.room, drops_billing_line=drops)
 
 
 @contextmanager
@@ -115,49 +116,60 @@ def switchable(mode: Watch | Manage, say: Say = lambda _: None) -> Iterator[None
         signal.signal(number, before)
 
 
-def prepare_store(config: Config, say: Say) -> None:
-    """Create the folder of the store, and print at the first run what is stored, where, and how to store nothing."""
+def start_store(config: Config, say: Say) -> int:
+    """Open the store for the first time, and print where it is if it is new, or why it cannot be used.
+
+    Returns how many gateways were started on it, with this one: one that restarts again and again should be noticed.
+    """
+    if config.store is None:
+        return 1
     file = config.store_file
-    if file is None or file.exists():
-        return
-    with suppress(OSError):  # the journal will say that it cannot be written; the client runs all the same
-        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    say(f"first run: the conversations that pass are kept in {file}, for your eyes only, until you remove that file")
-    say(f'keys are never kept; to keep nothing at all: --store {NOTHING}, or store = "{NOTHING}" in {usual_file()}')
+    is_new = file is not None and not file.exists()
+    try:
+        if file is not None:
+            file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        starts = _count_start(config.store)
+    except (PageturnError, OSError, ValueError) as error:
+        say(f"{file or config.store} cannot be used: {why_failed(error)}")
+        say("as long as that is so, calls pass as they come, nothing is kept, and what was shortened before is refused")
+        return 1
+    if is_new:
+        say(f"first run: the conversations that pass are kept in {file}, readable by you alone, until you remove it")
+        say(f'keys are never kept; to keep nothing at all: --store {NOTHING}, or store = "{NOTHING}" in {usual_file()}')
+    return starts
 
 
-def count_start(config: Config) -> int:
-    """How many gateways were started on the store, with this one: one that is restarted again and again should be noticed."""
+def _count_start(url: str) -> int:
     slot = Slot("gateway/starts", "count")
 
     def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes | None]:
         return {slot: str(int(found.get(slot) or b"0") + 1).encode()}
 
-    if config.store is None:
-        return 1
-    try:
-        with closing(open_store(config.store)) as store:
-            store.amend([slot], change)
-            return int(store.document(slot) or b"1")
-    except (PageturnError, OSError, ValueError):  # the traffic goes on
-        return 1
+    with closing(open_store(url)) as store:
+        store.amend([slot], change)
+        return int(store.document(slot) or b"1")
 
 
-def closing_lines(tally: Tally, config: Config, client: str) -> Iterator[str]:
+def closing_lines(tally: Tally, config: Config, client: str | None = None) -> Iterator[str]:
     """The last lines: turns, tokens, and the commands for details."""
+    of_client, whose = (f" of {client}", f"{client}'s own") if client is not None else ("", "a client's own")
+    file = config.store_file
+    is_gone = file is not None and not file.exists()
     turns, sessions = _counted(tally.turns, "turn"), _counted(len(tally.sessions), "session")
     passed = ", ".join(f"{reason} ({number})" for reason, number in tally.passed.most_common(3))
     where = f" in {sessions}" if config.store is not None else ", none of them stored"
-    yield f"{_DONE[config.mode]} {turns} of {client}{where}{f'; passed over: {passed}' if passed else ''}"
+    yield f"{_DONE[config.mode]} {turns}{of_client}{where}{f'; passed over: {passed}' if passed else ''}"
     used = tally.usage
     if not used.input_tokens and not tally.turns:
-        yield f"no call of a model came through; does a setting of {client}'s own name another address?"
+        yield f"no call of a model came through; does a setting of {whose} name another address?"
     else:
         cached = f" ({used.cache_read_tokens:,} of them from its cache)" if used.cache_read_tokens else ""
         counted = f"the provider counted {used.input_tokens:,} tokens in{cached} and {used.output_tokens:,} out"
-        yield "; ".join((counted, *_savings(tally, config)))
-    if config.store_file is not None:
-        yield f"to look closer: pageturn savings {config.store_file}, or pageturn sessions {config.store_file}"
+        yield "; ".join((counted, *(() if is_gone else _savings(tally, config))))
+    if is_gone and tally.turns:
+        yield f"{file} is gone, and with it what was kept"
+    elif file is not None and tally.sessions:
+        yield f"to look closer: pageturn savings {file}, or pageturn sessions {file}"
 
 
 def _savings(tally: Tally, config: Config) -> Iterator[str]:
@@ -169,7 +181,7 @@ def _savings(tally: Tally, config: Config) -> Iterator[str]:
             found = [account_of(store, each, room=config.room) for each in sorted(tally.sessions)]
         yield from in_short([each for each in found if each is not None])
     except (PageturnError, OSError) as error:
-        yield f"what managing would have saved is not known ({type(error).__name__})"
+        yield f"what managing would have saved is not known ({why_failed(error)})"
 
 
 def _counted(number: int, what: str) -> str:

@@ -1,6 +1,7 @@
 """Runs a gateway as a server, in this thread or in its own."""
 
 import asyncio
+import errno
 import logging
 import socket
 import threading
@@ -140,8 +141,11 @@ def _bound(config: Config) -> socket.socket:
     try:
         return socket.create_server((config.host, config.port), family=family, backlog=2048)
     except OSError as error:
-        where = f"{config.host}, port {config.port}"
-        raise InvalidInput("host", expected="an address to listen at", got=f"{where} ({error.strerror})") from error
+        why = (error.strerror or str(error)).partition(" (while")[0].lower()
+        if error.errno in (errno.EADDRINUSE, errno.EACCES):
+            expected = "a port that is free and open to you (0 picks one)"
+            raise InvalidInput("port", expected=expected, got=f"{config.port} ({why})") from error
+        raise InvalidInput("host", expected="an address of this machine", got=f"{config.host} ({why})") from error
 
 
 def _require_others(config: Config, port: int) -> None:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from pageturn.apps.gateway.exchange import Ending
 from pageturn.apps.gateway.journaling import Recorded
+from pageturn.apps.gateway.reasons import why_no_reply
 from pageturn.values.usage import Usage, total_usage
 
 
@@ -39,7 +40,7 @@ class Counts:
             self._turns += recorded.is_turn
             self._sessions.update(filter(None, (recorded.session,)))
             if not recorded.has_reply:
-                self._passed["reply without an end" if ending is Ending.WHOLE else f"reply {ending}"] += 1
+                self._passed[why_no_reply(ending)] += 1
             if (usage := recorded.usage) is not None:
                 self._usage = total_usage((self._usage, usage))
 

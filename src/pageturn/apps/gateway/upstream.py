@@ -24,6 +24,18 @@ _CONNECT = 30.0
 _PIECE = 1 << 16  # of a body that is in memory, written at a time
 _WHOLE = 1 << 19  # a body up to this size is written at once
 _LONGEST_HEADER = 1 << 16
+_CAUSES: tuple[tuple[type[Exception], str], ...] = (  # those of which no system has words, the narrower first
+    (aiohttp.ClientConnectorDNSError, "no address is known for that name; is this machine online?"),
+    (aiohttp.ClientConnectorCertificateError, "its certificate is not trusted here; --ca-file names one that is"),
+    (aiohttp.ClientConnectorSSLError, "it does not speak TLS as we do"),
+    (aiohttp.ServerDisconnectedError, "it closed the connection"),
+    (aiohttp.ClientConnectionResetError, "it closed the connection"),
+    (ConnectionResetError, "it closed the connection"),
+    (TimeoutError, "it did not answer in time"),
+    (aiohttp.ClientProxyConnectionError, "the proxy that the environment names cannot be reached"),
+    (aiohttp.ClientHttpProxyError, "the proxy that the environment names refused"),
+    (aiohttp.ClientResponseError, "what it answered is not HTTP"),
+)
 _NOT_ADDED = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
@@ -151,6 +163,9 @@ def origin(url: str) -> str:
 
 
 def _reason(error: Exception) -> str:
+    for kind, words in _CAUSES:
+        if isinstance(error, kind):
+            return words
     inner = getattr(error, "os_error", error)
     number = getattr(inner, "errno", None)
     return os.strerror(number) if number else type(inner).__name__

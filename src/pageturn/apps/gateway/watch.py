@@ -13,7 +13,8 @@ from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.journaling import Journaling, Recorded
 from pageturn.apps.gateway.modes import Pass, Send
-from pageturn.apps.gateway.reading import Seen, why_unread
+from pageturn.apps.gateway.reading import Seen
+from pageturn.apps.gateway.reasons import why_failed, why_unread
 from pageturn.apps.gateway.tallying import Counts, Tally
 from pageturn.values.errors import InvalidInput
 
@@ -125,7 +126,7 @@ class Recorder:
         try:
             self._journaling.close()
         except Exception as error:  # noqa: BLE001 - the last sessions may stay open in the store, which harms nobody
-            _LOG.warning("the store was not closed (%s)", type(error).__name__)
+            _LOG.warning("the store was not closed (%s)", why_failed(error))
 
     def _record(self, seen: Seen) -> Recorded | None:
         try:
@@ -133,7 +134,7 @@ class Recorder:
         except InvalidInput as error:  # its text may quote the body, which belongs in no log
             reason = f"not understood: {seen.name} {error.path}"
         except Exception as error:  # noqa: BLE001 - whatever it is, the traffic goes on
-            reason = f"not stored: {type(error).__name__}"
+            reason = f"not stored: {why_failed(error)}"
         self.pass_over(reason)
         _LOG.warning("%s", reason)
         return None
