@@ -57,7 +57,8 @@ def serve(file: Path | None, *, print_config: bool, **flags: Any) -> None:
     if print_config:
         click.echo(_imported("config").commented(config), nl=False)
         return
-    logging.basicConfig(format="pageturn: %(message)s", level=logging.WARNING)
+    if config.logs == "text":
+        logging.basicConfig(format="pageturn: %(message)s", level=logging.WARNING)
     _imported("running").serve(config, _say)
 
 

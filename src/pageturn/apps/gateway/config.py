@@ -18,7 +18,9 @@ from pageturn.values.errors import InvalidInput, show
 
 VENDORS = (ANTHROPIC, OPENAI, CHATGPT, GEMINI)
 MODES = ("watch", "manage", "recall")
+LOGS = ("text", "json")
 _LEAST_ROOM = 4_000
+_MOST_SECONDS = 86_400
 NOTHING = "none"  # the store of those who want none
 
 
@@ -76,6 +78,27 @@ def _url(value: Any) -> str:
     return str(value).rstrip("/")
 
 
+def _is_on(value: Any) -> bool:
+    if value in (True, "on", "true", "1"):
+        return True
+    if value in (False, "off", "false", "0"):
+        return False
+    raise _Bad("true or false")
+
+
+def _logs(value: Any) -> str:
+    if value not in LOGS:
+        raise _Bad(f"one of {', '.join(LOGS)}")
+    return str(value)
+
+
+def _seconds(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if type(number) is not int or not 0 < number <= _MOST_SECONDS:
+        raise _Bad(f"a whole number of seconds, {_MOST_SECONDS:,} at most")
+    return number
+
+
 def _vendor(value: Any) -> str:
     if value not in VENDORS:
         raise _Bad(f"one of {', '.join(VENDORS)}")
@@ -94,6 +117,10 @@ _SETTINGS = (
     _Setting("token", "gateway", None, _text, "what clients must send as x-pageturn-token; better in PAGETURN_TOKEN"),
     _Setting("store", "gateway", None, _text, f'the file of the sessions; "{NOTHING}" stores nothing'),
     _Setting("ca_file", "gateway", None, _text, "certificates to trust beside the system's"),
+    _Setting("grace", "gateway", 30, _seconds, "seconds for answers that are on their way when the gateway stops"),
+    _Setting("metrics", "telemetry", False, _is_on, "counts for Prometheus at /metrics"),
+    _Setting("otlp", "telemetry", None, _url, "where an OpenTelemetry collector takes OTLP over HTTP"),
+    _Setting("logs", "telemetry", "text", _logs, "text says what went wrong; json has a line for each request"),
     _Setting(ANTHROPIC, "upstream", "https://api.anthropic.com", _url, "", "ANTHROPIC_BASE_URL"),
     _Setting(
         OPENAI, "upstream", "https://api.openai.com/v1", _url, "with its version, as clients take it", "OPENAI_BASE_URL"
@@ -116,6 +143,10 @@ class Config(NamedTuple):
     ca_file: str | None
     bases: Mapping[str, str]  # the base URL of each vendor
     other: str | None
+    grace: int
+    metrics: bool
+    otlp: str | None
+    logs: str
     routes: RouteSettings = RouteSettings()
 
     @property
@@ -257,6 +288,8 @@ def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:
 
 def _toml(value: object) -> str:
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(value) if isinstance(value, int) else f'"{escaped}"'
 
 

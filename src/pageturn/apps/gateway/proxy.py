@@ -41,6 +41,7 @@ _LOG = logging.getLogger("pageturn.gateway")
 _ERRORS = 400  # statuses from here on
 _LONGEST_HOLD = 10.0  # seconds for which a client sees nothing of an answer that is held back; many give up after 60
 HEALTH = "/healthz"
+_OPEN = (HEALTH, "/readyz")  # which supervisors ask, and which tell nothing
 CLOSE = (b"connection", b"close")
 
 
@@ -74,9 +75,10 @@ class Proxy:
         path = scope["raw_path"].decode("latin-1")
         endpoint = endpoint_of(scope["method"], path, headers, self._other)
         client = _Client(receive, send, headers)
-        if not self._may_enter(headers):
+        own = self._own.get((scope["method"], path))
+        if not (self._may_enter(headers) or (own is not None and self._may_look(path, headers))):
             await client.refuse(endpoint, 401, f"this gateway wants its token in the header {TOKEN.decode()}")
-        elif (own := self._own.get((scope["method"], path))) is not None:
+        elif own is not None:
             await client.answer(own)
         elif wants_websocket(headers):  # Codex falls back to HTTP at once for this status, and for no other
             await client.refuse(endpoint, 426, "WebSockets are not spoken here; use HTTP", CLOSE)
@@ -103,11 +105,19 @@ class Proxy:
         exchange = Exchange(endpoint, method, query, client.headers, body)
         await passage.call(exchange, self._mode)
 
-    async def _health(self, _headers: Headers, _body: bytes) -> OwnAnswer:
+    async def _health(self, headers: Headers, _body: bytes) -> OwnAnswer:
         """What a supervisor asks: that it runs, how often one was started on this store, and what it has done since."""
+        if not self._may_enter(headers):
+            return OwnAnswer.json(200, {"status": "ok"})
         tally = self._mode.tally()
         done = {"turns": tally.turns, "sessions": len(tally.sessions), "passed": dict(tally.passed)}
         return OwnAnswer.json(200, {"status": "ok", "starts": self._starts, **done})
+
+    def _may_look(self, path: str, headers: Headers) -> bool:
+        """Whether an endpoint of ours answers without the header of clients: supervisors and Prometheus cannot send it."""
+        given = (value_of(headers, b"authorization") or "").partition(" ")[2]
+        is_known = self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
+        return path in _OPEN or is_known
 
     def _may_enter(self, headers: Headers) -> bool:
         given = value_of(headers, TOKEN) or ""
@@ -251,6 +261,7 @@ class _Passage:
         try:
             plan = await self._dispatch.choose(exchange) or await mode.before(exchange)
             if isinstance(plan, Refuse):
+                exchange.note = plan.note
                 await self.client.refuse(exchange.endpoint, plan.status, plan.message, (OWN, plan.note.encode()))
                 exchange.end(Ending.UNREACHED)
             else:
@@ -277,6 +288,7 @@ class _Passage:
         following: Pass | Send | None = plan
         while following is not None:
             plan, following = following, None
+            exchange.note = plan.note
             headers, body = for_upstream(exchange.headers), exchange.body
             if isinstance(plan, Send):
                 headers, body = with_changes(headers, plan.headers), plan.body

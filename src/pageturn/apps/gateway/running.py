@@ -39,6 +39,7 @@ _BY_SIGNAL = 128  # and the number of the signal
 _OF_THE_TERMINAL = ("SIGINT", "SIGQUIT")  # the terminal sends them to the client too
 _PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1")
 _SWITCH = "SIGUSR2"
+_GRACE_OF_RUN = 3  # seconds: the client has gone
 
 
 def serve(config: Config, say: Say) -> None:
@@ -72,7 +73,9 @@ def run_client(config: Config, command: Sequence[str], say: Say) -> int:
     )  # the terminal is the client's; what happened is said at the end
     prepare_store(config, say)
     mode = mode_for(config)
-    own = config._replace(host="127.0.0.1", port=0, token=None, other=config.other or vendor_of(command))
+    own = config._replace(
+        host="127.0.0.1", port=0, token=None, grace=_GRACE_OF_RUN, other=config.other or vendor_of(command)
+    )
     gateway = Gateway(own, mode, starts=count_start(config))
     code = 1
     with tempfile.TemporaryDirectory(prefix="pageturn-") as folder, switchable(mode), gateway:

@@ -20,15 +20,18 @@ from pageturn.apps.gateway.endpoints import OPENAI
 from pageturn.apps.gateway.modes import Mode
 from pageturn.apps.gateway.own import OwnEndpoints
 from pageturn.apps.gateway.proxy import Proxy
+from pageturn.apps.gateway.readiness import PATH as READY
+from pageturn.apps.gateway.readiness import Readiness
 from pageturn.apps.gateway.routes.chooser import Chooser
 from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES
 from pageturn.apps.gateway.routes.outcomes import Outcomes
 from pageturn.apps.gateway.routes.routed import Routed
+from pageturn.apps.gateway.telemetry.observers import observers_for
+from pageturn.apps.gateway.telemetry.observing import Observed
 from pageturn.apps.gateway.upstream import UpstreamClient
 from pageturn.values.errors import InvalidInput
 
 _KEEP_ALIVE = 620  # seconds that an idle client may stay connected; longer than clients wait before they connect anew
-_GRACE = 3  # seconds for what is on its way when the gateway stops
 
 
 class Gateway:
@@ -36,7 +39,9 @@ class Gateway:
 
     def __init__(self, config: Config, mode: Mode, *, starts: int = 1) -> None:
         self._client = UpstreamClient(config.ca_file)
-        self._dispatch = dispatch_for(config, self._client)
+        routed = dispatch_for(config, self._client)
+        observers, shown = observers_for(config, starts)
+        self._dispatch = Observed(routed, observers) if observers else routed
         self._socket = _bound(config)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -51,7 +56,11 @@ class Gateway:
             token=config.token,
             starts=starts,
             dispatch=self._dispatch,
-            own=_own_endpoints(self._dispatch),
+            own={
+                **_own_endpoints(routed),
+                **shown,
+                ("GET", READY): Readiness(config.store, lambda: self._server.should_exit),
+            },
         )
         app = Starlette(routes=[Mount("/", app=proxy)], lifespan=self._lifespan)
         self._server = uvicorn.Server(
@@ -67,7 +76,7 @@ class Gateway:
                 server_header=False,  # the client sees the upstream's
                 date_header=False,
                 timeout_keep_alive=_KEEP_ALIVE,
-                timeout_graceful_shutdown=_GRACE,
+                timeout_graceful_shutdown=config.grace,
             )
         )
         self._thread: threading.Thread | None = None
