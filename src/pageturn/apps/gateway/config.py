@@ -19,6 +19,7 @@ from pageturn.values.errors import InvalidInput, show
 VENDORS = (ANTHROPIC, OPENAI, CHATGPT, GEMINI)
 MODES = ("watch", "manage", "recall")
 LOGS = ("text", "json")
+FORWARDED, VIRTUAL = "forwarded", "virtual"
 _LEAST_ROOM = 4_000
 _MOST_SECONDS = 86_400
 NOTHING = "none"  # the store of those who want none
@@ -92,6 +93,12 @@ def _logs(value: Any) -> str:
     return str(value)
 
 
+def _keys(value: Any) -> str:
+    if value not in (FORWARDED, VIRTUAL):
+        raise _Bad(f"{FORWARDED} or {VIRTUAL}")
+    return str(value)
+
+
 def _seconds(value: Any) -> int:
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
     if type(number) is not int or not 0 < number <= _MOST_SECONDS:
@@ -115,6 +122,9 @@ _SETTINGS = (
     _Setting("host", "gateway", "127.0.0.1", _text, "where to listen; any address but loopback needs a token"),
     _Setting("port", "gateway", 8787, _port, "0 is any that is free"),
     _Setting("token", "gateway", None, _text, "what clients must send as x-pageturn-token; better in PAGETURN_TOKEN"),
+    _Setting(
+        "keys", "gateway", FORWARDED, _keys, "forwarded passes the clients' own keys; virtual wants keys of the gateway"
+    ),
     _Setting("store", "gateway", None, _text, f'the file of the sessions; "{NOTHING}" stores nothing'),
     _Setting("ca_file", "gateway", None, _text, "certificates to trust beside the system's"),
     _Setting("grace", "gateway", 30, _seconds, "seconds for answers that are on their way when the gateway stops"),
@@ -139,6 +149,7 @@ class Config(NamedTuple):
     host: str
     port: int
     token: str | None
+    keys: str
     store: str | None  # the URL of a store; None stores nothing
     ca_file: str | None
     bases: Mapping[str, str]  # the base URL of each vendor
@@ -175,7 +186,9 @@ def load_config(flags: Mapping[str, Any], file: Path | None, environ: Mapping[st
     if given is not None:
         routes = read_routes(given.values, bases, given.place, _url, path.parent)
     config = Config(**(found | {"store": _store(found["store"], environ)}), bases=bases, routes=routes)
-    if not is_loopback(config.host) and config.token is None:
+    if config.keys == VIRTUAL and config.store is None:
+        raise InvalidInput("store", expected="one, since keys are in it", got=NOTHING)
+    if not is_loopback(config.host) and config.token is None and config.keys != VIRTUAL:
         raise InvalidInput("token", expected=f"one, since {config.host} is not this machine alone", got="none")
     return config
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from pageturn.apps.gateway.endpoints import Endpoint
 from pageturn.apps.gateway.headers import OWN, Headers, value_of
+from pageturn.apps.gateway.tenants.grants import Grant
 from pageturn.routing import Decision
 
 MOST_BYTES = 32 * 1024 * 1024  # of a body that is looked at; what is larger passes all the same
@@ -44,7 +45,8 @@ class Exchange:
         self.note = ""  # what `x-pageturn` tells the client
         self.asked_model: str | None = None  # as the client named it, where another one answers
         self.decision: Decision | None = None  # who that is, and why
-        self.tenant: str | None = None
+        self.tenant: str | None = None  # the scope of who asks, where keys are given out
+        self.grant: Grant | None = None
         self._size = 0
 
     def __repr__(self) -> str:

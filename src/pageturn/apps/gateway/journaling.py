@@ -22,8 +22,8 @@ class Recorded(NamedTuple):
 class Journaling:
     """Writes exchanges down after they passed. Without a store, they are read and counted, and nothing is kept."""
 
-    def __init__(self, url: str | None) -> None:
-        self._sessions = Sessions(url) if url is not None else None
+    def __init__(self, url: str | None, scope: str | None = None) -> None:
+        self._sessions = Sessions(url, scope) if url is not None else None
         self._reader = ItemReader()
         self._tools = ToolTokens()
 

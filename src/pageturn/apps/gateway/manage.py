@@ -81,8 +81,8 @@ class Managed(NamedTuple):
 class Manage:
     """The mode that derives what goes upstream."""
 
-    def __init__(self, url: str, mode: str, room: int) -> None:
-        self._sessions = Sessions(url)
+    def __init__(self, url: str, mode: str, room: int, scope: str | None = None) -> None:
+        self._sessions = Sessions(url, scope)
         self._mode, self._room = mode, room
         self._reader = ItemReader()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-sessions")

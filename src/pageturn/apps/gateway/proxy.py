@@ -31,6 +31,8 @@ from pageturn.apps.gateway.modes import Mode, Pass, Refuse, Send
 from pageturn.apps.gateway.own import MOST_BYTES as MOST_OWN
 from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoint, OwnEndpoints
 from pageturn.apps.gateway.refusals import refusal
+from pageturn.apps.gateway.tenants.holder import KeyHolder
+from pageturn.apps.gateway.tenants.keys import VirtualKey
 from pageturn.apps.gateway.upstream import Answer, Body, Cut, Unreachable, UpstreamClient
 
 Scope = MutableMapping[str, Any]
@@ -41,6 +43,7 @@ _LOG = logging.getLogger("pageturn.gateway")
 _ERRORS = 400  # statuses from here on
 _LONGEST_HOLD = 10.0  # seconds for which a client sees nothing of an answer that is held back; many give up after 60
 HEALTH = "/healthz"
+OUTCOMES = "/outcomes"
 _OPEN = (HEALTH, "/readyz")  # which supervisors ask, and which tell nothing
 CLOSE = (b"connection", b"close")
 
@@ -59,14 +62,17 @@ class Proxy:
         starts: int = 1,
         dispatch: Dispatch | None = None,
         own: OwnEndpoints | None = None,
+        keys: KeyHolder | None = None,
     ) -> None:
         self._client = client
         self._upstreams = upstreams
         self._mode = mode
         self._other = other
         self._token = token
+        self._is_shut = keys is not None and token is None  # what is ours is nobody's who has no more than a key
         self._starts = starts  # of gateways on this store, so far
         self._dispatch = dispatch or Direct(client, upstreams)
+        self._keys = keys
         self._own = {("GET", HEALTH): self._health, **(own or {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Answering) -> None:
@@ -74,15 +80,18 @@ class Proxy:
         headers = lowered(scope["headers"])
         path = scope["raw_path"].decode("latin-1")
         endpoint = endpoint_of(scope["method"], path, headers, self._other)
-        client = _Client(receive, send, headers)
+        client = Client(receive, send, headers)
         own = self._own.get((scope["method"], path))
-        if not (self._may_enter(headers) or (own is not None and self._may_look(path, headers))):
+        is_open = self._may_enter(headers) if own is None or not self._is_shut else False
+        if not (is_open or (own is not None and self._may_look(path, headers))):
             await client.refuse(endpoint, 401, f"this gateway wants its token in the header {TOKEN.decode()}")
         elif own is not None:
             await client.answer(own)
         elif wants_websocket(headers):  # Codex falls back to HTTP at once for this status, and for no other
             await client.refuse(endpoint, 426, "WebSockets are not spoken here; use HTTP", CLOSE)
         else:
+            if self._keys is not None and not await self._keys.unlocks(client, endpoint):
+                return
             query = scope["query_string"].decode("latin-1")
             await _Passage(self._client, self._upstreams[endpoint.vendor], client, self._dispatch).run(
                 lambda passage: self._answer(passage, endpoint, scope["method"], query)
@@ -103,11 +112,14 @@ class Proxy:
                 await passage.stream(endpoint, method, query, client.body(), (OWN, plan.note.encode()))
             return
         exchange = Exchange(endpoint, method, query, client.headers, body)
+        if self._keys is not None and (refused := await self._keys.admit(client, exchange)) is not None:
+            await client.refuse(endpoint, refused.status, refused.message, (OWN, refused.note.encode()))
+            return
         await passage.call(exchange, self._mode)
 
     async def _health(self, headers: Headers, _body: bytes) -> OwnAnswer:
         """What a supervisor asks: that it runs, how often one was started on this store, and what it has done since."""
-        if not self._may_enter(headers):
+        if self._is_shut or not self._may_enter(headers):
             return OwnAnswer.json(200, {"status": "ok"})
         tally = self._mode.tally()
         done = {"turns": tally.turns, "sessions": len(tally.sessions), "passed": dict(tally.passed)}
@@ -115,6 +127,8 @@ class Proxy:
 
     def _may_look(self, path: str, headers: Headers) -> bool:
         """Whether an endpoint of ours answers without the header of clients: supervisors and Prometheus cannot send it."""
+        if path == OUTCOMES:  # which asks for a key itself
+            return self._keys is not None
         given = (value_of(headers, b"authorization") or "").partition(" ")[2]
         is_known = self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
         return path in _OPEN or is_known
@@ -124,7 +138,7 @@ class Proxy:
         return self._token is None or hmac.compare_digest(given.encode(), self._token.encode())
 
 
-class _Client:
+class Client:
     """The client's side of one request."""
 
     def __init__(self, receive: Receive, send: Answering, headers: Headers) -> None:
@@ -132,6 +146,7 @@ class _Client:
         self.headers = headers
         self._begun: list[bytes] = []  # of the body, where it turned out to be too large to wait for
         self._is_read = asyncio.Event()  # the whole body, so that the next word can only be that the client went away
+        self.key: VirtualKey | None = None  # of the gateway, where it gives keys out
         self.has_left = False
         self.has_head = False  # of an answer
 
@@ -218,7 +233,7 @@ class _ClientLeft(Exception):
 class _Passage:
     """One request on its way to an upstream, and the answer on its way back."""
 
-    def __init__(self, upstream: UpstreamClient, place: Upstream, client: _Client, dispatch: Dispatch) -> None:
+    def __init__(self, upstream: UpstreamClient, place: Upstream, client: Client, dispatch: Dispatch) -> None:
         self._upstream = upstream
         self._place = place
         self.client = client
@@ -376,7 +391,7 @@ class Head:
         self.is_held = plan.is_held
         self.is_sent = False
 
-    async def send(self, client: _Client) -> None:
+    async def send(self, client: Client) -> None:
         """Send it, unless that was done."""
         if not self.is_sent:
             self.is_sent = True

@@ -19,13 +19,15 @@ from types import FrameType
 from typing import Any
 
 from pageturn.apps.gateway.clients import client_of, launch, vendor_of
-from pageturn.apps.gateway.config import NOTHING, Config, usual_file
+from pageturn.apps.gateway.config import NOTHING, VIRTUAL, Config, usual_file
 from pageturn.apps.gateway.journaling import Journaling
 from pageturn.apps.gateway.manage import Manage
+from pageturn.apps.gateway.modes import Mode
 from pageturn.apps.gateway.recalling import Recalling
 from pageturn.apps.gateway.savings import account_of, in_short
 from pageturn.apps.gateway.server import Gateway
 from pageturn.apps.gateway.tallying import Tally
+from pageturn.apps.gateway.tenants.separated import SeparatedModes
 from pageturn.apps.gateway.watch import Watch
 from pageturn.stores import Slot, open_store
 from pageturn.values.errors import InvalidInput, PageturnError
@@ -90,17 +92,24 @@ def run_client(config: Config, command: Sequence[str], say: Say) -> int:
     return code
 
 
-def mode_for(config: Config) -> Watch | Manage:
-    """The mode that a configuration names. Without a store nothing can be derived from it."""
+def mode_for(config: Config) -> Mode:
+    """The mode that a configuration names, with virtual keys one for each scope."""
+    if config.keys == VIRTUAL:
+        return SeparatedModes(lambda scope: _mode_for(config, scope))
+    return _mode_for(config, None)
+
+
+def _mode_for(config: Config, scope: str | None) -> Watch | Manage:
+    """The mode of one scope. Without a store nothing can be derived from it."""
     if config.mode == "watch":
-        return Watch(Journaling(config.store))
+        return Watch(Journaling(config.store, scope))
     if config.store is None:
         raise InvalidInput("store", expected=f"one, since {config.mode} derives from it", got=NOTHING)
-    return Recalling(config.store, config.mode, config.room)  # also for sessions that began with the recall tool
+    return Recalling(config.store, config.mode, config.room, scope)  # also for sessions that began with the recall tool
 
 
 @contextmanager
-def switchable(mode: Watch | Manage, say: Say = lambda _: None) -> Iterator[None]:
+def switchable(mode: Mode, say: Say = lambda _: None) -> Iterator[None]:
     """Within it, a signal switches management off and on again."""
     number = getattr(signal, _SWITCH, None)
     if number is None or not isinstance(mode, Manage):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
+from pageturn.apps.gateway.tenants.grants import Grant
 from pageturn.values.usage import Usage
 
 
@@ -31,6 +32,7 @@ class ModelCall(NamedTuple):
     agent: str | None  # that was chosen
     why: str | None
     tenant: str | None
+    grant: Grant | None
     parent: str | None  # the `traceparent` of the client
 
     @property
@@ -59,6 +61,7 @@ class ClientRequest(NamedTuple):
     decision: str | None
     agent: str | None
     tenant: str | None
+    grant: Grant | None
 
 
 class Observer(Protocol):

@@ -232,6 +232,7 @@ class Telling:
             agent=decision.choice if decision is not None else None,
             why=decision.why if decision is not None else None,
             tenant=exchange.tenant,
+            grant=exchange.grant,
             parent=value_of(exchange.headers, b"traceparent"),
         )
 
@@ -278,4 +279,5 @@ def _request_of(exchange: Exchange) -> ClientRequest:
         decision=decision.id if decision is not None else None,
         agent=decision.choice if decision is not None else None,
         tenant=exchange.tenant,
+        grant=exchange.grant,
     )
