@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pageturn.apps.gateway.endpoints import ANTHROPIC, CHATGPT, GEMINI, OPENAI, Upstream
+from pageturn.apps.gateway.limits import Limits
 from pageturn.apps.gateway.routes.settings import TABLES, RouteSettings, read_routes
 from pageturn.values.errors import InvalidInput, show
 
@@ -99,6 +100,13 @@ def _keys(value: Any) -> str:
     return str(value)
 
 
+def _count(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if type(number) is not int or not 0 < number < 1 << 40:
+        raise _Bad("a whole number above 0")
+    return number
+
+
 def _seconds(value: Any) -> int:
     number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
     if type(number) is not int or not 0 < number <= _MOST_SECONDS:
@@ -131,6 +139,17 @@ _SETTINGS = (
     _Setting("metrics", "telemetry", False, _is_on, "counts for Prometheus at /metrics"),
     _Setting("otlp", "telemetry", None, _url, "where an OpenTelemetry collector takes OTLP over HTTP"),
     _Setting("logs", "telemetry", "text", _logs, "text says what went wrong; json has a line for each request"),
+    *(
+        _Setting(name, "limits", usual, _seconds if name.endswith("_seconds") else _count, comment)
+        for name, usual, comment in (
+            ("connections", Limits().connections, "of clients, at once"),
+            ("requests", Limits().requests, "that are on their way, at once"),
+            ("header_seconds", Limits().header_seconds, "until the headers of a request are whole"),
+            ("body_seconds", Limits().body_seconds, "until its body is"),
+            ("reading_seconds", Limits().reading_seconds, "for which a client may leave unread what was sent"),
+            ("body_bytes", Limits().body_bytes, "of a request"),
+        )
+    ),
     _Setting(ANTHROPIC, "upstream", "https://api.anthropic.com", _url, "", "ANTHROPIC_BASE_URL"),
     _Setting(
         OPENAI, "upstream", "https://api.openai.com/v1", _url, "with its version, as clients take it", "OPENAI_BASE_URL"
@@ -158,12 +177,23 @@ class Config(NamedTuple):
     metrics: bool
     otlp: str | None
     logs: str
+    connections: int
+    requests: int
+    header_seconds: int
+    body_seconds: int
+    reading_seconds: int
+    body_bytes: int
     routes: RouteSettings = RouteSettings()
 
     @property
     def upstreams(self) -> dict[str, Upstream]:
         """Where each vendor is."""
         return {vendor: Upstream.at(base, vendor) for vendor, base in self.bases.items()}
+
+    @property
+    def limits(self) -> Limits:
+        """What clients may take."""
+        return Limits(**{name: getattr(self, name) for name in Limits._fields})
 
     @property
     def store_file(self) -> Path | None:

@@ -15,6 +15,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from pageturn.apps.gateway.config import VIRTUAL, Config, is_loopback
+from pageturn.apps.gateway.connections import limited
 from pageturn.apps.gateway.dispatch import Direct, Dispatch
 from pageturn.apps.gateway.endpoints import OPENAI
 from pageturn.apps.gateway.headers import Headers
@@ -68,6 +69,7 @@ class Gateway:
             starts=starts,
             dispatch=self._dispatch,
             keys=keys,
+            limits=config.limits,
             own={
                 **_own_endpoints(config, routed, keys),
                 **shown,
@@ -78,7 +80,7 @@ class Gateway:
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=limited(config.limits),
                 ws="none",  # so that an upgrade comes to the proxy as the request that it is
                 lifespan="on",
                 log_config=None,
