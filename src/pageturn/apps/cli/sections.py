@@ -58,6 +58,9 @@ SECTIONS = (
             ("summarize", "Write summaries of old steps, with or without a model."),
             ("doctor", "Check a store, and repair it."),
             ("vacuum", "Free what nothing refers to."),
+            ("retain", "Erase sessions that nobody used for long."),
+            ("backup", "Copy a store while it is in use."),
+            ("restore", "Put a copy in the place of a store."),
         ),
     ),
 )

@@ -13,6 +13,7 @@ from pageturn.apps.gateway.places import End, Place, Places, Terms
 from pageturn.apps.gateway.reconcile import Located, chain, first_link, locate
 from pageturn.formats.cache_marks import CacheMarks
 from pageturn.journal.blobs import pack
+from pageturn.journal.retention import has_expired
 from pageturn.session import Session
 from pageturn.stores import SqliteStore, open_store
 from pageturn.values.ids import fitting_session_id
@@ -372,7 +373,7 @@ class Sessions:
         """Whether somebody destroyed these words, with these reminders of a client beside them, with others, or with none."""
         words = _without_reminders(message)
         forms = {pack(message).digest, pack(words).digest, *self.places.forms(_words_link(asked, words))}
-        return any(map(self.store.is_erased, forms))
+        return any(self.store.is_erased(form) and not has_expired(self.store, form) for form in forms)
 
 
 def _without_reminders(message: Message) -> Message:
