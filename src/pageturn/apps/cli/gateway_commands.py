@@ -1,12 +1,14 @@
 """The commands of the gateway: `serve`, and `run` with a client behind it."""
 
 import logging
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
 
 from pageturn.apps.cli import journals
 from pageturn.apps.cli.prices import chosen_price, price_options
@@ -57,7 +59,8 @@ def serve(file: Path | None, *, print_config: bool, **flags: Any) -> None:
     if print_config:
         click.echo(_imported("config").commented(config), nl=False)
         return
-    logging.basicConfig(format="pageturn: %(message)s", level=logging.WARNING)
+    if config.logs == "text":
+        logging.basicConfig(format="pageturn: %(message)s", level=logging.WARNING)
     _imported("running").serve(config, _say)
 
 
@@ -98,6 +101,17 @@ def savings(store: str | None, only: str | None, room: int, **priced: Any) -> No
     for title, some in [*told, *([("in all", kept)] if len(kept) > 1 else [])]:
         for line in (title, *(f"  {line}" for line in accounts.lines(some))):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def show_installation(console: Console, file: Path | None) -> bool:
+    """What there is to say of an installation, and whether all of it is well."""
+    is_well = True
+    for finding in _imported("installation").look(file, os.environ):
+        is_well = is_well and finding.is_well
+        console.print(
+            f"{'ok ' if finding.is_well else 'BAD'} {finding.what}", markup=False, highlight=False, soft_wrap=True
+        )
+    return is_well
 
 
 def _imported(name: str) -> Any:

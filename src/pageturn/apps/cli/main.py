@@ -10,9 +10,11 @@ import click
 
 from pageturn.apps.cli import contexts, imports, journals
 from pageturn.apps.cli.demo import show_demo
-from pageturn.apps.cli.gateway_commands import run, savings, serve
+from pageturn.apps.cli.gateway_commands import run, savings, serve, show_installation
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
 from pageturn.apps.cli.journals import Wanted
+from pageturn.apps.cli.keeping_commands import backup, restore, retain
+from pageturn.apps.cli.key_commands import keys
 from pageturn.apps.cli.lab_commands import compactions, flip, replay, report
 from pageturn.apps.cli.mcp_commands import mcp
 from pageturn.apps.cli.pages import show_page
@@ -214,14 +216,17 @@ def summarize(
 
 
 @cli.command()
-@_STORE
+@click.argument("store", required=False)
 @click.option("--repair", is_flag=True, help="Copy the store, then repair what can be repaired.")
-def doctor(store: str, *, repair: bool) -> None:
+@click.option("--config", "file", type=click.Path(path_type=Path), help="Without a store: the gateway's settings file.")
+def doctor(store: str | None, file: Path | None, *, repair: bool) -> None:
     """Verify every entry, digest and handle of a store, and settle what a crash left staged.
 
-    With --repair nothing intact is lost; lost entries are marked as lost, and their session continues without them.
+    Without a store, look at the gateway's installation: versions, settings, permissions, keys, upstreams, clock. With --repair nothing intact is lost; lost entries are marked as lost, and their session continues without them.
     Exits with 1 if problems were found, or remain after a repair.
     """
+    if store is None:
+        sys.exit(0 if show_installation(terminal(), file) else 1)
     with journals.opened(store) as opened:
         is_sound = journals.show_health(terminal(), opened)
         if repair and not is_sound:
@@ -270,7 +275,24 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
     sys.exit(0 if read_all else 1)
 
 
-for _command in (route, outcome, replay, flip, compactions, report, trial, serve, run, savings, mcp, proposals):
+for _command in (
+    route,
+    outcome,
+    replay,
+    flip,
+    compactions,
+    report,
+    trial,
+    serve,
+    run,
+    savings,
+    mcp,
+    proposals,
+    keys,
+    retain,
+    backup,
+    restore,
+):
     cli.add_command(_command)
 
 

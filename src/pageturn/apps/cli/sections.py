@@ -30,6 +30,7 @@ SECTIONS = (
         (
             ("run", "A client behind a gateway: pageturn run -- claude."),
             ("serve", "A gateway for every client on this machine."),
+            ("keys", "Keys that the gateway gives out: create, list, revoke."),
             ("savings", "What a gateway's sessions cost, or would have cost."),
             ("mcp", "Recorded sessions as tools of an MCP client."),
             ("trial", "The same tasks with a live model, by method."),
@@ -57,6 +58,9 @@ SECTIONS = (
             ("summarize", "Write summaries of old steps, with or without a model."),
             ("doctor", "Check a store, and repair it."),
             ("vacuum", "Free space that nothing refers to."),
+            ("retain", "Erase sessions that have not been used for long."),
+            ("backup", "Copy a store while it is in use."),
+            ("restore", "Replace a store by a backup."),
         ),
     ),
 )

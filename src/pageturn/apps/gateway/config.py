@@ -13,12 +13,16 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pageturn.apps.gateway.endpoints import ANTHROPIC, CHATGPT, GEMINI, OPENAI, Upstream
+from pageturn.apps.gateway.limits import Limits
 from pageturn.apps.gateway.routes.settings import TABLES, RouteSettings, read_routes
 from pageturn.values.errors import InvalidInput, show
 
 VENDORS = (ANTHROPIC, OPENAI, CHATGPT, GEMINI)
 MODES = ("watch", "manage", "recall")
+LOGS = ("text", "json")
+FORWARDED, VIRTUAL = "forwarded", "virtual"
 _LEAST_ROOM = 4_000
+_MOST_SECONDS = 86_400
 NOTHING = "none"  # the value of `store` that stores nothing
 
 
@@ -83,6 +87,40 @@ def _url(value: Any) -> str:
     return str(value).rstrip("/")
 
 
+def _is_on(value: Any) -> bool:
+    if value in (True, "on", "true", "1"):
+        return True
+    if value in (False, "off", "false", "0"):
+        return False
+    raise _Bad("true or false")
+
+
+def _logs(value: Any) -> str:
+    if value not in LOGS:
+        raise _Bad(f"one of {', '.join(LOGS)}")
+    return str(value)
+
+
+def _keys(value: Any) -> str:
+    if value not in (FORWARDED, VIRTUAL):
+        raise _Bad(f"{FORWARDED} or {VIRTUAL}")
+    return str(value)
+
+
+def _count(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if type(number) is not int or not 0 < number < 1 << 40:
+        raise _Bad("a whole number above 0")
+    return number
+
+
+def _seconds(value: Any) -> int:
+    number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+    if type(number) is not int or not 0 < number <= _MOST_SECONDS:
+        raise _Bad(f"a whole number of seconds, {_MOST_SECONDS:,} at most")
+    return number
+
+
 def _vendor(value: Any) -> str:
     if value not in VENDORS:
         raise _Bad(f"one of {', '.join(VENDORS)}")
@@ -105,8 +143,30 @@ _SETTINGS = (
         _text,
         "the token that clients must send as x-pageturn-token; better set in PAGETURN_TOKEN",
     ),
+    _Setting(
+        "keys",
+        "gateway",
+        FORWARDED,
+        _keys,
+        "forwarded passes the clients' own keys; virtual requires keys of the gateway",
+    ),
     _Setting("store", "gateway", None, _text, f'the file of the sessions; "{NOTHING}" stores nothing'),
     _Setting("ca_file", "gateway", None, _text, "certificates to trust in addition to the system's"),
+    _Setting("grace", "gateway", 30, _seconds, "seconds for unfinished answers when the gateway stops"),
+    _Setting("metrics", "telemetry", False, _is_on, "counts for Prometheus at /metrics"),
+    _Setting("otlp", "telemetry", None, _url, "where an OpenTelemetry collector takes OTLP over HTTP"),
+    _Setting("logs", "telemetry", "text", _logs, "text reports problems; json has a line for each request"),
+    *(
+        _Setting(name, "limits", usual, _seconds if name.endswith("_seconds") else _count, comment)
+        for name, usual, comment in (
+            ("connections", Limits().connections, "of clients, at once"),
+            ("requests", Limits().requests, "unanswered, at once"),
+            ("header_seconds", Limits().header_seconds, "until the headers of a request are complete"),
+            ("body_seconds", Limits().body_seconds, "until its body is complete"),
+            ("reading_seconds", Limits().reading_seconds, "for which a client may leave unread what was sent"),
+            ("body_bytes", Limits().body_bytes, "of a request"),
+        )
+    ),
     _Setting(ANTHROPIC, "upstream", "https://api.anthropic.com", _url, "", "ANTHROPIC_BASE_URL"),
     _Setting(
         OPENAI, "upstream", "https://api.openai.com/v1", _url, "with its version, as clients take it", "OPENAI_BASE_URL"
@@ -132,17 +192,33 @@ class Config(NamedTuple):
     host: str
     port: int
     token: str | None
+    keys: str
     store: str | None  # the URL of a store; None stores nothing
     ca_file: str | None
     bases: Mapping[str, str]  # the base URL of each vendor
     billing_line: str
     other: str | None
+    grace: int
+    metrics: bool
+    otlp: str | None
+    logs: str
+    connections: int
+    requests: int
+    header_seconds: int
+    body_seconds: int
+    reading_seconds: int
+    body_bytes: int
     routes: RouteSettings = RouteSettings()
 
     @property
     def upstreams(self) -> dict[str, Upstream]:
         """Where each vendor is."""
         return {vendor: Upstream.at(base, vendor) for vendor, base in self.bases.items()}
+
+    @property
+    def limits(self) -> Limits:
+        """What clients may take."""
+        return Limits(**{name: getattr(self, name) for name in Limits._fields})
 
     @property
     def store_file(self) -> Path | None:
@@ -165,7 +241,9 @@ def load_config(flags: Mapping[str, Any], file: Path | None, environ: Mapping[st
     if given is not None:
         routes = read_routes(given.values, bases, given.place, _url, path.parent)
     config = Config(**(found | {"store": _store(found["store"], environ)}), bases=bases, routes=routes)
-    if not is_loopback(config.host) and config.token is None:
+    if config.keys == VIRTUAL and config.store is None:
+        raise InvalidInput("store", expected="one, since keys are in it", got=NOTHING)
+    if not is_loopback(config.host) and config.token is None and config.keys != VIRTUAL:
         raise InvalidInput("token", expected=f"one, since {config.host} is not this machine alone", got="none")
     return config
 
@@ -281,6 +359,8 @@ def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:
 
 def _toml(value: object) -> str:
     escaped = str(value).replace("\\", "\\\\").replace('"', '\\"')
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(value) if isinstance(value, int) else f'"{escaped}"'
 
 

@@ -1,9 +1,13 @@
 """Represents one request of a client and its answer. It does no I/O: whoever moves the bytes reports them here."""
 
+import secrets
+import time
 from enum import StrEnum
 
 from pageturn.apps.gateway.endpoints import Endpoint
 from pageturn.apps.gateway.headers import OWN, Headers, value_of
+from pageturn.apps.gateway.tenants.grants import Grant
+from pageturn.routing import Decision
 
 MOST_BYTES = 32 * 1024 * 1024  # of a body that is read; a larger one passes all the same
 TOO_LARGE = "too large"
@@ -36,10 +40,22 @@ class Exchange:
         self.is_too_large = False  # so that the chunks are not all
         self.ending: Ending | None = None
         self.rounds = 0  # of asking the upstream
+        self.id = secrets.token_hex(8)
+        self.began = time.monotonic()
+        self.note = ""  # what `x-pageturn` tells the client
+        self.asked_model: str | None = None  # as the client named it, where another one answers
+        self.decision: Decision | None = None  # who that is, and why
+        self.tenant: str | None = None  # the scope of who asks, where keys are given out
+        self.grant: Grant | None = None
         self._size = 0
 
     def __repr__(self) -> str:
         return f"<Exchange {self.method} {self.endpoint.path} {self.status} {self.ending}>"
+
+    @property
+    def size(self) -> int:
+        """The bytes of the answer, so far."""
+        return self._size
 
     @property
     def is_off(self) -> bool:

@@ -8,6 +8,7 @@ OWN = b"x-pageturn"  # what a client says to us, and what we say to it
 SESSION = b"x-pageturn-session"
 TOKEN = b"x-pageturn-token"
 DECISION = b"x-pageturn-decision"
+REQUEST_ID = b"x-pageturn-request-id"
 
 _OF_A_CONNECTION = frozenset(
     (

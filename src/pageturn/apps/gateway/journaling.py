@@ -22,8 +22,8 @@ class Recorded(NamedTuple):
 class Journaling:
     """Records exchanges after they passed. Without a store, they are read and counted, and nothing is stored."""
 
-    def __init__(self, url: str | None) -> None:
-        self._sessions = Sessions(url) if url is not None else None
+    def __init__(self, url: str | None, scope: str | None = None) -> None:
+        self._sessions = Sessions(url, scope) if url is not None else None
         self._reader = ItemReader()
         self._tools = ToolTokens()
 

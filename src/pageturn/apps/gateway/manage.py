@@ -89,8 +89,10 @@ class Managed(NamedTuple):
 class Manage:
     """The mode that derives what goes upstream."""
 
-    def __init__(self, url: str, mode: str, room: int, *, drops_billing_line: bool = False) -> None:
-        self._sessions = Sessions(url)
+    def __init__(
+        self, url: str, mode: str, room: int, scope: str | None = None, *, drops_billing_line: bool = False
+    ) -> None:
+        self._sessions = Sessions(url, scope)
         self._mode, self._room, self._drops_billing_line = mode, room, drops_billing_line
         self._reader = ItemReader()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-sessions")

@@ -45,54 +45,55 @@ class Terms(Closed, omit_defaults=True):
 
 
 class Places:
-    """What is known of histories in one store."""
+    """What is known of histories in one scope of a store."""
 
-    def __init__(self, store: Sidecars) -> None:
+    def __init__(self, store: Sidecars, scope: str | None = None) -> None:
         self._store = store
+        self._name = SIDECAR if scope is None else f"{SIDECAR}/{scope}"  # nobody finds a history of another scope
 
     def at(self, link: str) -> tuple[Place, ...]:
         """The places of a history."""
-        body = self._store.document(Slot(SIDECAR, f"link/{link}"))
+        body = self._store.document(Slot(self._name, f"link/{link}"))
         return from_json(_Places, body).places if body is not None else ()
 
     def link_after(self, answer: str) -> str | None:
         """The history that ends in the answer of that id."""
-        body = self._store.document(Slot(SIDECAR, f"answer/{answer}"))
+        body = self._store.document(Slot(self._name, f"answer/{answer}"))
         return body.decode() if body is not None else None
 
     def end(self, session: str) -> End:
         """The end of a session."""
-        body = self._store.document(Slot(SIDECAR, f"end/{session}"))
+        body = self._store.document(Slot(self._name, f"end/{session}"))
         return from_json(End, body) if body is not None else End()
 
     def terms(self, session: str) -> Terms | None:
         """What was agreed for a session."""
-        body = self._store.document(Slot(SIDECAR, f"terms/{session}"))
+        body = self._store.document(Slot(self._name, f"terms/{session}"))
         return from_json(Terms, body) if body is not None else None
 
     def compacted(self, name: str) -> str | None:
         """The session of a client that asked for a summary of it and has not gone on yet."""
-        body = self._store.document(Slot(SIDECAR, f"compacted/{name}"))
+        body = self._store.document(Slot(self._name, f"compacted/{name}"))
         return body.decode() if body else None
 
     def origin(self, session: str) -> str | None:
         """The session that a client compacted before it went on with this one."""
-        body = self._store.document(Slot(SIDECAR, f"origin/{session}"))
+        body = self._store.document(Slot(self._name, f"origin/{session}"))
         return body.decode() if body is not None else None
 
     def note_origin(self, session: str, origin: str) -> None:
         """Keep which session a client compacted into another."""
-        slot = Slot(SIDECAR, f"origin/{session}")
+        slot = Slot(self._name, f"origin/{session}")
         self._store.amend([slot], lambda _: {slot: origin.encode()})
 
     def forms(self, words: str) -> tuple[str, ...]:
         """The digests under which the same words of a person were kept, each time with other words of a client beside them."""
-        body = self._store.document(Slot(SIDECAR, f"words/{words}"))
+        body = self._store.document(Slot(self._name, f"words/{words}"))
         return tuple(body.decode().split()) if body else ()
 
     def note_form(self, words: str, digest: str) -> None:
         """Keep one of them."""
-        slot = Slot(SIDECAR, f"words/{words}")
+        slot = Slot(self._name, f"words/{words}")
 
         def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes | None]:
             before = (found.get(slot) or b"").decode().split()
@@ -102,20 +103,20 @@ class Places:
 
     def note_terms(self, session: str, terms: Terms) -> None:
         """Keep what was agreed."""
-        slot = Slot(SIDECAR, f"terms/{session}")
+        slot = Slot(self._name, f"terms/{session}")
         self._store.amend([slot], lambda _: {slot: to_json(terms)})
 
     def note_compacted(self, name: str, session: str | None) -> None:
         """Keep that a client compacts a session, or that it went on."""
-        slot = Slot(SIDECAR, f"compacted/{name}")
+        slot = Slot(self._name, f"compacted/{name}")
         self._store.amend([slot], lambda _: {slot: (session or "").encode()})
 
     def note(self, session: str, end: End, links: Sequence[tuple[str, int]], answer: str | None = None) -> None:
         """Keep the end of a session, and the places of what was added to it."""
-        seqs = {Slot(SIDECAR, f"link/{link}"): seq for link, seq in links}
-        others = {Slot(SIDECAR, f"end/{session}"): to_json(end)}
+        seqs = {Slot(self._name, f"link/{link}"): seq for link, seq in links}
+        others = {Slot(self._name, f"end/{session}"): to_json(end)}
         if answer is not None:
-            others[Slot(SIDECAR, f"answer/{answer}")] = end.link.encode()
+            others[Slot(self._name, f"answer/{answer}")] = end.link.encode()
 
         def change(found: Mapping[Slot, bytes | None]) -> dict[Slot, bytes | None]:
             changed: dict[Slot, bytes | None] = dict(others)

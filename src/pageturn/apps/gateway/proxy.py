@@ -27,10 +27,13 @@ from pageturn.apps.gateway.headers import (
     with_changes,
     with_patience,
 )
+from pageturn.apps.gateway.limits import Limits, is_odd
 from pageturn.apps.gateway.modes import Mode, Pass, Refuse, Send
 from pageturn.apps.gateway.own import MOST_BYTES as MOST_OWN
 from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoint, OwnEndpoints
 from pageturn.apps.gateway.refusals import refusal
+from pageturn.apps.gateway.tenants.holder import KeyHolder
+from pageturn.apps.gateway.tenants.keys import VirtualKey
 from pageturn.apps.gateway.upstream import Answer, Body, Cut, Unreachable, UpstreamClient
 
 Scope = MutableMapping[str, Any]
@@ -41,6 +44,8 @@ _LOG = logging.getLogger("pageturn.gateway")
 _ERRORS = 400  # statuses from here on
 _LONGEST_HOLD = 10.0  # seconds for which a client sees nothing of an answer that is held back; many give up after 60
 HEALTH = "/healthz"
+OUTCOMES = "/outcomes"
+_OPEN = (HEALTH, "/readyz")  # which supervisors ask, and which tell nothing
 CLOSE = (b"connection", b"close")
 
 
@@ -58,29 +63,55 @@ class Proxy:
         starts: int = 1,
         dispatch: Dispatch | None = None,
         own: OwnEndpoints | None = None,
+        keys: KeyHolder | None = None,
+        limits: Limits | None = None,
     ) -> None:
         self._client = client
         self._upstreams = upstreams
         self._mode = mode
         self._other = other
         self._token = token
+        self._is_shut = keys is not None and token is None  # what is ours is nobody's who has no more than a key
         self._starts = starts  # of gateways on this store, so far
         self._dispatch = dispatch or Direct(client, upstreams)
+        self._keys = keys
+        self._limits = limits or Limits()
+        self._running = 0  # requests
         self._own = {("GET", HEALTH): self._health, **(own or {})}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Answering) -> None:
         """Answer one request."""
+        self._running += 1
+        try:
+            await self._enter(scope, receive, send)
+        finally:
+            self._running -= 1
+
+    async def _enter(self, scope: Scope, receive: Receive, send: Answering) -> None:
         headers = lowered(scope["headers"])
         path = scope["raw_path"].decode("latin-1")
         endpoint = endpoint_of(scope["method"], path, headers, self._other)
-        client = _Client(receive, send, headers)
-        if not self._may_enter(headers):
+        client = Client(receive, send, headers, self._limits)
+        own = self._own.get((scope["method"], path))
+        if is_odd(path):
+            await client.refuse(endpoint, 400, "this path is none", CLOSE)
+            return
+        if self._running > self._limits.requests and own is None:
+            await client.refuse(endpoint, 503, "too many requests are on their way", (b"retry-after", b"5"), CLOSE)
+            return
+        if client.is_too_large:
+            await client.refuse(endpoint, 413, f"a request may have {self._limits.body_bytes:,} bytes", CLOSE)
+            return
+        is_open = self._may_enter(headers) if own is None or not self._is_shut else False
+        if not (is_open or (own is not None and self._may_look(path, headers))):
             await client.refuse(endpoint, 401, f"this gateway wants its token in the header {TOKEN.decode()}")
-        elif (own := self._own.get((scope["method"], path))) is not None:
+        elif own is not None:
             await client.answer(own)
         elif wants_websocket(headers):  # Codex falls back to HTTP at once for this status, and for no other
             await client.refuse(endpoint, 426, "WebSockets are not spoken here; use HTTP", CLOSE)
         else:
+            if self._keys is not None and not await self._keys.unlocks(client, endpoint):
+                return
             query = scope["query_string"].decode("latin-1")
             await _Passage(self._client, self._upstreams[endpoint.vendor], client, self._dispatch).run(
                 lambda passage: self._answer(passage, endpoint, scope["method"], query)
@@ -92,7 +123,12 @@ class Proxy:
             note = (OWN, b"passed") if endpoint.is_known else None  # every other path stays as it is
             await passage.stream(endpoint, method, query, client.body(), note)
             return
-        body = await client.whole_body()
+        try:
+            body = await client.whole_body()
+        except _TooSlow:
+            told = f"the request was not whole after {self._limits.body_seconds} seconds"
+            await client.refuse(endpoint, 408, told, CLOSE)
+            return
         if body is None:
             plan = await self._mode.unread(client.headers)
             if isinstance(plan, Refuse):
@@ -101,29 +137,46 @@ class Proxy:
                 await passage.stream(endpoint, method, query, client.body(), (OWN, plan.note.encode()))
             return
         exchange = Exchange(endpoint, method, query, client.headers, body)
+        if self._keys is not None and (refused := await self._keys.admit(client, exchange)) is not None:
+            await client.refuse(endpoint, refused.status, refused.message, (OWN, refused.note.encode()))
+            return
         await passage.call(exchange, self._mode)
 
-    async def _health(self, _headers: Headers, _body: bytes) -> OwnAnswer:
+    async def _health(self, headers: Headers, _body: bytes) -> OwnAnswer:
         """What a supervisor asks: that it runs, how often one was started on this store, and what it has done since."""
+        if self._is_shut or not self._may_enter(headers):
+            return OwnAnswer.json(200, {"status": "ok"})
         tally = self._mode.tally()
         done = {"turns": tally.turns, "sessions": len(tally.sessions), "passed": dict(tally.passed)}
         return OwnAnswer.json(200, {"status": "ok", "starts": self._starts, **done})
+
+    def _may_look(self, path: str, headers: Headers) -> bool:
+        """Whether an endpoint of ours answers without the header of clients: supervisors and Prometheus cannot send it."""
+        if path == OUTCOMES:  # which asks for a key itself
+            return self._keys is not None
+        given = (value_of(headers, b"authorization") or "").partition(" ")[2]
+        is_known = self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
+        return path in _OPEN or is_known
 
     def _may_enter(self, headers: Headers) -> bool:
         given = value_of(headers, TOKEN) or ""
         return self._token is None or hmac.compare_digest(given.encode(), self._token.encode())
 
 
-class _Client:
+class Client:
     """The client's side of one request."""
 
-    def __init__(self, receive: Receive, send: Answering, headers: Headers) -> None:
+    def __init__(self, receive: Receive, send: Answering, headers: Headers, limits: Limits) -> None:
         self._receive, self._send = receive, send
+        self._limits = limits
+        self._end = asyncio.get_running_loop().time() + limits.body_seconds  # of the time for its body
         self.headers = headers
         self._begun: list[bytes] = []  # of the body, where it turned out to be too large to wait for
         self._is_read = asyncio.Event()  # the whole body, so that the next word can only be that the client went away
+        self.key: VirtualKey | None = None  # of the gateway, where it gives keys out
         self.has_left = False
         self.has_head = False  # of an answer
+        self.is_excessive = False  # its body turned out to be larger than any may be
 
     async def answer(self, own: OwnEndpoint) -> None:
         """Answer from an endpoint of ours."""
@@ -133,6 +186,12 @@ class _Client:
             return
         told = OwnAnswer.error(413, "too large") if body is None else await own(self.headers, body)
         await self.tell(told.status, told.body, content_type=told.content_type)
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether a request says of itself that it is larger than any may be."""
+        length = value_of(self.headers, b"content-length") or ""
+        return length.isdecimal() and int(length[:20]) > self._limits.body_bytes
 
     async def whole_body(self, most: int | None = None) -> bytes | None:
         """The body, or None where it is too large to be held."""
@@ -162,14 +221,23 @@ class _Client:
             yield piece
 
     async def _pieces(self) -> AsyncIterator[bytes]:
+        size = 0
         while not self._is_read.is_set():
-            message = await self._receive()
+            try:
+                async with asyncio.timeout_at(self._end):
+                    message = await self._receive()
+            except TimeoutError:
+                raise _TooSlow from None
             if message["type"] == "http.disconnect":
                 self.has_left = True
                 raise _ClientLeft
             if not message.get("more_body", False):
                 self._is_read.set()
             if piece := message.get("body", b""):
+                size += len(piece)
+                if size > self._limits.body_bytes:
+                    self.is_excessive = True
+                    raise _ClientLeft
                 yield piece
 
     async def left(self) -> None:
@@ -185,8 +253,13 @@ class _Client:
         await self._send({"type": "http.response.start", "status": status, "headers": headers})
 
     async def send(self, chunk: bytes, *, more: bool = True) -> None:
-        """Send more of the answer, or its end."""
-        await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+        """Send more of the answer, or its end. A client that reads nothing for long has left."""
+        try:
+            async with asyncio.timeout(self._limits.reading_seconds):
+                await self._send({"type": "http.response.body", "body": chunk, "more_body": more})
+        except TimeoutError:
+            self.has_left = True
+            raise _ClientLeft from None
 
     async def refuse(self, endpoint: Endpoint, status: int, message: str, *headers: tuple[bytes, bytes]) -> None:
         """Answer with an error of our own."""
@@ -202,13 +275,17 @@ class _Client:
 
 
 class _ClientLeft(Exception):
-    """The client went away before its request was whole."""
+    """The client went away before its request was whole, or before it had read the answer."""
+
+
+class _TooSlow(_ClientLeft):
+    """The client takes too long to send its request."""
 
 
 class _Passage:
     """One request on its way to an upstream, and the answer on its way back."""
 
-    def __init__(self, upstream: UpstreamClient, place: Upstream, client: _Client, dispatch: Dispatch) -> None:
+    def __init__(self, upstream: UpstreamClient, place: Upstream, client: Client, dispatch: Dispatch) -> None:
         self._upstream = upstream
         self._place = place
         self.client = client
@@ -242,7 +319,9 @@ class _Passage:
         except Cut:
             return
         except Unreachable as error:
-            if not self.client.has_left:
+            if self.client.is_excessive:
+                await self.client.refuse(endpoint, 413, "the request is larger than any may be", CLOSE)
+            elif not self.client.has_left:
                 _LOG.warning("%s", error)
                 await self.client.refuse(endpoint, 502, str(error))
 
@@ -251,6 +330,7 @@ class _Passage:
         try:
             plan = await self._dispatch.choose(exchange) or await mode.before(exchange)
             if isinstance(plan, Refuse):
+                exchange.note = plan.note
                 await self.client.refuse(exchange.endpoint, plan.status, plan.message, (OWN, plan.note.encode()))
                 exchange.end(Ending.UNREACHED)
             else:
@@ -277,6 +357,7 @@ class _Passage:
         following: Pass | Send | None = plan
         while following is not None:
             plan, following = following, None
+            exchange.note = plan.note
             headers, body = for_upstream(exchange.headers), exchange.body
             if isinstance(plan, Send):
                 headers, body = with_changes(headers, plan.headers), plan.body
@@ -364,7 +445,7 @@ class Head:
         self.is_held = plan.is_held
         self.is_sent = False
 
-    async def send(self, client: _Client) -> None:
+    async def send(self, client: Client) -> None:
         """Send it, unless that was done."""
         if not self.is_sent:
             self.is_sent = True

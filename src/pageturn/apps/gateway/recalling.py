@@ -29,8 +29,10 @@ _NO_MORE = "[no more can be recalled in this answer; go on with what is there]"
 class Recalling(Manage):
     """The mode that derives, and answers the recall tool in the sessions that have it."""
 
-    def __init__(self, url: str, mode: str, room: int, *, drops_billing_line: bool = False) -> None:
-        super().__init__(url, mode, room, drops_billing_line=drops_billing_line)
+    def __init__(
+        self, url: str, mode: str, room: int, scope: str | None = None, *, drops_billing_line: bool = False
+    ) -> None:
+        super().__init__(url, mode, room, scope, drops_billing_line=drops_billing_line)
         self._looking: WeakKeyDictionary[Exchange, Looking] = WeakKeyDictionary()
         self._recalled: WeakKeyDictionary[Exchange, int] = WeakKeyDictionary()  # tokens that the tool has answered
         self._written: WeakSet[Exchange] = WeakSet()  # whose answers are in the journal

@@ -19,14 +19,16 @@ from types import FrameType
 from typing import Any
 
 from pageturn.apps.gateway.clients import client_of, launch, vendor_of
-from pageturn.apps.gateway.config import NOTHING, Config, usual_file
+from pageturn.apps.gateway.config import NOTHING, VIRTUAL, Config, usual_file
 from pageturn.apps.gateway.journaling import Journaling
 from pageturn.apps.gateway.manage import Manage
+from pageturn.apps.gateway.modes import Mode
 from pageturn.apps.gateway.reasons import why_failed
 from pageturn.apps.gateway.recalling import Recalling
 from pageturn.apps.gateway.savings import account_of, in_short
 from pageturn.apps.gateway.server import Gateway
 from pageturn.apps.gateway.tallying import Tally
+from pageturn.apps.gateway.tenants.separated import SeparatedModes
 from pageturn.apps.gateway.watch import Watch
 from pageturn.stores import Slot, open_store
 from pageturn.values.errors import InvalidInput, PageturnError
@@ -40,6 +42,7 @@ _BY_SIGNAL = 128  # and the number of the signal
 _OF_THE_TERMINAL = ("SIGINT", "SIGQUIT")  # the terminal sends them to the client too
 _PASSED_ON = ("SIGTERM", "SIGHUP", "SIGUSR1")
 _SWITCH = "SIGUSR2"
+_GRACE_OF_RUN = 3  # seconds: the client has gone
 
 
 def serve(config: Config, say: Say) -> None:
@@ -71,7 +74,9 @@ def run_client(config: Config, command: Sequence[str], say: Say) -> int:
         logging.NullHandler()
     )  # the terminal is the client's; what happened is said at the end
     mode = mode_for(config)
-    own = config._replace(host="127.0.0.1", port=0, token=None, other=config.other or vendor_of(command))
+    own = config._replace(
+        host="127.0.0.1", port=0, token=None, grace=_GRACE_OF_RUN, other=config.other or vendor_of(command)
+    )
     gateway = Gateway(own, mode, starts=start_store(config, say))
     code = 1
     with tempfile.TemporaryDirectory(prefix="pageturn-") as folder, switchable(mode), gateway:
@@ -86,19 +91,26 @@ def run_client(config: Config, command: Sequence[str], say: Say) -> int:
     return code
 
 
-def mode_for(config: Config) -> Watch | Manage:
-    """The mode of a configuration. Without a store nothing can be derived."""
+def mode_for(config: Config) -> Mode:
+    """The mode of a configuration; with virtual keys one for each scope."""
+    if config.keys == VIRTUAL:
+        return SeparatedModes(lambda scope: _mode_for(config, scope))
+    return _mode_for(config, None)
+
+
+def _mode_for(config: Config, scope: str | None) -> Watch | Manage:
+    """The mode of one scope. Without a store nothing can be derived."""
     if config.mode == "watch":
-        return Watch(Journaling(config.store))
+        return Watch(Journaling(config.store, scope))
     if config.store is None:
         raise InvalidInput("store", expected=f"one, since {config.mode} derives from it", got=NOTHING)
     drops = config.billing_line == "drop"
     # The one for `recall` also serves `manage`, for the sessions that began with the recall tool.
-    return Recalling(config.store, config.mode, config.room, drops_billing_line=drops)
+    return Recalling(config.store, config.mode, config.room, scope, drops_billing_line=drops)
 
 
 @contextmanager
-def switchable(mode: Watch | Manage, say: Say = lambda _: None) -> Iterator[None]:
+def switchable(mode: Mode, say: Say = lambda _: None) -> Iterator[None]:
     """Within it, a signal switches management off and on again."""
     number = getattr(signal, _SWITCH, None)
     if number is None or not isinstance(mode, Manage):

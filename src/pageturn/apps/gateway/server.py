@@ -15,21 +15,30 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from pageturn.apps.gateway.config import Config, is_loopback
+from pageturn.apps.gateway.config import VIRTUAL, Config, is_loopback
+from pageturn.apps.gateway.connections import limited
 from pageturn.apps.gateway.dispatch import Direct, Dispatch
 from pageturn.apps.gateway.endpoints import OPENAI
-from pageturn.apps.gateway.modes import Mode
-from pageturn.apps.gateway.own import OwnEndpoints
-from pageturn.apps.gateway.proxy import Proxy
+from pageturn.apps.gateway.headers import Headers
+from pageturn.apps.gateway.modes import Mode, Refuse
+from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
+from pageturn.apps.gateway.proxy import OUTCOMES, Proxy
+from pageturn.apps.gateway.readiness import PATH as READY
+from pageturn.apps.gateway.readiness import Readiness
 from pageturn.apps.gateway.routes.chooser import Chooser
-from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES
 from pageturn.apps.gateway.routes.outcomes import Outcomes
 from pageturn.apps.gateway.routes.routed import Routed
+from pageturn.apps.gateway.telemetry.observers import observers_for
+from pageturn.apps.gateway.telemetry.observing import Observed
+from pageturn.apps.gateway.tenants.accounting import Accounting
+from pageturn.apps.gateway.tenants.admission import Admission
+from pageturn.apps.gateway.tenants.holder import KeyHolder
+from pageturn.apps.gateway.tenants.keyed import Keyed, require_keys
+from pageturn.apps.gateway.tenants.separated import SeparatedWays
 from pageturn.apps.gateway.upstream import UpstreamClient
 from pageturn.values.errors import InvalidInput
 
 _KEEP_ALIVE = 620  # seconds that an idle client may stay connected; longer than clients wait before they connect anew
-_GRACE = 3  # seconds for what is on its way when the gateway stops
 
 
 class Gateway:
@@ -37,7 +46,15 @@ class Gateway:
 
     def __init__(self, config: Config, mode: Mode, *, starts: int = 1) -> None:
         self._client = UpstreamClient(config.ca_file)
-        self._dispatch = dispatch_for(config, self._client)
+        routed = dispatch_for(config, self._client)
+        observers, shown = observers_for(config, starts)
+        keys = None
+        if config.keys == VIRTUAL:
+            assert config.store is not None, "checked when the settings were read"
+            keys = KeyHolder(Admission(config.store, config.routes.models), config.routes.servers)
+            observers.append(Accounting(config.store, config.routes.models))
+        self._keys = keys
+        self._dispatch = Observed(routed, observers) if observers else routed
         self._socket = _bound(config)
         host, port = self._socket.getsockname()[:2]
         self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
@@ -52,13 +69,19 @@ class Gateway:
             token=config.token,
             starts=starts,
             dispatch=self._dispatch,
-            own=_own_endpoints(self._dispatch),
+            keys=keys,
+            limits=config.limits,
+            own={
+                **_own_endpoints(config, routed, keys),
+                **shown,
+                ("GET", READY): Readiness(config.store, lambda: self._server.should_exit),
+            },
         )
         app = Starlette(routes=[Mount("/", app=proxy)], lifespan=self._lifespan)
         self._server = uvicorn.Server(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=limited(config.limits),
                 ws="none",  # so that an upgrade comes to the proxy as the request that it is
                 lifespan="on",
                 log_config=None,
@@ -68,7 +91,7 @@ class Gateway:
                 server_header=False,  # the client sees the upstream's
                 date_header=False,
                 timeout_keep_alive=_KEEP_ALIVE,
-                timeout_graceful_shutdown=_GRACE,
+                timeout_graceful_shutdown=config.grace,
             )
         )
         self._thread: threading.Thread | None = None
@@ -115,11 +138,21 @@ class Gateway:
             await self._client.close()
             await asyncio.to_thread(self._dispatch.close)
             await asyncio.to_thread(self._mode.close)
+            if self._keys is not None:
+                await asyncio.to_thread(self._keys.close)
 
 
 def dispatch_for(config: Config, client: UpstreamClient) -> Dispatch:
-    """How calls reach their upstreams: by a choice where the settings name candidates."""
+    """How calls reach their upstreams: by a choice where the settings name candidates, with virtual keys for each scope its own."""
     direct = Direct(client, config.upstreams)
+    if config.keys == VIRTUAL:
+        require_keys(config.routes)
+        keyed = Keyed(client, config.upstreams, config.routes.servers)
+        return SeparatedWays(lambda scope: _way(config, client, keyed, scope))
+    return _way(config, client, direct, None)
+
+
+def _way(config: Config, client: UpstreamClient, direct: Direct, scope: str | None) -> Dispatch:
     if not config.routes.models:
         return direct
     models = tuple(config.routes.models.values())
@@ -127,13 +160,26 @@ def dispatch_for(config: Config, client: UpstreamClient) -> Dispatch:
         for candidate in model.candidates:
             if candidate.server.key is not None:
                 candidate.server.key.read()  # a key that is missing is said now, and not to the first client
-    chooser = Chooser(config.store, None, models)
+    chooser = Chooser(config.store, scope, models)
     return Routed(direct, client, config.routes, chooser, None if config.mode == "watch" else config.room)
 
 
-def _own_endpoints(dispatch: Dispatch) -> OwnEndpoints:
+def _own_endpoints(config: Config, way: Dispatch, keys: KeyHolder | None) -> OwnEndpoints:
     """What answers beside the health of the proxy."""
-    return {("POST", OUTCOMES): Outcomes(dispatch)} if isinstance(dispatch, Routed) else {}
+    if not config.routes.models:
+        return {}
+
+    async def find(headers: Headers) -> Routed | OwnAnswer:
+        found: object = way
+        if keys is not None and isinstance(way, SeparatedWays):
+            key = await keys.key_of(headers)
+            if isinstance(key, Refuse):
+                return OwnAnswer.error(key.status, key.message)
+            found = way.of(key.scope)
+        assert isinstance(found, Routed)
+        return found
+
+    return {("POST", OUTCOMES): Outcomes(find)}
 
 
 def _bound(config: Config) -> socket.socket:

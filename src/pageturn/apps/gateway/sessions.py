@@ -13,6 +13,7 @@ from pageturn.apps.gateway.places import End, Place, Places, Terms
 from pageturn.apps.gateway.reconcile import Located, chain, first_link, locate
 from pageturn.formats.cache_marks import CacheMarks
 from pageturn.journal.blobs import pack
+from pageturn.journal.retention import has_expired
 from pageturn.session import Session
 from pageturn.stores import SqliteStore, open_store
 from pageturn.values.ids import fitting_session_id
@@ -48,10 +49,10 @@ class Ticket(NamedTuple):
 
 
 class Sessions:
-    """The sessions of one store."""
+    """The sessions of one store, of one scope or of none."""
 
-    def __init__(self, url: str) -> None:
-        self._url = url
+    def __init__(self, url: str, scope: str | None = None) -> None:
+        self._url, self._scope = url, scope
         self._store: SqliteStore | None = None
         self._open: OrderedDict[str, Session] = OrderedDict()
 
@@ -65,7 +66,7 @@ class Sessions:
     @property
     def places(self) -> Places:
         """What is known of histories."""
-        return Places(self.store)
+        return Places(self.store, self._scope)
 
     def close(self) -> None:
         """Close every session, and the store."""
@@ -322,14 +323,14 @@ class Sessions:
             tool = RecallTool(name=terms.tool) if terms is not None and terms.tool is not None else None
             if held is not None:
                 held.close()
-            held = Session.open(self.store, id=id_, model=model, recall=tool)
+            held = Session.open(self.store, id=id_, model=model, recall=tool, scope=self._scope)
         else:
             held.refresh()  # another gateway may have gone on with it
         return self._hold(held)
 
     def _begin(self, name: str | None, model: str | None, terms: Terms | None) -> Session:
         tool = RecallTool(name=terms.tool) if terms is not None and terms.tool is not None else None
-        session = Session.open(self.store, id=self._free(name), model=model, recall=tool)
+        session = Session.open(self.store, id=self._free(name), model=model, recall=tool, scope=self._scope)
         if terms is not None:
             self.places.note_terms(session.id, terms)
         return self._hold(session)
@@ -373,7 +374,7 @@ class Sessions:
         """Whether this text was erased, with the client's reminders, with others, or with none."""
         words = _without_reminders(message)
         forms = {pack(message).digest, pack(words).digest, *self.places.forms(_words_link(asked, words))}
-        return any(map(self.store.is_erased, forms))
+        return any(self.store.is_erased(form) and not has_expired(self.store, form) for form in forms)
 
 
 def _without_reminders(message: Message) -> Message:

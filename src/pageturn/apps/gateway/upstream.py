@@ -62,8 +62,9 @@ class Body(NamedTuple):
 class Answer:
     """An answer whose head has come."""
 
-    def __init__(self, response: aiohttp.ClientResponse) -> None:
+    def __init__(self, response: aiohttp.ClientResponse, origin_: str) -> None:
         self._response = response
+        self.origin = origin_  # who answered
         self.status = response.status
         self.headers: Headers = lowered(response.raw_headers)
 
@@ -124,7 +125,7 @@ class UpstreamClient:
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise Unreachable(f"{origin(url)} gave no answer ({_reason(error)})") from error
         try:
-            yield Answer(response)
+            yield Answer(response, origin(url))
         finally:
             response.close()
 

@@ -150,7 +150,9 @@ class Projection(ABC):
 
     def _let_go(self, *, with_reasoning: bool) -> list[bytes]:
         """Release what was held; from here on the round is shown as it arrives, if its reasoning was."""
-        if not (with_reasoning or self._has_said):  # the opening of the answer waits on, and is not read again for each event
+        if not (
+            with_reasoning or self._has_said
+        ):  # the opening of the answer waits on, and is not read again for each event
             return []
         self._has_reasoning = self._has_said = False
         waiting, self._waiting, self._waiting_size = self._waiting, [], 0

@@ -58,8 +58,8 @@ class Request(NamedTuple):
 class Begun(Answer):
     """An answer that has begun, or an error that nobody could mend: what was read of it comes first."""
 
-    def __init__(self, status: int, headers: Headers, held: list[bytes], rest: "_Reading | None") -> None:
-        self.status, self.headers = status, headers
+    def __init__(self, status: int, headers: Headers, held: list[bytes], rest: "_Reading | None", origin_: str) -> None:
+        self.status, self.headers, self.origin = status, headers, origin_
         self._held, self._rest = held, rest
 
     async def chunks(self) -> AsyncIterator[bytes]:
@@ -88,7 +88,7 @@ async def begun(client: UpstreamClient, request: Request, connection: AsyncExitS
         raise NoAnswer(None, (), b"", str(error)) from error
     except Cut as error:
         raise NoAnswer(None, (), b"", "the answer broke off before it had begun") from error
-    return Begun(answer.status, answer.headers, held, reading)
+    return Begun(answer.status, answer.headers, held, reading, answer.origin)
 
 
 async def _error_of(answer: Answer) -> bytes:

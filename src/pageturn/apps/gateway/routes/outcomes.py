@@ -1,5 +1,6 @@
 """Takes outcomes of routing decisions: `POST /outcomes`, as `pageturn outcome` does from a shell."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
@@ -11,6 +12,9 @@ from pageturn.values.errors import InvalidInput, StoreError, show
 
 PATH = "/outcomes"
 _WORDS = {"success": 1.0, "failure": 0.0}
+
+
+Find = Callable[[Headers], Awaitable[Routed | OwnAnswer]]  # whose decisions these are, or why nobody's
 
 
 class Report(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,16 +40,19 @@ class Report(msgspec.Struct, forbid_unknown_fields=True):
 class Outcomes:
     """The endpoint."""
 
-    def __init__(self, routed: Routed) -> None:
-        self._routed = routed
+    def __init__(self, find: Find) -> None:
+        self._find = find
 
-    async def __call__(self, _headers: Headers, body: bytes) -> OwnAnswer:
+    async def __call__(self, headers: Headers, body: bytes) -> OwnAnswer:
         """Count what is reported; the same twice counts once."""
+        routed = await self._find(headers)
+        if isinstance(routed, OwnAnswer):
+            return routed
         try:
             report = msgspec.json.decode(body, type=Report)
             how: dict[str, Any] = {"is_weak": report.weak, "is_correction": report.correct}
             how |= {"seconds": report.seconds, "money": report.money}
-            counted = await self._routed.observe(report.decision, report.grade, **how)
+            counted = await routed.observe(report.decision, report.grade, **how)
         except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
             return OwnAnswer.error(400, f"expected {{decision, outcome}} as JSON, got something else: {error}")
         except InvalidInput as error:

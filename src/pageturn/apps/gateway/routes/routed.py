@@ -81,6 +81,7 @@ class Routed:
             return Refuse(400, str(error), "refused; price")
         journey = Journey(routed, candidates, told_, tokens, decision)
         self._journeys[exchange] = journey
+        exchange.asked_model, exchange.decision = told_.model, decision
         exchange.body = with_model(told_.body, journey.candidate.model)
         exchange.headers = with_changes(exchange.headers, ((b"content-encoding", None),))
         return None
@@ -145,6 +146,7 @@ class Routed:
         if instead is None:
             return False
         self._journeys[exchange] = journey._replace(decision=instead)
+        exchange.decision = instead
         return True
 
     async def _in_thread(self, act: Callable[[], T]) -> T:
@@ -169,7 +171,7 @@ def _error(journey: Journey, answered: NoAnswer | None, failures: list[str]) -> 
         raise Unreachable("; ".join(failures))
     assert answered.status_code is not None
     headers = (*answered.raw_headers, _decision(journey, failures))
-    return Begun(200 if answered.is_stream else answered.status_code, headers, [answered.body], None)
+    return Begun(200 if answered.is_stream else answered.status_code, headers, [answered.body], None, "")
 
 
 def _decision(journey: Journey, failures: list[str]) -> tuple[bytes, bytes]:

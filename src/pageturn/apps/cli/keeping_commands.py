@@ -1,0 +1,97 @@
+"""Defines `pageturn retain`, `backup` and `restore`: how long a store keeps what it has, and where copies of it are."""
+
+import re
+import sys
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import click
+
+from pageturn.apps.cli import journals
+from pageturn.apps.cli.terminal import terminal
+from pageturn.journal.retention import expire, old_sessions
+from pageturn.stores import open_store
+from pageturn.stores.copies import back_up
+from pageturn.stores.copies import restore as put_back
+from pageturn.values.errors import InvalidInput
+
+_AGE = re.compile(r"(\d{1,5})\s*([dhw])")
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_FILE = click.argument("file", type=click.Path(path_type=Path))
+
+
+def _age(context: click.Context, parameter: click.Parameter, value: str) -> timedelta:
+    found = _AGE.fullmatch(value.strip())
+    if found is None:
+        raise click.BadParameter(f"expected an age as 90d, 12w or 36h, got {value!r}", context, parameter)
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+@click.command()
+@click.argument("store")
+@click.option("--older-than", "age", required=True, callback=_age, help="As 90d: sessions that were not used since.")
+@click.option("--yes", is_flag=True, help="Erase them; by default only show which.")
+def retain(store: str, age: timedelta, *, yes: bool) -> None:
+    """Erase the sessions that nobody used for that long, and show that their bytes have left the file.
+
+    A session and its forks go together, when the last of them is old enough. Where the gateway gave out keys, `--retention-days` of a key
+    holds for its scope. Exits with 1 if a session could not be read, or bytes are left.
+    """
+    console, now = terminal(), datetime.now(UTC)
+    with journals.opened(store) as opened:
+        rows = old_sessions(opened, now - age, _limits(opened, now))
+        if not yes or not rows:
+            for row in rows:
+                console.print(f"would erase {row.id}", markup=False, highlight=False)
+            console.print(f"{len(rows)} sessions are old enough" + ("; --yes erases them" if rows else ""))
+            return
+        done = expire(opened, rows, Path(opened.path), at=int(now.timestamp() * 1e6))
+    console.print(
+        f"erased {len(done.sessions)} sessions of {done.pages:,} pages; the file is {done.bytes:,} bytes smaller"
+    )
+    console.print(
+        f"of {done.looked_for:,} texts that stood in the file, {done.still_there:,} still stand there"
+        + (", where sessions that stay have them too" if done.still_there else "")
+    )
+    for name in done.unread:
+        console.print(f"{name} cannot be read, and stays; see pageturn doctor", markup=False, highlight=False)
+    sys.exit(1 if done.unread else 0)
+
+
+@click.command()
+@click.argument("store", type=click.Path(path_type=Path))
+@_FILE
+def backup(store: Path, file: Path) -> None:
+    """Copy a store to a new FILE, while others may use it. The copy is a store of its own, as it was at one moment."""
+    size = back_up(store, file)
+    terminal().print(f"{file}: {size:,} bytes", markup=False, highlight=False)
+
+
+@click.command()
+@_FILE
+@click.argument("store", type=click.Path(path_type=Path))
+@click.option("--yes", is_flag=True, help="Also where there is a store; it is kept under another name.")
+def restore(file: Path, store: Path, *, yes: bool) -> None:
+    """Put a copy in the place of a store. Nobody may have that store open: stop the gateway first."""
+    if store.exists() and not yes:
+        raise InvalidInput("store", expected="a path where nothing is, or --yes", got=str(store))
+    kept = put_back(file, store)
+    with closing(open_store(str(store))) as opened:
+        count = len(opened.sessions())
+    told = f"; what was there is {kept}" if kept is not None else ""
+    terminal().print(f"{store} has {count} sessions{told}", markup=False, highlight=False)
+
+
+def _limits(store: object, now: datetime) -> dict[str, datetime]:
+    """The times of scopes whose keys name one; the longest, where several do."""
+    try:
+        from pageturn.apps.gateway.tenants.keys import Keys  # noqa: PLC0415  an extra
+    except ModuleNotFoundError:
+        return {}
+    limits: dict[str, datetime] = {}
+    for key in Keys(store).all():  # type: ignore[arg-type]
+        if key.retention_days is not None:
+            since = now - timedelta(days=key.retention_days)
+            limits[key.scope] = min(limits.get(key.scope, since), since)
+    return limits

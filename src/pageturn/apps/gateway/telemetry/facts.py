@@ -1,0 +1,87 @@
+"""Defines what observers are told: facts of requests and of calls of models. No body, no header and no key is among them."""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from pageturn.apps.gateway.tenants.grants import Grant
+from pageturn.values.usage import Usage
+
+
+class ModelCall(NamedTuple):
+    """One request to an upstream and its answer. A client's request may take several, where the model recalls in between."""
+
+    request_id: str
+    endpoint: str
+    provider: str  # whose format it is
+    address: str
+    port: int
+    asked_model: str  # as the client named it
+    model: str  # that was asked
+    answered_model: str | None
+    conversation: str | None  # the client's name for it
+    session: str  # the same, or a name made of how it begins
+    is_stream: bool
+    began: int  # nanoseconds since 1970
+    seconds: float
+    first_byte_seconds: float | None
+    status: int | None  # None where there was no answer
+    error: str | None
+    usage: Usage | None
+    note: Mapping[str, str]  # what the mode says of it, as in `x-pageturn`
+    decision: str | None
+    agent: str | None  # that was chosen
+    why: str | None
+    tenant: str | None
+    grant: Grant | None
+    parent: str | None  # the `traceparent` of the client
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether old steps were shortened with this request."""
+        return self.note.get("fold") == "yes"
+
+    @property
+    def is_derived(self) -> bool:
+        """Whether a derived history was sent."""
+        return self.note.get("mode") == "managed"
+
+
+class ClientRequest(NamedTuple):
+    """A request of a client that asks a model, when it is over."""
+
+    request_id: str
+    endpoint: str
+    status: int | None  # of the answer; None where there was none
+    ending: str
+    rounds: int
+    seconds: float
+    request_bytes: int
+    answer_bytes: int
+    note: Mapping[str, str]
+    decision: str | None
+    agent: str | None
+    tenant: str | None
+    grant: Grant | None
+
+
+class Observer(Protocol):
+    """Who is told. It is called from one thread; what it raises is logged, and harms nobody."""
+
+    def model_call(self, call: ModelCall) -> None:
+        """A call of a model is over."""
+        ...
+
+    def client_request(self, request: ClientRequest) -> None:
+        """A client's request is over."""
+        ...
+
+    def close(self) -> None:
+        """Send what waits."""
+        ...
+
+
+def read_note(note: str) -> dict[str, str]:
+    """What a mode said of a request, as in `managed; in=48211; sent=17402; fold=no`."""
+    mode, *rest = note.split("; ")
+    told = {"mode": mode} if mode else {}
+    return {**told, **dict(each.partition("=")[::2] for each in rest if "=" in each)}

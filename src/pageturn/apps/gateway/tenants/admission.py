@@ -1,0 +1,178 @@
+"""Decides on each request under virtual keys: who asks, what for, and whether limits and budget have room. What it cannot tell, it refuses."""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from pageturn.apps.gateway.asked import ItemReader
+from pageturn.apps.gateway.exchange import Exchange
+from pageturn.apps.gateway.headers import Headers, value_of
+from pageturn.apps.gateway.modes import Refuse
+from pageturn.apps.gateway.places import Places
+from pageturn.apps.gateway.routes.requests import Told, read_told
+from pageturn.apps.gateway.routes.settings import RoutedModel
+from pageturn.apps.gateway.tenants.grants import Grant
+from pageturn.apps.gateway.tenants.keys import Keys, Spending, VirtualKey
+from pageturn.stores import SqliteStore, open_store
+from pageturn.values.errors import InvalidInput, PageturnError, UnknownPrice
+from pageturn.values.model_prices import ModelPrice, price_of
+
+T = TypeVar("T")
+
+_LOG = logging.getLogger("pageturn.gateway")
+_MINUTE = 60.0
+_MOST_OUTPUT = 32_000  # tokens of an answer, where the request does not say
+_MTOK = 1_000_000
+_NO_MODEL = "there is no model of that name for this key"
+_UNSEEN = "the answer that previous_response_id names was not found"
+_TRIES, _PAUSE = 10, 0.1  # an answer is written down a moment after its client has it
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
+class Rates:
+    """What keys asked in the last minute, in this process."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._asked: dict[str, deque[tuple[float, int]]] = {}
+
+    def full(self, key: VirtualKey, tokens: int) -> str | None:
+        """Which limit a request would exceed; one that exceeds none is counted."""
+        now = self._clock()
+        asked = self._asked.setdefault(key.id, deque())
+        while asked and now - asked[0][0] >= _MINUTE:
+            asked.popleft()
+        if key.requests_a_minute is not None and len(asked) >= key.requests_a_minute:
+            return f"{key.requests_a_minute} requests a minute"
+        if key.tokens_a_minute is not None and sum(each for _, each in asked) + tokens > key.tokens_a_minute:
+            return f"{key.tokens_a_minute:,} tokens a minute"
+        asked.append((now, tokens))
+        return None
+
+
+class Admission:
+    """Who may pass."""
+
+    def __init__(
+        self, url: str, models: Mapping[str, RoutedModel], clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        self._url = url
+        self._models = models
+        self._clock = clock
+        self._rates = Rates(lambda: clock().timestamp())
+        self._reader = ItemReader()
+        self._store: SqliteStore | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-keys")
+
+    async def enter(self, headers: Headers) -> VirtualKey | Refuse:
+        """Whose request it is, by the key in the place of a provider's."""
+        plain = value_of(headers, b"x-api-key") or (value_of(headers, b"authorization") or "").partition(" ")[2]
+        try:
+            key = await self._in_thread(lambda: Keys(self._opened()).find(plain.strip()))
+        except (PageturnError, OSError) as error:
+            return _store_failed(error)
+        if key is None:
+            return Refuse(
+                401, "this gateway wants a key of its own, which it does not know this one to be", "refused; key"
+            )
+        return key
+
+    async def admit(self, key: VirtualKey, exchange: Exchange) -> Refuse | None:
+        """Whether a call may pass; it carries what it was granted then."""
+        try:
+            told = read_told(exchange, self._reader)
+        except InvalidInput as error:
+            return Refuse(400, f"the request cannot be read: {error.path}", "refused; not understood")
+        if not key.allows(told.model):
+            return Refuse(404, _NO_MODEL, "refused; model")
+        if (unseen := await self._follows_unseen(key, told)) is not None:
+            return unseen
+        try:
+            dollars = self._most_dollars(told)
+        except UnknownPrice:
+            if key.budget is not None:
+                return Refuse(403, "no price is known of this model, so that a budget cannot be kept", "refused; price")
+            dollars = 0.0
+        if (limit := self._rates.full(key, told.tokens)) is not None:
+            return Refuse(429, f"this key may have {limit}", "refused; limit")
+        now = self._clock()
+        try:
+            is_taken = await self._in_thread(lambda: Spending(self._opened()).reserve(key, dollars, now))
+        except (PageturnError, OSError) as error:
+            return _store_failed(error)
+        if not is_taken:
+            told_ = f"the budget of this key ({key.budget:g} dollars, {key.period}) has no room for this request"
+            return Refuse(402, told_, "refused; budget")
+        exchange.tenant = key.scope
+        exchange.grant = Grant(key.id, key.scope, key.period, dollars, now)
+        return None
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._thread.submit(self._closed)
+        self._thread.shutdown()
+
+    async def _follows_unseen(self, key: VirtualKey, told: Told) -> Refuse | None:
+        """Whether a request goes on with something at the provider that this scope has not seen: it may be somebody else's."""
+        follows = told.fields.get("previous_response_id")
+        id_ = msgspec.json.decode(follows) if follows is not None else None
+        kept = told.fields.get("conversation")
+        if kept is not None and msgspec.json.decode(kept) is not None:
+            return Refuse(
+                400, "conversations that the provider keeps are not for keys of this gateway", "refused; kept"
+            )
+        if id_ is None:
+            return None
+        for _ in range(_TRIES):
+            try:
+                found = await self._in_thread(lambda: Places(self._opened(), key.scope).link_after(str(id_)))
+            except (PageturnError, OSError) as error:
+                return _store_failed(error)
+            if found is not None:
+                return None
+            await asyncio.sleep(_PAUSE)
+        _LOG.warning("denied: key %s asked for an answer that its scope has not seen", key.id)
+        return Refuse(404, _UNSEEN, "refused; not found")
+
+    def _most_dollars(self, told: Told) -> float:
+        """What a request may cost at most."""
+        routed = self._models.get(told.model)
+        prices: list[ModelPrice | None]
+        prices = [each.price for each in routed.candidates] if routed is not None else [price_of(told.model)]
+        output = next((number for name in _LIMITS if (number := _number(told, name)) is not None), _MOST_OUTPUT)
+        return max(
+            (
+                (max(price.input, price.cache_write) * told.tokens + price.output * output) / _MTOK
+                for price in prices
+                if price is not None
+            ),
+            default=0.0,
+        )
+
+    def _opened(self) -> SqliteStore:
+        if self._store is None:
+            self._store = open_store(self._url)
+        return self._store
+
+    def _closed(self) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    async def _in_thread(self, act: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(self._thread.submit(act))
+
+
+def _number(told: Told, name: str) -> int | None:
+    value: Any = msgspec.json.decode(told.fields[name]) if name in told.fields else None
+    return value if type(value) is int and value >= 0 else None
+
+
+def _store_failed(error: Exception) -> Refuse:
+    _LOG.warning("keys cannot be looked up (%s)", type(error).__name__)
+    return Refuse(503, "keys cannot be looked up now", "refused; store")

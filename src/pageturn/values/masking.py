@@ -1,0 +1,23 @@
+"""Masks what looks like a key in text that is shown: in logs, in exports. What is stored is never changed, since nothing may be lost.
+
+It is a guess by form, and finds neither every key nor only keys.
+"""
+
+import re
+
+MASK = "[masked]"
+_FORMS = (
+    re.compile(r"\b(sk-|pk-|rk-|pgt-|gsk_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|hf_)[A-Za-z0-9_-]{12,512}"),
+    re.compile(r"\b(AKIA|ASIA|AIza)[0-9A-Za-z_-]{16,64}"),
+    re.compile(r"\b(eyJ)[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}"),
+    re.compile(r"(?i)\b(bearer |basic )[A-Za-z0-9._~+/=-]{12,4096}"),
+    re.compile(r"(?i)((?:api[_-]?key|token|secret|passw(?:or)?d)[\"']?[ ]?[:=][ ]?[\"']?)[^\s\"',;]{8,512}"),
+)
+_PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[^-]{1,16384}")
+
+
+def masked(text: str) -> str:
+    """The text with a mask in the place of what looks like a key; how it began stays, so that one can tell its kind."""
+    for form in (*_FORMS, _PRIVATE_KEY):
+        text = form.sub(rf"\g<1>{MASK}", text)
+    return text

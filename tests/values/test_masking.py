@@ -1,0 +1,46 @@
+"""What looks like a key is masked where text is shown; other text stays as it is."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pageturn.values.masking import MASK, masked
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sk-ant-api03-abcdefghijklmnop",
+        "sk-proj-ABCDEFGHIJKLMNOP_1234",
+        "ghp_0123456789abcdefghij0123456789abcdef",
+        "github_pat_11ABCDEFG0123456789",
+        "AKIAIOSFODNN7EXAMPLE",
+        "AIzaSyA-0123456789abcdefghijklmnopqrstu",
+        "xoxb-1234567890-abcdefghij",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N",
+        "Bearer abcdefghijklmnopqrstuv",
+        "api_key=verysecretvalue",
+        '"password": "correcthorsebattery"',
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\nabc\n-----END RSA PRIVATE KEY-----",
+    ],
+)
+def test_a_key_is_masked_amid_other_words(key):
+    shown = masked(f"before {key} after")
+    assert MASK in shown
+    assert key not in shown
+    assert shown.startswith("before ")
+    assert shown.endswith("after")
+    assert masked(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["the token count is 1,234", "sk-1", "see src/pageturn/session.py:12", "password: short", "1f26422 The gateway routes", "p12-abcd"],
+)  # fmt: skip
+def test_other_text_stays(text):
+    assert masked(text) == text
+
+
+@given(st.text(max_size=200))
+def test_any_text_can_be_masked_twice(text):
+    assert masked(masked(text)) == masked(text)
