@@ -21,6 +21,8 @@ SLOW = {
     "session": 10,
     "import": 5,
     "recall_tool": 5,
+    "gateway": 10,
+    "mcp": 5,
 }  # how much slower than the others
 
 
