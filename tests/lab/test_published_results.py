@@ -86,4 +86,5 @@ def test_for_each_unique_eviction_there_are_far_more_faults_than_for_each_reques
         if row.name != "everything":
             assert row.evictions.rate > 20 * row.evictions.rate_of_requests > 0
     assert rows["stubs"].evictions.in_need == max(row.evictions.in_need for row in rows.values())
-    assert rows["stubs"].evictions.unique == max(row.evictions.unique for row in rows.values())
+    published = [row for row in rows.values() if row.name != "paged"]
+    assert rows["stubs"].evictions.unique == max(row.evictions.unique for row in published)
