@@ -155,3 +155,25 @@ def test_what_is_new_is_whole_though_a_late_result_belongs_to_a_step_that_has_no
     assert context.explain(news.handle).level is pt.ResidencyLevel.FULL
     assert told in words(context)
     assert "a new page is too large to be shown whole" in context.notices  # the last result alone
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_what_was_too_large_is_whole_when_the_model_fetches_it_again(policy):
+    session = open_session(policy=policy(8_000))
+    session.append(pt.user("Fix the login in src/auth.py"))
+    bodies = ["\n".join(f"{name} {n}: value_{n} = compute({n})" for n in range(240)) for name in ("one", "two")]
+
+    def read(attempt):
+        calls = [call(f"{name}{attempt}", "read", f'{{"path": "{name}.py"}}') for name in ("one", "two")]
+        session.append(pt.assistant("both", *calls))
+        session.extend([pt.tool_result(asked, body) for asked, body in zip(calls, bodies, strict=True)])
+        return session.derive()
+
+    work(session, 40)
+    session.derive()
+    first = read(1)
+    assert not all(body in results_of(first) for body in bodies)
+    assert any("too large" in notice for notice in first.notices)
+    again = read(2)
+    assert all(body in results_of(again) for body in bodies)
+    assert again.tokens <= 8_000

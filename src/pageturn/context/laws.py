@@ -154,9 +154,12 @@ def _highest(before: Levels, after: Levels) -> dict[int, ResidencyLevel]:
 
 
 def _largest_first(units: Sequence[Candidate], most: int, free: int) -> dict[int, ResidencyLevel]:
-    """All at full; then the largest is lowered level by level, until new pages take `most` and all take `free` tokens."""
+    """All at full; then the largest is lowered level by level, until new pages take `most` and all take `free` tokens.
+
+    What was fetched again is not held to `most`: a model that needs the whole and is shown an extract each time would fetch it for ever.
+    """
     levels = {unit.first: _FULL for unit in units}
-    _shorten(levels, units, most, _charged)
+    _shorten(levels, [unit for unit in units if not unit.is_repetition], most, _charged)
     _shorten(levels, units, free, lambda unit, level: unit.sizes[level])
     return levels
 
