@@ -59,6 +59,8 @@ SECTIONS = (
             ("doctor", "Check a store, and repair it."),
             ("vacuum", "Free what nothing refers to."),
             ("retain", "Erase sessions that nobody used for long."),
+            ("pack", "A session as one file."),
+            ("unpack", "Read such a file into a store."),
             ("backup", "Copy a store while it is in use."),
             ("restore", "Put a copy in the place of a store."),
         ),
