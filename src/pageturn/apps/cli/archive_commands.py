@@ -7,7 +7,7 @@ import click
 
 from pageturn.apps.cli import journals
 from pageturn.apps.cli.journals import Wanted
-from pageturn.apps.cli.terminal import terminal
+from pageturn.apps.cli.terminal import inert, terminal
 from pageturn.journal.archive import pack as packed
 from pageturn.journal.archive import unpack as unpacked
 from pageturn.stores import open_store
@@ -37,7 +37,7 @@ def pack(store: str, file: Path, session: str | None, scope: str | None) -> None
             half.replace(file)
         finally:
             half.unlink(missing_ok=True)
-    terminal().print(f"{file}: session {row.id}, {file.stat().st_size:,} bytes", markup=False, highlight=False)
+    terminal().print(inert(f"{file}: session {row.id}, {file.stat().st_size:,} bytes"), markup=False, highlight=False)
 
 
 @click.command()
@@ -50,4 +50,4 @@ def unpack(file: Path, store: str, scope: str | None) -> None:
         raise InvalidInput("FILE", expected="a packed session", got=str(file))
     with closing(open_store(store)) as opened, file.open("rb") as lines:
         name = unpacked(opened, lines, scope)
-    terminal().print(f"session {name} is in {store}", markup=False, highlight=False)
+    terminal().print(inert(f"session {name} is in {store}"), markup=False, highlight=False)
