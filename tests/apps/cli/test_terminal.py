@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 import pageturn as pt
 from pageturn.apps.cli.main import cli
 from pageturn.apps.cli.terminal import inert, inert_json
+from pageturn.apps.gateway.tenants.keys import Keys
+from pageturn.stores import open_store
 from pageturn.values.usage import Usage
 from tests.apps.cli.test_main import PAGETURN, run
 from tests.sessions import open_session
@@ -44,6 +47,8 @@ def files(tmp_path_factory):
     router.observe(router.choose(["agent", "other"]), True)
     router.close()
     session.close()
+    with closing(open_store(path)) as opened:
+        Keys(opened).create(HOSTILE, name=HOSTILE, models=(HOSTILE,))
     default = pt.Router.open(path, rng=1)
     default.observe(default.choose(["agent", "other"]), True)
     default.close()
@@ -94,6 +99,15 @@ COMMANDS = {
     "proposals list": ("proposals", "list", "{store}"),
     "proposals approve": ("proposals", "approve", f"x{ACTS}", "{store}"),
     "proposals reject": ("proposals", "reject", f"x{ACTS}", "{store}", "--reason", HOSTILE),
+    "keys create": ("keys", "create", "{store}", "--scope", HOSTILE, "--name", HOSTILE),
+    "keys list": ("keys", "list", "{store}"),
+    "keys revoke": ("keys", "revoke", f"x{ACTS}", "{store}"),
+    "retain": ("retain", "{store}", "--older-than", "0d"),
+    "backup": ("backup", "{store}", f"/nowhere/{ACTS}"),
+    "restore": ("restore", "{broken}", "{out}"),
+    "pack": ("pack", "{store}", f"/nowhere/{ACTS}", *SCOPE),
+    "unpack": ("unpack", "{broken}", "{out}"),
+    "doctor of an installation": ("doctor", "--config", "{broken}"),
     "outcome": ("outcome", "{store}", f"x{ACTS}", "success"),
     "replay": ("replay", "{store}", "--policy", "keep-last"),
     "flip": ("flip", "{broken}"),
@@ -146,7 +160,8 @@ def test_no_command_lets_a_text_act_on_a_terminal(name, files):
 
 def test_every_command_is_among_them():
     known = {
-        " ".join(words[: 2 if words[0] in ("page", "route", "mcp", "proposals") else 1]) for words in COMMANDS.values()
+        " ".join(words[: 2 if words[0] in ("page", "route", "mcp", "proposals", "keys") else 1])
+        for words in COMMANDS.values()
     }
     for name, command in cli.commands.items():
         inner = getattr(command, "commands", None)

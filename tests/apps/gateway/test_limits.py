@@ -7,6 +7,7 @@ import threading
 import time
 import zlib
 from contextlib import closing
+from posixpath import normpath
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -160,7 +161,7 @@ def test_an_answer_that_is_endless_when_it_is_unpacked_reaches_the_client_as_it_
         "/v1/%2e%2e/%2e%2e/admin",
         "/v1/%252e%252e/admin",
         "/v1/..%2fadmin",
-        "/v1/models/..",
+        "/v1/models/../../x",
         "/v1\\..\\admin",
         "/v1/%5c..%5cadmin",
         "/v1/%00/x",
@@ -243,4 +244,5 @@ def test_a_told_header_is_printable_ascii(text):
 def test_no_path_that_is_not_odd_goes_up(tail):
     path = f"/v1/{tail}"
     if not is_odd(path):
-        assert ".." not in unquote(unquote(path)).replace("\\", "/").split("/")
+        for plain in (path, unquote(path), unquote(unquote(path))):
+            assert normpath(plain.removeprefix("/v1/").lstrip("/") or ".").split("/")[0] != ".."

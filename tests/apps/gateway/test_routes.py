@@ -324,3 +324,17 @@ def test_declared_scores_of_a_file_are_where_a_model_begins(two, ask, store, tmp
     with two(more='value = 10.0\nscores = "scores.csv"\nstrengths = { own = 200 }') as gateway:
         for number in range(5):
             assert b"far" in call(ask, gateway, text=f"task {number}").read()
+
+
+@pytest.mark.parametrize(
+    "messages", [b'[{"role": [{}], "content": 7}]', b'["\xae"]', b"7", b'[{"role": "user", "content": {"\xae": 1}}]']
+)
+def test_what_we_cannot_read_is_routed_all_the_same(two, ask, messages):
+    """It is for the provider to say what is wrong with it; under the name of ours it would say something else."""
+    with two() as gateway:
+        gateway.two.answers(near=error(400, text="bad"), far=error(400, text="bad"))
+        raw = b'{"model": "coder", "metadata": {"user_id": "\xae"}, "messages": ' + messages + b"}"
+        answer = ask(gateway, "POST", CHAT, raw)
+        assert (answer.status, json.loads(answer.read())["error"]["message"]) == (400, "bad")
+        (asked,) = gateway.two.asked
+    assert asked.body.startswith((b'{"model":"small"', b'{"model":"large"'))

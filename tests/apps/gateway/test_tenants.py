@@ -197,7 +197,19 @@ def test_a_model_without_a_price_is_not_for_a_key_with_a_budget(guarded, ask, up
         assert call(ask, gateway, free, model="nobody-knows-it")[0].status == 200
 
 
-@pytest.mark.parametrize("raw", [b"{", b"[]", b'{"messages": []}', b'{"model": 7}', b"\x1f\x8b", b""])
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"{",
+        b"[]",
+        b'{"messages": []}',
+        b'{"model": 7}',
+        b"\x1f\x8b",
+        b"",
+        b'{"model": "gpt-5", "messages": [], "conversation": "\xae"}',
+        b'{"model": "gpt-5", "messages": [], "max_tokens": "\xae"}',
+    ],
+)
 def test_a_body_that_nobody_can_read_does_not_pass(guarded, ask, upstream, give, raw):
     plain, _ = give()
     with guarded() as gateway:

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from pageturn.apps.cli import journals
 from pageturn.apps.cli.prices import chosen_price, price_options
-from pageturn.apps.cli.terminal import complain, terminal
+from pageturn.apps.cli.terminal import complain, inert, terminal
 from pageturn.values.errors import InvalidInput, MissingExtra
 from pageturn.values.model_prices import prices_from
 
@@ -108,9 +108,8 @@ def show_installation(console: Console, file: Path | None) -> bool:
     is_well = True
     for finding in _imported("installation").look(file, os.environ):
         is_well = is_well and finding.is_well
-        console.print(
-            f"{'ok ' if finding.is_well else 'BAD'} {finding.what}", markup=False, highlight=False, soft_wrap=True
-        )
+        told = inert(f"{'ok ' if finding.is_well else 'BAD'} {finding.what}")
+        console.print(told, markup=False, highlight=False, soft_wrap=True)
     return is_well
 
 

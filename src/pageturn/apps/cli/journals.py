@@ -27,6 +27,7 @@ from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import Fault
 from pageturn.values.ids import require_session_id
 from pageturn.values.json import to_json
+from pageturn.values.masking import masked_json
 from pageturn.values.messages import Visibility
 from pageturn.values.pages import Page
 from pageturn.values.recall_tool import RecallTool
@@ -199,7 +200,7 @@ def show_vacuum(console: Console, store: Maintained, *, dry_run: bool) -> None:
         console.print("[dim]use --yes to free them[/]")
 
 
-def export(console: Console, journal: Journal, *, internal: bool) -> bool:
+def export(console: Console, journal: Journal, *, internal: bool, mask: bool = False) -> bool:
     """Write the messages as JSON lines to standard output, all else to stderr; returns whether all could be read."""
     pages = [page for page in journal.state.live_pages() if internal or page.visibility == Visibility.ALL]
     is_whole = True
@@ -212,7 +213,7 @@ def export(console: Console, journal: Journal, *, internal: bool) -> bool:
                 is_whole = False
                 continue
             if message is not None:
-                write_json(to_json(message))
+                write_json(masked_json(to_json(message)) if mask else to_json(message))
     return is_whole
 
 

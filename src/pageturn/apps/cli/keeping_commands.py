@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from pageturn.apps.cli import journals
-from pageturn.apps.cli.terminal import terminal
+from pageturn.apps.cli.terminal import inert, terminal
 from pageturn.journal.retention import expire, old_sessions
 from pageturn.stores import open_store
 from pageturn.stores.copies import back_up
@@ -65,7 +65,7 @@ def retain(store: str, age: timedelta, *, yes: bool) -> None:
 def backup(store: Path, file: Path) -> None:
     """Copy a store to a new FILE, while others may use it. The copy is a store of its own, as it was at one moment."""
     size = back_up(store, file)
-    terminal().print(f"{file}: {size:,} bytes", markup=False, highlight=False)
+    terminal().print(inert(f"{file}: {size:,} bytes"), markup=False, highlight=False)
 
 
 @click.command()
@@ -80,7 +80,7 @@ def restore(file: Path, store: Path, *, yes: bool) -> None:
     with closing(open_store(str(store))) as opened:
         count = len(opened.sessions())
     told = f"; what was there is {kept}" if kept is not None else ""
-    terminal().print(f"{store} has {count} sessions{told}", markup=False, highlight=False)
+    terminal().print(inert(f"{store} has {count} sessions{told}"), markup=False, highlight=False)
 
 
 def _limits(store: object, now: datetime) -> dict[str, datetime]:

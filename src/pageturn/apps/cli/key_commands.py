@@ -10,6 +10,7 @@ import click
 from rich.table import Table
 
 from pageturn.apps.cli import journals
+from pageturn.apps.cli.journals import plain
 from pageturn.apps.cli.terminal import complain, terminal
 from pageturn.stores import open_store
 from pageturn.values.errors import MissingExtra
@@ -61,12 +62,12 @@ def list_(store: str | None) -> None:
             limits += [f"{key.tokens_a_minute:,} tokens"] if key.tokens_a_minute is not None else []
             table.add_row(
                 key.id,
-                key.name,
-                key.scope,
+                plain(key.name),
+                plain(key.scope),
                 money(spending.spent(key, now)),
                 budget,
                 ", ".join(limits),
-                ", ".join(key.models) or "all",
+                plain(", ".join(key.models)) or "all",
                 f"{key.created_at:%Y-%m-%d}" if key.revoked_at is None else f"revoked {key.revoked_at:%Y-%m-%d}",
             )
     terminal().print(table)

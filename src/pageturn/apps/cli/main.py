@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from pageturn.apps.cli import contexts, imports, journals
+from pageturn.apps.cli.archive_commands import pack, unpack
 from pageturn.apps.cli.demo import show_demo
 from pageturn.apps.cli.gateway_commands import run, savings, serve, show_installation
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
@@ -249,11 +250,12 @@ def vacuum(store: str, *, yes: bool) -> None:
 @_SESSION
 @_SCOPE
 @_INTERNAL
-def export(store: str, session: str | None, scope: str | None, *, internal: bool) -> None:
+@click.option("--mask", is_flag=True, help="Mask what looks like a key. What is stored stays as it is.")
+def export(store: str, session: str | None, scope: str | None, *, internal: bool, mask: bool) -> None:
     """Write the messages of a session as JSON lines. Exits with 1 if one could not be read and was skipped."""
     with journals.opened(store) as opened:
         wanted = journals.journal_of(opened, Wanted(session, scope))
-        is_whole = journals.export(terminal(stderr=True), wanted, internal=internal)
+        is_whole = journals.export(terminal(stderr=True), wanted, internal=internal, mask=mask)
     sys.exit(0 if is_whole else 1)
 
 
@@ -292,6 +294,8 @@ for _command in (
     retain,
     backup,
     restore,
+    pack,
+    unpack,
 ):
     cli.add_command(_command)
 

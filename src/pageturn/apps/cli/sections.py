@@ -59,6 +59,8 @@ SECTIONS = (
             ("doctor", "Check a store, and repair it."),
             ("vacuum", "Free space that nothing refers to."),
             ("retain", "Erase sessions that have not been used for long."),
+            ("pack", "Write a session as one file."),
+            ("unpack", "Read such a file into a store."),
             ("backup", "Copy a store while it is in use."),
             ("restore", "Replace a store by a backup."),
         ),

@@ -6,6 +6,8 @@ from urllib.parse import unquote
 
 MOST_HEADER_BYTES = 64 * 1024  # of a request's line and headers
 MOST_HEADERS = 200
+_ESCAPED = 4  # times that a path may be escaped: some servers unescape more than once
+_VERSION = re.compile(r"^/+(?:v1/+){0,2}")
 _ODD = re.compile(r"[\x00-\x1f\x7f\\]")
 
 
@@ -21,13 +23,23 @@ class Limits(NamedTuple):
 
 
 def is_odd(path: str) -> bool:
-    """Whether a path tries to be another one at the upstream: by going up, by letters that are none, or by naming a host."""
+    """Whether a path would leave the base of its upstream: by going up, by letters that are none, or by naming a host."""
     plain = path
-    for _ in range(3):  # what is escaped twice is unescaped twice by some servers
-        if not plain.startswith("/") or _ODD.search(plain) or ".." in plain.split("/") or "." in plain.split("/"):
+    for _ in range(_ESCAPED):
+        if not plain.startswith("/") or _ODD.search(plain) or _goes_up(plain):
             return True
         again = unquote(plain, errors="replace")
         if again == plain:
-            return False
+            break
         plain = again
-    return _ODD.search(plain) is not None or ".." in plain.split("/")
+    return False
+
+
+def _goes_up(path: str) -> bool:
+    """Whether a path leads above where it begins, without the version, in whose place that of an upstream may be put."""
+    depth = 0
+    for step in _VERSION.sub("", path).split("/"):
+        depth += 0 if step in ("", ".") else -1 if step == ".." else 1
+        if depth < 0:
+            return True
+    return False

@@ -16,7 +16,7 @@ from pageturn.routing import Decision, Price
 from pageturn.routing.router import Router
 from pageturn.routing.skills import MODEL_CALL
 from pageturn.stores import MemorySidecars
-from pageturn.values.errors import StoreError
+from pageturn.values.errors import InvalidInput, StoreError
 
 T = TypeVar("T")
 
@@ -133,7 +133,10 @@ class Chooser:
             return
 
     def _last(self, told: Told, count: int) -> tuple[str, ...]:
-        return self._reader.read(told.format, told.items[count - 1 : count])[0].fingerprints if count else ()
+        try:
+            return self._reader.read(told.format, told.items[count - 1 : count])[0].fingerprints if count else ()
+        except InvalidInput:
+            return ()
 
     def _with_store(self, act: Callable[[Router], T]) -> T:
         try:

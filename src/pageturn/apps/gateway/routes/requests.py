@@ -1,6 +1,7 @@
 """Reads of a request what a choice needs, and writes it for who was chosen: with another model, and with the upstream's key."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -59,12 +60,22 @@ class Told(NamedTuple):
         return sum(map(len, self.items)) // _CHARS_A_TOKEN
 
     def newest(self) -> list[Message]:
-        """The last messages."""
-        return load_items(self.format, self.items[-_NEWEST:])[-_NEWEST:]
+        """The last messages; none where nobody can read them, which is for the provider to say."""
+        return self._loaded(self.items[-_NEWEST:])[-_NEWEST:]
 
     def since(self, count: int) -> list[Message]:
-        """The messages of the items after so many."""
-        return load_items(self.format, self.items[count:])
+        """The messages of the items after so many, as far as anybody can read them."""
+        return self._loaded(self.items[count:])
+
+    def field(self, name: str) -> Any:
+        """A field, None where it is absent; raises `InvalidInput` where it is no text of JSON."""
+        return _decoded(msgspec.json.Decoder(), self.fields[name], name) if name in self.fields else None
+
+    def _loaded(self, items: Sequence[bytes]) -> list[Message]:
+        try:
+            return load_items(self.format, items)
+        except InvalidInput:
+            return []
 
 
 def read_told(exchange: Exchange, reader: ItemReader) -> Told:
@@ -105,10 +116,14 @@ def _session(exchange: Exchange, fields: dict[str, msgspec.Raw], items: Sequence
     assert format_ is not None
     identity = identity_of(exchange.headers)
     if identity is None and format_ is anthropic and "metadata" in fields:
-        identity = identity_in(msgspec.json.decode(fields["metadata"]))
+        with suppress(InvalidInput):
+            identity = identity_in(_decoded(msgspec.json.Decoder(), fields["metadata"], "metadata"))
     if identity is not None:
         return f"name {digest_of(identity.name.encode())}"
-    opening = reader.read(format_, items[:_BEGINNING])
+    try:
+        opening = reader.read(format_, items[:_BEGINNING])
+    except InvalidInput:  # whatever it is, it is the same each time
+        return f"bytes {digest_of(items[0])}"
     end = next((at + 1 for at, item in enumerate(opening) if not item.opens), len(opening))  # with the first message
     began = [mark for item in opening[:end] for mark in item.fingerprints]
     return f"history {digest_of(' '.join(began).encode())}"

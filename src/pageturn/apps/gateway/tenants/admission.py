@@ -6,9 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import Any, TypeVar
-
-import msgspec
+from typing import TypeVar
 
 from pageturn.apps.gateway.asked import ItemReader
 from pageturn.apps.gateway.exchange import Exchange
@@ -87,14 +85,16 @@ class Admission:
         """Whether a call may pass; it carries what it was granted then."""
         try:
             told = read_told(exchange, self._reader)
+            unseen = await self._follows_unseen(key, told)
+            tokens = _output(told)
         except InvalidInput as error:
             return Refuse(400, f"the request cannot be read: {error.path}", "refused; not understood")
         if not key.allows(told.model):
             return Refuse(404, _NO_MODEL, "refused; model")
-        if (unseen := await self._follows_unseen(key, told)) is not None:
+        if unseen is not None:
             return unseen
         try:
-            dollars = self._most_dollars(told)
+            dollars = self._most_dollars(told, tokens)
         except UnknownPrice:
             if key.budget is not None:
                 return Refuse(403, "no price is known of this model, so that a budget cannot be kept", "refused; price")
@@ -120,10 +120,8 @@ class Admission:
 
     async def _follows_unseen(self, key: VirtualKey, told: Told) -> Refuse | None:
         """Whether a request goes on with something at the provider that this scope has not seen: it may be somebody else's."""
-        follows = told.fields.get("previous_response_id")
-        id_ = msgspec.json.decode(follows) if follows is not None else None
-        kept = told.fields.get("conversation")
-        if kept is not None and msgspec.json.decode(kept) is not None:
+        id_ = told.field("previous_response_id")
+        if told.field("conversation") is not None:
             return Refuse(
                 400, "conversations that the provider keeps are not for keys of this gateway", "refused; kept"
             )
@@ -140,12 +138,11 @@ class Admission:
         _LOG.warning("denied: key %s asked for an answer that its scope has not seen", key.id)
         return Refuse(404, _UNSEEN, "refused; not found")
 
-    def _most_dollars(self, told: Told) -> float:
+    def _most_dollars(self, told: Told, output: int) -> float:
         """What a request may cost at most."""
         routed = self._models.get(told.model)
         prices: list[ModelPrice | None]
         prices = [each.price for each in routed.candidates] if routed is not None else [price_of(told.model)]
-        output = next((number for name in _LIMITS if (number := _number(told, name)) is not None), _MOST_OUTPUT)
         return max(
             (
                 (max(price.input, price.cache_write) * told.tokens + price.output * output) / _MTOK
@@ -168,9 +165,10 @@ class Admission:
         return await asyncio.wrap_future(self._thread.submit(act))
 
 
-def _number(told: Told, name: str) -> int | None:
-    value: Any = msgspec.json.decode(told.fields[name]) if name in told.fields else None
-    return value if type(value) is int and value >= 0 else None
+def _output(told: Told) -> int:
+    """How long an answer may be."""
+    given = (told.field(name) for name in _LIMITS)
+    return next((value for value in given if type(value) is int and value >= 0), _MOST_OUTPUT)
 
 
 def _store_failed(error: Exception) -> Refuse:
