@@ -1,0 +1,196 @@
+"""Follows the entries of a session, and keeps what each turn showed: at which level every page stood, since when and why.
+
+The journal's state knows only the present. A history is made once from all entries, and goes on with those that come later.
+"""
+
+from collections.abc import Iterable
+from itertools import takewhile
+from typing import NamedTuple
+
+from pageturn.journal.journal import Journal
+from pageturn.stores import Broken
+from pageturn.values import entries as e
+from pageturn.values.json import from_json
+from pageturn.values.layout import Why
+from pageturn.values.pages import Page, ResidencyLevel
+from pageturn.values.usage import Usage
+
+
+class Taken(NamedTuple):
+    """A turn: its number, the number of its entry, its answer, and what was reported and shown."""
+
+    number: int
+    seq: int
+    page: int
+    usage: Usage | None
+    shown: e.Shown | None  # None where no context was derived: all of the history was sent
+
+
+class Move(NamedTuple):
+    """From this turn on a page stands at this level; None: nowhere."""
+
+    turn: int
+    level: ResidencyLevel | None
+    why: Why
+
+
+class Event(NamedTuple):
+    """Something beside the conversation: the turn that it came after, what kind of thing, about which page, in words."""
+
+    turn: int
+    seq: int
+    kind: str
+    page: int | None
+    text: str
+
+
+class History:
+    """What the entries of one session say, turn by turn."""
+
+    def __init__(self, journal: Journal) -> None:
+        self.journal = journal
+        self.turns: list[Taken] = []
+        self.moves: dict[int, list[Move]] = {}  # by the number of the page, in order
+        self.events: list[Event] = []
+        self.client: str | None = None  # the tool whose recording was imported
+        self._read = 0  # the last entry that was read
+        self._shown = 0  # how many of the pages were shown so far
+        self._members: dict[int, list[int]] = {}  # the pages of each unit, by its first
+        self._units: dict[str, int] = {}  # the unit of each call, by its id
+        self.follow()
+
+    def follow(self) -> None:
+        """Read what was written since."""
+        self.journal.catch_up()
+        self.journal.notice_erased()
+        for _, record in self.journal.records(self._read):
+            if isinstance(record, Broken):
+                self._tell("damage", None, str(record))
+                self._read = record.last
+                continue
+            self._read = record.seq
+            try:
+                entry = from_json(e.Entry, record.body)
+            except ValueError as error:
+                self._tell("damage", None, f"entry {record.seq} cannot be read: {error}")
+                continue
+            self._take(entry)
+
+    def level_at(self, page: int, turn: int) -> Move | None:
+        """Where a page stood in a turn; None where it had not come yet."""
+        past = [*takewhile(lambda move: move.turn <= turn, self.moves.get(page, ()))]
+        return past[-1] if past else None
+
+    def turn(self, number: int) -> Taken | None:
+        """The turn of that number."""
+        return self.turns[number - 1] if 0 < number <= len(self.turns) else None
+
+    def _take(self, entry: e.Entry) -> None:
+        match entry:
+            case e.MessageAdded() | e.UsageReported() | e.Staged() | e.Committed():
+                pass
+            case e.TurnTaken():
+                self._take_turn(entry)
+            case e.Imported(tool=tool):
+                self.client = tool
+            case e.TurnsUndone(first=first, last=last):
+                self._tell("undo", None, "turns were undone")
+                self._remove(page for page in self.journal.state.pages if page.undone and first <= page.seq <= last)
+            case e.PageErased(page=seq, also=also):
+                self._tell("erase", seq, "words were erased")
+                self._remove(page for each in (seq, *also) if (page := self.journal.state.page(each)) is not None)
+            case _:
+                told = _told(entry)
+                if told is not None:
+                    self._tell(*told)
+
+    def _take_turn(self, entry: e.TurnTaken) -> None:
+        number = len(self.turns) + 1
+        self.turns.append(Taken(number, self._read, entry.page, entry.usage, entry.shown))
+        upto = entry.shown.upto if entry.shown is not None else entry.page - 1
+        pages = self.journal.state.pages
+        while self._shown < len(pages) and pages[self._shown].seq <= upto:
+            self._show(pages[self._shown], number)
+            self._shown += 1
+        if entry.shown is None:
+            return
+        if entry.shown.fold is not None:
+            self._fold(entry.shown.fold, number)
+        for note in entry.shown.notes:
+            self.events.append(Event(number, self._read, "note", None, f"the note {note.key} was shown"))
+
+    def _show(self, page: Page, turn: int) -> None:
+        """A page stands in a context for the first time."""
+        unit = next((self._units[result.call] for result in page.results if result.call in self._units), page.seq)
+        self._members.setdefault(unit, []).append(page.seq)
+        for call in page.calls:
+            self._units[call.id] = unit
+        self.moves[page.seq] = [Move(turn, ResidencyLevel.FULL, Why.NEW)]
+
+    def _fold(self, fold: e.Fold, turn: int) -> None:
+        for first, placed in fold.placed.items():
+            for seq in self._members.get(first, ()):
+                is_whole = 0 < placed.whole_from <= seq
+                self._move(seq, Move(turn, ResidencyLevel.FULL if is_whole else placed.level, placed.why))
+        for first in fold.gone:
+            is_in_line = any(line.first <= first <= line.last for line in fold.lines)
+            level, why = (ResidencyLevel.POINTER, Why.ROOM) if is_in_line else (None, Why.COVERED)
+            for seq in self._members.get(first, ()):
+                self._move(seq, Move(turn, level, why))
+
+    def _move(self, seq: int, move: Move) -> None:
+        moves = self.moves[seq]
+        if moves[-1].level is None or moves[-1][1:] == move[1:]:
+            return
+        if moves[-1].turn == move.turn:
+            moves[-1] = move
+        else:
+            moves.append(move)
+
+    def _remove(self, pages: Iterable[Page]) -> None:
+        for page in pages:
+            moves = self.moves.get(page.seq)
+            if moves and moves[-1].level is not None:
+                moves.append(Move(len(self.turns) + 1, None, Why.COVERED))
+
+    def _tell(self, kind: str, page: int | None, text: str) -> None:
+        self.events.append(Event(max(1, len(self.turns)), self._read, kind, page, text))
+
+
+def _told(entry: e.Entry) -> tuple[str, int | None, str] | None:
+    """What to say of an entry: its kind, its page, and a few words; None where there is nothing to say."""
+    match entry:
+        case e.Faulted(fault=fault, page=page, detail=detail):
+            return "fault", page, f"{fault}: {detail}" if detail else str(fault)
+        case e.Pinned(page=page):
+            return "pin", page, "pinned: it is a rule from here on"
+        case e.Unpinned(page=page):
+            return "pin", page, "no longer pinned"
+        case e.PlanSet(page=page, version=version):
+            return "plan", page or None, f"plan, version {version}" if page else "the plan was cleared"
+        case e.Preferred(page=page):
+            return "preference", page, "a preference was stated"
+        case e.NoteAdded(note=note):
+            return "note", None, f"the note {note.key} was added"
+        case e.NoteRetracted(key=key):
+            return "note", None, f"the note {key} was retracted"
+        case e.RenditionAdmitted(first=first, level=level):
+            return "form", first, f"a written form was admitted, at {level}"
+        case e.Waiting():
+            return "proposal", None, "a proposal waits for a person"
+        case e.Rejected(reason=reason):
+            return "proposal", None, f"a proposal was rejected: {reason}"
+        case e.SessionReset(page=page):
+            return "reset", page, "a summary stands for everything before it"
+        case e.PolicyChosen(policy=policy):
+            return "policy", None, f"the policy is now {policy}"
+        case e.ModelChosen(model=model):
+            return "model", None, f"the model is now {model}"
+        case e.SystemReplaced(page=page):
+            return "system", page, "the system prompt was replaced"
+        case e.BoundaryCrossed(kind=e.BoundaryKind.COLD_CACHE):
+            return "cold", None, "the provider's cache had expired"
+        case e.EntryLost(what=what):
+            return "damage", None, what
+        case _:
+            return None
