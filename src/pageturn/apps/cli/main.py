@@ -12,6 +12,7 @@ from pageturn.apps.cli import contexts, imports, journals
 from pageturn.apps.cli.demo import show_demo
 from pageturn.apps.cli.gateway_commands import run, savings, serve
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
+from pageturn.apps.cli.inspect_command import inspect
 from pageturn.apps.cli.journals import Wanted
 from pageturn.apps.cli.lab_commands import compactions, flip, replay, report
 from pageturn.apps.cli.mcp_commands import mcp
@@ -270,7 +271,7 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
     sys.exit(0 if read_all else 1)
 
 
-for _command in (route, outcome, replay, flip, compactions, report, trial, serve, run, savings, mcp, proposals):
+for _command in (route, outcome, replay, flip, compactions, report, trial, serve, run, savings, mcp, proposals, inspect):
     cli.add_command(_command)
 
 

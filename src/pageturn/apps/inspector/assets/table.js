@@ -1,0 +1,134 @@
+// A table of any length of which only the rows in sight are nodes. The keyboard moves one active row.
+
+import { h, replace } from "./dom.js";
+
+const ROW = 34;
+const BEYOND = 8; // rows above and below that are there already
+let made = 0;
+
+/**
+ * `columns`: {name, width, align, cell(row, index)}; `count` rows, `row(index)` gives one; `open(index)` is Enter.
+ * Gives {node, refresh(count), move(step), openActive(), active}.
+ */
+export function virtualTable({ label, columns, row, count, open, onActive, onRange, active = -1, height }) {
+  const id = `table-${++made}`;
+  const template = columns.map((column) => column.width || "minmax(0, 1fr)").join(" ");
+  const body = h("div.rows", { role: "rowgroup" });
+  const head = h(
+    "div.head",
+    { role: "rowgroup" },
+    h(
+      "div.row",
+      { role: "row", style: { "grid-template-columns": template } },
+      columns.map((column) =>
+        h(
+          "div.cell",
+          {
+            role: "columnheader",
+            class: `cell ${column.align || ""} ${column.hide || ""}`,
+            "aria-sort": column.sorted ? (column.sorted > 0 ? "ascending" : "descending") : null,
+          },
+          column.sort
+            ? h("button.sort", { type: "button", click: column.sort }, column.name, column.sorted ? (column.sorted > 0 ? " ↑" : " ↓") : "")
+            : column.name,
+        ),
+      ),
+    ),
+  );
+  const node = h(
+    "div.table",
+    { role: "grid", tabindex: "0", "aria-label": label, "aria-rowcount": String(count + 1), keydown: onKey, scroll: onScroll },
+    head,
+    body,
+  );
+  if (height) node.style.setProperty("max-height", height);
+  let drawn = "";
+  let waiting = 0;
+
+  function onScroll() {
+    if (!waiting) waiting = requestAnimationFrame(draw);
+  }
+
+  function onKey(event) {
+    const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: 12, PageUp: -12, Home: -count, End: count };
+    if (event.target === node && event.key in steps) {
+      event.preventDefault();
+      move(steps[event.key]);
+    } else if (event.target === node && event.key === "Enter") openActive();
+  }
+
+  function draw(force) {
+    waiting = 0;
+    const seen = node.clientHeight || 400;
+    const first = Math.max(0, Math.floor(node.scrollTop / ROW) - BEYOND);
+    const last = Math.min(count, Math.ceil((node.scrollTop + seen) / ROW) + BEYOND);
+    const key = `${first}-${last}-${table.active}-${count}`;
+    if (force !== true && key === drawn) return;
+    drawn = key;
+    body.style.setProperty("height", `${Math.max(1, count) * ROW}px`);
+    const rows = [];
+    for (let index = first; index < last; index++) rows.push(drawRow(index));
+    if (!count) rows.push(h("div.row.empty", { role: "row" }, h("div.cell", { role: "gridcell" }, "nothing here")));
+    replace(body, rows);
+    if (onRange && last > first) onRange(first, last);
+  }
+
+  function drawRow(index) {
+    const each = row(index);
+    return h(
+      "div.row",
+      {
+        role: "row",
+        id: `${id}-${index}`,
+        "aria-rowindex": String(index + 2),
+        "aria-selected": index === table.active ? "true" : "false",
+        class: `row ${index === table.active ? "active" : ""} ${each.className || ""}`,
+        style: { top: `${index * ROW}px`, "grid-template-columns": template },
+        click: (event) => {
+          setActive(index);
+          if (!event.target.closest("a, button")) open?.(index);
+        },
+      },
+      columns.map((column) =>
+        h("div.cell", { role: "gridcell", class: `cell ${column.align || ""} ${column.hide || ""}` }, column.cell(each, index)),
+      ),
+    );
+  }
+
+  function setActive(index) {
+    table.active = index;
+    if (index >= 0) node.setAttribute("aria-activedescendant", `${id}-${index}`);
+    onActive?.(index);
+    draw(true);
+  }
+
+  function move(step) {
+    if (!count) return;
+    const index = Math.min(count - 1, Math.max(0, table.active + step));
+    show(index);
+    setActive(index);
+  }
+
+  function show(index) {
+    const top = index * ROW;
+    const room = node.clientHeight - ROW;
+    if (top < node.scrollTop) node.scrollTop = top;
+    else if (top + ROW > node.scrollTop + room) node.scrollTop = top + ROW - room;
+  }
+
+  function openActive() {
+    if (table.active >= 0) open?.(table.active);
+  }
+
+  function refresh(newCount) {
+    count = newCount;
+    node.setAttribute("aria-rowcount", String(count + 1));
+    if (table.active >= count) table.active = count - 1;
+    draw(true);
+  }
+
+  const table = { node, refresh, move, openActive, setActive, show, active };
+  new ResizeObserver(() => draw()).observe(node);
+  requestAnimationFrame(() => draw(true));
+  return table;
+}

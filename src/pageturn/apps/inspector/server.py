@@ -1,0 +1,168 @@
+"""Serves the inspector: its pages, their data under `/data`, and news under `/live` while an agent runs."""
+
+import logging
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from hashlib import blake2b
+from html import escape
+from importlib.resources import files
+from typing import NamedTuple
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from pageturn.apps.gateway.config import is_loopback
+from pageturn.apps.inspector.answers import Answers
+from pageturn.apps.inspector.guard import Guard
+from pageturn.apps.inspector.opened import Opened, Place
+from pageturn.values.errors import InvalidInput, PageturnError
+
+_LOG = logging.getLogger("pageturn.inspector")
+_TYPES = {"js": "text/javascript", "css": "text/css", "svg": "image/svg+xml", "html": "text/html"}
+_MOST_LISTENING = 32  # browsers that wait for news
+_EVERY_SECONDS = 0.7  # between two looks at the store
+_SILENT = 20  # looks without news, until a comment shows whether the browser is still there
+_MOST_CLIENTS = 96
+_GRACE = 1  # second for what is on its way when the server stops
+
+View = Callable[[Mapping[str, str]], Callable[[Opened], object]]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class _Asset(NamedTuple):
+    body: bytes
+    type: str
+    etag: str
+
+
+def app_for(place: Place, host: str = "127.0.0.1", token: str | None = None) -> ASGIApp:
+    """The inspector as an ASGI app, which may be mounted under a path of another one."""
+    answers = Answers(place)
+    assets = dict(_assets())
+    shell = assets.pop("index.html").body.decode()
+    listening = 0
+
+    async def page(request: Request) -> Response:
+        root = escape(str(request.scope.get("root_path", "")), quote=True)
+        return Response(shell.replace("{{root}}", root), media_type="text/html", headers={"cache-control": "no-cache"})
+
+    async def asset(request: Request) -> Response:
+        found = assets.get(request.path_params["name"])
+        if found is None:
+            return JSONResponse({"error": "no such file"}, 404)
+        headers = {"etag": found.etag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == found.etag:
+            return Response(status_code=304, headers=headers)
+        return Response(found.body, media_type=found.type, headers=headers)
+
+    def data(view: View) -> Endpoint:
+        async def answer(request: Request) -> Response:
+            asked = {**request.query_params, **{name: str(value) for name, value in request.path_params.items()}}
+            try:
+                body = await answers.ask(view(asked))
+            except InvalidInput as error:
+                return JSONResponse({"error": str(error)}, 404)
+            except PageturnError as error:
+                return JSONResponse({"error": str(error)}, 503)
+            except Exception as error:  # a browser is told no more than what kind of error it was
+                _LOG.exception("a view failed")
+                return JSONResponse({"error": f"the inspector could not answer ({type(error).__name__})"}, 500)
+            return Response(body, media_type="application/json", headers={"cache-control": "no-store"})
+
+        return answer
+
+    async def live(request: Request) -> Response:
+        nonlocal listening
+        if listening >= _MOST_LISTENING:
+            return JSONResponse({"error": f"{_MOST_LISTENING} browsers are listening already"}, 503)
+
+        async def told() -> AsyncIterator[str]:
+            nonlocal listening
+            listening += 1
+            silent = 0
+            try:
+                yield "retry: 2000\n\n"
+                async for mark in answers.changes(request.query_params.get("session"), _EVERY_SECONDS):
+                    silent = 0 if mark else silent + 1
+                    if mark:
+                        yield f"event: changed\ndata: {mark}\n\n"
+                    elif silent % _SILENT == 0:
+                        yield ": still here\n\n"
+            except PageturnError as error:
+                yield f"event: failed\ndata: {type(error).__name__}\n\n"
+            finally:
+                listening -= 1
+
+        return StreamingResponse(told(), media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    @asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        yield
+        answers.close()
+
+    views: dict[str, View] = {
+        "/": answers.sessions,
+        "/search": answers.search,
+        "/routing": answers.routing,
+        "/session/{session}": answers.session,
+        "/session/{session}/turn/{turn:int}": answers.turn,
+        "/session/{session}/page/{page}": answers.page,
+    }
+    routes = [Route(f"/data{path}", data(view)) for path, view in views.items()]
+    routes += [
+        Route("/data/session/{session}/pages", data(answers.pages)),
+        Route("/live", live),
+        Route("/assets/{name}", asset),
+        *(Route(path, page) for path in views),
+    ]
+    return Guard(Starlette(routes=routes, lifespan=lifespan), token, is_loopback(host))
+
+
+def serve(place: Place, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
+    """Answer browsers until a signal says to stop. Any address but loopback needs a token. `say` is told the address."""
+    if not is_loopback(host) and not token:
+        raise InvalidInput("token", expected=f"one, since {host} is not this machine alone", got="none")
+    Opened(place).close()  # whoever starts it is told at once what is wrong with the store
+    listening = _bound(host, port)
+    where, number = listening.getsockname()[:2]
+    say(f"http://{f'[{where}]' if ':' in where else where}:{number}/")
+    config = uvicorn.Config(
+        app_for(place, host, token),
+        ws="none",
+        log_config=None,
+        log_level=logging.CRITICAL,  # it would log addresses, and a token is in one of them
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        limit_concurrency=_MOST_CLIENTS,
+        timeout_graceful_shutdown=_GRACE,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        listening.close()
+
+
+def _assets() -> list[tuple[str, _Asset]]:
+    """The files of the page, read once: only these can be asked for."""
+    found = []
+    for file in files("pageturn.apps.inspector").joinpath("assets").iterdir():
+        ending = file.name.rpartition(".")[2]
+        if ending in _TYPES:
+            body = file.read_bytes()
+            found.append((file.name, _Asset(body, _TYPES[ending], f'"{blake2b(body, digest_size=8).hexdigest()}"')))
+    return found
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=128)
+    except OSError as error:
+        where = f"{host}, port {port}"
+        raise InvalidInput("host", expected="an address to listen at", got=f"{where} ({error.strerror})") from error
