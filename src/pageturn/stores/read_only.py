@@ -23,7 +23,9 @@ class ReadOnlyStore(SqliteStore):
         version = db.execute("PRAGMA user_version").fetchone()[0]
         if version != tables.FORMAT:
             what = "update pageturn" if version > tables.FORMAT else "`pageturn sessions` brings it up to date"
-            raise StoreError(f"{self.path}: a store of format {version}, and only {tables.FORMAT} can be read without writing: {what}")
+            raise StoreError(
+                f"{self.path}: a store of format {version}, and only {tables.FORMAT} can be read without writing: {what}"
+            )
 
     def give_words(self, session: str, documents: object) -> NoReturn:  # noqa: ARG002
         first = "has to be indexed before it can be searched, which writes"

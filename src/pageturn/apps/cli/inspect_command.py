@@ -35,7 +35,9 @@ def inspect(
     It reads the store and cannot write to it, and asks nothing of any other server. Ctrl-C ends it.
     """  # noqa: D301 - the character that tells click to leave the lines as they are
     server, config = _imported("inspector.server"), _imported("gateway.config")
-    place = _imported("inspector.opened").Place(store if store is not None else str(config.usual_store()), scope, internal)
+    place = _imported("inspector.opened").Place(
+        store if store is not None else str(config.usual_store()), scope, internal
+    )
 
     def say(url: str) -> None:
         complain(f"pageturn: the inspector of {place.store} is at {url}")

@@ -271,7 +271,21 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
     sys.exit(0 if read_all else 1)
 
 
-for _command in (route, outcome, replay, flip, compactions, report, trial, serve, run, savings, mcp, proposals, inspect):
+for _command in (
+    route,
+    outcome,
+    replay,
+    flip,
+    compactions,
+    report,
+    trial,
+    serve,
+    run,
+    savings,
+    mcp,
+    proposals,
+    inspect,
+):
     cli.add_command(_command)
 
 

@@ -67,7 +67,7 @@ def bills_of(history: History, vendor: Vendor, trim_tokens: int) -> Bills:
     places = _places(pages, turns)
     sizes = [page.tokens for page in pages]
     sums = [0, *accumulate(sizes)]
-    fixed = _fixed_tokens(turns, pages, sums)
+    fixed = _fixed_tokens(turns, places, sums)
     whole = [before + sums[place] for before, place in zip(fixed, places, strict=True)]
     scale = _scale(turns, whole)
     outputs = [_output(history, taken) for taken in turns]
@@ -89,7 +89,9 @@ def bills_of(history: History, vendor: Vendor, trim_tokens: int) -> Bills:
         kept[at] = now
     sent = tuple(
         _reported(vendor, taken.usage) if taken.usage is not None else estimate
-        for taken, estimate in zip(turns, _estimated(turns, pages, sums, everything, outputs, colds, vendor), strict=True)
+        for taken, estimate in zip(
+            turns, _estimated(turns, places, sums, everything, colds=colds, vendor=vendor), strict=True
+        )
     )
     return Bills(sent, tuple(taken.usage is not None for taken in turns), tuple(everything), tuple(trim))
 
@@ -104,10 +106,10 @@ def _places(pages: Sequence[Page], turns: Sequence[Taken]) -> list[int]:
     return places
 
 
-def _fixed_tokens(turns: Sequence[Taken], pages: Sequence[Page], sums: Sequence[int]) -> list[int]:
+def _fixed_tokens(turns: Sequence[Taken], places: Sequence[int], sums: Sequence[int]) -> list[int]:
     """The tokens of tools and notes beside the pages, as far as contexts tell that were never folded."""
     fixed, known, is_folded = [], 0, False
-    for taken, place in zip(turns, _places(pages, turns), strict=True):
+    for taken, place in zip(turns, places, strict=True):
         is_folded = is_folded or (taken.shown is not None and taken.shown.fold is not None)
         if taken.shown is not None and not is_folded:
             known = max(0, taken.shown.tokens - sums[place])
@@ -117,8 +119,12 @@ def _fixed_tokens(turns: Sequence[Taken], pages: Sequence[Page], sums: Sequence[
 
 def _scale(turns: Sequence[Taken], whole: Sequence[int]) -> float:
     """The provider's tokens for one of ours: our count of what was sent, beside what was reported of it."""
-    counted = [taken.shown.tokens if taken.shown is not None else tokens for taken, tokens in zip(turns, whole, strict=True)]
-    both = [(ours, taken.usage.input_tokens) for ours, taken in zip(counted, turns, strict=True) if taken.usage is not None]
+    counted = [
+        taken.shown.tokens if taken.shown is not None else tokens for taken, tokens in zip(turns, whole, strict=True)
+    ]
+    both = [
+        (ours, taken.usage.input_tokens) for ours, taken in zip(counted, turns, strict=True) if taken.usage is not None
+    ]
     ours, theirs = sum(each for each, _ in both), sum(each for _, each in both)
     return theirs / ours if ours and theirs else 1.0
 
@@ -140,16 +146,16 @@ def _colds(history: History, turns: Sequence[Taken], vendor: Vendor) -> list[boo
 
 def _estimated(
     turns: Sequence[Taken],
-    pages: Sequence[Page],
+    places: Sequence[int],
     sums: Sequence[int],
     everything: Sequence[Bill],
-    outputs: Sequence[int],
+    *,
     colds: Sequence[bool],
     vendor: Vendor,
 ) -> list[Bill]:
     """What a provider would have reported: of a context that is not folded, the cache has the one before."""
     estimates, before, upto = [], 0, 0
-    for at, (taken, place) in enumerate(zip(turns, _places(pages, turns), strict=True)):
+    for at, (taken, place) in enumerate(zip(turns, places, strict=True)):
         shown = taken.shown
         if shown is None:
             estimates.append(everything[at])
@@ -161,7 +167,7 @@ def _estimated(
             rewritten = shown.fold.cost.rewritten_tokens if shown.fold.cost is not None else shown.tokens
             read = shown.tokens - rewritten - (sums[place] - sums[upto])
         read = 0 if colds[at] or not at else vendor.kept(max(0, min(read, shown.tokens)))
-        estimates.append(_billed(1.0, vendor, shown.tokens, read, outputs[at]))
+        estimates.append(_billed(1.0, vendor, shown.tokens, read, everything[at].output))
         before, upto = shown.tokens, place
     return estimates
 

@@ -3,7 +3,6 @@
 import hmac
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
-from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -11,19 +10,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 _COOKIE = "pageturn-token"
 _NEAR = frozenset(("127.0.0.1", "localhost", "[::1]"))
-_POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "require-trusted-types-for 'script'",  # text never becomes markup, not even by a mistake of ours
-        "trusted-types 'none'",
-    )
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'; trusted-types 'none'"  # text never becomes markup, not even by a mistake of ours
 )
 _HEADERS = (
     (b"content-security-policy", _POLICY.encode()),
@@ -35,17 +25,18 @@ _HEADERS = (
 )
 
 
-class Guard(NamedTuple):
+class Guard:
     """Who may look: on loopback, whoever names this machine by its own name; with a token, whoever has it."""
 
-    app: ASGIApp
-    token: str | None
-    is_near: bool  # bound to loopback
+    def __init__(self, app: ASGIApp, token: str | None, *, is_near: bool) -> None:
+        self._app = app
+        self._token = token
+        self._is_near = is_near  # bound to loopback
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, or refuse; every answer carries the headers."""
         if scope["type"] != "http":
-            await self.app(scope, receive, send)
+            await self._app(scope, receive, send)
             return
 
         async def guarded(message: Message) -> None:
@@ -54,20 +45,20 @@ class Guard(NamedTuple):
             await send(message)
 
         refusal = self._refusal(scope)
-        await (refusal or self.app)(scope, receive, guarded)
+        await (refusal or self._app)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
-        if self.is_near and _host(headers.get(b"host", "")) not in _NEAR:
+        if self._is_near and _host(headers.get(b"host", "")) not in _NEAR:
             return PlainTextResponse("this server is known as 127.0.0.1 and localhost only\n", 421)
         if headers.get(b"sec-fetch-site") == "cross-site" and headers.get(b"sec-fetch-mode") != "navigate":
             return PlainTextResponse("another site may link to this page, and not read it\n", 403)
-        if self.token is None or self._has_token(headers):
+        if self._token is None or self._has_token(headers):
             return None
         given = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])[-1]
         if given and self._is_token(given):
             answer = RedirectResponse(f"{scope.get('root_path', '')}/", 303)
-            answer.set_cookie(_COOKIE, self.token, httponly=True, samesite="strict")
+            answer.set_cookie(_COOKIE, self._token, httponly=True, samesite="strict")
             return answer
         told = "a token is needed: open /?token=TOKEN once, or send Authorization: Bearer TOKEN\n"
         return PlainTextResponse(told, 401, {"www-authenticate": "Bearer"})
@@ -78,10 +69,12 @@ class Guard(NamedTuple):
             cookie = SimpleCookie(headers.get(b"cookie", "")).get(_COOKIE)
         except CookieError:
             cookie = None
-        return (kind.lower() == "bearer" and self._is_token(given)) or (cookie is not None and self._is_token(cookie.value))
+        return (kind.lower() == "bearer" and self._is_token(given)) or (
+            cookie is not None and self._is_token(cookie.value)
+        )
 
     def _is_token(self, given: str) -> bool:
-        return self.token is not None and hmac.compare_digest(given.encode(), self.token.encode())
+        return self._token is not None and hmac.compare_digest(given.encode(), self._token.encode())
 
 
 def _host(given: str) -> str:

@@ -3,9 +3,11 @@
 The journal's state knows only the present. A history is made once from all entries, and goes on with those that come later.
 """
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
 from itertools import takewhile
-from typing import NamedTuple
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 from pageturn.journal.journal import Journal
 from pageturn.stores import Broken
@@ -44,6 +46,14 @@ class Event(NamedTuple):
     text: str
 
 
+class _Told(NamedTuple):
+    """What an event is: its kind, its page, and a few words."""
+
+    kind: str
+    page: int | None
+    text: str
+
+
 class History:
     """What the entries of one session say, turn by turn."""
 
@@ -75,6 +85,10 @@ class History:
                 self._tell("damage", None, f"entry {record.seq} cannot be read: {error}")
                 continue
             self._take(entry)
+
+    def turn_of(self, page: Page) -> int:
+        """The turn that a page led to or ended, counted with those that were undone; one more than there are while it is open."""
+        return bisect_left(self.turns, page.seq, key=attrgetter("page")) + 1
 
     def level_at(self, page: int, turn: int) -> Move | None:
         """Where a page stood in a turn; None where it had not come yet."""
@@ -157,40 +171,40 @@ class History:
         self.events.append(Event(max(1, len(self.turns)), self._read, kind, page, text))
 
 
-def _told(entry: e.Entry) -> tuple[str, int | None, str] | None:
-    """What to say of an entry: its kind, its page, and a few words; None where there is nothing to say."""
-    match entry:
-        case e.Faulted(fault=fault, page=page, detail=detail):
-            return "fault", page, f"{fault}: {detail}" if detail else str(fault)
-        case e.Pinned(page=page):
-            return "pin", page, "pinned: it is a rule from here on"
-        case e.Unpinned(page=page):
-            return "pin", page, "no longer pinned"
-        case e.PlanSet(page=page, version=version):
-            return "plan", page or None, f"plan, version {version}" if page else "the plan was cleared"
-        case e.Preferred(page=page):
-            return "preference", page, "a preference was stated"
-        case e.NoteAdded(note=note):
-            return "note", None, f"the note {note.key} was added"
-        case e.NoteRetracted(key=key):
-            return "note", None, f"the note {key} was retracted"
-        case e.RenditionAdmitted(first=first, level=level):
-            return "form", first, f"a written form was admitted, at {level}"
-        case e.Waiting():
-            return "proposal", None, "a proposal waits for a person"
-        case e.Rejected(reason=reason):
-            return "proposal", None, f"a proposal was rejected: {reason}"
-        case e.SessionReset(page=page):
-            return "reset", page, "a summary stands for everything before it"
-        case e.PolicyChosen(policy=policy):
-            return "policy", None, f"the policy is now {policy}"
-        case e.ModelChosen(model=model):
-            return "model", None, f"the model is now {model}"
-        case e.SystemReplaced(page=page):
-            return "system", page, "the system prompt was replaced"
-        case e.BoundaryCrossed(kind=e.BoundaryKind.COLD_CACHE):
-            return "cold", None, "the provider's cache had expired"
-        case e.EntryLost(what=what):
-            return "damage", None, what
-        case _:
-            return None
+def _told(entry: Any) -> _Told | None:
+    """What to say of an entry; None where there is nothing to say."""
+    tell = _TELLING.get(type(entry))
+    return tell(entry) if tell is not None else None
+
+
+def _fault(entry: e.Faulted) -> _Told:
+    return _Told("fault", entry.page, f"{entry.fault}: {entry.detail}" if entry.detail else str(entry.fault))
+
+
+def _plan(entry: e.PlanSet) -> _Told:
+    return _Told("plan", entry.page or None, f"plan, version {entry.version}" if entry.page else "the plan was cleared")
+
+
+def _boundary(entry: e.BoundaryCrossed) -> _Told | None:
+    is_cold = entry.kind is e.BoundaryKind.COLD_CACHE
+    return _Told("cold", None, "the provider's cache had expired") if is_cold else None
+
+
+_TELLING: Mapping[type, Callable[[Any], _Told | None]] = {
+    e.Faulted: _fault,
+    e.Pinned: lambda entry: _Told("pin", entry.page, "pinned: it is a rule from here on"),
+    e.Unpinned: lambda entry: _Told("pin", entry.page, "no longer pinned"),
+    e.PlanSet: _plan,
+    e.Preferred: lambda entry: _Told("preference", entry.page, "a preference was stated"),
+    e.NoteAdded: lambda entry: _Told("note", None, f"the note {entry.note.key} was added"),
+    e.NoteRetracted: lambda entry: _Told("note", None, f"the note {entry.key} was retracted"),
+    e.RenditionAdmitted: lambda entry: _Told("form", entry.first, f"a written form was admitted, at {entry.level}"),
+    e.Waiting: lambda _: _Told("proposal", None, "a proposal waits for a person"),
+    e.Rejected: lambda entry: _Told("proposal", None, f"a proposal was rejected: {entry.reason}"),
+    e.SessionReset: lambda entry: _Told("reset", entry.page, "a summary stands for everything before it"),
+    e.PolicyChosen: lambda entry: _Told("policy", None, f"the policy is now {entry.policy}"),
+    e.ModelChosen: lambda entry: _Told("model", None, f"the model is now {entry.model}"),
+    e.SystemReplaced: lambda entry: _Told("system", entry.page, "the system prompt was replaced"),
+    e.BoundaryCrossed: _boundary,
+    e.EntryLost: lambda entry: _Told("damage", None, entry.what),
+}

@@ -42,69 +42,8 @@ class _Asset(NamedTuple):
 
 def app_for(place: Place, host: str = "127.0.0.1", token: str | None = None) -> ASGIApp:
     """The inspector as an ASGI app, which may be mounted under a path of another one."""
-    answers = Answers(place)
-    assets = dict(_assets())
-    shell = assets.pop("index.html").body.decode()
-    listening = 0
-
-    async def page(request: Request) -> Response:
-        root = escape(str(request.scope.get("root_path", "")), quote=True)
-        return Response(shell.replace("{{root}}", root), media_type="text/html", headers={"cache-control": "no-cache"})
-
-    async def asset(request: Request) -> Response:
-        found = assets.get(request.path_params["name"])
-        if found is None:
-            return JSONResponse({"error": "no such file"}, 404)
-        headers = {"etag": found.etag, "cache-control": "no-cache"}
-        if request.headers.get("if-none-match") == found.etag:
-            return Response(status_code=304, headers=headers)
-        return Response(found.body, media_type=found.type, headers=headers)
-
-    def data(view: View) -> Endpoint:
-        async def answer(request: Request) -> Response:
-            asked = {**request.query_params, **{name: str(value) for name, value in request.path_params.items()}}
-            try:
-                body = await answers.ask(view(asked))
-            except InvalidInput as error:
-                return JSONResponse({"error": str(error)}, 404)
-            except PageturnError as error:
-                return JSONResponse({"error": str(error)}, 503)
-            except Exception as error:  # a browser is told no more than what kind of error it was
-                _LOG.exception("a view failed")
-                return JSONResponse({"error": f"the inspector could not answer ({type(error).__name__})"}, 500)
-            return Response(body, media_type="application/json", headers={"cache-control": "no-store"})
-
-        return answer
-
-    async def live(request: Request) -> Response:
-        nonlocal listening
-        if listening >= _MOST_LISTENING:
-            return JSONResponse({"error": f"{_MOST_LISTENING} browsers are listening already"}, 503)
-
-        async def told() -> AsyncIterator[str]:
-            nonlocal listening
-            listening += 1
-            silent = 0
-            try:
-                yield "retry: 2000\n\n"
-                async for mark in answers.changes(request.query_params.get("session"), _EVERY_SECONDS):
-                    silent = 0 if mark else silent + 1
-                    if mark:
-                        yield f"event: changed\ndata: {mark}\n\n"
-                    elif silent % _SILENT == 0:
-                        yield ": still here\n\n"
-            except PageturnError as error:
-                yield f"event: failed\ndata: {type(error).__name__}\n\n"
-            finally:
-                listening -= 1
-
-        return StreamingResponse(told(), media_type="text/event-stream", headers={"cache-control": "no-store"})
-
-    @asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        yield
-        answers.close()
-
+    site = _Site(place)
+    answers = site.answers
     views: dict[str, View] = {
         "/": answers.sessions,
         "/search": answers.search,
@@ -113,14 +52,87 @@ def app_for(place: Place, host: str = "127.0.0.1", token: str | None = None) -> 
         "/session/{session}/turn/{turn:int}": answers.turn,
         "/session/{session}/page/{page}": answers.page,
     }
-    routes = [Route(f"/data{path}", data(view)) for path, view in views.items()]
-    routes += [
-        Route("/data/session/{session}/pages", data(answers.pages)),
-        Route("/live", live),
-        Route("/assets/{name}", asset),
-        *(Route(path, page) for path in views),
+    routes = [
+        *(Route(f"/data{path}", site.data(view)) for path, view in views.items()),
+        Route("/data/session/{session}/pages", site.data(answers.pages)),
+        Route("/live", site.live),
+        Route("/assets/{name}", site.asset),
+        *(Route(path, site.page) for path in views),
     ]
-    return Guard(Starlette(routes=routes, lifespan=lifespan), token, is_loopback(host))
+    return Guard(Starlette(routes=routes, lifespan=site.lifespan), token, is_near=is_loopback(host))
+
+
+class _Site:
+    """The endpoints."""
+
+    def __init__(self, place: Place) -> None:
+        self.answers = Answers(place)
+        self._assets = dict(_assets())
+        self._shell = self._assets.pop("index.html").body.decode()
+        self._listening = 0
+
+    @asynccontextmanager
+    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
+        """Let go of the store in the end."""
+        yield
+        self.answers.close()
+
+    async def page(self, request: Request) -> Response:
+        """The page of every view: the same file, which asks for the data of its address."""
+        root = escape(str(request.scope.get("root_path", "")), quote=True)
+        shell = self._shell.replace("{{root}}", root)
+        return Response(shell, media_type="text/html", headers={"cache-control": "no-cache"})
+
+    async def asset(self, request: Request) -> Response:
+        """A file of the page."""
+        found = self._assets.get(request.path_params["name"])
+        if found is None:
+            return JSONResponse({"error": "no such file"}, 404)
+        headers = {"etag": found.etag, "cache-control": "no-cache"}
+        if request.headers.get("if-none-match") == found.etag:
+            return Response(status_code=304, headers=headers)
+        return Response(found.body, media_type=found.type, headers=headers)
+
+    def data(self, view: View) -> Endpoint:
+        """The endpoint of a view's data."""
+
+        async def answer(request: Request) -> Response:
+            asked = {**request.query_params, **{name: str(value) for name, value in request.path_params.items()}}
+            try:
+                body = await self.answers.ask(view(asked))
+            except InvalidInput as error:
+                return JSONResponse({"error": str(error)}, 404)
+            except PageturnError as error:
+                return JSONResponse({"error": str(error)}, 503)
+            except Exception as error:  # noqa: BLE001 - a browser is told no more than what kind of error it was
+                _LOG.warning("a view failed: %s", type(error).__name__)
+                return JSONResponse({"error": f"the inspector could not answer ({type(error).__name__})"}, 500)
+            return Response(body, media_type="application/json", headers={"cache-control": "no-store"})
+
+        return answer
+
+    async def live(self, request: Request) -> Response:
+        """News of a session, or of all of them, for as long as the browser listens."""
+        if self._listening >= _MOST_LISTENING:
+            return JSONResponse({"error": f"{_MOST_LISTENING} browsers are listening already"}, 503)
+        news = self._news(request.query_params.get("session"))
+        return StreamingResponse(news, media_type="text/event-stream", headers={"cache-control": "no-store"})
+
+    async def _news(self, session: str | None) -> AsyncIterator[str]:
+        self._listening += 1
+        silent = 0
+        try:
+            yield "retry: 2000\n\n"
+            async for mark in self.answers.changes(session, _EVERY_SECONDS):
+                silent = 0 if mark else silent + 1
+                if mark:
+                    yield f"event: changed\ndata: {mark}\n\n"
+                elif silent % _SILENT == 0:
+                    yield ": still here\n\n"
+        except PageturnError as error:
+            yield f"event: failed\ndata: {type(error).__name__}\n\n"
+        finally:
+            self._listening -= 1
 
 
 def serve(place: Place, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:

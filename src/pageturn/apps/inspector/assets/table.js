@@ -2,48 +2,50 @@
 
 import { h, replace } from "./dom.js";
 
-const ROW = 34;
+const LOW = 34;
 const BEYOND = 8; // rows above and below that are there already
+const LEAST = { wide: 960, middle: 720, narrow: 520 }; // pixels of the table from which such a column is shown
 let made = 0;
 
 /**
  * `columns`: {name, width, align, cell(row, index)}; `count` rows, `row(index)` gives one; `open(index)` is Enter.
  * Gives {node, refresh(count), move(step), openActive(), active}.
  */
-export function virtualTable({ label, columns, row, count, open, onActive, onRange, active = -1, height }) {
+export function virtualTable({ label, columns, row, count, open, onActive, onRange, active = -1, height, tall = 0 }) {
+  const ROW = tall || LOW;
   const id = `table-${++made}`;
-  const template = columns.map((column) => column.width || "minmax(0, 1fr)").join(" ");
+  let shown = columns; // those that there is room for
+  let template = "";
   const body = h("div.rows", { role: "rowgroup" });
-  const head = h(
-    "div.head",
-    { role: "rowgroup" },
-    h(
-      "div.row",
-      { role: "row", style: { "grid-template-columns": template } },
-      columns.map((column) =>
-        h(
-          "div.cell",
-          {
-            role: "columnheader",
-            class: `cell ${column.align || ""} ${column.hide || ""}`,
-            "aria-sort": column.sorted ? (column.sorted > 0 ? "ascending" : "descending") : null,
-          },
-          column.sort
-            ? h("button.sort", { type: "button", click: column.sort }, column.name, column.sorted ? (column.sorted > 0 ? " ↑" : " ↓") : "")
-            : column.name,
-        ),
-      ),
-    ),
-  );
+  const head = h("div.head", { role: "rowgroup" });
   const node = h(
     "div.table",
-    { role: "grid", tabindex: "0", "aria-label": label, "aria-rowcount": String(count + 1), keydown: onKey, scroll: onScroll },
+    { class: tall ? "table tall-rows" : "table", role: "grid", tabindex: "0", "aria-label": label, "aria-rowcount": String(count + 1), keydown: onKey, scroll: onScroll },
     head,
     body,
   );
   if (height) node.style.setProperty("max-height", height);
+  const table = { node, refresh, move, openActive, setActive, show, active };
   let drawn = "";
   let waiting = 0;
+
+  function fit() {
+    const room = node.clientWidth || 1_200;
+    shown = columns.filter((column) => !column.hide || room >= LEAST[column.hide]);
+    template = shown.map((column) => column.width || "minmax(0, 1fr)").join(" ");
+    replace(head, h("div.row", { role: "row", "aria-rowindex": "1", style: { "grid-template-columns": template } }, shown.map(heading)));
+    draw(true);
+  }
+
+  function heading(column) {
+    const way = column.sorted ? (column.sorted > 0 ? "ascending" : "descending") : null;
+    const arrow = { ascending: " ↑", descending: " ↓" }[way] || "";
+    return h(
+      "div",
+      { role: "columnheader", class: `cell ${column.align || ""}`, "aria-sort": way },
+      column.sort ? h("button.sort", { type: "button", click: column.sort }, column.name, arrow) : column.name,
+    );
+  }
 
   function onScroll() {
     if (!waiting) waiting = requestAnimationFrame(draw);
@@ -83,15 +85,13 @@ export function virtualTable({ label, columns, row, count, open, onActive, onRan
         "aria-rowindex": String(index + 2),
         "aria-selected": index === table.active ? "true" : "false",
         class: `row ${index === table.active ? "active" : ""} ${each.className || ""}`,
-        style: { top: `${index * ROW}px`, "grid-template-columns": template },
+        style: { top: `${index * ROW}px`, height: `${ROW}px`, "grid-template-columns": template },
         click: (event) => {
           setActive(index);
           if (!event.target.closest("a, button")) open?.(index);
         },
       },
-      columns.map((column) =>
-        h("div.cell", { role: "gridcell", class: `cell ${column.align || ""} ${column.hide || ""}` }, column.cell(each, index)),
-      ),
+      shown.map((column) => h("div", { role: "gridcell", class: `cell ${column.align || ""}` }, column.cell(each, index))),
     );
   }
 
@@ -127,8 +127,7 @@ export function virtualTable({ label, columns, row, count, open, onActive, onRan
     draw(true);
   }
 
-  const table = { node, refresh, move, openActive, setActive, show, active };
-  new ResizeObserver(() => draw()).observe(node);
-  requestAnimationFrame(() => draw(true));
+  new ResizeObserver(fit).observe(node);
+  fit();
   return table;
 }

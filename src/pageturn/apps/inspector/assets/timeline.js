@@ -5,7 +5,7 @@ import { h, number, short } from "./dom.js";
 const LEFT = 56;
 const RIGHT = 12;
 const GAP = 26;
-const HEIGHTS = { map: 250, tokens: 120, money: 120, events: 22 };
+const HEIGHTS = { map: 210, tokens: 104, money: 96, events: 22 };
 const EVENTS = { fault: "--bad", damage: "--bad", reset: "--accent", pin: "--structured", note: "--compressed", undo: "--warn", erase: "--warn" };
 
 /** `data()` gives what is drawn; `pick(turn)` is a click, `point(turn, place)` a pointer; gives {node, draw, select}. */
@@ -129,9 +129,9 @@ export function timeline({ data, pick, point }) {
     const lines = [["everything", turns.everything], ["trim", turns.trim]].filter(([name]) => !shown.hidden.has(name));
     let most = 1;
     for (let at = 0; at < turns.answer.length; at++) {
-      most = Math.max(most, input(turns.sent, at), ...lines.map(([, bill]) => input(bill, at)));
-      if (turns.budget[at] && !lines.length) most = Math.max(most, turns.budget[at]);
+      most = Math.max(most, input(turns.sent, at), input(turns.trim, at));
     }
+    most *= 1.08;
     const y = (value) => top + height - (height * value) / most;
     grid(pen, colour, top, height, most, short);
     const wide = Math.max(step * 0.82, 0.75);
@@ -144,7 +144,19 @@ export function timeline({ data, pick, point }) {
         base -= tall;
       }
     }
+    pen.save();
+    pen.beginPath();
+    pen.rect(LEFT, top - 1, node.clientWidth - LEFT - RIGHT, height + 2);
+    pen.clip();
     for (const [name, bill] of lines) line(pen, turns.answer.length, (at) => y(input(bill, at)), x, step, colour(`--${name}`), name === "trim");
+    pen.restore();
+    const beyond = lines.some(([name]) => name === "everything") ? turns.answer.findIndex((_, at) => input(turns.everything, at) > most) : -1;
+    if (beyond >= 0) {
+      pen.fillStyle = colour("--everything");
+      pen.textAlign = x(beyond + 1) > node.clientWidth - 260 ? "right" : "left";
+      const peak = turns.answer.reduce((high, _, at) => Math.max(high, input(turns.everything, at)), 0);
+      pen.fillText(`send everything goes on to ${short(peak)} ↗`, x(beyond + 1) + (pen.textAlign === "left" ? 6 : -6), top - 9);
+    }
   }
 
   function costs(pen, view, { top, height }, x, step, colour) {

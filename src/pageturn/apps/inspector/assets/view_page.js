@@ -31,6 +31,14 @@ export function pageView(first, { go }) {
 
   function history() {
     if (!data.moves.length) return h("p.quiet", "No context that was answered has it yet.");
+    const last = Math.max(data.last, 1);
+    const left = (turn) => (100 * (turn - 1)) / last;
+    const strip = h("div.strip", { role: "img", "aria-label": `its levels over ${many(data.last, "turn")}` }, data.moves.map((move, at) =>
+      h("i", { "data-level": move.level, title: `${move.level} from turn ${move.turn} on`, style: { left: `${left(move.turn)}%`, width: `${Math.max(0.4, left(data.moves[at + 1]?.turn ?? last + 1) - left(move.turn))}%` } })));
+    return [strip, moves()];
+  }
+
+  function moves() {
     return h("ol.moves", data.moves.map((move) => h("li", h("a", { href: links.turn(data.session, move.turn) }, `turn ${move.turn}`), badge(move.level), h("span.quiet", move.why))));
   }
 
@@ -43,9 +51,9 @@ export function pageView(first, { go }) {
       row: (index) => data.uses[index],
       open: (index) => go(links.page(data.session, data.uses[index].page)),
       columns: [
-        { name: "turn", width: "5.5rem", cell: (use) => h("a", { href: links.turn(data.session, use.turn) }, `turn ${use.turn}`) },
-        { name: "call", width: "8.5rem", cell: (use) => h("a", { href: links.page(data.session, use.page) }, use.tool) },
-        { name: "it stood at", width: "7rem", cell: (use) => badge(use.shown) },
+        { name: "turn", width: "4.2rem", cell: (use) => h("a", { href: links.turn(data.session, use.turn) }, `turn ${use.turn}`) },
+        { name: "call", width: "5.5rem", cell: (use) => h("a", { href: links.page(data.session, use.page) }, use.tool) },
+        { name: "it stood at", width: "6.2rem", cell: (use) => badge(use.shown) },
         { name: "names", width: "minmax(6rem, 1fr)", cell: (use) => h("code", use.names.join(", ")) },
       ],
     });
@@ -62,11 +70,11 @@ export function pageView(first, { go }) {
     node: h("div.pad",
       h("p.crumbs", h("a", { href: links.sessions() }, "Sessions"), " › ", h("a", { href: links.session(data.session) }, data.session), " › ", h("span", data.handle)),
       h("div.heading", h("h1", data.handle), badge(now), h("span.spring"), step(data.before, "[", "previous"), step(data.after, "]", "next")),
-      h("p.facts", h("span", data.kind), h("span", data.role), data.tool ? h("span", data.tool) : null, h("span", "turn ", h("a", { href: links.turn(data.session, Math.max(1, data.turn)) }, String(data.turn))), h("span", when(data.at))),
+      h("p.facts", h("span", data.kind), h("span", data.role), data.tool ? h("span", data.tool) : null, h("span", "turn ", data.turn <= data.last ? h("a", { href: links.turn(data.session, data.turn) }, String(data.turn)) : `${data.turn}, not taken yet`), h("span", when(data.at))),
       h("div.stats",
         stat("tokens", number(data.tokens), `${number(data.size)} bytes stored`),
-        stat("may sink to", data.floor, `as ${data.kind}`),
-        stat("stood at", many(data.moves.length, "level"), "over the turns"),
+        stat("lowest level allowed", data.floor, `for ${data.kind}`),
+        stat("stands there since", data.moves.length ? `turn ${number(data.moves.at(-1).turn)}` : "–", data.moves.length > 1 ? `moved ${many(data.moves.length - 1, "time")}` : "never moved"),
         stat("named later", data.uses.length ? many(data.uses.length, "call") : "never"),
         stat("faults", String(data.faults.length))),
       h("p.foldnote", data.why),

@@ -27,7 +27,7 @@ export function sessionView(first, { go }) {
     replace(
       heading,
       h("p.crumbs", h("a", { href: links.sessions() }, "Sessions"), " › ", h("span", data.id), data.parent ? [", a fork of ", h("a", { href: links.session(data.parent) }, data.parent)] : null),
-      h("h1", data.title || data.id),
+      h("h1", { class: data.title.length > 60 ? "long" : null }, data.title || data.id),
       h("p.facts", facts.filter(Boolean).map((fact) => h("span", fact))),
       data.damage ? h("p.error", { role: "alert" }, data.damage) : null,
     );

@@ -38,18 +38,18 @@ export function sessionsView(first, { go }) {
   function columns() {
     const inside = (tell) => (row) => (row.inside ? tell(row.inside) : row.flaw ? "" : "…");
     return [
-      column("title", "session", "minmax(14rem, 2.2fr)", (row) => [
+      column("title", "session", "minmax(8rem, 1fr)", (row) => [
         h("a.title", { href: links.session(row.id) }, row.inside?.title || row.id),
-        row.flaw ? h("span.bad", ` cannot be read: ${row.flaw}`) : h("span.id", ` ${row.id}${row.scope ? `, ${row.scope}` : ""}`),
+        row.flaw ? h("span.bad.second", `cannot be read: ${row.flaw}`) : h("span.id.second", row.id + (row.scope ? `, scope ${row.scope}` : "") + (row.parent ? `, a fork of ${row.parent}` : "")),
       ]),
-      column("client", "client", "9rem", inside((each) => each.client), { hide: "wide" }),
-      column("model", "model", "10rem", inside((each) => each.model), { hide: "middle" }),
-      column("turns", "turns", "4.5rem", inside((each) => short(each.turns)), { align: "right" }),
-      column("pages", "pages", "4.5rem", inside((each) => short(each.pages)), { align: "right", hide: "wide" }),
-      column("tokens", "tokens in", "6rem", inside((each) => (each.is_reported ? "" : "~") + short(each.input_tokens)), { align: "right", hide: "narrow" }),
-      column("money", "cost", "5.5rem", inside((each) => (each.dollars === null ? "–" : money(each.dollars))), { align: "right" }),
-      column("faults", "faults", "4.5rem", inside((each) => h(each.faults ? "span.warn" : "span.quiet", String(each.faults))), { align: "right", hide: "narrow" }),
-      column("last", "last page", "9.5rem", (row) => when(row.inside?.last ?? row.created), { align: "right", hide: "middle" }),
+      column("client", "client", "7.5rem", inside((each) => each.client), { hide: "wide" }),
+      column("model", "model", "9rem", inside((each) => each.model), { hide: "middle" }),
+      column("turns", "turns", "3.6rem", inside((each) => short(each.turns)), { align: "right" }),
+      column("pages", "pages", "3.6rem", inside((each) => short(each.pages)), { align: "right", hide: "wide" }),
+      column("tokens", "tokens in", "4.8rem", inside((each) => (each.is_reported ? "" : "~") + short(each.input_tokens)), { align: "right", hide: "narrow" }),
+      column("money", "cost", "4.2rem", inside((each) => (each.dollars === null ? "–" : money(each.dollars))), { align: "right" }),
+      column("faults", "faults", "3.6rem", inside((each) => h(each.faults ? "span.warn" : "span.quiet", String(each.faults))), { align: "right", hide: "narrow" }),
+      column("last", "last page", "8.6rem", (row) => when(row.inside?.last ?? row.created), { align: "right", hide: "middle" }),
     ];
   }
 
@@ -63,7 +63,8 @@ export function sessionsView(first, { go }) {
       count: rows.length,
       open: (index) => go(links.session(rows[index].id)),
       active: rows.findIndex((row) => row.id === active),
-      height: "calc(100vh - 15.5rem)",
+      height: "calc(100vh - 16rem)",
+      tall: 50,
     });
     replace(holder, table.node);
   }

@@ -60,6 +60,7 @@ class PageView(Closed):
     kind: str
     tool: str | None
     turn: int
+    last: int  # the number of the last turn
     at: int
     tokens: int
     size: int
@@ -81,10 +82,15 @@ def page_view(looked: Looked, handle: str, start: int = 0) -> PageView:
     journal, state = looked.journal, looked.journal.state
     place = state.after(page.seq) - 1
     unit = _unit(looked, page)
-    flaw, parts = "", ()
+    flaw = ""
+    parts: tuple[PartView, ...] = ()
     try:
         message = journal.message(page)
-        parts = parts_of(message, internal=looked.is_internal_shown, start=start, piece=PIECE) if message is not None else ()
+        parts = (
+            parts_of(message, internal=looked.is_internal_shown, start=start, piece=PIECE)
+            if message is not None
+            else ()
+        )
     except StoreError as error:
         flaw = str(error)
     kind = state.kind(page)
@@ -97,7 +103,8 @@ def page_view(looked: Looked, handle: str, start: int = 0) -> PageView:
         role=str(page.role),
         kind=str(kind),
         tool=state.tool_of(page),
-        turn=state.turn_of(page),
+        turn=looked.history.turn_of(page),
+        last=len(looked.history.turns),
         at=page.at // 1_000,
         tokens=page.tokens,
         size=page.size,
@@ -179,7 +186,7 @@ def _uses(looked: Looked, page: Page) -> Iterator[UseView]:
         for call in message.tool_calls if message is not None else ():
             named = [name for name in names_in(call.arguments) if name in names]
             if named:
-                turn = state.turn_of(each)
+                turn = looked.history.turn_of(each)
                 move = looked.history.level_at(page.seq, turn)
                 shown = str(move.level) if move is not None and move.level is not None else "nowhere"
                 yield UseView(turn, each.handle, call.name, tuple(named[:_MOST_NAMES]), shown)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from pageturn.apps.inspector.opened import Opened
-from pageturn.routing import Beliefs, Logged
+from pageturn.routing import Beliefs, Logged, Scored
 from pageturn.routing.evaluation import drifts
 from pageturn.routing.stored_state import DEFAULT_SCOPE
 from pageturn.values.json import Closed
@@ -87,7 +87,14 @@ def _posteriors(beliefs: Beliefs) -> Iterator[PosteriorView]:
         low, high = posterior.interval()
         last = round(posterior.last_update.timestamp() * 1_000)
         yield PosteriorView(
-            agent, skill, bucket.replace("|", " "), posterior.n, round(posterior.mean, 4), round(low, 4), round(high, 4), last
+            agent,
+            skill,
+            bucket.replace("|", " "),
+            posterior.n,
+            round(posterior.mean, 4),
+            round(low, 4),
+            round(high, 4),
+            last,
         )
 
 
@@ -97,6 +104,7 @@ def _decision(entry: Logged) -> DecisionView:
     chances = decision.probabilities
     outcome = "none yet" if not entry.is_settled else entry.excused or f"{entry.verdict:g}"
     by_name = {each.agent: each for each in decision.candidates}
+    ranked = [by_name[name] for name in decision.ranking]
     return DecisionView(
         id=decision.id,
         at=round(decision.at.timestamp() * 1_000),
@@ -107,14 +115,11 @@ def _decision(entry: Logged) -> DecisionView:
         why=decision.why,
         explored=decision.explored,
         outcome=outcome + (f", after {entry.retries} retries" if entry.retries else ""),
-        candidates=tuple(
-            CandidateView(
-                name,
-                round(by_name[name].mean, 4),
-                *(round(end, 4) for end in by_name[name].interval()),
-                round(by_name[name].score, 4),
-                round(chances[name], 4),
-            )
-            for name in decision.ranking
-        ),
+        candidates=tuple(_candidate(each, chances[each.agent]) for each in ranked),
     )
+
+
+def _candidate(scored: Scored, chance: float) -> CandidateView:
+    low, high = scored.interval()
+    mean, low, high, score, chance = (round(each, 4) for each in (scored.mean, low, high, scored.score, chance))
+    return CandidateView(scored.agent, mean, low, high, score, chance)

@@ -2,7 +2,8 @@
 
 from pageturn.apps.inspector.opened import Opened
 from pageturn.journal.journal import Journal
-from pageturn.recall.hits import Recalled
+from pageturn.journal.state import SessionState
+from pageturn.recall.hits import Hit, Recalled
 from pageturn.recall.search import recall
 from pageturn.values.errors import InvalidInput, PageturnError
 from pageturn.values.json import Closed
@@ -57,6 +58,7 @@ def search_view(opened: Opened, query: str, session: str | None) -> SearchView:
     if not journals:
         return SearchView(query, session, (), "no session could be searched", tuple(notices))
     internal = opened.place.internal
+    by_id = {journal.row.id: journal for journal in journals}
     outcome, damages = recall(
         journals, query, _MOST_HITS, see_internal=lambda _: internal, recall_tool=RecallTool().name
     )
@@ -67,7 +69,7 @@ def search_view(opened: Opened, query: str, session: str | None) -> SearchView:
         HitView(
             session=hit.session,
             handle=hit.handle,
-            turn=hit.turn,
+            turn=_turn(opened, hit, by_id[hit.session].state),
             role=str(hit.role),
             kind=str(hit.kind),
             tool=hit.tool,
@@ -80,3 +82,11 @@ def search_view(opened: Opened, query: str, session: str | None) -> SearchView:
         for hit in outcome.hits
     )
     return SearchView(query, session, hits, "", (*notices, *outcome.notices))
+
+
+def _turn(opened: Opened, hit: Hit, state: SessionState) -> int:
+    """The turn of a hit as the other views count it: with those that were undone."""
+    if state.turn == len(state.turns):
+        return min(hit.turn, state.turn)
+    looked = opened.session(hit.session)
+    return min(looked.history.turn_of(looked.page(hit.handle)), state.turn)

@@ -126,7 +126,9 @@ def session_view(looked: Looked, trim_tokens: int | None = None) -> SessionView:
     human = next((page for page in pages if page.is_human and page.counts), None)
     return SessionView(
         id=reader.id,
-        title=beginning(looked.journal, human, _BEGINNING, internal=looked.is_internal_shown) if human is not None else "",
+        title=beginning(looked.journal, human, _BEGINNING, internal=looked.is_internal_shown)
+        if human is not None
+        else "",
         scope=reader.scope,
         parent=info.parent,
         created=round(info.created.timestamp() * 1_000),
@@ -158,7 +160,7 @@ def session_view(looked: Looked, trim_tokens: int | None = None) -> SessionView:
             kind=tuple(str(state.kind(page)) for page in pages),
             tool=tuple(_tools(pages)),
             tokens=tuple(page.tokens for page in pages),
-            turn=tuple(state.turn_of(page) for page in pages),
+            turn=tuple(history.turn_of(page) for page in pages),
             counts=tuple(page.counts for page in pages),
             moves=tuple(_flat(history.moves.get(page.seq, ())) for page in pages),
         ),
@@ -180,9 +182,11 @@ def page_rows(looked: Looked, start: int, count: int) -> PageRows:
 
 def _policy(looked: Looked) -> str:
     try:
-        return str(looked.reader.policy)
+        policy = looked.reader.policy
     except PageturnError as error:
         return str(error)
+    told = (f"{name} {value:,}" for name in policy.__struct_fields__ if isinstance(value := getattr(policy, name), int))
+    return ", ".join((policy.kind, *told))
 
 
 def _handle(looked: Looked, seq: int) -> str:
@@ -207,9 +211,7 @@ def _tools(pages: Sequence[Page]) -> list[str]:
 
 def _flat(moves: Sequence[Move]) -> tuple[int, ...]:
     return tuple(
-        number
-        for move in moves
-        for number in (move.turn, _CODES[move.level] if move.level is not None else _NOWHERE)
+        number for move in moves for number in (move.turn, _CODES[move.level] if move.level is not None else _NOWHERE)
     )
 
 

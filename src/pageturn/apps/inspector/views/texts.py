@@ -5,7 +5,18 @@ from collections.abc import Iterator
 from pageturn.journal.journal import Journal
 from pageturn.values.errors import PageturnError
 from pageturn.values.json import Closed, to_json
-from pageturn.values.messages import File, Image, Message, Native, Part, Text, Thinking, ToolCall, ToolResult, Visibility
+from pageturn.values.messages import (
+    File,
+    Image,
+    Message,
+    Native,
+    Part,
+    Text,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    Visibility,
+)
 from pageturn.values.pages import Page
 from pageturn.values.search_text import search_text
 
@@ -32,26 +43,33 @@ def parts_of(message: Message, *, internal: bool, start: int = 0, piece: int = P
 
 
 def _views(part: Part, start: int, piece: int) -> Iterator[PartView]:
-    def view(type_: str, text: str, *, name: str = "", call: str = "", is_error: bool = False) -> PartView:
-        return PartView(type_, text[start : start + piece], len(text), name, call, is_error)
+    if isinstance(part, ToolResult):
+        for inner in part.parts:
+            for found in _views(inner, start, piece):
+                yield PartView("result", found.text, found.size, found.name, part.tool_call_id, part.is_error)
+        return
+    type_, text = _words(part)
+    name, call = (part.name, part.id) if isinstance(part, ToolCall) else ("", "")
+    yield PartView(type_, text[start : start + piece], len(text), name, call)
 
+
+def _words(part: Part) -> tuple[str, str]:
+    """What a part is, and what it says."""
     match part:
         case Text(text=text, synthetic=is_synthetic):
-            yield view("text by the harness" if is_synthetic else "text", text)
+            return "text by the harness" if is_synthetic else "text", text
         case Thinking(text=text, redacted=redacted):
-            yield view("reasoning", text or (f"({len(redacted):,} characters, encrypted)" if redacted else "(signed, without words)"))
-        case ToolCall(id=id_, name=name, arguments=arguments):
-            yield view("call", arguments, name=name, call=id_)
-        case ToolResult(tool_call_id=id_, parts=inner, is_error=is_error):
-            for each in inner:
-                for found in _views(each, start, piece):
-                    yield PartView("result", found.text, found.size, found.name, id_, is_error)
-        case Image(url=url):
-            yield view("image", url if not url.startswith("data:") else f"(a picture of {len(url):,} characters, not shown)")
-        case File(path=path):
-            yield view("file", path if not path.startswith("data:") else f"(a file of {len(path):,} characters, not shown)")
+            hidden = f"({len(redacted):,} characters, encrypted)" if redacted else "(signed, without words)"
+            return "reasoning", text or hidden
+        case ToolCall(arguments=arguments):
+            return "call", arguments
+        case Image(url=url) | File(path=url):
+            is_inline = url.startswith("data:")
+            return type(part).__name__.lower(), f"({len(url):,} characters, not shown)" if is_inline else url
         case Native(vendor=vendor, item=item, text=text):
-            yield view(f"item of {vendor}", text or to_json(item).decode())
+            return f"item of {vendor}", text or to_json(item).decode()
+        case _:
+            return "", ""
 
 
 def beginning(journal: Journal, page: Page, characters: int, *, internal: bool) -> str:

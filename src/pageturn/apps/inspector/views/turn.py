@@ -220,7 +220,9 @@ def _everything(looked: Looked, taken: Taken) -> Iterator[_Sent]:
         except StoreError:
             continue
         if message is not None:
-            yield _Sent(message, page.tokens, (page.handle,), str(state.kind(page)), "full", "all of the history was sent", None)
+            yield _Sent(
+                message, page.tokens, (page.handle,), str(state.kind(page)), "full", "all of the history was sent", None
+            )
 
 
 def _placed(journal: Journal, context: Context, counter: TokenCounter) -> Iterator[_Sent]:
@@ -233,7 +235,9 @@ def _placed(journal: Journal, context: Context, counter: TokenCounter) -> Iterat
     )
     firsts = {seq: each for each in placements for seq in _pages_of(journal, each)}
     with_pages = {
-        firsts[page.seq].first for message in context.messages if (page := pages.get(message.id or "")) and page.seq in firsts
+        firsts[page.seq].first
+        for message in context.messages
+        if (page := pages.get(message.id or "")) and page.seq in firsts
     }
     ours = iter([each for each in placements if each.first not in with_pages])
     base, notes, history = context.bands if context.bands is not None else (0, 0, len(context.messages))
