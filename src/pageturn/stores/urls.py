@@ -43,7 +43,7 @@ def open_store(
         raise InvalidInput("url", expected=expected, got=show(query))
     path = path.removeprefix("//") if rest is not url else path
     if (read_only or not create) and not os.path.isfile(path):  # noqa: PTH113
-        raise InvalidInput("url", expected="the file of a store", got=f"{show(url)}, which is not there")
+        raise InvalidInput("url", expected="the file of a store", got=f"{path!r}, which is not there")
     if read_only:
         return ReadOnlyStore(path)
     return SqliteStore(

@@ -9,10 +9,13 @@ from itertools import takewhile
 from operator import attrgetter
 from typing import Any, NamedTuple
 
+import msgspec
+
 from pageturn.journal.journal import Journal
 from pageturn.stores import Broken
 from pageturn.values import entries as e
-from pageturn.values.json import from_json
+from pageturn.values.chosen_policy import ChosenPolicy
+from pageturn.values.json import from_json, to_json
 from pageturn.values.layout import Why
 from pageturn.values.pages import Page, ResidencyLevel
 from pageturn.values.usage import Usage
@@ -67,6 +70,7 @@ class History:
         self._shown = 0  # how many of the pages were shown so far
         self._members: dict[int, list[int]] = {}  # the pages of each unit, by its first
         self._units: dict[str, int] = {}  # the unit of each call, by its id
+        self._removed: set[int] = set()  # pages that were undone or erased
         self.follow()
 
     def follow(self) -> None:
@@ -134,7 +138,9 @@ class History:
             self.events.append(Event(number, self._read, "note", None, f"the note {note.key} was shown"))
 
     def _show(self, page: Page, turn: int) -> None:
-        """A page stands in a context for the first time."""
+        """A page stands in a context for the first time, unless it was undone or erased before."""
+        if page.seq in self._removed:
+            return
         unit = next((self._units[result.call] for result in page.results if result.call in self._units), page.seq)
         self._members.setdefault(unit, []).append(page.seq)
         for call in page.calls:
@@ -163,12 +169,20 @@ class History:
 
     def _remove(self, pages: Iterable[Page]) -> None:
         for page in pages:
+            self._removed.add(page.seq)
             moves = self.moves.get(page.seq)
             if moves and moves[-1].level is not None:
                 moves.append(Move(len(self.turns) + 1, None, Why.COVERED))
 
     def _tell(self, kind: str, page: int | None, text: str) -> None:
         self.events.append(Event(max(1, len(self.turns)), self._read, kind, page, text))
+
+
+def policy_words(policy: ChosenPolicy) -> str:
+    """A policy and its numbers, as a person says them."""
+    named = msgspec.json.decode(to_json(policy))
+    numbers = (f"{name} {value:,}" for name, value in named.items() if isinstance(value, int))
+    return ", ".join((str(named["policy"]), *numbers))
 
 
 def _told(entry: Any) -> _Told | None:
@@ -202,7 +216,7 @@ _TELLING: Mapping[type, Callable[[Any], _Told | None]] = {
     e.Waiting: lambda _: _Told("proposal", None, "a proposal waits for a person"),
     e.Rejected: lambda entry: _Told("proposal", None, f"a proposal was rejected: {entry.reason}"),
     e.SessionReset: lambda entry: _Told("reset", entry.page, "a summary stands for everything before it"),
-    e.PolicyChosen: lambda entry: _Told("policy", None, f"the policy is now {entry.policy}"),
+    e.PolicyChosen: lambda entry: _Told("policy", None, f"the policy is now {policy_words(entry.policy)}"),
     e.ModelChosen: lambda entry: _Told("model", None, f"the model is now {entry.model}"),
     e.SystemReplaced: lambda entry: _Told("system", entry.page, "the system prompt was replaced"),
     e.BoundaryCrossed: _boundary,

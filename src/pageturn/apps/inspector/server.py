@@ -28,6 +28,7 @@ _MOST_LISTENING = 32  # browsers that wait for news
 _EVERY_SECONDS = 0.7  # between two looks at the store
 _SILENT = 20  # looks without news, until a comment shows whether the browser is still there
 _MOST_CLIENTS = 96
+_NEVER_KEPT = {"cache-control": "no-store"}
 _GRACE = 1  # second for what is on its way when the server stops
 
 View = Callable[[Mapping[str, str]], Callable[[Opened], object]]
@@ -87,7 +88,7 @@ class _Site:
         """A file of the page."""
         found = self._assets.get(request.path_params["name"])
         if found is None:
-            return JSONResponse({"error": "no such file"}, 404)
+            return _refused("no such file", 404)
         headers = {"etag": found.etag, "cache-control": "no-cache"}
         if request.headers.get("if-none-match") == found.etag:
             return Response(status_code=304, headers=headers)
@@ -101,22 +102,22 @@ class _Site:
             try:
                 body = await self.answers.ask(view(asked))
             except InvalidInput as error:
-                return JSONResponse({"error": str(error)}, 404)
+                return _refused(str(error), 404)
             except PageturnError as error:
-                return JSONResponse({"error": str(error)}, 503)
+                return _refused(str(error), 503)
             except Exception as error:  # noqa: BLE001 - a browser is told no more than what kind of error it was
                 _LOG.warning("a view failed: %s", type(error).__name__)
-                return JSONResponse({"error": f"the inspector could not answer ({type(error).__name__})"}, 500)
-            return Response(body, media_type="application/json", headers={"cache-control": "no-store"})
+                return _refused(f"the inspector could not answer ({type(error).__name__})", 500)
+            return Response(body, media_type="application/json", headers=_NEVER_KEPT)
 
         return answer
 
     async def live(self, request: Request) -> Response:
         """News of a session, or of all of them, for as long as the browser listens."""
         if self._listening >= _MOST_LISTENING:
-            return JSONResponse({"error": f"{_MOST_LISTENING} browsers are listening already"}, 503)
+            return _refused(f"{_MOST_LISTENING} browsers are listening already", 503)
         news = self._news(request.query_params.get("session"))
-        return StreamingResponse(news, media_type="text/event-stream", headers={"cache-control": "no-store"})
+        return StreamingResponse(news, media_type="text/event-stream", headers=_NEVER_KEPT)
 
     async def _news(self, session: str | None) -> AsyncIterator[str]:
         self._listening += 1
@@ -158,6 +159,10 @@ def serve(place: Place, host: str, port: int, token: str | None, say: Callable[[
         uvicorn.Server(config).run(sockets=[listening])
     finally:
         listening.close()
+
+
+def _refused(what: str, status: int) -> Response:
+    return JSONResponse({"error": what}, status, _NEVER_KEPT)
 
 
 def _assets() -> list[tuple[str, _Asset]]:

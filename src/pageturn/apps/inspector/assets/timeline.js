@@ -12,6 +12,7 @@ const EVENTS = { fault: "--bad", damage: "--bad", reset: "--accent", pin: "--str
 export function timeline({ data, pick, point }) {
   const canvas = h("canvas", { role: "img", tabindex: "0" });
   const node = h("div.timeline", canvas);
+  const still = document.createElement("canvas");
   let hovered = null; // {turn, place}
   let selected = 0;
   let shown = { colours: "level", money: "so far", hidden: new Set() };
@@ -32,6 +33,7 @@ export function timeline({ data, pick, point }) {
     return { ...found, bottom: top };
   }
 
+  /** Everything but the cursors, which is drawn anew only when something changed. */
   function draw() {
     const view = data();
     const { turns, width, step, x } = scale();
@@ -58,9 +60,24 @@ export function timeline({ data, pick, point }) {
     title(pen, colour, area.events.top, "faults, notes, rules");
     events(pen, view, area.events, x, step, colour);
     axis(pen, turns, area, x, step, colour);
+    still.width = canvas.width;
+    still.height = canvas.height;
+    still.getContext("2d").drawImage(canvas, 0, 0);
+    cursors();
+  }
+
+  function cursors() {
+    const { step, x } = scale();
+    const ratio = devicePixelRatio || 1;
+    const style = getComputedStyle(document.documentElement);
+    const pen = canvas.getContext("2d");
+    pen.setTransform(1, 0, 0, 1, 0, 0);
+    pen.clearRect(0, 0, canvas.width, canvas.height);
+    pen.drawImage(still, 0, 0);
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const at = hovered?.turn || 0;
-    if (selected) cursor(pen, area, x(selected) + step / 2, colour("--accent"), 2);
-    if (at) cursor(pen, area, x(at) + step / 2, colour("--quiet"), 1);
+    if (selected) cursor(pen, areas(), x(selected) + step / 2, style.getPropertyValue("--accent"), 2);
+    if (at) cursor(pen, areas(), x(at) + step / 2, style.getPropertyValue("--quiet"), 1);
   }
 
   function title(pen, colour, top, words) {
@@ -258,12 +275,12 @@ export function timeline({ data, pick, point }) {
   canvas.addEventListener("pointermove", (event) => {
     hovered = find(event);
     point(hovered);
-    draw();
+    cursors();
   });
   canvas.addEventListener("pointerleave", () => {
     hovered = null;
     point(null);
-    draw();
+    cursors();
   });
   canvas.addEventListener("click", (event) => {
     const found = find(event);
@@ -274,7 +291,7 @@ export function timeline({ data, pick, point }) {
   return {
     node,
     draw,
-    select: (turn) => ((selected = turn), draw()),
+    select: (turn) => ((selected = turn), cursors()),
     set: (change) => ((shown = { ...shown, ...change }), draw()),
     get shown() {
       return shown;

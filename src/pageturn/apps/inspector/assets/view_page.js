@@ -18,7 +18,7 @@ export function pageView(first, { go }) {
   function choose(name, isFocused) {
     level = name;
     const tab = (each, words, mark) =>
-      h("button", { type: "button", role: "tab", id: `level-${each}`, "aria-controls": "text", "aria-selected": String(each === level), tabindex: each === level ? "0" : "-1", click: () => choose(each) }, mark, words);
+      h("button", { type: "button", role: "tab", id: `level-${each}`, "aria-controls": "text", "aria-selected": String(each === level), tabindex: each === level ? "0" : "-1", click: () => choose(each, true) }, mark, words);
     replace(tabs, tab("itself", `the page, ${number(data.tokens)} tokens`, null),
       data.levels.map((each) => tab(each.level, ` ${number(each.tokens)}`, badge(each.level))));
     const shown = data.levels.find((each) => each.level === level);

@@ -174,7 +174,7 @@ export function sessionView(first, { go }) {
     tab = name;
     tables[name] ||= MAKE[name]();
     replace(tabs, Object.keys(MAKE).map((each) =>
-      h("button", { type: "button", role: "tab", id: `tab-${each}`, "aria-selected": String(each === tab), "aria-controls": "panel", tabindex: each === tab ? "0" : "-1", click: () => choose(each) }, each === "events" ? `events (${data.events.length})` : each)));
+      h("button", { type: "button", role: "tab", id: `tab-${each}`, "aria-selected": String(each === tab), "aria-controls": "panel", tabindex: each === tab ? "0" : "-1", click: () => choose(each, true) }, each === "events" ? `events (${data.events.length})` : each)));
     replace(holder, tables[name].node);
     holder.setAttribute("aria-labelledby", `tab-${name}`);
     if (isFocused) tabs.querySelector("[tabindex='0']").focus();

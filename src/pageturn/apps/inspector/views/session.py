@@ -6,11 +6,10 @@ Turns and pages come as columns: lists of one length, since there may be ten tho
 from collections.abc import Sequence
 
 from pageturn.apps.inspector.bills import Bill, bills_of, price_for, vendor_for
-from pageturn.apps.inspector.history import Move
+from pageturn.apps.inspector.history import Move, policy_words
 from pageturn.apps.inspector.opened import Looked
 from pageturn.apps.inspector.views.session_list import client_of
 from pageturn.apps.inspector.views.texts import beginning
-from pageturn.values.errors import PageturnError
 from pageturn.values.json import Closed
 from pageturn.values.model_prices import AS_OF
 from pageturn.values.pages import Page, ResidencyLevel
@@ -134,7 +133,7 @@ def session_view(looked: Looked, trim_tokens: int | None = None) -> SessionView:
         created=round(info.created.timestamp() * 1_000),
         client=history.client or client_of(looked.journal),
         model=model,
-        policy=_policy(looked),
+        policy=policy_words(state.policy),
         head=reader.head,
         levels=(*map(str, ResidencyLevel), "nowhere"),
         trim_tokens=trim,
@@ -178,15 +177,6 @@ def page_rows(looked: Looked, start: int, count: int) -> PageRows:
     internal = looked.is_internal_shown
     rows = (PageRow(page.handle, beginning(looked.journal, page, _BEGINNING, internal=internal)) for page in some)
     return PageRows(start, tuple(rows))
-
-
-def _policy(looked: Looked) -> str:
-    try:
-        policy = looked.reader.policy
-    except PageturnError as error:
-        return str(error)
-    told = (f"{name} {value:,}" for name in policy.__struct_fields__ if isinstance(value := getattr(policy, name), int))
-    return ", ".join((policy.kind, *told))
 
 
 def _handle(looked: Looked, seq: int) -> str:
