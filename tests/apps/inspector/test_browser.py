@@ -219,7 +219,7 @@ def test_a_turn_lists_what_is_new_and_what_is_gone(browser, site, kept):
     number = next(at for at, context in enumerate(kept.contexts, start=1) if context.fold is not None and at > 5)
     with looking(browser) as page:
         go(page, f"{site}/session/login-bug/turn/{number}")
-        page.wait_for_selector("text=A fold.")
+        page.wait_for_selector("text=Folded because")
         whole = page.locator(".message").count()
         page.click("button:has-text('new')")
         page.wait_for_function("most => document.querySelectorAll('.message').length < most", arg=whole)

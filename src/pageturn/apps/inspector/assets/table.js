@@ -26,6 +26,7 @@ export function virtualTable({ label, columns, row, count, open, onActive, onRan
   );
   if (height) node.style.setProperty("max-height", height);
   const table = { node, refresh, move, openActive, setActive, show, active };
+  const nodes = new Map(); // of the rows in sight, by their number
   let drawn = "";
   let waiting = 0;
 
@@ -68,10 +69,20 @@ export function virtualTable({ label, columns, row, count, open, onActive, onRan
     if (force !== true && key === drawn) return;
     drawn = key;
     body.style.setProperty("height", `${Math.max(1, count) * ROW}px`);
-    const rows = [];
-    for (let index = first; index < last; index++) rows.push(drawRow(index));
-    if (!count) rows.push(h("div.row.empty", { role: "row" }, h("div.cell", { role: "gridcell" }, "nothing here")));
-    replace(body, rows);
+    if (force === true) {
+      replace(body, count ? [] : h("div.row.empty", { role: "row" }, h("div.cell", { role: "gridcell" }, "nothing here")));
+      nodes.clear();
+    }
+    for (const [index, each] of nodes)
+      if (index < first || index >= last) {
+        each.remove();
+        nodes.delete(index);
+      }
+    for (let index = first; index < last; index++)
+      if (!nodes.has(index)) {
+        nodes.set(index, drawRow(index));
+        body.append(nodes.get(index));
+      }
     if (onRange && last > first) onRange(first, last);
   }
 

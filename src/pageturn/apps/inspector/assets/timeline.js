@@ -123,13 +123,15 @@ export function timeline({ data, pick, point }) {
   function folds(pen, view, area, x, colour) {
     pen.strokeStyle = colour("--fold");
     pen.lineWidth = 1;
+    const count = view.turns.fold.filter((reason) => reason !== null).length;
+    const clear = count * 14 < node.clientWidth ? 0.45 : 0.1; // many lines would hide what they divide
     view.turns.fold.forEach((reason, at) => {
       if (reason === null) return;
       const left = Math.round(x(at + 1)) + 0.5;
       pen.beginPath();
       pen.moveTo(left, area.map.top);
       pen.lineTo(left, area.money.top + area.money.height);
-      pen.globalAlpha = 0.45;
+      pen.globalAlpha = clear;
       pen.stroke();
       pen.globalAlpha = 1;
       pen.fillStyle = colour("--fold");

@@ -34,7 +34,7 @@ export function sessionView(first, { go }) {
     const { sent, everything, trim, reported } = data.turns;
     const went = total(sent);
     const spent = sum(sent.cost);
-    const beside = (other) => (spent ? `${(sum(other.cost) / spent).toFixed(1)} times as much` : "");
+    const beside = (other) => (spent ? `${(sum(other.cost) / spent).toFixed(1)} times that` : "");
     const isSure = reported.every(Boolean) && reported.length > 0;
     const folds = data.turns.fold.filter((each) => each !== null).length;
     const faults = data.events.filter((each) => each.kind === "fault").length;
@@ -43,7 +43,7 @@ export function sessionView(first, { go }) {
       stat("turns", number(data.turns.answer.length), many(folds, "fold")),
       stat("pages", number(data.pages.handle.length), many(faults, "fault")),
       stat("tokens in", (isSure ? "" : "~") + short(went), went ? `${percent(sum(sent.cached) / went)} from the cache` : ""),
-      stat("cost", (isSure ? "" : "~") + cost(spent, data.price), isSure ? "as the provider reported it" : "an estimate"),
+      stat("cost", (isSure ? "" : "~") + cost(spent, data.price), isSure ? "as reported" : "an estimate"),
       stat("send everything", `~${cost(sum(everything.cost), data.price)}`, beside(everything)),
       stat("rolling trim", `~${cost(sum(trim.cost), data.price)}`, `to ${short(data.trim_tokens)}: ${beside(trim)}`),
     );

@@ -34,7 +34,7 @@ export function turnView(first, { go, params }) {
         stat("written", mark + short(usage.written)),
         stat("fresh", mark + short(usage.fresh)),
         stat("out", mark + short(usage.output))),
-      data.fold ? h("p.foldnote", h("strong", "A fold. "), data.fold) : null,
+      data.fold ? h("p.foldnote", h("strong", "Folded"), data.fold.replace(/^folded/, "")) : null,
       data.flaw ? h("p.warnnote", h("strong", "These may not be the very messages: "), data.flaw) : null,
       data.notices.map((notice) => h("p.warnnote", notice)),
       data.client ? h("p.clientnote", clientWords()) : null,
@@ -62,7 +62,7 @@ export function turnView(first, { go, params }) {
   function changeWords(change) {
     if (change.before === null) return "The first turn: everything is new.";
     const same = `${many(change.same, "message")} (${number(change.same_tokens)} tokens) at the beginning are those of turn ${change.before}`;
-    const gone = change.gone_tokens ? `, ${number(change.gone_tokens)} tokens of it are gone` : "";
+    const gone = change.gone_tokens ? `, ${number(change.gone_tokens)} tokens are gone` : "";
     return `${same}; ${number(change.new)} ${change.new === 1 ? "is" : "are"} new${gone}.`;
   }
 
