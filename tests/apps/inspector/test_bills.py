@@ -37,7 +37,7 @@ def test_everything_and_a_rolling_trim_are_billed_as_the_lab_does_it(tmp_path, t
         trace = Trace("s", "test", tuple(looked.reader.message(page) for page in pages))
         ways = {"everything": everything(trace), "trim": keep_last(trim, lambda message: sizes[message.id])(trace)}
         vendor = IDEAL_CACHE
-        bills = bills_of(looked.history, vendor, trim)
+        bills = bills_of(looked.history, trim, vendor)
         for name, requests in ways.items():
             before = []
             for bill, messages in zip(getattr(bills, name), requests, strict=True):
@@ -51,7 +51,7 @@ def test_everything_and_a_rolling_trim_are_billed_as_the_lab_does_it(tmp_path, t
 
 def test_what_the_provider_reported_is_what_the_price_makes_of_it(kept, opened):
     looked = opened.session("login-bug")
-    bills = bills_of(looked.history, vendor_for("claude-sonnet-5"), 4_000)
+    bills = bills_of(looked.history, 4_000)
     price = pt.values.model_prices.price_of("claude-sonnet-5")
     for bill, context in zip(bills.sent, kept.contexts, strict=True):
         usage = as_reported(context)
@@ -67,7 +67,7 @@ def test_what_the_provider_reported_is_what_the_price_makes_of_it(kept, opened):
 def test_without_a_report_the_cache_has_the_context_before_and_a_fold_is_written_anew(tmp_path):
     contexts = agent(tmp_path / "a.db", usage=None)
     with Opened(Place(str(tmp_path / "a.db"))) as opened:
-        bills = bills_of(opened.session("login-bug").history, vendor_for("claude-sonnet-5"), 4_000)
+        bills = bills_of(opened.session("login-bug").history, 4_000)
     assert not any(bills.is_reported)
     assert [bill.input for bill in bills.sent] == [context.tokens for context in contexts]
     for (before, now), (_, bill) in zip(pairwise(contexts), pairwise(bills.sent), strict=True):
@@ -84,7 +84,7 @@ def test_a_pause_longer_than_the_cache_lasts_is_billed_cold(tmp_path):
         work(session, 3, usage=None)
     with Opened(Place(str(tmp_path / "a.db"))) as opened:
         looked = opened.session("s")
-        warm = bills_of(looked.history, vendor_for("claude-sonnet-5"), 4_000)
-        cold = bills_of(looked.history, vendor_for("claude-sonnet-5")._replace(ttl_seconds=0.0), 4_000)
+        warm = bills_of(looked.history, 4_000)
+        cold = bills_of(looked.history, 4_000, vendor_for("claude-sonnet-5")._replace(ttl_seconds=0.0))
     assert warm.everything[-1].cached > 0
     assert cold.everything[-1].cached == cold.sent[-1].cached == 0

@@ -298,6 +298,10 @@ def test_markup_could_not_be_made_even_by_a_mistake(browser, site):
             "(() => { try { document.body.innerHTML = '<b>x</b>'; return 'made'; } catch (error) { return error.name; } })()"
         )
         assert said == "TypeError"
+        said = page.evaluate(
+            "(() => { try { trustedTypes.createPolicy('x', {createHTML: text => text}); return 'made'; } catch (error) { return error.name; } })()"
+        )
+        assert said == "TypeError"
         assert page.evaluate("fetch('http://example.com/').then(() => 'got', error => error.name)") == "TypeError"
 
 

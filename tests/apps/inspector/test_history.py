@@ -57,3 +57,22 @@ def test_undone_and_erased_pages_stand_nowhere_from_then_on(opened):
         moves = looked.history.moves.get(page.seq, [])
         assert not moves or moves[-1].level is None
     assert {each.kind for each in looked.history.events} >= {"undo", "erase"}
+
+
+@pytest.mark.parametrize("turns", [4, 14])
+def test_what_a_reset_covers_stands_nowhere_from_the_fold_on(tmp_path, turns):
+    with open_session(tmp_path / "a.db", id="s", recall=None, policy=pt.Paged(budget_tokens=3_000)) as session:
+        session.append(pt.user("Mend the login."))
+        work(session, turns)
+        session.reset("The login was looked at, and all parts are read.", force=True)
+        work(session, 2, first=turns)
+    with Opened(Place(str(tmp_path / "a.db"))) as opened:
+        looked = opened.session("s")
+        (reset,) = looked.reader.resets
+        covered = [page for page in looked.reader.pages() if page.seq < reset and page.results]
+        moves = [looked.history.moves[page.seq] for page in covered]
+        folds = looked.journal.state.folds
+    assert len(covered) == turns
+    assert {each[-1].level for each in moves} == {None}
+    assert max(each[-1].turn for each in moves) == turns + 1 == folds[-1]
+    assert any(each[0].level is ResidencyLevel.FULL and len(each) > 2 for each in moves) is (turns > 4)

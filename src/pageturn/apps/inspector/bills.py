@@ -6,11 +6,14 @@ instructions and the newest messages that fit, as `pageturn.lab.baselines.keep_l
 Costs are in tokens of fresh input, which a known price makes dollars.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple
 
+from pageturn.apps.inspector.facts import model_of
 from pageturn.apps.inspector.history import History, Taken
+from pageturn.tokens.calibration import Calibration
 from pageturn.values.errors import UnknownPrice
 from pageturn.values.messages import Role
 from pageturn.values.model_prices import ModelPrice, price_of
@@ -19,6 +22,8 @@ from pageturn.values.usage import Usage
 from pageturn.values.vendors import Vendor, profile_of
 
 _MICROS = 1_000_000
+_COMPACTED = 0.7  # of the largest request so far: what is smaller than that left something out
+_AS_COUNTED = Calibration()
 _OPENING = (Role.SYSTEM, Role.DEVELOPER)
 
 
@@ -46,6 +51,7 @@ class Bills(NamedTuple):
     trim: tuple[Bill, ...]
 
 
+@lru_cache(maxsize=256)
 def price_for(model: str) -> ModelPrice | None:
     """The list price of a model; None where nobody knows it."""
     try:
@@ -54,14 +60,27 @@ def price_for(model: str) -> ModelPrice | None:
         return None
 
 
+def dollars_of(usages: Iterable[Usage], model: str) -> float | None:
+    """What calls cost at list prices, each of the model that its provider named; None where one has no known price."""
+    total = 0.0
+    for usage in usages:
+        price = price_for(usage.model or model)
+        if price is None:
+            return None
+        total += price.dollars(usage)
+    return total
+
+
 def vendor_for(model: str) -> Vendor:
     """How a model is billed relative to fresh input: by its list price, or else by its vendor's rule."""
     price = price_for(model)
     return price.vendor() if price is not None else profile_of(model).billing
 
 
-def bills_of(history: History, vendor: Vendor, trim_tokens: int) -> Bills:
-    """The bills of every turn."""
+def bills_of(history: History, trim_tokens: int, vendor: Vendor | None = None) -> Bills:
+    """The bills of every turn, by the rules of the session's model unless others are given."""
+    model = model_of(history.journal)
+    vendor = vendor or vendor_for(model)
     pages = [page for page in history.journal.state.pages if page.counts]
     turns = history.turns
     places = _places(pages, turns)
@@ -88,7 +107,7 @@ def bills_of(history: History, vendor: Vendor, trim_tokens: int) -> Bills:
         trim.append(_billed(scale, vendor, tokens, vendor.kept(min(shared, tokens)), output))
         kept[at] = now
     sent = tuple(
-        _reported(vendor, taken.usage) if taken.usage is not None else estimate
+        _reported(vendor, taken.usage, model) if taken.usage is not None else estimate
         for taken, estimate in zip(
             turns, _estimated(turns, places, sums, everything, colds=colds, vendor=vendor), strict=True
         )
@@ -117,16 +136,18 @@ def _fixed_tokens(turns: Sequence[Taken], places: Sequence[int], sums: Sequence[
     return fixed
 
 
-def _scale(turns: Sequence[Taken], whole: Sequence[int]) -> float:
-    """The provider's tokens for one of ours: our count of what was sent, beside what was reported of it."""
-    counted = [
-        taken.shown.tokens if taken.shown is not None else tokens for taken, tokens in zip(turns, whole, strict=True)
-    ]
-    both = [
-        (ours, taken.usage.input_tokens) for ours, taken in zip(counted, turns, strict=True) if taken.usage is not None
-    ]
-    ours, theirs = sum(each for each, _ in both), sum(each for _, each in both)
-    return theirs / ours if ours and theirs else 1.0
+def _scale(turns: Sequence[Taken], whole: Sequence[int]) -> Calibration:
+    """How the provider counts, by what it reported of requests that are known: derived ones, or all of a history that nobody compacted yet."""
+    scale, most = Calibration(), 0
+    for taken, tokens in zip(turns, whole, strict=True):
+        counted = taken.shown.tokens if taken.shown is not None else tokens
+        reported = taken.usage.input_tokens if taken.usage is not None else 0
+        if taken.shown is None and reported and reported < _COMPACTED * most:
+            break  # its client sends less than all from here on
+        most = max(most, reported)
+        if counted and reported:
+            scale = scale.observe(counted=counted, reported=reported)
+    return scale
 
 
 def _output(history: History, taken: Taken) -> int:
@@ -138,7 +159,8 @@ def _output(history: History, taken: Taken) -> int:
 
 def _colds(history: History, turns: Sequence[Taken], vendor: Vendor) -> list[bool]:
     """Whether so much time passed before each turn that the provider's cache was gone."""
-    times = [page.at if (page := history.journal.state.page(taken.page)) is not None else 0 for taken in turns]
+    pages = (history.journal.state.page(taken.page) for taken in turns)
+    times = [history.time_of(page) if page is not None else 0 for page in pages]
     ttl = vendor.ttl_seconds
     pauses = [now - then for then, now in zip([*times[:1], *times], times, strict=False)]
     return [ttl is not None and pause > ttl * _MICROS for pause in pauses]
@@ -167,20 +189,25 @@ def _estimated(
             rewritten = shown.fold.cost.rewritten_tokens if shown.fold.cost is not None else shown.tokens
             read = shown.tokens - rewritten - (sums[place] - sums[upto])
         read = 0 if colds[at] or not at else vendor.kept(max(0, min(read, shown.tokens)))
-        estimates.append(_billed(1.0, vendor, shown.tokens, read, everything[at].output))
+        estimates.append(_billed(_AS_COUNTED, vendor, shown.tokens, read, everything[at].output))
         before, upto = shown.tokens, place
     return estimates
 
 
-def _reported(vendor: Vendor, usage: Usage) -> Bill:
+def _reported(vendor: Vendor, usage: Usage, model: str) -> Bill:
+    """A request as the provider counted it; where another model than the session's answered, at that one's price."""
     read, written = usage.cache_read_tokens, usage.cache_write_tokens
     fresh = max(0, usage.input_tokens - read - written)
-    return Bill(fresh, read, written, usage.output_tokens, _cost(vendor, fresh, read, written, usage.output_tokens))
+    cost = _cost(vendor, fresh, read, written, usage.output_tokens)
+    own, base = price_for(usage.model or model), price_for(model)
+    if own is not None and base is not None and own != base:
+        cost = round(own.dollars(usage) / base.of_input(1), 1)
+    return Bill(fresh, read, written, usage.output_tokens, cost)
 
 
-def _billed(scale: float, vendor: Vendor, tokens: int, read: int, output: int) -> Bill:
+def _billed(scale: Calibration, vendor: Vendor, tokens: int, read: int, output: int) -> Bill:
     """A request of which the cache has a part; what it has not is written to it, where that has a price of its own."""
-    total, cached = round(scale * tokens), round(scale * read)
+    total, cached = scale.expected(tokens), scale.expected(read) if read else 0
     fresh, written = (0, total - cached) if vendor.prices.write > 1 else (total - cached, 0)
     return Bill(fresh, cached, written, output, _cost(vendor, fresh, cached, written, output))
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pageturn.apps.inspector.facts import said_at
 from pageturn.journal.journal import Journal
 from pageturn.stores import Broken
 from pageturn.values import entries as e
@@ -70,6 +71,10 @@ class History:
         self._shown = 0  # how many of the pages were shown so far
         self._members: dict[int, list[int]] = {}  # the pages of each unit, by its first
         self._units: dict[str, int] = {}  # the unit of each call, by its id
+        self._unit_of: dict[int, int] = {}  # of each page
+        self._placed: dict[int, e.Placed] = {}  # units that the last fold placed, by their first page
+        self._recent: list[int] = []  # pages that came since
+        self._times: dict[int, int] = {}  # of pages that were imported
         self._removed: set[int] = set()  # pages that were undone or erased
         self.follow()
 
@@ -93,6 +98,14 @@ class History:
     def turn_of(self, page: Page) -> int:
         """The turn that a page led to or ended, counted with those that were undone; one more than there are while it is open."""
         return bisect_left(self.turns, page.seq, key=attrgetter("page")) + 1
+
+    def time_of(self, page: Page) -> int:
+        """When a page was said, in microseconds."""
+        if self.client is None:
+            return page.at
+        if page.seq not in self._times:
+            self._times[page.seq] = said_at(self.journal, page)
+        return self._times[page.seq]
 
     def level_at(self, page: int, turn: int) -> Move | None:
         """Where a page stood in a turn; None where it had not come yet."""
@@ -143,20 +156,31 @@ class History:
             return
         unit = next((self._units[result.call] for result in page.results if result.call in self._units), page.seq)
         self._members.setdefault(unit, []).append(page.seq)
+        self._unit_of[page.seq] = unit
+        self._recent.append(page.seq)
         for call in page.calls:
             self._units[call.id] = unit
         self.moves[page.seq] = [Move(turn, ResidencyLevel.FULL, Why.NEW)]
 
     def _fold(self, fold: e.Fold, turn: int) -> None:
-        for first, placed in fold.placed.items():
-            for seq in self._members.get(first, ()):
-                is_whole = 0 < placed.whole_from <= seq
-                self._move(seq, Move(turn, ResidencyLevel.FULL if is_whole else placed.level, placed.why))
+        """A fold tells what differs from the one before; what came since and is not placed is in a line, or stands nowhere."""
+        self._placed.update(fold.placed)
         for first in fold.gone:
-            is_in_line = any(line.first <= first <= line.last for line in fold.lines)
-            level, why = (ResidencyLevel.POINTER, Why.ROOM) if is_in_line else (None, Why.COVERED)
-            for seq in self._members.get(first, ()):
-                self._move(seq, Move(turn, level, why))
+            self._placed.pop(first, None)
+        moved = [seq for first in (*fold.placed, *fold.gone) for seq in self._members.get(first, ())]
+        for seq in dict.fromkeys((*moved, *self._recent)):
+            self._move(seq, self._stands(seq, fold, turn))
+        self._recent.clear()
+
+    def _stands(self, seq: int, fold: e.Fold, turn: int) -> Move:
+        first = self._unit_of[seq]
+        placed = self._placed.get(first)
+        if placed is not None:
+            is_whole = 0 < placed.whole_from <= seq
+            return Move(turn, ResidencyLevel.FULL if is_whole else placed.level, placed.why)
+        if any(line.first <= first <= line.last for line in fold.lines):
+            return Move(turn, ResidencyLevel.POINTER, Why.ROOM)
+        return Move(turn, None, Why.COVERED)
 
     def _move(self, seq: int, move: Move) -> None:
         moves = self.moves[seq]

@@ -29,6 +29,9 @@ export function sessionView(first, { go }) {
       h("p.crumbs", h("a", { href: links.sessions() }, "Sessions"), " › ", h("span", data.id), data.parent ? [", a fork of ", h("a", { href: links.session(data.parent) }, data.parent)] : null),
       h("h1", { class: data.title.length > 60 ? "long" : null }, data.title || data.id),
       h("p.facts", facts.filter(Boolean).map((fact) => h("span", fact))),
+      data.turns.tokens.length && data.turns.tokens.every((each) => each === null)
+        ? h("p.quiet", "No context was derived in this session: the map has all of its history, whatever its client left out when it compacted.")
+        : null,
       data.damage ? h("p.error", { role: "alert" }, data.damage) : null,
     );
     const { sent, everything, trim, reported } = data.turns;

@@ -5,7 +5,8 @@ Turns and pages come as columns: lists of one length, since there may be ten tho
 
 from collections.abc import Sequence
 
-from pageturn.apps.inspector.bills import Bill, bills_of, price_for, vendor_for
+from pageturn.apps.inspector.bills import Bill, bills_of, price_for
+from pageturn.apps.inspector.facts import model_of
 from pageturn.apps.inspector.history import Move, policy_words
 from pageturn.apps.inspector.opened import Looked
 from pageturn.apps.inspector.views.session_list import client_of
@@ -118,8 +119,9 @@ def session_view(looked: Looked, trim_tokens: int | None = None) -> SessionView:
     turns = history.turns
     budgets = [taken.shown.budget_tokens for taken in turns if taken.shown is not None]
     trim = trim_tokens or (budgets[-1] if budgets else _TRIM_TOKENS)
-    model, price = reader.model, price_for(reader.model)
-    bills = bills_of(history, vendor_for(model), trim)
+    model = model_of(looked.journal)
+    price = price_for(model)
+    bills = bills_of(history, trim)
     info = reader.info
     pages = state.pages
     human = next((page for page in pages if page.is_human and page.counts), None)
@@ -130,7 +132,7 @@ def session_view(looked: Looked, trim_tokens: int | None = None) -> SessionView:
         else "",
         scope=reader.scope,
         parent=info.parent,
-        created=round(info.created.timestamp() * 1_000),
+        created=_at(looked, pages[0]) if pages else round(info.created.timestamp() * 1_000),
         client=history.client or client_of(looked.journal),
         model=model,
         policy=policy_words(state.policy),
@@ -140,7 +142,7 @@ def session_view(looked: Looked, trim_tokens: int | None = None) -> SessionView:
         price=PriceView(model, price.input, AS_OF, price.source) if price is not None else None,
         turns=TurnColumns(
             answer=tuple(_handle(looked, taken.page) for taken in turns),
-            at=tuple(_at(state.page(taken.page)) for taken in turns),
+            at=tuple(_at(looked, state.page(taken.page)) for taken in turns),
             tokens=tuple(taken.shown.tokens if taken.shown is not None else None for taken in turns),
             budget=tuple(taken.shown.budget_tokens if taken.shown is not None else None for taken in turns),
             fold=tuple(
@@ -184,8 +186,8 @@ def _handle(looked: Looked, seq: int) -> str:
     return page.handle if page is not None else f"p{seq}"
 
 
-def _at(page: Page | None) -> int:
-    return page.at // 1_000 if page is not None else 0
+def _at(looked: Looked, page: Page | None) -> int:
+    return looked.history.time_of(page) // 1_000 if page is not None else 0
 
 
 def _tools(pages: Sequence[Page]) -> list[str]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from pageturn.apps.inspector.bills import price_for
+from pageturn.apps.inspector.bills import dollars_of
+from pageturn.apps.inspector.facts import model_of, said_at
 from pageturn.apps.inspector.opened import Opened
 from pageturn.apps.inspector.views.texts import beginning
 from pageturn.journal.journal import Journal
-from pageturn.journal.reader import SessionReader
 from pageturn.stores import Broken, SessionRow
 from pageturn.values.entries import Entry, Imported, TurnTaken
 from pageturn.values.errors import PageturnError
@@ -100,7 +100,7 @@ def _look(opened: Opened, row: SessionRow) -> _Known:
 
 
 def _inside(journal: Journal, *, internal: bool) -> Inside:
-    state, reader = journal.state, SessionReader(journal)
+    state = journal.state
     usages: list[Usage] = []
     derived, turns, client = 0, 0, None
     for _, record in journal.records():
@@ -114,20 +114,20 @@ def _inside(journal: Journal, *, internal: bool) -> Inside:
             usages += [entry.usage] if entry.usage is not None else []
             derived += entry.shown.tokens if entry.shown is not None else 0
     pages = [*state.live_pages()]
-    used, price = total_usage(usages), price_for(reader.model)
+    used, model = total_usage(usages), model_of(journal)
     return Inside(
         title=next((beginning(journal, page, _TITLE, internal=internal) for page in pages if page.is_human), ""),
-        model=reader.model,
+        model=model,
         client=client or client_of(journal),
         turns=turns,
         pages=len(pages),
         folds=len(state.folds),
         faults=len(state.faults),
-        last=max((page.at for page in pages), default=journal.row.created_at) // 1_000,
+        last=(said_at(journal, pages[-1]) if pages else journal.row.created_at) // 1_000,
         input_tokens=used.input_tokens if usages else derived,
         output_tokens=used.output_tokens,
         is_reported=bool(usages),
-        dollars=price.dollars(used) if price is not None and usages else None,
+        dollars=dollars_of(usages, model) if usages else None,
     )
 
 

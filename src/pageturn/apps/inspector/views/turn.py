@@ -5,7 +5,8 @@ from difflib import SequenceMatcher
 from itertools import takewhile
 from typing import NamedTuple
 
-from pageturn.apps.inspector.bills import bills_of, vendor_for
+from pageturn.apps.inspector.bills import bills_of
+from pageturn.apps.inspector.facts import model_of
 from pageturn.apps.inspector.history import Taken
 from pageturn.apps.inspector.opened import Looked
 from pageturn.apps.inspector.past_contexts import past_context
@@ -21,6 +22,7 @@ from pageturn.values.pages import PageKind
 
 _MOST_MESSAGES = 200  # in one answer
 _MOST_COMPARED = 4_000  # messages behind the common beginning of two requests
+_RECORDING = "a recording does not say what was sent; this is all of the history until then"
 _OPENING = (Role.SYSTEM, Role.DEVELOPER)
 
 
@@ -148,9 +150,9 @@ def turn_view(looked: Looked, number: int, start: int = 0, *, by_client: bool = 
         session=looked.reader.id,
         number=number,
         last=len(looked.history.turns),
-        at=answer.at // 1_000,
+        at=looked.history.time_of(answer) // 1_000,
         answer=answer.handle,
-        model=shown.model if shown is not None else looked.reader.model,
+        model=_model(looked, taken),
         tokens=shown.tokens if shown is not None else None,
         budget=shown.budget_tokens if shown is not None else None,
         fold=str(shown.fold) if shown is not None and shown.fold is not None else None,
@@ -186,6 +188,12 @@ def turn_view(looked: Looked, number: int, start: int = 0, *, by_client: bool = 
     )
 
 
+def _model(looked: Looked, taken: Taken) -> str:
+    """The model that answered: as the provider says, or the one that the context was for."""
+    reported = taken.usage.model if taken.usage is not None else None
+    return reported or (taken.shown.model if taken.shown is not None else model_of(looked.journal))
+
+
 def _matched(keys: Sequence[bytes], before: Sequence[bytes], same: int) -> tuple[set[int], set[int]]:
     """The places of messages that both have, in either, in the same order."""
     kept, kept_before = set(range(same)), set(range(same))
@@ -199,7 +207,8 @@ def _matched(keys: Sequence[bytes], before: Sequence[bytes], same: int) -> tuple
 def _request(looked: Looked, taken: Taken, *, whole: bool) -> _Request:
     counter = counter_for(taken.shown.model if taken.shown is not None else looked.reader.model)
     if taken.shown is None or whole:
-        return _Request(tuple(_everything(looked, taken)))
+        is_recording = looked.history.client is not None and taken.shown is None
+        return _Request(tuple(_everything(looked, taken)), flaw=_RECORDING if is_recording else "")
     past = past_context(looked.journal, taken)
     if past.context is None:
         return _Request((), flaw=past.flaw)
@@ -221,7 +230,7 @@ def _everything(looked: Looked, taken: Taken) -> Iterator[_Sent]:
             continue
         if message is not None:
             yield _Sent(
-                message, page.tokens, (page.handle,), str(state.kind(page)), "full", "all of the history was sent", None
+                message, page.tokens, (page.handle,), str(state.kind(page)), "full", "no context was derived", None
             )
 
 
@@ -318,7 +327,7 @@ def _gone(sent: _Sent, *, internal: bool) -> GoneView:
 
 
 def _usage(looked: Looked, taken: Taken) -> UsageView:
-    bills = bills_of(looked.history, vendor_for(looked.reader.model), 1)
+    bills = bills_of(looked.history, 1)
     bill = bills.sent[taken.number - 1]
     return UsageView(
         bill.fresh, bill.cached, bill.written, bill.output, bill.cost, is_reported=bills.is_reported[taken.number - 1]
