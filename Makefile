@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -32,6 +32,14 @@ test-long: setup  ## the tests, long suites whole
 test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through the gateway, and the MCP server in clients, from npm
 	@$(BIN)/python -m tests.clients.installed
 	@PAGETURN_CLIENTS=1 $(BIN)/pytest -q -n 2 tests/clients $(ARGS)
+
+test-e2e: setup  ## the inspector in Chromium, which is installed first where it is missing (ARGS=...)
+	@command -v chromium chromium-browser >/dev/null || { apt-get install -y -qq chromium || sudo apt-get install -y -qq chromium; }
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check playwright==1.65.0 axe-playwright-python==0.1.8
+	@$(BIN)/pytest -q tests/apps/inspector $(ARGS)
+
+screenshots: test-e2e  ## take the screenshots of the documentation again
+	@$(BIN)/python -m tools.inspector_screenshots
 
 fuzz: setup  ## coverage-guided fuzzing of everything that takes bytes from outside, an hour (SECONDS=n)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[fuzz]'

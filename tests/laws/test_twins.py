@@ -12,6 +12,7 @@ from pageturn import session as sessions
 from pageturn.context import candidates, frozen_prefix, laws, pairing, working_set
 from pageturn.context import derive as deriving
 from pageturn.context import fold as folding
+from pageturn.context.token_limits import TokenLimits
 from pageturn.formats import shape
 from pageturn.journal import apply as applying
 from pageturn.journal import state as states
@@ -208,7 +209,7 @@ def test_l4_a_smallest_budget_that_does_not_work(monkeypatch):
 
 
 def test_l4_a_budget_that_nobody_keeps(monkeypatch):
-    monkeypatch.setattr(deriving.Deriver, "_limit", lambda self, policy, model, budget: 100_000)
+    monkeypatch.setattr(TokenLimits, "limit", lambda self, policy, model, budget: 100_000)
     assert noticed(monkeypatch, "L4", "were allowed")
 
 
@@ -275,13 +276,13 @@ def test_l7_a_page_that_stands_twice(monkeypatch):
 
 
 def test_l8_a_context_that_depends_on_what_was_derived_before(monkeypatch):
-    limit = deriving.Deriver._limit
+    limit = TokenLimits.limit
 
     def drifting(self, *given):
         self._drift = getattr(self, "_drift", 0) + 1
         return limit(self, *given) - self._drift
 
-    monkeypatch.setattr(deriving.Deriver, "_limit", drifting)
+    monkeypatch.setattr(TokenLimits, "limit", drifting)
     assert noticed(monkeypatch, "L8", "opened again")
 
 

@@ -104,9 +104,8 @@ class SqliteFile:
         return connection
 
     def _connect(self) -> "_Connection":
-        files.make_private(self.path)
         try:
-            connection = self._connected(self.path)
+            connection = self._connected(self._url())
         except sqlite3.OperationalError:
             url = files.url_of_a_closed_file(self.path)
             if url is None:
@@ -115,6 +114,11 @@ class SqliteFile:
         self._file = self._file or files.identity(self.path)
         self._connections.add(connection)
         return connection
+
+    def _url(self) -> str:
+        """What SQLite opens."""
+        files.make_private(self.path)
+        return self.path
 
     def _connected(self, path: str) -> "_Connection":
         connection: _Connection = sqlite3.connect(
@@ -128,9 +132,12 @@ class SqliteFile:
         connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
         connection.text_factory = _text
         _refuse_foreign(self.path, connection)
+        self._make_ready(connection)
+        return connection
+
+    def _make_ready(self, connection: sqlite3.Connection) -> None:
         _use_log(connection, self.wait_seconds)
         connection.execute(f"PRAGMA synchronous = {self._durability.upper()}")
-        return connection
 
     def _require_file(self) -> None:
         """Raise if the file was removed or replaced, since what is written would be lost. Checked only now and then, because it takes

@@ -5,6 +5,7 @@ import os
 from urllib.parse import parse_qsl
 
 from pageturn.stores.memory import MemoryStore
+from pageturn.stores.read_only import ReadOnlyStore
 from pageturn.stores.sqlite import SqliteStore
 from pageturn.stores.sqlite_file import WAIT_SECONDS
 from pageturn.values.checks import require_finite
@@ -13,17 +14,20 @@ from pageturn.values.errors import InvalidInput, show
 _DURABILITIES = ("full", "normal")
 
 
-def open_store(url: str, *, wait_seconds: float | None = None, create: bool = True) -> SqliteStore:
+def open_store(
+    url: str, *, wait_seconds: float | None = None, create: bool = True, read_only: bool = False
+) -> SqliteStore:
     """The store of a URL; a path without a scheme is a SQLite file.
 
     `wait_seconds` is how long a write waits for another writer before it raises `Busy`; 0 means not at all. It may also be in the URL,
-    which applies if the argument is not given. If `create` is False, a file that does not exist is an error.
+    which applies if the argument is not given. If `create` is False, a file that does not exist is an error. A store that is opened
+    `read_only` cannot be written, not even by a search that would index what it finds.
     """
     if wait_seconds is not None:
         require_finite("wait_seconds", wait_seconds, at_least=0)
     if not isinstance(url, str) or not url or "\0" in url or not _is_text(url):
         raise InvalidInput("url", expected="':memory:', a path, or sqlite:PATH", got=show(url))
-    if url == ":memory:":
+    if url == ":memory:" and not read_only:
         return MemoryStore()
     scheme, colon, rest = url.partition(":")
     if not colon or len(scheme) < 2 or "/" in scheme or "." in scheme:  # a bare path, or a Windows drive
@@ -38,8 +42,10 @@ def open_store(url: str, *, wait_seconds: float | None = None, create: bool = Tr
         expected = f"durability={' or '.join(_DURABILITIES)}, wait_seconds=0 or more, and no other option"
         raise InvalidInput("url", expected=expected, got=show(query))
     path = path.removeprefix("//") if rest is not url else path
-    if not create and not os.path.isfile(path):  # noqa: PTH113
-        raise InvalidInput("url", expected="the file of a store", got=f"{show(url)}, which is not there")
+    if (read_only or not create) and not os.path.isfile(path):  # noqa: PTH113
+        raise InvalidInput("url", expected="the file of a store", got=f"{path!r}, which is not there")
+    if read_only:
+        return ReadOnlyStore(path)
     return SqliteStore(
         path,
         durability=durability,

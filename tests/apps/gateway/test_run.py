@@ -333,6 +333,7 @@ def test_a_signal_switches_management_off_and_on(upstream, tmp_path):
     def told(url):
         body = json.dumps(request(ANTHROPIC, ["One."])).encode()
         with urllib.request.urlopen(urllib.request.Request(f"{url}/v1/messages", body)) as answer:
+            answer.read()
             return answer.headers["x-pageturn"].partition(";")[0]
 
     with running(*command) as ran:

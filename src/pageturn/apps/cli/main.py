@@ -13,6 +13,7 @@ from pageturn.apps.cli.archive_commands import pack, unpack
 from pageturn.apps.cli.demo import show_demo
 from pageturn.apps.cli.gateway_commands import run, savings, serve, show_installation
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
+from pageturn.apps.cli.inspect_command import inspect
 from pageturn.apps.cli.journals import Wanted
 from pageturn.apps.cli.keeping_commands import backup, restore, retain
 from pageturn.apps.cli.key_commands import keys
@@ -296,6 +297,7 @@ for _command in (
     restore,
     pack,
     unpack,
+    inspect,
 ):
     cli.add_command(_command)
 

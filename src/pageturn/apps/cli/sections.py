@@ -39,6 +39,7 @@ SECTIONS = (
     Section(
         "Inside a store",
         (
+            ("inspect", "What a model saw, turn by turn, in a browser."),
             ("sessions", "The sessions of a store, newest first."),
             ("show", "The pages of a session."),
             ("page", "One page at each of its levels."),

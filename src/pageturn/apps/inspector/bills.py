@@ -1,0 +1,262 @@
+"""What each turn of a session took and cost, beside two others: sending everything, and a rolling trim.
+
+What was sent is told by the provider's usage where there is one, and estimated by our count where there is none. The two others are
+estimates from the sizes of the pages: everything grows at its end, so that the cache has all of the request before; a trim keeps the
+instructions and the newest messages that fit, as `pageturn.lab.baselines.keep_last` does, so that its cache ends where it cuts.
+Costs are in tokens of fresh input, which a known price makes dollars.
+"""
+
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from typing import NamedTuple
+
+from pageturn.apps.inspector.facts import model_of
+from pageturn.apps.inspector.history import History, Taken
+from pageturn.tokens.calibration import Calibration
+from pageturn.values.errors import UnknownPrice
+from pageturn.values.messages import Role
+from pageturn.values.model_prices import ModelPrice, price_of
+from pageturn.values.pages import Page
+from pageturn.values.usage import Usage
+from pageturn.values.vendors import Vendor, profile_of
+
+_MICROS = 1_000_000
+_COMPACTED = 0.7  # of the largest request so far: what is smaller than that left something out
+_AS_COUNTED = Calibration()
+_OPENING = (Role.SYSTEM, Role.DEVELOPER)
+
+
+class Bill(NamedTuple):
+    """One request: its tokens by what the provider does with them, and its cost in tokens of fresh input."""
+
+    fresh: int
+    cached: int
+    written: int
+    output: int
+    cost: float
+
+    @property
+    def input(self) -> int:
+        """All that went in."""
+        return self.fresh + self.cached + self.written
+
+
+class Bills(NamedTuple):
+    """The requests of a session as they were, and as they would have been."""
+
+    sent: tuple[Bill, ...]
+    is_reported: tuple[bool, ...]  # by the provider, or else estimated
+    everything: tuple[Bill, ...]
+    trim: tuple[Bill, ...]
+
+
+@lru_cache(maxsize=256)
+def price_for(model: str) -> ModelPrice | None:
+    """The list price of a model; None where nobody knows it."""
+    try:
+        return price_of(model)
+    except UnknownPrice:
+        return None
+
+
+def dollars_of(usages: Iterable[Usage], model: str) -> float | None:
+    """What calls cost at list prices, each of the model that its provider named; None where one has no known price."""
+    total = 0.0
+    for usage in usages:
+        price = price_for(usage.model or model)
+        if price is None:
+            return None
+        total += price.dollars(usage)
+    return total
+
+
+def vendor_for(model: str) -> Vendor:
+    """How a model is billed relative to fresh input: by its list price, or else by its vendor's rule."""
+    price = price_for(model)
+    return price.vendor() if price is not None else profile_of(model).billing
+
+
+def bills_of(history: History, trim_tokens: int, vendor: Vendor | None = None) -> Bills:
+    """The bills of every turn, by the rules of the session's model unless others are given."""
+    model = model_of(history.journal)
+    vendor = vendor or vendor_for(model)
+    pages = [page for page in history.journal.state.pages if page.counts]
+    turns = history.turns
+    places = _places(pages, turns)
+    sizes = [page.tokens for page in pages]
+    sums = [0, *accumulate(sizes)]
+    fixed = _fixed_tokens(turns, places, sums)
+    whole = [before + sums[place] for before, place in zip(fixed, places, strict=True)]
+    scale = _scale(turns, whole)
+    outputs = [_output(history, taken) for taken in turns]
+    colds = _colds(history, turns, vendor)
+    everything, before = [], 0
+    for tokens, output, is_cold in zip(whole, outputs, colds, strict=True):
+        read = 0 if is_cold else vendor.kept(before)
+        everything.append(_billed(scale, vendor, tokens, read, output))
+        before = tokens
+    kept = [_Kept(0, 0)] * len(turns)
+    trim = []
+    opening = _Opening(pages, sizes)
+    for at, (place, output, is_cold) in enumerate(zip(places, outputs, colds, strict=True)):
+        now = opening.kept(place, max(0, trim_tokens - fixed[at]), sums)
+        last = kept[at - 1] if at else None
+        shared = 0 if last is None or is_cold else fixed[at] + opening.tokens(place) + _overlap(last, now, sums)
+        tokens = fixed[at] + opening.tokens(place) + now.tokens
+        trim.append(_billed(scale, vendor, tokens, vendor.kept(min(shared, tokens)), output))
+        kept[at] = now
+    sent = tuple(
+        _reported(vendor, taken.usage, model) if taken.usage is not None else estimate
+        for taken, estimate in zip(
+            turns, _estimated(turns, places, sums, everything, colds=colds, vendor=vendor), strict=True
+        )
+    )
+    return Bills(sent, tuple(taken.usage is not None for taken in turns), tuple(everything), tuple(trim))
+
+
+def _places(pages: Sequence[Page], turns: Sequence[Taken]) -> list[int]:
+    """How many pages came before each answer."""
+    places, at = [], 0
+    for taken in turns:
+        while at < len(pages) and pages[at].seq < taken.page:
+            at += 1
+        places.append(at)
+    return places
+
+
+def _fixed_tokens(turns: Sequence[Taken], places: Sequence[int], sums: Sequence[int]) -> list[int]:
+    """The tokens of tools and notes beside the pages, as far as contexts tell that were never folded."""
+    fixed, known, is_folded = [], 0, False
+    for taken, place in zip(turns, places, strict=True):
+        is_folded = is_folded or (taken.shown is not None and taken.shown.fold is not None)
+        if taken.shown is not None and not is_folded:
+            known = max(0, taken.shown.tokens - sums[place])
+        fixed.append(known)
+    return fixed
+
+
+def _scale(turns: Sequence[Taken], whole: Sequence[int]) -> Calibration:
+    """How the provider counts, by what it reported of requests that are known: derived ones, or all of a history that nobody compacted yet."""
+    scale, most = Calibration(), 0
+    for taken, tokens in zip(turns, whole, strict=True):
+        counted = taken.shown.tokens if taken.shown is not None else tokens
+        reported = taken.usage.input_tokens if taken.usage is not None else 0
+        if taken.shown is None and reported and reported < _COMPACTED * most:
+            break  # its client sends less than all from here on
+        most = max(most, reported)
+        if counted and reported:
+            scale = scale.observe(counted=counted, reported=reported)
+    return scale
+
+
+def _output(history: History, taken: Taken) -> int:
+    if taken.usage is not None:
+        return taken.usage.output_tokens
+    page = history.journal.state.page(taken.page)
+    return page.tokens if page is not None else 0
+
+
+def _colds(history: History, turns: Sequence[Taken], vendor: Vendor) -> list[bool]:
+    """Whether so much time passed before each turn that the provider's cache was gone."""
+    pages = (history.journal.state.page(taken.page) for taken in turns)
+    times = [history.time_of(page) if page is not None else 0 for page in pages]
+    ttl = vendor.ttl_seconds
+    pauses = [now - then for then, now in zip([*times[:1], *times], times, strict=False)]
+    return [ttl is not None and pause > ttl * _MICROS for pause in pauses]
+
+
+def _estimated(
+    turns: Sequence[Taken],
+    places: Sequence[int],
+    sums: Sequence[int],
+    everything: Sequence[Bill],
+    *,
+    colds: Sequence[bool],
+    vendor: Vendor,
+) -> list[Bill]:
+    """What a provider would have reported: of a context that is not folded, the cache has the one before."""
+    estimates, before, upto = [], 0, 0
+    for at, (taken, place) in enumerate(zip(turns, places, strict=True)):
+        shown = taken.shown
+        if shown is None:
+            estimates.append(everything[at])
+            before = everything[at].input
+            upto = place
+            continue
+        read = before
+        if shown.fold is not None:
+            rewritten = shown.fold.cost.rewritten_tokens if shown.fold.cost is not None else shown.tokens
+            read = shown.tokens - rewritten - (sums[place] - sums[upto])
+        read = 0 if colds[at] or not at else vendor.kept(max(0, min(read, shown.tokens)))
+        estimates.append(_billed(_AS_COUNTED, vendor, shown.tokens, read, everything[at].output))
+        before, upto = shown.tokens, place
+    return estimates
+
+
+def _reported(vendor: Vendor, usage: Usage, model: str) -> Bill:
+    """A request as the provider counted it; where another model than the session's answered, at that one's price."""
+    read, written = usage.cache_read_tokens, usage.cache_write_tokens
+    fresh = max(0, usage.input_tokens - read - written)
+    cost = _cost(vendor, fresh, read, written, usage.output_tokens)
+    own, base = price_for(usage.model or model), price_for(model)
+    if own is not None and base is not None and own != base:
+        cost = round(own.dollars(usage) / base.of_input(1), 1)
+    return Bill(fresh, read, written, usage.output_tokens, cost)
+
+
+def _billed(scale: Calibration, vendor: Vendor, tokens: int, read: int, output: int) -> Bill:
+    """A request of which the cache has a part; what it has not is written to it, where that has a price of its own."""
+    total, cached = scale.expected(tokens), scale.expected(read) if read else 0
+    fresh, written = (0, total - cached) if vendor.prices.write > 1 else (total - cached, 0)
+    return Bill(fresh, cached, written, output, _cost(vendor, fresh, cached, written, output))
+
+
+def _cost(vendor: Vendor, fresh: int, cached: int, written: int, output: int) -> float:
+    prices = vendor.prices
+    return round(fresh + prices.read * cached + prices.write * written + vendor.output * output, 1)
+
+
+# -- the rolling trim
+
+
+class _Kept(NamedTuple):
+    """The newest pages that a trim keeps, beside the instructions: from one place on, and their tokens."""
+
+    start: int
+    end: int
+    tokens: int = 0
+
+
+class _Opening:
+    """The instructions, which a trim keeps wherever they stand."""
+
+    def __init__(self, pages: Sequence[Page], sizes: Sequence[int]) -> None:
+        self._sizes = sizes
+        self._is_kept = [page.role in _OPENING for page in pages]
+        self._sums = [0, *accumulate(size if kept else 0 for size, kept in zip(sizes, self._is_kept, strict=True))]
+
+    def tokens(self, place: int) -> int:
+        """Those before a place."""
+        return self._sums[place]
+
+    def kept(self, place: int, budget_tokens: int, sums: Sequence[int]) -> _Kept:
+        """As many of the newest others as fit beside them; the last one always."""
+        room = budget_tokens - self._sums[place]
+        start = place
+        while start > 0:
+            at = start - 1
+            if not self._is_kept[at]:
+                room -= self._sizes[at]
+                if room < 0 and at < place - 1:
+                    break
+            start = at
+        return _Kept(start, place, self._others(start, place, sums))
+
+    def _others(self, start: int, end: int, sums: Sequence[int]) -> int:
+        return sums[end] - sums[start] - (self._sums[end] - self._sums[start])
+
+
+def _overlap(last: _Kept, now: _Kept, sums: Sequence[int]) -> int:
+    """What both requests have behind the instructions: all of the one before, if the trim still begins where it did."""
+    return last.tokens if last.start == now.start and sums[last.end] <= sums[now.end] else 0
