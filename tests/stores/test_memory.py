@@ -9,10 +9,9 @@ import pytest
 from tests.long import examples
 
 _SIZE = examples(4_000_000, whole=40_000_000)  # bytes
-# Times its size, beside the text that the host has. Of 40 MB 1.9 to 2.5 were measured, and 3 to 22 when it was copied or counted
+# Times its size, beside the text that the host has. Of 40 MB 1.9 to 3.1 were measured, and 3 to 22 when it was copied or counted
 # whole, up to 83 for a run of one sign. Small blocks of memory are kept by the allocator and so count twice: 2.2 to 6 of 4 MB.
-_MOST = examples(8, whole=3)
-_MOST_PORTABLE = examples(8, whole=4)
+_MOST = examples(8, whole=4)
 _MOST_IN_MEMORY = examples(10, whole=6)  # the store itself, with the index, is in memory too
 
 pytestmark = [
@@ -28,7 +27,7 @@ def test_a_large_result_takes_a_few_times_its_size(tmp_path, shape):
 
 @pytest.mark.parametrize("shape", ["ascii", "letter", "dash", "accent", "bracket"])
 def test_so_it_does_with_the_tokenizer_of_a_plain_installation(tmp_path, shape):
-    assert 0.5 < measured(tmp_path / "agent.db", shape, "portable") < _MOST_PORTABLE
+    assert 0.5 < measured(tmp_path / "agent.db", shape, "portable") < _MOST
 
 
 @pytest.mark.parametrize("shape", ["cjk", "letter"])
