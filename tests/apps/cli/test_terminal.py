@@ -93,6 +93,7 @@ COMMANDS = {
     "route export": ("route", "export", "{store}"),
     "route prune": ("route", "prune", "{store}", "--keep", "100"),
     "route import": ("route", "import", "{store}", "{broken}"),
+    "inspect": ("inspect", f"/nowhere/{ACTS}"),
     "mcp serve": ("mcp", "serve", "{store}", "--http", "--port", f"x{ACTS}"),
     "mcp install": ("mcp", "install", "--client", f"x{ACTS}"),
     "mcp uninstall": ("mcp", "uninstall", "--client", f"x{ACTS}"),

@@ -15,6 +15,7 @@ from pageturn.values.errors import InvalidInput
 from tests.apps.cli.command import run
 from tests.apps.inspector.serving import get, serving
 from tests.sessions import open_session
+from tests.test_dependencies import COMMAND, without
 
 TOKEN = "canary-token"
 
@@ -168,6 +169,22 @@ def test_news_come_while_a_session_is_written(tmp_path):
         assert get(port, "/data/session/s")[0] == 200
 
 
+def test_a_file_that_is_replaced_is_opened_again(tmp_path):
+    file = tmp_path / "a.db"
+    for name in ("first", "second"):
+        with open_session(tmp_path / f"{name}.db", id=name) as session:
+            session.append(pt.user("hello"))
+    (tmp_path / "first.db").rename(file)
+    with serving(file) as port:
+        assert get(port, "/data/session/first")[0] == 200
+        file.unlink()
+        status, _, body = get(port, "/data/")
+        assert (status, b"not there" in body) == (404, True)
+        (tmp_path / "second.db").rename(file)
+        assert get(port, "/data/session/first")[0] == 404
+        assert get(port, "/data/session/second")[0] == 200
+
+
 def test_it_can_be_mounted_under_a_path_of_another_server(kept):
     app = Starlette(routes=[Mount("/inspect", app_for(Place(kept.file)))])
     sent = []
@@ -202,6 +219,12 @@ def test_it_can_be_mounted_under_a_path_of_another_server(kept):
     assert b'src="/inspect/assets/app.js"' in body
     assert b'data-root="/inspect"' in body
     assert asyncio.run(ask("/inspect/data/"))[0] == 200
+
+
+def test_without_its_packages_the_command_names_the_extra():
+    shown = without("starlette", code="import sys; sys.argv[1:] = ['inspect', 'a.db']\n" + COMMAND)
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert shown.stderr == "pageturn: the inspector needs more packages: pip install 'pageturn[inspector]'\n"
 
 
 def test_a_place_in_memory_is_refused():

@@ -1,7 +1,6 @@
 """Answers what a browser asks: each view's data as JSON, from one thread that owns the store."""
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from time import monotonic
@@ -20,7 +19,6 @@ from pageturn.values.errors import InvalidInput, show
 
 T = TypeVar("T")
 
-_LOG = logging.getLogger("pageturn.inspector")
 _PATIENCE = 0.4  # seconds that a browser waits for the list of sessions; it asks again for the rest
 _LARGEST = 10**9
 
@@ -38,10 +36,6 @@ class Answers:
         """The JSON of a view."""
         # A view has nothing of a host's that would have to be looked through first, which takes fifty times as long.
         return await self._in_thread(lambda: msgspec.json.encode(view(self._store())))
-
-    def open(self) -> None:
-        """Open the store at once, so that whoever starts the server is told what is wrong with it."""
-        self._thread.submit(self._store).result()
 
     def close(self) -> None:
         """Let go of the store."""
@@ -115,6 +109,9 @@ class Answers:
         return f"{len(rows)}.{sum(row.head for row in rows)}.{opened.store.erasures()}"
 
     def _store(self) -> Opened:
+        if self._opened is not None and not self._opened.is_current:
+            self._opened.close()
+            self._opened, self._list = None, SessionList()
         if self._opened is None:
             self._opened = Opened(self._place)
         return self._opened

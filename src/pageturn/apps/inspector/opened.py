@@ -7,7 +7,7 @@ from pageturn.apps.inspector.history import History, Taken
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
 from pageturn.journal.reader import SessionReader
-from pageturn.stores import SessionRow, open_store
+from pageturn.stores import SessionRow, files, open_store
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.ids import require_session_id
 from pageturn.values.pages import Page
@@ -29,7 +29,13 @@ class Opened:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.store = open_store(place.store, read_only=True)
+        self._file = files.identity(self.store.path)
         self._held: OrderedDict[str, Looked] = OrderedDict()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file still is the one that was opened: others may remove or replace it."""
+        return files.identity(self.store.path) == self._file
 
     def close(self) -> None:
         """Let go of the file."""
