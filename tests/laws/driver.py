@@ -232,11 +232,9 @@ class Driver:
         known = self.model.handles
         added = []
         if any(page.handle not in known for page in self.session.reader.pages()):
-            for page, message in zip(
-                self.session.reader.pages(), self.session.reader.messages(internal=True), strict=False
-            ):
+            for page in self.session.reader.pages():
                 if page.handle not in known:
-                    added.append(self.model.add(page, message, origin, **fields))
+                    added.append(self.model.add(page, self.session.reader.message(page), origin, **fields))
         return added
 
     def result(self, salt: int, lines: int, which: str, style: str) -> None:

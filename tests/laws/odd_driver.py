@@ -213,11 +213,10 @@ class OddDriver(Driver):
             if (item.plan is not None or item.is_clearing) and item.handle not in still:
                 item.replaced = True
         known = self.model.handles
-        for page, message in zip(
-            self.session.reader.pages(), self.session.reader.messages(internal=True), strict=False
-        ):
+        for page in self.session.reader.pages():
             if page.handle in known:
                 continue
+            message = self.session.reader.message(page)
             if message.text.startswith("Forbidden: "):
                 self.model.add(page, message, "pin", pinned=True)
                 self._by_logs.add(page.handle)
