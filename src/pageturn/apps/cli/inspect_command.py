@@ -14,8 +14,15 @@ from pageturn.values.errors import MissingExtra
 @click.argument("store", required=False)
 @click.option("--scope", help="Only the sessions of this scope; by default those of all scopes.")
 @click.option("--internal", is_flag=True, help="Show content that only the model may see.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on; any but this machine's own needs a token.")
-@click.option("--port", default=8789, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; any but this machine's own needs a token.",
+)
+@click.option(
+    "--port", default=8789, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
+)
 @click.option(
     "--token",
     envvar="PAGETURN_TOKEN",

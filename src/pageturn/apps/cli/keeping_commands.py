@@ -30,7 +30,9 @@ def _age(context: click.Context, parameter: click.Parameter, value: str) -> time
 
 @click.command()
 @click.argument("store")
-@click.option("--older-than", "age", required=True, callback=_age, help="How long a session was not used, as 90d, 12w or 36h.")
+@click.option(
+    "--older-than", "age", required=True, callback=_age, help="How long a session was not used, as 90d, 12w or 36h."
+)
 @click.option("--yes", is_flag=True, help="Erase them; by default only list them.")
 def retain(store: str, age: timedelta, *, yes: bool) -> None:
     """Erase the sessions that nobody used for that long, and check that their bytes have left the file.

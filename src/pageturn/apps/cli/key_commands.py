@@ -32,7 +32,9 @@ def keys() -> None:
 @click.option("--scope", required=True, help="The scope of the key; keys of one scope share its sessions.")
 @click.option("--name", default="", help="A name for the list of keys.")
 @click.option("--budget", type=click.FloatRange(0), help="Dollars that may be spent in the period.")
-@click.option("--per", default="month", show_default=True, type=click.Choice(["day", "month", "total"]), help="The period.")
+@click.option(
+    "--per", default="month", show_default=True, type=click.Choice(["day", "month", "total"]), help="The period."
+)
 @click.option("--requests-a-minute", type=click.IntRange(0), help="Counted by each gateway process for itself.")
 @click.option("--tokens-a-minute", type=click.IntRange(0), help="Counted by each gateway process for itself.")
 @click.option("--model", "models", multiple=True, help="A model that may be used; repeatable; by default all.")

@@ -76,9 +76,7 @@ class Admission:
         except (PageturnError, OSError) as error:
             return _store_failed(error)
         if key is None:
-            return Refuse(
-                401, "this gateway requires a key that it issued, and does not know this one", "refused; key"
-            )
+            return Refuse(401, "this gateway requires a key that it issued, and does not know this one", "refused; key")
         return key
 
     async def admit(self, key: VirtualKey, exchange: Exchange) -> Refuse | None:
