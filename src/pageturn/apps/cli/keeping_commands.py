@@ -53,11 +53,11 @@ def retain(store: str, age: timedelta, *, yes: bool) -> None:
         f"erased {len(done.sessions)} sessions of {done.pages:,} pages; the file is {done.bytes:,} bytes smaller"
     )
     console.print(
-        f"of {done.looked_for:,} texts that stood in the file, {done.still_there:,} still stand there"
-        + (", where sessions that stay have them too" if done.still_there else "")
+        f"looked for {done.looked_for:,} of the erased texts in the file: {done.still_there:,} are still there"
+        + (", because remaining sessions have them too" if done.still_there else "")
     )
     for name in done.unread:
-        console.print(f"{name} cannot be read, and stays; see pageturn doctor", markup=False, highlight=False)
+        console.print(f"{name} cannot be read and was not erased; see pageturn doctor", markup=False, highlight=False)
     sys.exit(1 if done.unread else 0)
 
 
@@ -81,7 +81,7 @@ def restore(file: Path, store: Path, *, yes: bool) -> None:
     kept = put_back(file, store)
     with closing(open_store(str(store))) as opened:
         count = len(opened.sessions())
-    told = f"; what was there is {kept}" if kept is not None else ""
+    told = f"; the old file is now {kept}" if kept is not None else ""
     terminal().print(inert(f"{store} has {count} sessions{told}"), markup=False, highlight=False)
 
 
