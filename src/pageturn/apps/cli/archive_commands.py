@@ -20,10 +20,10 @@ _FILE = click.argument("file", type=click.Path(path_type=Path))
 @click.command()
 @click.argument("store")
 @_FILE
-@click.option("--session", "-s", help="The session; by default the newest.")
-@click.option("--scope", help="The scope of the session.")
+@click.option("--session", "-s", help="The session; by default the newest one.")
+@click.option("--scope", help="The scope of the session, if it has one.")
 def pack(store: str, file: Path, session: str | None, scope: str | None) -> None:
-    """Write a session to a new FILE, with what it was forked from: everything, keys of handles too. `unpack` reads it."""
+    """Write a session, with what it was forked from and the key of its handles, to a new FILE. `unpack` reads it."""
     if file.exists():
         raise InvalidInput("FILE", expected="a file that does not exist yet", got=str(file))
     half = Path(f"{file}.part")
@@ -43,9 +43,9 @@ def pack(store: str, file: Path, session: str | None, scope: str | None) -> None
 @click.command()
 @_FILE
 @click.argument("store")
-@click.option("--scope", help="The scope that it gets; by default none.")
+@click.option("--scope", help="The scope of the session in this store; by default none.")
 def unpack(file: Path, store: str, scope: str | None) -> None:
-    """Read a session from a FILE into a store, which is made if it does not exist."""
+    """Read a session from a FILE into a store, which is created if it does not exist."""
     if not file.is_file():
         raise InvalidInput("FILE", expected="a packed session", got=str(file))
     with closing(open_store(store)) as opened, file.open("rb") as lines:

@@ -105,12 +105,12 @@ def savings(store: str | None, only: str | None, room: int, **priced: Any) -> No
 
 def show_installation(console: Console, file: Path | None) -> bool:
     """What there is to say of an installation, and whether all of it is well."""
-    is_well = True
+    is_ok = True
     for finding in _imported("installation").look(file, os.environ):
-        is_well = is_well and finding.is_well
-        told = inert(f"{'ok ' if finding.is_well else 'BAD'} {finding.what}")
+        is_ok = is_ok and finding.is_ok
+        told = inert(f"{'ok ' if finding.is_ok else 'BAD'} {finding.what}")
         console.print(told, markup=False, highlight=False, soft_wrap=True)
-    return is_well
+    return is_ok
 
 
 def _imported(name: str) -> Any:

@@ -14,25 +14,32 @@ from pageturn.values.errors import MissingExtra
 @click.argument("store", required=False)
 @click.option("--scope", help="Only the sessions of this scope; by default those of all scopes.")
 @click.option("--internal", is_flag=True, help="Show content that only the model may see.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Any other than this machine needs a token.")
-@click.option("--port", default=8789, show_default=True, type=click.IntRange(0, 65535), help="0 is any that is free.")
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    show_default=True,
+    help="The address to listen on; any but this machine's own needs a token.",
+)
+@click.option(
+    "--port", default=8789, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
+)
 @click.option(
     "--token",
     envvar="PAGETURN_TOKEN",
     show_envvar=True,
-    help="What a browser must know: open /?token=TOKEN once; better set in the environment.",
+    help="The token that a browser must send: open /?token=TOKEN once; better set in the environment.",
 )
-@click.option("--open", "opens", is_flag=True, help="Open it in the browser.")
+@click.option("--open", "opens", is_flag=True, help="Open a browser at its address.")
 def inspect(
     store: str | None, scope: str | None, host: str, port: int, token: str | None, *, internal: bool, opens: bool
 ) -> None:
-    """Look at the sessions of a store in a browser: what a model saw in each turn, why, and what it cost.
+    """Show the sessions of a store in a browser: what a model saw in each turn, why, and what it cost.
 
     \b
     pageturn inspect agent.db        # http://127.0.0.1:8789
     pageturn inspect                 # the store of the gateway, also while it runs
 
-    It reads the store and cannot write to it, and asks nothing of any other server. Ctrl-C ends it.
+    It cannot write to the store, and contacts no other server. Ctrl-C ends it.
     """  # noqa: D301 - the character that tells click to leave the lines as they are
     server, config = _imported("inspector.server"), _imported("gateway.config")
     place = _imported("inspector.opened").Place(

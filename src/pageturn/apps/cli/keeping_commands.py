@@ -30,13 +30,15 @@ def _age(context: click.Context, parameter: click.Parameter, value: str) -> time
 
 @click.command()
 @click.argument("store")
-@click.option("--older-than", "age", required=True, callback=_age, help="As 90d: sessions that were not used since.")
-@click.option("--yes", is_flag=True, help="Erase them; by default only show which.")
+@click.option(
+    "--older-than", "age", required=True, callback=_age, help="How long a session was not used, as 90d, 12w or 36h."
+)
+@click.option("--yes", is_flag=True, help="Erase them; by default only list them.")
 def retain(store: str, age: timedelta, *, yes: bool) -> None:
-    """Erase the sessions that nobody used for that long, and show that their bytes have left the file.
+    """Erase the sessions that nobody used for that long, and check that their bytes have left the file.
 
-    A session and its forks go together, when the last of them is old enough. Where the gateway gave out keys, `--retention-days` of a key
-    holds for its scope. Exits with 1 if a session could not be read, or bytes are left.
+    A session and its forks are erased together, once all of them are old enough. `--retention-days` of a gateway key applies to its
+    scope. Exits with 1 if a session could not be read.
     """
     console, now = terminal(), datetime.now(UTC)
     with journals.opened(store) as opened:
@@ -51,11 +53,11 @@ def retain(store: str, age: timedelta, *, yes: bool) -> None:
         f"erased {len(done.sessions)} sessions of {done.pages:,} pages; the file is {done.bytes:,} bytes smaller"
     )
     console.print(
-        f"of {done.looked_for:,} texts that stood in the file, {done.still_there:,} still stand there"
-        + (", where sessions that stay have them too" if done.still_there else "")
+        f"looked for {done.looked_for:,} of the erased texts in the file: {done.still_there:,} are still there"
+        + (", because remaining sessions have them too" if done.still_there else "")
     )
     for name in done.unread:
-        console.print(f"{name} cannot be read, and stays; see pageturn doctor", markup=False, highlight=False)
+        console.print(f"{name} cannot be read and was not erased; see pageturn doctor", markup=False, highlight=False)
     sys.exit(1 if done.unread else 0)
 
 
@@ -63,7 +65,7 @@ def retain(store: str, age: timedelta, *, yes: bool) -> None:
 @click.argument("store", type=click.Path(path_type=Path))
 @_FILE
 def backup(store: Path, file: Path) -> None:
-    """Copy a store to a new FILE, while others may use it. The copy is a store of its own, as it was at one moment."""
+    """Copy a store to a new FILE, also while it is in use. The copy is a store as it was at one moment."""
     size = back_up(store, file)
     terminal().print(inert(f"{file}: {size:,} bytes"), markup=False, highlight=False)
 
@@ -71,15 +73,15 @@ def backup(store: Path, file: Path) -> None:
 @click.command()
 @_FILE
 @click.argument("store", type=click.Path(path_type=Path))
-@click.option("--yes", is_flag=True, help="Also where there is a store; it is kept under another name.")
+@click.option("--yes", is_flag=True, help="Replace an existing store; the old file is kept under another name.")
 def restore(file: Path, store: Path, *, yes: bool) -> None:
-    """Put a copy in the place of a store. Nobody may have that store open: stop the gateway first."""
+    """Replace a store by a backup. No program may have the store open: stop the gateway first."""
     if store.exists() and not yes:
         raise InvalidInput("store", expected="a path where nothing is, or --yes", got=str(store))
     kept = put_back(file, store)
     with closing(open_store(str(store))) as opened:
         count = len(opened.sessions())
-    told = f"; what was there is {kept}" if kept is not None else ""
+    told = f"; the old file is now {kept}" if kept is not None else ""
     terminal().print(inert(f"{store} has {count} sessions{told}"), markup=False, highlight=False)
 
 

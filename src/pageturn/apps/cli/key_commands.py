@@ -1,4 +1,4 @@
-"""Defines `pageturn keys`: gives out the gateway's own keys, lists them, and takes them back."""
+"""Defines `pageturn keys`: issues the gateway's own keys, lists them, and revokes them."""
 
 from contextlib import closing
 from datetime import UTC, datetime
@@ -21,37 +21,39 @@ _STORE = click.argument("store", required=False)
 
 @click.group()
 def keys() -> None:
-    """Give out keys of the gateway, each with a scope, a budget and limits. They hold where the gateway has `keys = "virtual"`.
+    """Issue keys of the gateway, each with a scope, a budget and limits. They apply if its settings have `keys = "virtual"`.
 
-    Without a store it is the one of the gateway.
+    Without a store, the gateway's is used.
     """
 
 
 @keys.command()
 @_STORE
-@click.option("--scope", required=True, help="Whose sessions these are; keys of one scope share them.")
-@click.option("--name", default="", help="For your list.")
-@click.option("--budget", type=click.FloatRange(0), help="Dollars that may be spent.")
-@click.option("--per", default="month", show_default=True, type=click.Choice(["day", "month", "total"]))
-@click.option("--requests-a-minute", type=click.IntRange(0), help="For each gateway process.")
-@click.option("--tokens-a-minute", type=click.IntRange(0), help="For each gateway process.")
-@click.option("--model", "models", multiple=True, help="A model that may be asked; repeatable; by default all.")
-@click.option("--retention-days", type=click.IntRange(1), help="For `pageturn retain`; by default its own time.")
+@click.option("--scope", required=True, help="The scope of the key; keys of one scope share its sessions.")
+@click.option("--name", default="", help="A name for the list of keys.")
+@click.option("--budget", type=click.FloatRange(0), help="Dollars that may be spent in the period.")
+@click.option(
+    "--per", default="month", show_default=True, type=click.Choice(["day", "month", "total"]), help="The period."
+)
+@click.option("--requests-a-minute", type=click.IntRange(0), help="Counted by each gateway process for itself.")
+@click.option("--tokens-a-minute", type=click.IntRange(0), help="Counted by each gateway process for itself.")
+@click.option("--model", "models", multiple=True, help="A model that may be used; repeatable; by default all.")
+@click.option("--retention-days", type=click.IntRange(1), help="For `pageturn retain`, instead of --older-than.")
 def create(store: str | None, *, scope: str, per: str, models: tuple[str, ...], **allowed: Any) -> None:
-    """Make a key, and print it this once: the store keeps only its digest."""
+    """Create a key and print it once: the store keeps only its digest."""
     kept = {name: value for name, value in allowed.items() if value is not None}
     path = Path(_path(store))
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with closing(open_store(str(path))) as opened:
         plain, key = _keys().Keys(opened).create(scope, period=per, models=models, **kept)
     click.echo(plain)
-    complain(f"pageturn: key {key.id} of scope {scope!r}; it is shown this once")
+    complain(f"pageturn: key {key.id} of scope {scope!r}; it is shown only once")
 
 
 @keys.command("list")
 @_STORE
 def list_(store: str | None) -> None:
-    """List the keys, with what they allow and what was spent in this period. The keys themselves are not stored."""
+    """List the keys: what each may do, and what it spent in this period. The keys themselves are not stored."""
     now = datetime.now(UTC)
     table = Table("id", "name", "scope", "spent", "budget", "a minute", "models", "created", box=None)
     with journals.opened(_path(store)) as opened:
@@ -77,7 +79,7 @@ def list_(store: str | None) -> None:
 @click.argument("id_", metavar="ID")
 @_STORE
 def revoke(id_: str, store: str | None) -> None:
-    """Take a key back. It holds from the next request on, in every gateway on the store."""
+    """Revoke a key: from the next request on, every gateway on the store refuses it."""
     with journals.opened(_path(store)) as opened:
         key = _keys().Keys(opened).revoke(id_)
     complain(f"pageturn: key {key.id} of scope {key.scope!r} is revoked")

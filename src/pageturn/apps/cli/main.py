@@ -251,7 +251,7 @@ def vacuum(store: str, *, yes: bool) -> None:
 @_SESSION
 @_SCOPE
 @_INTERNAL
-@click.option("--mask", is_flag=True, help="Mask what looks like a key. What is stored stays as it is.")
+@click.option("--mask", is_flag=True, help="Mask what looks like a key; the store does not change.")
 def export(store: str, session: str | None, scope: str | None, *, internal: bool, mask: bool) -> None:
     """Write the messages of a session as JSON lines. Exits with 1 if one could not be read and was skipped."""
     with journals.opened(store) as opened:

@@ -30,7 +30,7 @@ SECTIONS = (
         (
             ("run", "A client behind a gateway: pageturn run -- claude."),
             ("serve", "A gateway for every client on this machine."),
-            ("keys", "Keys that the gateway gives out: create, list, revoke."),
+            ("keys", "Keys that the gateway issues: create, list, revoke."),
             ("savings", "What a gateway's sessions cost, or would have cost."),
             ("mcp", "Recorded sessions as tools of an MCP client."),
             ("trial", "The same tasks with a live model, by method."),

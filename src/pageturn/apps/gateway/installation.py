@@ -23,21 +23,21 @@ _MOST_SKEW = 60.0  # seconds that a clock may be wrong: keys and budgets go by i
 class Finding(NamedTuple):
     """One thing that was looked at."""
 
-    is_well: bool
+    is_ok: bool
     what: str
 
 
 def look(file: Path | None, environ: Mapping[str, str]) -> Iterator[Finding]:
     """All that can be seen from here."""
-    yield Finding(is_well=True, what=f"Python {sys.version.split()[0]}, pageturn {version('pageturn')}; {_packages()}")
+    yield Finding(is_ok=True, what=f"Python {sys.version.split()[0]}, pageturn {version('pageturn')}; {_packages()}")
     path = file or usual_file(environ)
     try:
         config = load_config({}, file, environ)
     except InvalidInput as error:
-        yield Finding(is_well=False, what=str(error))
+        yield Finding(is_ok=False, what=str(error))
         return
-    told = f"settings of {path}" if path.is_file() else f"no file of settings ({path}): defaults and variables"
-    yield Finding(is_well=True, what=f"{told}; {config.mode} mode at {config.host}, port {config.port}")
+    told = f"settings file {path}" if path.is_file() else f"no settings file ({path}): defaults and variables"
+    yield Finding(is_ok=True, what=f"{told}; {config.mode} mode at {config.host}, port {config.port}")
     yield from _permissions(path, config)
     yield from _keys(config)
     yield from asyncio.run(_upstreams(config))
@@ -56,15 +56,15 @@ def _packages() -> str:
 def _permissions(path: Path, config: Config) -> Iterator[Finding]:
     store = config.store_file
     if path.is_file() and config.token is not None and _is_public(path):
-        yield Finding(is_well=False, what=f"{path} may have a token, and others can read it: chmod 600 {path}")
+        yield Finding(is_ok=False, what=f"{path} may have a token, and others can read it: chmod 600 {path}")
     if store is None:
         return
     if not store.exists():
-        yield Finding(is_well=True, what=f"the store {store} will be made at the first start")
+        yield Finding(is_ok=True, what=f"the store {store} will be created at the first start")
     elif _is_public(store):
-        yield Finding(is_well=False, what=f"others can read the store: chmod 600 {store}*")
+        yield Finding(is_ok=False, what=f"others can read the store: chmod 600 {store}*")
     else:
-        yield Finding(is_well=True, what=f"the store {store} is readable by its owner alone")
+        yield Finding(is_ok=True, what=f"the store {store} is readable by its owner only")
 
 
 def _is_public(path: Path) -> bool:
@@ -78,11 +78,11 @@ def _keys(config: Config) -> Iterator[Finding]:
         try:
             server.key.read()
         except InvalidInput as error:
-            yield Finding(is_well=False, what=f"the key of upstream {name}: {error}")
+            yield Finding(is_ok=False, what=f"the key of upstream {name}: {error}")
         else:
-            yield Finding(is_well=True, what=f"the key of upstream {name} is at {server.key.reference}")
+            yield Finding(is_ok=True, what=f"the key of upstream {name} is at {server.key.reference}")
     if config.keys == VIRTUAL and not any(server.key for server in config.routes.servers.values()):
-        yield Finding(is_well=False, what="virtual keys want a key of an upstream, as [upstreams.openai] key = ...")
+        yield Finding(is_ok=False, what="virtual keys need a provider's key, as [upstreams.openai] key = ...")
 
 
 async def _upstreams(config: Config) -> list[Finding]:
@@ -103,14 +103,14 @@ async def _answers(client: UpstreamClient, base: str) -> list[Finding]:
         async with asyncio.timeout(_PATIENCE), client.ask("HEAD", f"{base}/", (), None) as answer:
             date = value_of(answer.headers, b"date")
     except Unreachable as error:
-        return [Finding(is_well=False, what=str(error))]
+        return [Finding(is_ok=False, what=str(error))]
     except TimeoutError:
-        return [Finding(is_well=False, what=f"{base} gave no answer in {_PATIENCE:g} seconds")]
-    found = [Finding(is_well=True, what=f"{base} answers")]
+        return [Finding(is_ok=False, what=f"{base} gave no answer in {_PATIENCE:g} seconds")]
+    found = [Finding(is_ok=True, what=f"{base} answers")]
     try:
         skew = (datetime.now(UTC) - parsedate_to_datetime(date or "")).total_seconds()
     except (TypeError, ValueError):
         return found
     if abs(skew) > _MOST_SKEW:
-        found.append(Finding(is_well=False, what=f"the clock is {skew:+.0f} seconds from that of {base}"))
+        found.append(Finding(is_ok=False, what=f"the clock is {skew:+.0f} seconds from that of {base}"))
     return found

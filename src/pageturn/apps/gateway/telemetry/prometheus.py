@@ -41,7 +41,7 @@ class Prometheus:
         self._calls = self._counter("model_calls", "Calls of models.", "upstream", "model", "status")
         self._tokens = self._counter("tokens", "Tokens, as providers counted them.", "model", "kind")
         self._folds = self._counter("folds", "Requests with which old steps were shortened.", "model")
-        self._modes = self._counter("passages", "How requests went out, as in x-pageturn.", "mode")
+        self._modes = self._counter("passages", "Requests by what was sent, as in x-pageturn.", "mode")
         self._choices = self._counter("decisions", "Calls by the candidate that was chosen.", "agent")
         self._broken = self._counter(
             "cache_broken", "Calls that read less than half of what the call before had, within five minutes.", "model"

@@ -76,9 +76,7 @@ class Admission:
         except (PageturnError, OSError) as error:
             return _store_failed(error)
         if key is None:
-            return Refuse(
-                401, "this gateway wants a key of its own, which it does not know this one to be", "refused; key"
-            )
+            return Refuse(401, "this gateway requires a key that it issued, and does not know this one", "refused; key")
         return key
 
     async def admit(self, key: VirtualKey, exchange: Exchange) -> Refuse | None:
@@ -97,7 +95,7 @@ class Admission:
             dollars = self._most_dollars(told, tokens)
         except UnknownPrice:
             if key.budget is not None:
-                return Refuse(403, "no price is known of this model, so that a budget cannot be kept", "refused; price")
+                return Refuse(403, "this key has a budget, and the price of this model is not known", "refused; price")
             dollars = 0.0
         if (limit := self._rates.full(key, told.tokens)) is not None:
             return Refuse(429, f"this key may have {limit}", "refused; limit")
@@ -123,7 +121,7 @@ class Admission:
         id_ = told.field("previous_response_id")
         if told.field("conversation") is not None:
             return Refuse(
-                400, "conversations that the provider keeps are not for keys of this gateway", "refused; kept"
+                400, "conversations stored by the provider cannot be used with keys of this gateway", "refused; kept"
             )
         if id_ is None:
             return None
