@@ -229,13 +229,10 @@ class Driver:
 
     def _sync(self, origin: str = "said", **fields) -> list[Item]:
         """Take in pages that the session wrote itself, as its own messages tell them."""
-        known = self.model.handles
-        added = []
-        if any(page.handle not in known for page in self.session.reader.pages()):
-            for page in self.session.reader.pages():
-                if page.handle not in known:
-                    added.append(self.model.add(page, self.session.reader.message(page), origin, **fields))
-        return added
+        known = {*self.model.handles}
+        reader = self.session.reader
+        added = [page for page in reader.pages() if page.handle not in known]
+        return [self.model.add(page, reader.message(page), origin, **fields) for page in added]
 
     def result(self, salt: int, lines: int, which: str, style: str) -> None:
         waiting = [each.call for each in self.model.calls() if not each.results and each.turns_since == 0]
