@@ -174,7 +174,8 @@ def test_an_embedder_that_fails_means_search_by_words_and_a_notice():
     embedder.fails = None
     clock.now += timedelta(seconds=60)
     assert session.recall("kitten").notices == ()
-    assert embed(store_of(session), "s", embedder) == 1
+    embed(store_of(session), "s", embedder)  # unless the thread beside the session has done it by now
+    assert embedder.embedded.count("more") == 1
 
 
 def test_an_embedder_that_failed_is_left_alone_for_a_while():

@@ -153,8 +153,8 @@ class ProfileCounter:
     def message(self, message: Message) -> int:
         require_sound(message)
         costs = [self._cost(part) for part in message.content]
-        if message.extra:
-            costs.append(self._kept(message))
+        if message.extra:  # repeated in a format that has a message for each result
+            costs += [self._kept(message)] * max(1, len(message.tool_results))
         cost = costs[0] if len(costs) == 1 else _sum(costs)
         counted = max(cost.counted, self._count(reminder(message.text))) if self._is_tagged(message) else cost.counted
         frame = max(self.profile.per_message + cost.frame, self._scaled(cost.framed))

@@ -14,7 +14,7 @@ from pageturn.context.renditions import BUILT_IN
 from pageturn.context.working_set import ContextRequest, Derived, WorkingSet
 from pageturn.journal.journal import Fresh, Journal
 from pageturn.policies.checked import CheckedPolicy
-from pageturn.policies.contract import DerivePolicy
+from pageturn.policies.legacy import Legacy
 from pageturn.stores import SessionRow
 from pageturn.tokens.counters import counter_for
 from pageturn.values.context import Context
@@ -34,8 +34,8 @@ class PastContext(NamedTuple):
     fixed_tokens: int = 0  # of the tools and what opens every request, which the journal does not keep
 
 
-class _AsItStands(DerivePolicy, tag="as_it_stands"):
-    """Never folds."""
+class _AsItStands(Legacy):
+    """Never folds. Not a policy of its own, which journals and settings would know by name."""
 
     def is_full(self, growth: Growth, budget_tokens: int) -> bool:  # noqa: ARG002
         return False
