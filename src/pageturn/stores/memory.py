@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import takewhile
 
-from pageturn.stores.ports import LAST, Broken, Change, Embedded, Record, Sidecar, SidecarDocument, Slot, Span
+from pageturn.stores.ports import LAST, Broken, Change, Record, Sidecar, SidecarDocument, Slot
 from pageturn.stores.sqlite import SqliteStore
 from pageturn.values.errors import StoreError
 
@@ -34,19 +34,16 @@ class MemoryStore(SqliteStore):
     def backup(self) -> str:
         raise StoreError("a store in memory cannot be copied: nothing of it outlives its process")
 
+    # On one connection, a thread could see half of another thread's transaction, and could not free what it erases while another reads.
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        with self._lock, super()._translated():
+            yield
+
     def scrub(self) -> None:
         with self._lock:
             super().scrub()
-
-    # On one connection, a thread could see half of another thread's transaction.
-
-    def sidecar(self, name: str, after: int = 0) -> Sidecar:
-        with self._lock:
-            return super().sidecar(name, after)
-
-    def document(self, slot: Slot) -> bytes | None:
-        with self._lock:
-            return super().document(slot)
 
     def sidecar_version(self) -> int:
         with self._lock:
@@ -56,17 +53,13 @@ class MemoryStore(SqliteStore):
         with self._lock:
             return super().erasures()
 
-    def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
-        with self._lock:
-            return super().erased(spans, after)
+    # A reader that goes on later, perhaps in another thread, must not hold the lock.
 
     def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record | Broken]:
-        with self._lock:
-            return iter(list(super().records(session, after, upto)))
+        return iter(list(super().records(session, after, upto)))
 
-    def vectors(self, session: str, embedder: str, after: int = 0) -> list[Embedded]:
-        with self._lock:
-            return super().vectors(session, embedder, after)
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        return iter(list(super().blobs()))
 
     def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
         return self._alone()
