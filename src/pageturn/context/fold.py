@@ -62,9 +62,8 @@ class Sent(NamedTuple):
     messages: Sequence[Message] = ()
     tokens: int = 0
     head_holds: bool = False  # whether tools and model are those of the last call
-    loop: int | None = (
-        None  # the first page of the open tool loop, where the model asks for its reasoning whatever changes
-    )
+    # The first page of the open tool loop, where the model asks for its reasoning whatever changes.
+    loop: int | None = None
 
 
 NOTHING_SENT = Sent()

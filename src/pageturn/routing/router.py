@@ -40,8 +40,6 @@ from pageturn.values.relevance import Bucket, bucket_for_messages
 _MOST_PENDING = 256  # decisions without an outcome that are held in memory before they are written
 _MOST_SETTINGS = 1_000
 _HOPE = 1.64  # deviations above the expected rate; nineteen of twenty rates are below
-
-
 _MOST_SESSIONS = 10_000
 _CACHE_LASTS = timedelta(minutes=5)  # the lifetime of a provider's prompt cache without another request
 
@@ -57,9 +55,8 @@ class _Ready(NamedTuple):
     """What a choice among the same candidates needs until something is learned."""
 
     scored: tuple[Scored, ...]  # without chance
-    drawn: tuple[
-        tuple[int, Aim, tuple[str, float, float, float, float]], ...
-    ]  # those that chance moves, and their fields
+    # Those that chance moves, and their fields.
+    drawn: tuple[tuple[int, Aim, tuple[str, float, float, float, float]], ...]
     expected: float  # of the choice without exploring
     mode: Mode  # held, so that no other object takes its identity meanwhile
     hoped: Mapping[str, float]  # the rate that each may have

@@ -56,9 +56,8 @@ T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
 _MOST_DERIVED = 4_096  # histories that are remembered as derived, for when the store fails
-_PLAIN: tuple[tuple[bytes, bytes | None], ...] = (
-    (b"content-encoding", None),
-)  # a body of ours, whatever the client's was
+# A body of ours is not compressed, whatever the client's was.
+_PLAIN: tuple[tuple[bytes, bytes | None], ...] = ((b"content-encoding", None),)
 _UNPACKED: tuple[tuple[bytes, bytes | None], ...] = ((b"accept-encoding", b"identity"),)
 
 
@@ -72,9 +71,8 @@ class Managed(NamedTuple):
     is_subscription: bool  # its client pays by the month
     context: Context | None = None  # where one was derived
     is_derived: bool = False  # the context was sent, and not what the client wrote
-    is_apart: bool = (
-        False  # sent whole although the session is derived, so that its answer stands behind another history
-    )
+    # Sent whole although the session is derived, so that its answer stands behind another history.
+    is_apart: bool = False
     note: str = ""
     sent_bytes: int | None = None  # of the body in the place of the client's
 
@@ -101,9 +99,8 @@ class Manage:
         self._managed: WeakKeyDictionary[Exchange, Managed] = WeakKeyDictionary()
         self._passed: WeakSet[Exchange] = WeakSet()  # those of which nobody was sure, and which are counted
         self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client can send whole any more
-        self._openings: WeakKeyDictionary[Exchange, Opening] = (
-            WeakKeyDictionary()
-        )  # of answers that may still be refusals
+        # Of answers that may still be refusals.
+        self._openings: WeakKeyDictionary[Exchange, Opening] = WeakKeyDictionary()
         self._aside: WeakKeyDictionary[Exchange, Asked] = WeakKeyDictionary()  # calls beside a conversation
         self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
@@ -389,12 +386,10 @@ class Manage:
         _LOG.warning("%s", reason)
         if not self._was_derived(asked):
             return Pass("off") if is_off else _unsure(reason)
-        if (
-            is_off
-        ):  # reasoning of a derived history would be refused in the client's own, and nobody knows which that is
-            messages = [
-                each for message in load_items(asked.format, asked.raws) if (each := without_reasoning(message))
-            ]
+        if is_off:
+            # Reasoning of a derived history would be refused in the client's own, and nobody knows which that is.
+            loaded = load_items(asked.format, asked.raws)
+            messages = [each for message in loaded if (each := without_reasoning(message))]
             made = with_history(asked, messages, frozen=0, tool=None)
             return Send(made.body, f"off; {reason}; without what was recalled", _PLAIN, may_follow=False)
         advice = "this conversation was shortened before, and its client does not have all of it"
