@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens, load_items
+from pageturn.apps.gateway.counts import Counts, Tally
 from pageturn.apps.gateway.derived import (
     has_tool,
     name_for_tool,
@@ -33,7 +34,6 @@ from pageturn.apps.gateway.reading import Seen, read_answer
 from pageturn.apps.gateway.reasons import why_failed, why_unread
 from pageturn.apps.gateway.reconcile import Located
 from pageturn.apps.gateway.sessions import Sessions, Ticket, annotated
-from pageturn.apps.gateway.tallying import Counts, Tally
 from pageturn.formats import anthropic
 from pageturn.session import Session
 from pageturn.tokens.windows import input_capacity, window_of

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
+from pageturn.apps.gateway.counts import Tally
 from pageturn.apps.gateway.dispatch import Dispatch
 from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.modes import Mode, Pass, Refuse, Send
-from pageturn.apps.gateway.tallying import Tally
 from pageturn.apps.gateway.upstream import Answer
 from pageturn.values.usage import Usage, total_usage
 
