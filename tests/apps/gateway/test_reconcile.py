@@ -5,8 +5,9 @@ import json
 import pytest
 
 import pageturn as pt
-from pageturn.apps.gateway.asked import Asked, ItemReader
 from pageturn.apps.gateway.identity import Identity, identity_in, identity_of
+from pageturn.apps.gateway.items import ItemReader
+from pageturn.apps.gateway.model_request import Asked
 from pageturn.apps.gateway.places import Place
 from pageturn.apps.gateway.reconcile import chain, locate
 from pageturn.apps.gateway.sessions import Sessions

@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from pageturn.apps.gateway.asked import Asked
 from pageturn.apps.gateway.fingerprints import BILLING
+from pageturn.apps.gateway.model_request import Asked
 from pageturn.apps.gateway.sessions import restored_role
 from pageturn.formats import anthropic, openai_responses
 from pageturn.formats.cache_marks import CacheMarks

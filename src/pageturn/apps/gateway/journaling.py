@@ -2,7 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens
+from pageturn.apps.gateway.items import ItemReader
+from pageturn.apps.gateway.model_request import Asked, ToolTokens
 from pageturn.apps.gateway.reading import Answered, Seen, read_answer, read_request
 from pageturn.apps.gateway.sessions import Sessions, annotated
 from pageturn.values.errors import Conflict, InvalidInput

@@ -13,7 +13,6 @@ from contextlib import contextmanager, nullcontext, suppress
 from typing import NamedTuple, TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens, load_items
 from pageturn.apps.gateway.counts import Counts, Tally
 from pageturn.apps.gateway.derived import (
     has_tool,
@@ -26,8 +25,10 @@ from pageturn.apps.gateway.derived import (
 from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Exchange
 from pageturn.apps.gateway.headers import Headers, is_subscription, value_of
 from pageturn.apps.gateway.identity import identity_of
+from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
 from pageturn.apps.gateway.looking import Opening
+from pageturn.apps.gateway.model_request import Asked, ToolTokens
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.places import Terms
 from pageturn.apps.gateway.reading import Seen, read_answer

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.apps.gateway.asked import Asked, ItemReader
 from pageturn.apps.gateway.decoding import EventReader, is_object, unpacked
 from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.headers import is_subscription, value_of
 from pageturn.apps.gateway.identity import Identity
+from pageturn.apps.gateway.items import ItemReader
+from pageturn.apps.gateway.model_request import Asked
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message
 from pageturn.values.usage import Usage

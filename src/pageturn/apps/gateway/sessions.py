@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.apps.gateway.asked import Asked, changes_tools, load_items
 from pageturn.apps.gateway.fingerprints import chained, fingerprints_of
+from pageturn.apps.gateway.items import changes_tools, load_items
+from pageturn.apps.gateway.model_request import Asked
 from pageturn.apps.gateway.places import End, Place, Places, Terms
 from pageturn.apps.gateway.reconcile import Located, chain, first_link, locate
 from pageturn.formats.cache_marks import CacheMarks

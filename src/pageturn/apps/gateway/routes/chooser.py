@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeVar
 
-from pageturn.apps.gateway.asked import ItemReader
+from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.routes.requests import Told
 from pageturn.apps.gateway.routes.settings import Candidate, RoutedModel
 from pageturn.routing import Decision, Price

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.apps.gateway.asked import ItemReader, load_items
 from pageturn.apps.gateway.decoding import unpacked
 from pageturn.apps.gateway.endpoints import ANTHROPIC
 from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import Headers, value_of, with_changes
 from pageturn.apps.gateway.identity import identity_in, identity_of
+from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.apps.gateway.routes.settings import Server
 from pageturn.formats import anthropic, openai_responses
 from pageturn.values.digests import digest_of

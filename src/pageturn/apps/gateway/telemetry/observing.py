@@ -13,12 +13,12 @@ from contextlib import asynccontextmanager
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from pageturn.apps.gateway.asked import ItemReader
 from pageturn.apps.gateway.dispatch import Dispatch
 from pageturn.apps.gateway.endpoints import CHATGPT, OPENAI
 from pageturn.apps.gateway.exchange import MOST_BYTES, Ending, Exchange
 from pageturn.apps.gateway.headers import REQUEST_ID, Headers, told, value_of
 from pageturn.apps.gateway.identity import identity_of
+from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.modes import Refuse
 from pageturn.apps.gateway.reading import Answered, Seen, read_answer
 from pageturn.apps.gateway.routes.requests import Told, read_told

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from pageturn.apps.gateway.asked import ItemReader
 from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import Headers, value_of
+from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.modes import Refuse
 from pageturn.apps.gateway.places import Places
 from pageturn.apps.gateway.routes.requests import Told, read_told
