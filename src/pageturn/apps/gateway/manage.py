@@ -28,7 +28,7 @@ from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
 from pageturn.apps.gateway.looking import Opening
-from pageturn.apps.gateway.model_request import Asked, ToolTokens
+from pageturn.apps.gateway.model_request import ModelRequest, ToolTokens
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.places import Terms
 from pageturn.apps.gateway.reading import Seen, read_answer
@@ -65,7 +65,7 @@ _UNPACKED: tuple[tuple[bytes, bytes | None], ...] = ((b"accept-encoding", b"iden
 class Managed(NamedTuple):
     """A request that is in a session, and what was made of it."""
 
-    asked: Asked
+    request: ModelRequest
     ticket: Ticket
     terms: Terms
     whole_tokens: int  # of the client's own history, by our count
@@ -80,7 +80,7 @@ class Managed(NamedTuple):
     @property
     def tool(self) -> RecallTool | None:
         """The recall tool, where the session has it and the request can use it."""
-        if self.terms.tool is None or not self.asked.can_recall:
+        if self.terms.tool is None or not self.request.can_recall:
             return None
         return RecallTool(name=self.terms.tool)
 
@@ -102,7 +102,7 @@ class Manage:
         self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client can send whole any more
         # Of answers that may still be refusals.
         self._openings: WeakKeyDictionary[Exchange, Opening] = WeakKeyDictionary()
-        self._aside: WeakKeyDictionary[Exchange, Asked] = WeakKeyDictionary()  # calls beside a conversation
+        self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # calls beside a conversation
         self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
         self._derived_here: WeakSet[Session] = WeakSet()  # whose last context has not been answered, and was made here
@@ -189,48 +189,48 @@ class Manage:
         try:
             encoding = value_of(exchange.headers, b"content-encoding")
             identity = identity_of(exchange.headers)
-            asked = Asked.read(exchange.endpoint.format, exchange.body, encoding, identity, self._reader)
+            request = ModelRequest.read(exchange.endpoint.format, exchange.body, encoding, identity, self._reader)
         except InvalidInput as error:
             return _unsure(f"not understood: {error.path}")
         is_off = exchange.is_off or not self.is_on
-        bare = without_billing_line(asked) if self._drops_billing_line and not is_off else None
+        bare = without_billing_line(request) if self._drops_billing_line and not is_off else None
         if bare is None:
-            return self._plan(exchange, asked, is_off=is_off)
-        plan = self._plan(exchange, Asked(asked.format, bare, asked.identity, self._reader), is_off=False)
+            return self._plan(exchange, request, is_off=is_off)
+        plan = self._plan(exchange, ModelRequest(request.format, bare, request.identity, self._reader), is_off=False)
         return Send(bare, plan.note, _PLAIN, may_follow=plan.may_follow) if isinstance(plan, Pass) else plan
 
-    def _plan(self, exchange: Exchange, asked: Asked, *, is_off: bool) -> Pass | Send | Refuse:
-        is_aside = asked.is_side_call and not (asked.identity is not None and asked.identity.is_explicit)
+    def _plan(self, exchange: Exchange, request: ModelRequest, *, is_off: bool) -> Pass | Send | Refuse:
+        is_aside = request.is_side_call and not (request.identity is not None and request.identity.is_explicit)
         if is_aside:
-            self._aside[exchange] = asked
+            self._aside[exchange] = request
             return Pass("aside", may_follow=True)
-        if asked.is_kept_elsewhere:
+        if request.is_kept_elsewhere:
             return _unsure("the provider keeps the conversation")
         try:
             with self._impatient():
-                return self._again(lambda: self._managed_plan(exchange, asked, is_off=is_off))
+                return self._again(lambda: self._managed_plan(exchange, request, is_off=is_off))
         except (BudgetTooSmall, ModelTooSmall) as error:
             advice = "a larger room (--room), or `x-pageturn: off`, lets it pass"
             return Refuse(400, f"{error}; {advice}", "refused; budget too small")
         except (PageturnError, OSError) as error:
-            return self._failed(asked, error, is_off=is_off)
+            return self._failed(request, error, is_off=is_off)
 
-    def _managed_plan(self, exchange: Exchange, asked: Asked, *, is_off: bool) -> Pass | Send | Refuse:
-        located = self._sessions.locate(asked)
-        if asked.follows and located.place is None:
+    def _managed_plan(self, exchange: Exchange, request: ModelRequest, *, is_off: bool) -> Pass | Send | Refuse:
+        located = self._sessions.locate(request)
+        if request.follows and located.place is None:
             return _unsure("it follows an answer that nobody here knows")
         if is_off and (located.place is None or not self._sessions.is_held(located.place.session)):
             return Pass("off")
-        managed = self._taken(asked, located, is_subscription=is_subscription(exchange.headers))
+        managed = self._taken(request, located, is_subscription=is_subscription(exchange.headers))
         is_held = self._sessions.is_held(managed.ticket.session)
         if is_held:
             self._remember(managed.ticket.link)
-        if is_off or (asked.is_compaction and is_held) or (managed.terms.tool is not None and not asked.can_recall):
-            way = "off" if is_off else "compaction" if asked.is_compaction else "without recall"
+        if is_off or (request.is_compaction and is_held) or (managed.terms.tool is not None and not request.can_recall):
+            way = "off" if is_off else "compaction" if request.is_compaction else "without recall"
             whole = self._sent_whole(exchange, managed, way)
             if whole is not None:
                 return whole
-            if not is_off and not asked.is_compaction:
+            if not is_off and not request.is_compaction:
                 told = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
                 return Refuse(400, f"{told}; ask for one answer, or in the foreground", "refused; it cannot recall")
         derived = self._derived(managed)
@@ -248,40 +248,40 @@ class Manage:
         except (PageturnError, OSError):
             return False
 
-    def _taken(self, asked: Asked, located: Located, *, is_subscription: bool) -> Managed:
+    def _taken(self, request: ModelRequest, located: Located, *, is_subscription: bool) -> Managed:
         """Write down what is new."""
-        agreed = Terms(self._mode, self._room, name_for_tool(asked) if self._mode == "recall" else None)
+        agreed = Terms(self._mode, self._room, name_for_tool(request) if self._mode == "recall" else None)
         ticket = self._sessions.take(
-            asked, located, terms=agreed, before_reply=lambda session: self._derive_again(session, asked)
+            request, located, terms=agreed, before_reply=lambda session: self._derive_again(session, request)
         )
         terms = self._sessions.places.terms(ticket.session)
         if terms is None:  # it began while somebody watched
             terms = Terms("manage", self._room)
             self._sessions.places.note_terms(ticket.session, terms)
-        if terms.tool is not None and has_tool(asked, terms.tool):  # the client has one of that name since
-            terms = self._sessions.rename_tool(ticket.session, name_for_tool(asked))
-        pages = self._sessions.session(ticket.session, asked.model).reader.pages(uncounted=True)
-        whole = sum(page.tokens for page in pages if page.counts) + self._tools.of(asked)
+        if terms.tool is not None and has_tool(request, terms.tool):  # the client has one of that name since
+            terms = self._sessions.rename_tool(ticket.session, name_for_tool(request))
+        pages = self._sessions.session(ticket.session, request.model).reader.pages(uncounted=True)
+        whole = sum(page.tokens for page in pages if page.counts) + self._tools.of(request)
         self._sessions.ask(ticket)
-        return Managed(asked, ticket, terms, whole, is_subscription)
+        return Managed(request, ticket, terms, whole, is_subscription)
 
     def _derived(self, managed: Managed) -> Managed:
         """The request with a context."""
-        asked, terms = managed.asked, managed.terms
-        session = self._sessions.session(managed.ticket.session, asked.model)
-        context = session.derive(asked.tools, model=asked.model, room_tokens=terms.room)
+        request, terms = managed.request, managed.terms
+        session = self._sessions.session(managed.ticket.session, request.model)
+        context = session.derive(request.tools, model=request.model, room_tokens=terms.room)
         self._derived_here.add(session)
         is_whole = _is_whole(context) and not terms.hidden and not self._sessions.has_erased(session.id)
         if not is_whole:
             self._remember(managed.ticket.link)
         return managed._replace(context=context, is_derived=not is_whole, is_apart=False)
 
-    def _derive_again(self, session: Session, asked: Asked) -> None:
+    def _derive_again(self, session: Session, request: ModelRequest) -> None:
         """Derive what was sent when the gateway stopped before its reply was written: the reply belongs to it."""
         terms = self._sessions.places.terms(session.id)
         if terms is not None and session not in self._derived_here:
             with suppress(PageturnError):
-                session.derive(asked.tools, model=asked.model, room_tokens=terms.room)
+                session.derive(request.tools, model=request.model, room_tokens=terms.room)
 
     def _sent(self, exchange: Exchange, managed: Managed) -> Send:
         """Send what was derived, or what the client wrote with the recall tool."""
@@ -289,9 +289,9 @@ class Manage:
         if not managed.is_derived:
             assert managed.tool is not None
             self._managed[exchange] = managed
-            return Send(with_tool(managed.asked, managed.tool), f"whole; in={managed.whole_tokens}", headers)
+            return Send(with_tool(managed.request, managed.tool), f"whole; in={managed.whole_tokens}", headers)
         assert managed.context is not None
-        made = with_context(managed.asked, managed.context, managed.tool)
+        made = with_context(managed.request, managed.context, managed.tool)
         self._managed[exchange] = managed._replace(sent_bytes=len(made.body))
         fold = "yes" if managed.context.fold is not None else "no"
         note = f"managed; in={managed.whole_tokens}; sent={managed.context.tokens}; fold={fold}"
@@ -303,8 +303,8 @@ class Manage:
 
         Reasoning that was made on a derived history, or beside other tools, is left out: its provider would refuse it.
         """
-        asked, id_ = managed.asked, managed.ticket.session
-        if managed.whole_tokens > input_capacity(window_of(asked.model or "")):
+        request, id_ = managed.request, managed.ticket.session
+        if managed.whole_tokens > input_capacity(window_of(request.model or "")):
             return None
         is_apart = self._sessions.is_folded(id_) or (managed.tool is None and managed.terms.tool is not None)
         self._managed[exchange] = managed._replace(is_apart=is_apart, note=way)
@@ -312,8 +312,8 @@ class Manage:
         note = f"{way}; whole; in={managed.whole_tokens}{'; reasoning=dropped' if is_stripped else ''}"
         headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
         if is_stripped or managed.terms.hidden or self._sessions.has_erased(id_):
-            return Send(with_history(asked, messages, frozen=0, tool=managed.tool).body, note, headers)
-        return Send(with_tool(asked, managed.tool) if managed.tool is not None else asked.body, note, headers)
+            return Send(with_history(request, messages, frozen=0, tool=managed.tool).body, note, headers)
+        return Send(with_tool(request, managed.tool) if managed.tool is not None else request.body, note, headers)
 
     def _tightened(self, managed: Managed, exchange: Exchange, body: bytes) -> Send | None:
         """What to send instead of what was too long."""
@@ -328,18 +328,18 @@ class Manage:
             _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
 
-    def _shortened(self, asked: Asked, body: bytes) -> Send | None:
+    def _shortened(self, request: ModelRequest, body: bytes) -> Send | None:
         """What to send instead of a call beside a conversation that was too long: a history of its own, which nobody keeps."""
-        messages = load_items(asked.format, asked.raws)
+        messages = load_items(request.format, request.raws)
         try:
-            with Session.open(model=asked.model, recall=None) as session:
-                session.extend([system(asked.system)] if asked.system else [])
+            with Session.open(model=request.model, recall=None) as session:
+                session.extend([system(request.system)] if request.system else [])
                 session.extend(messages)
-                session.derive(asked.tools, model=asked.model)
+                session.derive(request.tools, model=request.model)
                 if not session.overflow(body):
                     return None
-                context = session.derive(asked.tools, model=asked.model)
-                made = with_context(asked, context, None)
+                context = session.derive(request.tools, model=request.model)
+                made = with_context(request, context, None)
         except (PageturnError, OSError) as error:
             _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
@@ -359,50 +359,50 @@ class Manage:
     def _record(self, seen: Seen, managed: Managed | None) -> Recorded:
         answered = read_answer(seen)
         if managed is None:
-            asked = Asked.read(seen.format, seen.body, seen.encoding, seen.identity, self._reader)
-            return written(self._sessions, asked, answered, seen, self._tools)
+            request = ModelRequest.read(seen.format, seen.body, seen.encoding, seen.identity, self._reader)
+            return written(self._sessions, request, answered, seen, self._tools)
         has_reply = answered.reply is not None
         session = self._answer(managed, answered.reply) if answered.reply is not None else None
         return Recorded(session or managed.ticket.session, session is not None, has_reply, answered.usage)
 
     def _answer(self, managed: Managed, reply: Message, seen: Message | None = None) -> str | None:
-        asked = managed.asked
+        request = managed.request
         if managed.is_derived or managed.is_apart:
-            self._remember(self._sessions.reply_link(managed.ticket.link, asked, seen or reply))
+            self._remember(self._sessions.reply_link(managed.ticket.link, request, seen or reply))
         if managed.is_apart:
             reply = without_reasoning(reply) or reply
         fields = reply_fields(
-            asked,
+            request,
             self._tools,
-            request_bytes=len(asked.body),
+            request_bytes=len(request.body),
             sent_bytes=managed.sent_bytes,
             is_subscription=managed.is_subscription,
         )
-        return self._sessions.answer(managed.ticket, asked, annotated(reply, fields), seen)
+        return self._sessions.answer(managed.ticket, request, annotated(reply, fields), seen)
 
-    def _failed(self, asked: Asked, error: Exception, *, is_off: bool) -> Pass | Send | Refuse:
+    def _failed(self, request: ModelRequest, error: Exception, *, is_off: bool) -> Pass | Send | Refuse:
         """A request that the store, or a session in it, does not let us derive."""
         self._is_busy = isinstance(error, Busy)
         reason = why_failed(error) if isinstance(error, StoreError | OSError) else f"not derived: {why_failed(error)}"
         _LOG.warning("%s", reason)
-        if not self._was_derived(asked):
+        if not self._was_derived(request):
             return Pass("off") if is_off else _unsure(reason)
         if is_off:
             # Reasoning of a derived history would be refused in the client's own, and nobody knows which that is.
-            loaded = load_items(asked.format, asked.raws)
+            loaded = load_items(request.format, request.raws)
             messages = [each for message in loaded if (each := without_reasoning(message))]
-            made = with_history(asked, messages, frozen=0, tool=None)
+            made = with_history(request, messages, frozen=0, tool=None)
             return Send(made.body, f"off; {reason}; without what was recalled", _PLAIN, may_follow=False)
         advice = "this conversation was shortened before, and its client does not have all of it"
         told = "`x-pageturn: off` sends what the client has, without what was recalled"
         return Refuse(503, f"{reason}; {advice}; {told}", "refused; store")
 
-    def _was_derived(self, asked: Asked) -> bool:
+    def _was_derived(self, request: ModelRequest) -> bool:
         """Whether a request goes on with a derived history, as far as can still be read."""
-        if any(link in self._derived_links for link in self._sessions.links(asked)):
+        if any(link in self._derived_links for link in self._sessions.links(request)):
             return True
         try:
-            place = self._sessions.locate(asked).place
+            place = self._sessions.locate(request).place
             return place is not None and self._sessions.is_held(place.session)
         except (PageturnError, OSError):
             return False

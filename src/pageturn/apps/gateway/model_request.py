@@ -21,7 +21,7 @@ _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-class Asked:
+class ModelRequest:
     """A request for an answer of a model."""
 
     def __init__(self, format_: ModuleType, body: bytes, identity: Identity | None, reader: ItemReader) -> None:
@@ -40,7 +40,7 @@ class Asked:
     @classmethod
     def read(
         cls, format_: ModuleType, body: bytes, encoding: str | None, identity: Identity | None, reader: ItemReader
-    ) -> "Asked":
+    ) -> "ModelRequest":
         """Read a request body; raises `InvalidInput` if it cannot be understood."""
         return cls(format_, b"".join(unpacked((body,), encoding)) if encoding else body, identity, reader)
 
@@ -139,8 +139,8 @@ class Asked:
 
     def _wants_form(self) -> bool:
         """Whether the answer has to follow a JSON schema, in any of the three ways to request that."""
-        asked = (self.field("output_config"), self.field("text"), {"response_format": self.field("response_format")})
-        forms = (each.get("format") or each.get("response_format") for each in asked if isinstance(each, Mapping))
+        places = (self.field("output_config"), self.field("text"), {"response_format": self.field("response_format")})
+        forms = (each.get("format") or each.get("response_format") for each in places if isinstance(each, Mapping))
         return any(isinstance(form, Mapping) and form.get("type") == "json_schema" for form in forms)
 
 
@@ -150,12 +150,12 @@ class ToolTokens:
     def __init__(self) -> None:
         self._last: tuple[bytes, str | None, int] = (b"", None, 0)
 
-    def of(self, asked: Asked) -> int:
+    def of(self, request: ModelRequest) -> int:
         """The tokens of a request's tools, by our count."""
-        raw = bytes(asked.fields.get("tools", b""))
-        if self._last[:2] != (raw, asked.model):
-            counted = counter_for(asked.model or DEFAULT_MODEL).tools(asked.tools) if asked.tools else 0
-            self._last = (raw, asked.model, counted)
+        raw = bytes(request.fields.get("tools", b""))
+        if self._last[:2] != (raw, request.model):
+            counted = counter_for(request.model or DEFAULT_MODEL).tools(request.tools) if request.tools else 0
+            self._last = (raw, request.model, counted)
         return self._last[2]
 
 

@@ -11,7 +11,7 @@ from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.headers import is_subscription, value_of
 from pageturn.apps.gateway.identity import Identity
 from pageturn.apps.gateway.items import ItemReader
-from pageturn.apps.gateway.model_request import Asked
+from pageturn.apps.gateway.model_request import ModelRequest
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message
 from pageturn.values.usage import Usage
@@ -65,9 +65,9 @@ class Answered(NamedTuple):
     usage: Usage | None
 
 
-def read_request(seen: Seen, reader: ItemReader) -> Asked:
+def read_request(seen: Seen, reader: ItemReader) -> ModelRequest:
     """What the client asked for; raises `InvalidInput` where nobody can say."""
-    return Asked.read(seen.format, seen.body, seen.encoding, seen.identity, reader)
+    return ModelRequest.read(seen.format, seen.body, seen.encoding, seen.identity, reader)
 
 
 def read_answer(seen: Seen) -> Answered:

@@ -42,7 +42,7 @@ class Recalling(Manage):
         plan = await super().before(exchange)
         managed = self._managed.get(exchange)
         if isinstance(plan, Send) and managed is not None and managed.tool is not None:
-            self._looking[exchange] = Looking(projection_for(managed.asked.format, managed.tool.name))
+            self._looking[exchange] = Looking(projection_for(managed.request.format, managed.tool.name))
             return _looked_at(plan)
         return plan
 
@@ -103,7 +103,7 @@ class Recalling(Manage):
         if projection.failure and not projection.is_sent:
             again = await self.refused(exchange, projection.failure)
             if again is not None:
-                self._looking[exchange] = Looking(projection_for(managed.asked.format, projection.tool))
+                self._looking[exchange] = Looking(projection_for(managed.request.format, projection.tool))
                 return again
         del self._looking[exchange]
         return projection.finish() if looking.is_stream and projection.is_whole else looking.rest()
