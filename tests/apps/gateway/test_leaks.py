@@ -8,7 +8,7 @@ import threading
 import pytest
 import zstandard
 
-from pageturn.apps.gateway import exchange, looking, proxy
+from pageturn.apps.gateway import exchange, projected_answer, proxy
 from tests.apps.gateway.agent import ANTHROPIC, CHAT, RESPONSES, Agent, Provider, large
 from tests.apps.gateway.test_recalling import EVENTS, JSON, Script, recall, response, stream, talk
 from tests.apps.gateway.upstream import Reply
@@ -208,7 +208,7 @@ def test_a_request_without_tools_in_a_shortened_conversation_has_the_one_that_it
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_answer_too_large_to_be_looked_at_reaches_the_client(started, ask, upstream, monkeypatch, streams):
-    for module in (exchange, looking):
+    for module in (exchange, projected_answer):
         monkeypatch.setattr(module, "MOST_BYTES", 100_000)
     parts = [("text", "x" * 200_000)]
     body = json.dumps(response(ANTHROPIC, parts, "r")).encode()

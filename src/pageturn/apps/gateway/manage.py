@@ -23,11 +23,11 @@ from pageturn.apps.gateway.derived import (
     without_billing_line,
 )
 from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Exchange
-from pageturn.apps.gateway.headers import Headers, is_subscription, value_of
+from pageturn.apps.gateway.headers import Headers, is_subscription
+from pageturn.apps.gateway.held_opening import HeldOpening
 from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
-from pageturn.apps.gateway.looking import Opening
 from pageturn.apps.gateway.model_request import ModelRequest, ToolTokens
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.places import Terms
@@ -101,7 +101,7 @@ class Manage:
         self._passed: WeakSet[Exchange] = WeakSet()  # those of which nobody was sure, and which are counted
         self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client can send whole any more
         # Of answers that may still be refusals.
-        self._openings: WeakKeyDictionary[Exchange, Opening] = WeakKeyDictionary()
+        self._openings: WeakKeyDictionary[Exchange, HeldOpening] = WeakKeyDictionary()
         self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # calls beside a conversation
         self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
@@ -119,7 +119,7 @@ class Manage:
             self._passed.add(exchange)
         if isinstance(plan, Refuse) or not plan.may_follow or exchange.endpoint.format is anthropic:
             return plan
-        self._openings[exchange] = Opening()
+        self._openings[exchange] = HeldOpening()
         return plan._replace(is_held=True)
 
     async def unread(self, headers: Headers) -> Pass | Refuse:
@@ -187,9 +187,10 @@ class Manage:
     def _planned(self, exchange: Exchange) -> Pass | Send | Refuse:
         assert exchange.endpoint.format is not None
         try:
-            encoding = value_of(exchange.headers, b"content-encoding")
             identity = identity_of(exchange.headers)
-            request = ModelRequest.read(exchange.endpoint.format, exchange.body, encoding, identity, self._reader)
+            request = ModelRequest.read(
+                exchange.endpoint.format, exchange.body, exchange.encoding, identity, self._reader
+            )
         except InvalidInput as error:
             return _unsure(f"not understood: {error.path}")
         is_off = exchange.is_off or not self.is_on

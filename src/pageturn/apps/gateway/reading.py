@@ -8,7 +8,7 @@ import msgspec
 
 from pageturn.apps.gateway.decoding import EventReader, is_object, unpacked
 from pageturn.apps.gateway.exchange import Ending, Exchange
-from pageturn.apps.gateway.headers import is_subscription, value_of
+from pageturn.apps.gateway.headers import is_subscription
 from pageturn.apps.gateway.identity import Identity
 from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.model_request import ModelRequest
@@ -49,10 +49,10 @@ class Seen(NamedTuple):
             name=exchange.endpoint.path.strip("/"),
             identity=identity,
             body=exchange.body,
-            encoding=value_of(exchange.headers, b"content-encoding"),
+            encoding=exchange.encoding,
             status=exchange.status,
             chunks=tuple(exchange.chunks),
-            answer_encoding=value_of(exchange.answer_headers, b"content-encoding"),
+            answer_encoding=exchange.answer_encoding,
             ending=exchange.ending,
             is_subscription=is_subscription(exchange.headers),
         )

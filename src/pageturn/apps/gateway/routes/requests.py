@@ -9,7 +9,7 @@ import msgspec
 from pageturn.apps.gateway.decoding import unpacked
 from pageturn.apps.gateway.endpoints import ANTHROPIC
 from pageturn.apps.gateway.exchange import Exchange
-from pageturn.apps.gateway.headers import Headers, value_of, with_changes
+from pageturn.apps.gateway.headers import Headers, with_changes
 from pageturn.apps.gateway.identity import identity_in, identity_of
 from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.apps.gateway.routes.settings import Server
@@ -82,8 +82,7 @@ def read_told(exchange: Exchange, reader: ItemReader) -> Told:
     """What a request says; raises `InvalidInput` where nobody can tell."""
     format_ = exchange.endpoint.format
     assert format_ is not None
-    encoding = value_of(exchange.headers, b"content-encoding")
-    body = b"".join(unpacked((exchange.body,), encoding)) if encoding else exchange.body
+    body = b"".join(unpacked((exchange.body,), exchange.encoding)) if exchange.encoding else exchange.body
     fields = _decoded(_FIELDS, body, "body")
     model = _decoded(msgspec.json.Decoder(), fields.get("model", b"null"), "model")
     if not isinstance(model, str):
