@@ -8,7 +8,7 @@ import threading
 import pytest
 import zstandard
 
-from pageturn.apps.gateway import exchange, projected_answer, proxy
+from pageturn.apps.gateway import exchange, passage, projected_answer
 from tests.apps.gateway.agent import ANTHROPIC, CHAT, RESPONSES, Agent, Provider, large
 from tests.apps.gateway.test_recalling import EVENTS, JSON, Script, recall, response, stream, talk
 from tests.apps.gateway.upstream import Reply
@@ -262,7 +262,7 @@ def test_a_tool_of_the_clients_that_comes_later_by_our_name_keeps_it(started, as
 def test_a_client_sees_that_there_is_an_answer_although_its_model_still_thinks(
     started, ask, upstream, monkeypatch, path
 ):
-    monkeypatch.setattr(proxy, "_LONGEST_HOLD", 0.0)
+    monkeypatch.setattr(passage, "_LONGEST_HOLD", 0.0)
     thinks, comments, speaks = threading.Event(), threading.Event(), threading.Event()
     pieces = stream(path, [("thinking", "hmm"), ("text", "All right.")], "r1")
     cut = next(at for at, piece in enumerate(pieces) if b"hmm" in piece)

@@ -22,10 +22,11 @@ from pageturn.apps.gateway.endpoints import OPENAI
 from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.modes import Mode, Refuse
 from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
-from pageturn.apps.gateway.proxy import OUTCOMES, Proxy
+from pageturn.apps.gateway.proxy import Proxy
 from pageturn.apps.gateway.readiness import PATH as READY
 from pageturn.apps.gateway.readiness import Readiness
 from pageturn.apps.gateway.routes.chooser import Chooser
+from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES
 from pageturn.apps.gateway.routes.outcomes import Outcomes
 from pageturn.apps.gateway.routes.routed import Routed
 from pageturn.apps.gateway.telemetry.observers import observers_for
