@@ -15,7 +15,7 @@ from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
 from pageturn.apps.gateway.passage import Passage
 from pageturn.apps.gateway.readiness import PATH as READY
 from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES
-from pageturn.apps.gateway.tenants.holder import KeyHolder
+from pageturn.apps.gateway.tenants.gate import KeyGate
 from pageturn.apps.gateway.upstream import UpstreamClient
 
 Scope = MutableMapping[str, Any]
@@ -38,7 +38,7 @@ class Proxy:
         starts: int = 1,
         dispatch: Dispatch | None = None,
         own: OwnEndpoints | None = None,
-        keys: KeyHolder | None = None,
+        keys: KeyGate | None = None,
         limits: Limits | None = None,
     ) -> None:
         self._client = client

@@ -33,7 +33,7 @@ from pageturn.apps.gateway.telemetry.observers import observers_for
 from pageturn.apps.gateway.telemetry.observing import Observed
 from pageturn.apps.gateway.tenants.accounting import Accounting
 from pageturn.apps.gateway.tenants.admission import Admission
-from pageturn.apps.gateway.tenants.holder import KeyHolder
+from pageturn.apps.gateway.tenants.gate import KeyGate
 from pageturn.apps.gateway.tenants.keyed import Keyed, require_keys
 from pageturn.apps.gateway.tenants.separated import SeparatedWays
 from pageturn.apps.gateway.upstream import UpstreamClient
@@ -52,7 +52,7 @@ class Gateway:
         keys = None
         if config.keys == VIRTUAL:
             assert config.store is not None, "checked when the settings were read"
-            keys = KeyHolder(Admission(config.store, config.routes.models), config.routes.servers)
+            keys = KeyGate(Admission(config.store, config.routes.models), config.routes.servers)
             observers.append(Accounting(config.store, config.routes.models))
         self._keys = keys
         self._dispatch = Observed(routed, observers) if observers else routed
@@ -165,7 +165,7 @@ def _way(config: Config, client: UpstreamClient, direct: Direct, scope: str | No
     return Routed(direct, client, config.routes, chooser, None if config.mode == "watch" else config.room)
 
 
-def _own_endpoints(config: Config, way: Dispatch, keys: KeyHolder | None) -> OwnEndpoints:
+def _own_endpoints(config: Config, way: Dispatch, keys: KeyGate | None) -> OwnEndpoints:
     """What answers beside the health of the proxy."""
     if not config.routes.models:
         return {}

@@ -1,8 +1,10 @@
-"""Decides on each request under virtual keys: who asks, what for, and whether limits and budget have room. What it cannot tell, it refuses."""
+"""Decides on each request under virtual keys: who asks, for what, and whether its limits and budget have room.
+
+What it cannot tell, it refuses.
+"""
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -16,7 +18,9 @@ from pageturn.apps.gateway.places import Places
 from pageturn.apps.gateway.routes.requests import Told, read_told
 from pageturn.apps.gateway.routes.settings import RoutedModel
 from pageturn.apps.gateway.tenants.grants import Grant
-from pageturn.apps.gateway.tenants.keys import Keys, Spending, VirtualKey
+from pageturn.apps.gateway.tenants.keys import Keys, VirtualKey
+from pageturn.apps.gateway.tenants.rates import Rates
+from pageturn.apps.gateway.tenants.spending import Spending
 from pageturn.stores import SqliteStore, open_store
 from pageturn.values.errors import InvalidInput, PageturnError, UnknownPrice
 from pageturn.values.model_prices import ModelPrice, price_of
@@ -24,34 +28,12 @@ from pageturn.values.model_prices import ModelPrice, price_of
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
-_MINUTE = 60.0
 _MOST_OUTPUT = 32_000  # tokens of an answer, where the request does not say
 _MTOK = 1_000_000
 _NO_MODEL = "there is no model of that name for this key"
 _UNSEEN = "the answer that previous_response_id names was not found"
 _TRIES, _PAUSE = 10, 0.1  # an answer is written down a moment after its client has it
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-
-
-class Rates:
-    """What keys asked in the last minute, in this process."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._asked: dict[str, deque[tuple[float, int]]] = {}
-
-    def full(self, key: VirtualKey, tokens: int) -> str | None:
-        """Which limit a request would exceed; one that exceeds none is counted."""
-        now = self._clock()
-        asked = self._asked.setdefault(key.id, deque())
-        while asked and now - asked[0][0] >= _MINUTE:
-            asked.popleft()
-        if key.requests_a_minute is not None and len(asked) >= key.requests_a_minute:
-            return f"{key.requests_a_minute} requests a minute"
-        if key.tokens_a_minute is not None and sum(each for _, each in asked) + tokens > key.tokens_a_minute:
-            return f"{key.tokens_a_minute:,} tokens a minute"
-        asked.append((now, tokens))
-        return None
 
 
 class Admission:
