@@ -34,7 +34,7 @@ _CREDENTIALS = (  # of whoever asks, which belong to the vendor that the client 
 )
 
 
-class Told(NamedTuple):
+class RequestOutline(NamedTuple):
     """A request, as far as a choice looks at it."""
 
     fields: dict[str, msgspec.Raw]
@@ -78,7 +78,7 @@ class Told(NamedTuple):
             return []
 
 
-def read_told(exchange: Exchange, reader: ItemReader) -> Told:
+def read_outline(exchange: Exchange, reader: ItemReader) -> RequestOutline:
     """What a request says; raises `InvalidInput` where nobody can tell."""
     format_ = exchange.endpoint.format
     assert format_ is not None
@@ -90,7 +90,7 @@ def read_told(exchange: Exchange, reader: ItemReader) -> Told:
     raw = bytes(fields.get("input" if format_ is openai_responses else "messages", b"[]"))
     items = tuple(bytes(each) for each in _decoded(_ITEMS, raw, "messages")) if raw.lstrip()[:1] == b"[" else (raw,)
     is_stream = bytes(fields.get("stream", b"false")).strip() == b"true"
-    return Told(fields, model, items, _session(exchange, fields, items, reader), is_stream, format_)
+    return RequestOutline(fields, model, items, _session(exchange, fields, items, reader), is_stream, format_)
 
 
 def with_model(body: bytes, model: str) -> bytes:

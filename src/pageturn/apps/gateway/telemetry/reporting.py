@@ -17,7 +17,7 @@ from pageturn.apps.gateway.headers import Headers, value_of
 from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.reading import Answered, Seen, read_answer
-from pageturn.apps.gateway.routes.requests import Told, read_told
+from pageturn.apps.gateway.routes.requests import RequestOutline, read_outline
 from pageturn.apps.gateway.telemetry.facts import ClientRequest, ModelCall, Observer, read_note
 from pageturn.values.errors import InvalidInput
 
@@ -139,12 +139,12 @@ class Reporter:
             parent=value_of(exchange.headers, b"traceparent"),
         )
 
-    def _read(self, passed: PassedCall) -> tuple[Told | None, Answered | None]:
+    def _read(self, passed: PassedCall) -> tuple[RequestOutline | None, Answered | None]:
         exchange = passed.exchange
         sent = Exchange(exchange.endpoint, exchange.method, "", exchange.headers, passed.body)
         sent.headers = tuple((name, value) for name, value in sent.headers if name != b"content-encoding")
         try:
-            outline = read_told(sent, self._reader)
+            outline = read_outline(sent, self._reader)
         except InvalidInput:
             outline = None
         if passed.status is None or passed.status >= _ERRORS or not passed.chunks:

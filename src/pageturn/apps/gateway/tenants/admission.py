@@ -15,7 +15,7 @@ from pageturn.apps.gateway.headers import Headers, value_of
 from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.modes import Refuse
 from pageturn.apps.gateway.places import Places
-from pageturn.apps.gateway.routes.requests import Told, read_told
+from pageturn.apps.gateway.routes.requests import RequestOutline, read_outline
 from pageturn.apps.gateway.routes.settings import RoutedModel
 from pageturn.apps.gateway.tenants.grants import Grant
 from pageturn.apps.gateway.tenants.keys import Keys, VirtualKey
@@ -66,22 +66,22 @@ class Admission:
     async def admit(self, key: VirtualKey, exchange: Exchange) -> Refuse | None:
         """Whether a call may pass; it carries what it was granted then."""
         try:
-            told = read_told(exchange, self._reader)
-            unseen = await self._follows_unseen(key, told)
-            tokens = _output(told)
+            outline = read_outline(exchange, self._reader)
+            unseen = await self._follows_unseen(key, outline)
+            tokens = _output(outline)
         except InvalidInput as error:
             return Refuse(400, f"the request cannot be read: {error.path}", "refused; not understood")
-        if not key.allows(told.model):
+        if not key.allows(outline.model):
             return Refuse(404, _NO_MODEL, "refused; model")
         if unseen is not None:
             return unseen
         try:
-            dollars = self._most_dollars(told, tokens)
+            dollars = self._most_dollars(outline, tokens)
         except UnknownPrice:
             if key.budget is not None:
                 return Refuse(403, "no price is known of this model, so that a budget cannot be kept", "refused; price")
             dollars = 0.0
-        if (limit := self._rates.full(key, told.tokens)) is not None:
+        if (limit := self._rates.full(key, outline.tokens)) is not None:
             return Refuse(429, f"this key may have {limit}", "refused; limit")
         now = self._clock()
         try:
@@ -89,8 +89,8 @@ class Admission:
         except (PageturnError, OSError) as error:
             return _store_failed(error)
         if not is_taken:
-            told_ = f"the budget of this key ({key.budget:g} dollars, {key.period}) has no room for this request"
-            return Refuse(402, told_, "refused; budget")
+            told = f"the budget of this key ({key.budget:g} dollars, {key.period}) has no room for this request"
+            return Refuse(402, told, "refused; budget")
         exchange.tenant = key.scope
         exchange.grant = Grant(key.id, key.scope, key.period, dollars, now)
         return None
@@ -100,10 +100,10 @@ class Admission:
         self._thread.submit(self._closed)
         self._thread.shutdown()
 
-    async def _follows_unseen(self, key: VirtualKey, told: Told) -> Refuse | None:
+    async def _follows_unseen(self, key: VirtualKey, outline: RequestOutline) -> Refuse | None:
         """Whether a request goes on with something at the provider that this scope has not seen: it may be somebody else's."""
-        id_ = told.field("previous_response_id")
-        if told.field("conversation") is not None:
+        id_ = outline.field("previous_response_id")
+        if outline.field("conversation") is not None:
             return Refuse(
                 400, "conversations that the provider keeps are not for keys of this gateway", "refused; kept"
             )
@@ -120,14 +120,14 @@ class Admission:
         _LOG.warning("denied: key %s asked for an answer that its scope has not seen", key.id)
         return Refuse(404, _UNSEEN, "refused; not found")
 
-    def _most_dollars(self, told: Told, output: int) -> float:
+    def _most_dollars(self, outline: RequestOutline, output: int) -> float:
         """What a request may cost at most."""
-        routed = self._models.get(told.model)
+        routed = self._models.get(outline.model)
         prices: list[ModelPrice | None]
-        prices = [each.price for each in routed.candidates] if routed is not None else [price_of(told.model)]
+        prices = [each.price for each in routed.candidates] if routed is not None else [price_of(outline.model)]
         return max(
             (
-                (max(price.input, price.cache_write) * told.tokens + price.output * output) / _MTOK
+                (max(price.input, price.cache_write) * outline.tokens + price.output * output) / _MTOK
                 for price in prices
                 if price is not None
             ),
@@ -147,9 +147,9 @@ class Admission:
         return await asyncio.wrap_future(self._thread.submit(act))
 
 
-def _output(told: Told) -> int:
+def _output(outline: RequestOutline) -> int:
     """How long an answer may be."""
-    given = (told.field(name) for name in _LIMITS)
+    given = (outline.field(name) for name in _LIMITS)
     return next((value for value in given if type(value) is int and value >= 0), _MOST_OUTPUT)
 
 
