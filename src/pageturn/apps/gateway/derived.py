@@ -7,7 +7,7 @@ import msgspec
 
 from pageturn.apps.gateway.fingerprints import BILLING
 from pageturn.apps.gateway.model_request import ModelRequest
-from pageturn.apps.gateway.sessions import restored_role
+from pageturn.apps.gateway.stored_messages import restored_role
 from pageturn.formats import anthropic, openai_responses
 from pageturn.formats.cache_marks import CacheMarks
 from pageturn.formats.tools import ANTHROPIC, recall_definition
@@ -17,6 +17,8 @@ from pageturn.values.prompt import Prompt
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.vendors import MOST_BREAKPOINTS
 
+# A body of ours is not compressed, whatever the client's was.
+PLAIN: tuple[tuple[bytes, bytes | None], ...] = ((b"content-encoding", None),)
 _MARK = "cache_control"
 _MARKS = CacheMarks(ANTHROPIC, _MARK)
 # Edits that a provider would make to a history that we have shortened already.

@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.model_request import ModelRequest, ToolTokens
 from pageturn.apps.gateway.reading import Answered, Seen, read_answer, read_request
-from pageturn.apps.gateway.sessions import Sessions, annotated
+from pageturn.apps.gateway.sessions import Sessions
+from pageturn.apps.gateway.stored_messages import annotated
 from pageturn.values.errors import Conflict, InvalidInput
 from pageturn.values.reasoning import without_reasoning
 from pageturn.values.usage import Usage

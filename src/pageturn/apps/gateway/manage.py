@@ -10,11 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
 from pageturn.apps.gateway.counts import Counts, Tally
 from pageturn.apps.gateway.derived import (
+    PLAIN,
     has_tool,
     name_for_tool,
     with_context,
@@ -28,13 +29,16 @@ from pageturn.apps.gateway.held_opening import HeldOpening
 from pageturn.apps.gateway.identity import identity_of
 from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
+from pageturn.apps.gateway.managed import Managed
 from pageturn.apps.gateway.model_request import ModelRequest, ToolTokens
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.places import Terms
 from pageturn.apps.gateway.reading import Seen, read_answer
 from pageturn.apps.gateway.reasons import why_failed, why_unread
 from pageturn.apps.gateway.reconcile import Located
-from pageturn.apps.gateway.sessions import Sessions, Ticket, annotated
+from pageturn.apps.gateway.sessions import Sessions
+from pageturn.apps.gateway.side_calls import shortened
+from pageturn.apps.gateway.stored_messages import annotated
 from pageturn.formats import anthropic
 from pageturn.session import Session
 from pageturn.tokens.windows import input_capacity, window_of
@@ -48,41 +52,15 @@ from pageturn.values.errors import (
     PageturnError,
     StoreError,
 )
-from pageturn.values.messages import Message, system
+from pageturn.values.messages import Message
 from pageturn.values.pages import ResidencyLevel
 from pageturn.values.reasoning import without_reasoning
-from pageturn.values.recall_tool import RecallTool
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
 _MOST_DERIVED = 4_096  # histories that are remembered as derived, for when the store fails
-# A body of ours is not compressed, whatever the client's was.
-_PLAIN: tuple[tuple[bytes, bytes | None], ...] = ((b"content-encoding", None),)
 _UNPACKED: tuple[tuple[bytes, bytes | None], ...] = ((b"accept-encoding", b"identity"),)
-
-
-class Managed(NamedTuple):
-    """A request that is in a session, and what was made of it."""
-
-    request: ModelRequest
-    ticket: Ticket
-    terms: Terms
-    whole_tokens: int  # of the client's own history, by our count
-    is_subscription: bool  # its client pays by the month
-    context: Context | None = None  # where one was derived
-    is_derived: bool = False  # the context was sent, and not what the client wrote
-    # Sent whole although the session is derived, so that its answer stands behind another history.
-    is_apart: bool = False
-    note: str = ""
-    sent_bytes: int | None = None  # of the body in the place of the client's
-
-    @property
-    def tool(self) -> RecallTool | None:
-        """The recall tool, where the session has it and the request can use it."""
-        if self.terms.tool is None or not self.request.can_recall:
-            return None
-        return RecallTool(name=self.terms.tool)
 
 
 class Manage:
@@ -136,7 +114,7 @@ class Manage:
         if exchange.rounds > 1 or (managed is None and aside is None):
             return None
         if managed is None:
-            return await self._in_thread(lambda: self._shortened(aside, body)) if aside is not None else None
+            return await self._in_thread(lambda: shortened(aside, body)) if aside is not None else None
         return await self._in_thread(lambda: self._tightened(managed, exchange, body))
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
@@ -198,7 +176,7 @@ class Manage:
         if bare is None:
             return self._plan(exchange, request, is_off=is_off)
         plan = self._plan(exchange, ModelRequest(request.format, bare, request.identity, self._reader), is_off=False)
-        return Send(bare, plan.note, _PLAIN, may_follow=plan.may_follow) if isinstance(plan, Pass) else plan
+        return Send(bare, plan.note, PLAIN, may_follow=plan.may_follow) if isinstance(plan, Pass) else plan
 
     def _plan(self, exchange: Exchange, request: ModelRequest, *, is_off: bool) -> Pass | Send | Refuse:
         is_aside = request.is_side_call and not (request.identity is not None and request.identity.is_explicit)
@@ -286,7 +264,7 @@ class Manage:
 
     def _sent(self, exchange: Exchange, managed: Managed) -> Send:
         """Send what was derived, or what the client wrote with the recall tool."""
-        headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
+        headers = PLAIN + (_UNPACKED if managed.tool is not None else ())
         if not managed.is_derived:
             assert managed.tool is not None
             self._managed[exchange] = managed
@@ -311,7 +289,7 @@ class Manage:
         self._managed[exchange] = managed._replace(is_apart=is_apart, note=way)
         messages, is_stripped = self._sessions.whole(id_, with_reasoning=not is_apart)
         note = f"{way}; whole; in={managed.whole_tokens}{'; reasoning=dropped' if is_stripped else ''}"
-        headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
+        headers = PLAIN + (_UNPACKED if managed.tool is not None else ())
         if is_stripped or managed.terms.hidden or self._sessions.has_erased(id_):
             return Send(with_history(request, messages, frozen=0, tool=managed.tool).body, note, headers)
         return Send(with_tool(request, managed.tool) if managed.tool is not None else request.body, note, headers)
@@ -328,23 +306,6 @@ class Manage:
         except (PageturnError, OSError) as error:
             _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
-
-    def _shortened(self, request: ModelRequest, body: bytes) -> Send | None:
-        """What to send instead of a call beside a conversation that was too long: a history of its own, which nobody keeps."""
-        messages = load_items(request.format, request.raws)
-        try:
-            with Session.open(model=request.model, recall=None) as session:
-                session.extend([system(request.system)] if request.system else [])
-                session.extend(messages)
-                session.derive(request.tools, model=request.model)
-                if not session.overflow(body):
-                    return None
-                context = session.derive(request.tools, model=request.model)
-                made = with_context(request, context, None)
-        except (PageturnError, OSError) as error:
-            _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
-            return None
-        return Send(made.body, f"aside; shortened; sent={context.tokens}", _PLAIN)
 
     def _recorded(self, seen: Seen, managed: Managed | None) -> None:
         try:
@@ -393,7 +354,7 @@ class Manage:
             loaded = load_items(request.format, request.raws)
             messages = [each for message in loaded if (each := without_reasoning(message))]
             made = with_history(request, messages, frozen=0, tool=None)
-            return Send(made.body, f"off; {reason}; without what was recalled", _PLAIN, may_follow=False)
+            return Send(made.body, f"off; {reason}; without what was recalled", PLAIN, may_follow=False)
         advice = "this conversation was shortened before, and its client does not have all of it"
         told = "`x-pageturn: off` sends what the client has, without what was recalled"
         return Refuse(503, f"{reason}; {advice}; {told}", "refused; store")

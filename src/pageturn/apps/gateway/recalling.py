@@ -11,7 +11,8 @@ from weakref import WeakKeyDictionary, WeakSet
 from pageturn.apps.gateway.decoding import UNREADABLE
 from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.journaling import Recorded
-from pageturn.apps.gateway.manage import Manage, Managed
+from pageturn.apps.gateway.manage import Manage
+from pageturn.apps.gateway.managed import Managed
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.projected_answer import ProjectedAnswer
 from pageturn.apps.gateway.projections import projection_for

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,13 +12,13 @@ from pageturn.apps.gateway.items import changes_tools, load_items
 from pageturn.apps.gateway.model_request import ModelRequest
 from pageturn.apps.gateway.places import End, Place, Places, Terms
 from pageturn.apps.gateway.reconcile import Located, chain, first_link, locate
-from pageturn.formats.cache_marks import CacheMarks
+from pageturn.apps.gateway.stored_messages import answer_id, stored, without_reminders, words_link
 from pageturn.journal.blobs import pack
 from pageturn.journal.retention import has_expired
 from pageturn.session import Session
 from pageturn.stores import SqliteStore, open_store
 from pageturn.values.ids import fitting_session_id
-from pageturn.values.messages import Message, Role, Text, system, tool_result
+from pageturn.values.messages import Message, Role, system, tool_result
 from pageturn.values.reasoning import has_reasoning, without_reasoning
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.usage import Usage
@@ -26,8 +26,6 @@ from pageturn.values.usage import Usage
 _MOST_ORIGINS = 8
 _MOST_OPEN = 32  # sessions that are held open
 _LONGEST_NAME = 110  # of a session, before a number is appended to it
-_INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
-_MARKS = ("cache_control", "prompt_cache_breakpoint")
 # The beginning of a message after a compaction.
 _SUMMARIES = "This session is being continued from a previous conversation"
 
@@ -169,22 +167,7 @@ class Sessions:
             located = located._replace(is_end=False)
             if located.name is not None:
                 self.places.note_compacted(located.name, place.session)
-        if place is None:
-            session, before = self._begin(located.name, request.model, terms), ""
-            session.extend([system(request.system)] if request.system else [])
-        else:
-            is_here = located.is_end
-            session = (
-                self.session(place.session, request.model)
-                if is_here
-                else self._fork(place, located.name, request.model)
-            )
-            before = self.places.end(place.session).opening
-            if request.system and request.opening_digest != before:
-                session.set_system(request.system)
-                before = request.opening_digest
-            if not is_here and not located.known:
-                self._note_origin(session, place, located.name, request)
+        session, opening = self._session_for(request, located, terms)
         links: list[tuple[str, int]] = []
         if not located.is_end and (located.known or located.name is not None):
             links.append((located.links[located.known], session.reader.head))
@@ -195,11 +178,8 @@ class Sessions:
             before_reply(session)
         if session.reader.folds:  # what was said behind another history than ours has reasoning that stands there alone
             ours = 1 if is_reply else 0
-            groups = groups[:ours] + [
-                [bare for each in group if (bare := without_reasoning(each))] for group in groups[ours:]
-            ]
+            groups = groups[:ours] + [list(filter(None, map(without_reasoning, group))) for group in groups[ours:]]
         links += self._extend(session, request, located, groups, usage)
-        opening = before if place is not None else request.opening_digest
         ended = End(
             link=located.links[-1],
             opening=opening,
@@ -209,6 +189,25 @@ class Sessions:
         if links or ended != end:
             self.places.note(session.id, ended, links)
         return Ticket(session.id, session.reader.head, located.links[-1], located.name)
+
+    def _session_for(self, request: ModelRequest, located: Located, terms: Terms | None) -> tuple[Session, str]:
+        """The session that a request goes on with, which may be a new one or a fork, and the digest of how it opens."""
+        place = located.place
+        if place is None:
+            session = self._begin(located.name, request.model, terms)
+            session.extend([system(request.system)] if request.system else [])
+            return session, request.opening_digest
+        if located.is_end:
+            session = self.session(place.session, request.model)
+        else:
+            session = self._fork(place, located.name, request.model)
+        opening = self.places.end(place.session).opening
+        if request.system and request.opening_digest != opening:
+            session.set_system(request.system)
+            opening = request.opening_digest
+        if not located.is_end and not located.known:
+            self._note_origin(session, place, located.name, request)
+        return session, opening
 
     def _extend(
         self,
@@ -229,8 +228,8 @@ class Sessions:
         for page, message in zip(pages, messages, strict=True):
             if changes_tools(message):
                 session.pin(page)
-            if (words := _without_reminders(message)) is not message:
-                self.places.note_form(_words_link(request, words), page.digest)
+            if (words := without_reminders(message)) is not message:
+                self.places.note_form(words_link(request, words), page.digest)
         links: list[tuple[str, int]] = []
         at, taken = located.known, 0
         for group in kept:
@@ -278,7 +277,7 @@ class Sessions:
         if session.reader.page_count > before or seen is not None:
             self._note_hidden(session)
         ended = End(link=link, opening=end.opening, pages=session.reader.page_count)
-        self.places.note(session.id, ended, [(link, session.reader.head)], _answer_id(shown))
+        self.places.note(session.id, ended, [(link, session.reader.head)], answer_id(shown))
         return session.id
 
     def hide(self, ticket: Ticket, reply: Message, refusal: str | None = None) -> tuple[Ticket, int]:
@@ -369,33 +368,15 @@ class Sessions:
         return next(each for each in names if self.store.session(each) is None)
 
     def _kept(self, message: Message, request: ModelRequest) -> Message | None:
-        """A message in the form that is stored; None if exactly this text was erased, and a client that still has it sends it again.
-
-        Instructions in the middle of a conversation count as the client's text, and not as a rule.
-        """
-        (message,) = CacheMarks(request.format.VENDOR, *_MARKS).without([message])
-        if message.role in _INSTRUCTIONS:
-            metadata = {**(message.metadata or {}), "role": str(message.role)}
-            message = msgspec.structs.replace(message, role=Role.USER, synthetic=True, metadata=metadata)
+        """A message in the form that is stored; None if exactly this text was erased, and a client that still has it sends it again."""
+        message = stored(message, request.format.VENDOR)
         return None if self.store.erasures() and self._was_erased(message, request) else message
 
     def _was_erased(self, message: Message, request: ModelRequest) -> bool:
         """Whether this text was erased, with the client's reminders, with others, or with none."""
-        words = _without_reminders(message)
-        forms = {pack(message).digest, pack(words).digest, *self.places.forms(_words_link(request, words))}
+        words = without_reminders(message)
+        forms = {pack(message).digest, pack(words).digest, *self.places.forms(words_link(request, words))}
         return any(self.store.is_erased(form) and not has_expired(self.store, form) for form in forms)
-
-
-def _without_reminders(message: Message) -> Message:
-    """A message with the words of a person alone, where a client put its own beside them."""
-    if message.is_synthetic or not any(isinstance(part, Text) and part.synthetic for part in message.content):
-        return message
-    left = tuple(part for part in message.content if not (isinstance(part, Text) and part.synthetic))
-    return msgspec.structs.replace(message, content=left)
-
-
-def _words_link(request: ModelRequest, words: Message) -> str:
-    return chained("words", fingerprints_of(request.format, [words]))
 
 
 class _Known:
@@ -410,21 +391,3 @@ class _Known:
         """Whether a session ends there, and has no other pages than we know of, after a crash or by another program."""
         end = self._places.end(place.session)
         return end.link == link and end.pages == self._sessions.session(place.session, None).reader.page_count
-
-
-def restored_role(message: Message) -> Message:
-    """A message as its client wrote it, with the role that it had."""
-    role = (message.metadata or {}).get("role")
-    if role not in tuple(map(str, _INSTRUCTIONS)):
-        return message
-    return msgspec.structs.replace(message, role=Role(str(role)), synthetic=False)
-
-
-def _answer_id(reply: Message) -> str | None:
-    response = (reply.metadata or {}).get("response")
-    return id_ if isinstance(response, dict) and isinstance(id_ := response.get("id"), str) else None
-
-
-def annotated(reply: Message, fields: dict[str, Any]) -> Message:
-    """A reply with what the gateway knows about it."""
-    return msgspec.structs.replace(reply, metadata={**(reply.metadata or {}), "gateway": fields})
