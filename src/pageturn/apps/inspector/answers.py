@@ -39,10 +39,6 @@ class Answers:
         # A view has nothing of a host's that would have to be looked through first, which takes fifty times as long.
         return await self._in_thread(lambda: msgspec.json.encode(view(self._store())))
 
-    def open(self) -> None:
-        """Open the store at once, so that whoever starts the server is told what is wrong with it."""
-        self._thread.submit(self._store).result()
-
     def close(self) -> None:
         """Let go of the store."""
         if self._opened is not None:

@@ -4,7 +4,6 @@ The journal keeps the levels of every fold and a digest of what stood where. So 
 fold that was recorded is applied, and what comes out is compared with the digest: either it is exact, or the page says that it is not.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -105,9 +104,3 @@ def _reason(past: Journal, shown: Shown, derived: Derived) -> str:
     if [note.key for note in shown.notes] != [note.key for note in derived.shown.notes]:
         return "notes that were shown once are not repeated here"
     return "it was made with other renderers, another counter or another version of pageturn"
-
-
-def tokens_by_message(context: Context, model: str) -> Mapping[int, int]:
-    """The tokens of each message of a context, by its place."""
-    counter = counter_for(model)
-    return {at: counter.message(message) for at, message in enumerate(context.messages)}
