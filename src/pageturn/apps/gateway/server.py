@@ -15,7 +15,8 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from pageturn.apps.gateway.config import VIRTUAL, Config, is_loopback
+from pageturn.apps.addresses import is_loopback, url_of
+from pageturn.apps.gateway.config import VIRTUAL, Config
 from pageturn.apps.gateway.connections import limited
 from pageturn.apps.gateway.dispatch import Direct, Dispatch
 from pageturn.apps.gateway.endpoints import OPENAI
@@ -57,9 +58,8 @@ class Gateway:
         self._keys = keys
         self._dispatch = Observed(routed, observers) if observers else routed
         self._socket = _bound(config)
-        host, port = self._socket.getsockname()[:2]
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        _require_others(config, port)
+        self.url = url_of(self._socket)
+        _require_others(config, self._socket.getsockname()[1])
         self._mode = mode
         other = config.other or OPENAI
         proxy = Proxy(
