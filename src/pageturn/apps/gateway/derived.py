@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from pageturn.apps.gateway.body_fields import joined
 from pageturn.apps.gateway.fingerprints import BILLING
 from pageturn.apps.gateway.model_request import ModelRequest
 from pageturn.apps.gateway.stored_messages import restored_role
@@ -54,7 +55,7 @@ def with_history(
     if tool is not None:
         opening = _with_tool(request, fields, tool)
     fields[request.key] = msgspec.Raw(b"[" + b",".join((*opening, *map(msgspec.json.encode, items))) + b"]")
-    return Written(_joined(fields), edits_off=edits_off)
+    return Written(joined(fields), edits_off=edits_off)
 
 
 def with_context(request: ModelRequest, context: Context, tool: RecallTool | None) -> Written:
@@ -69,7 +70,7 @@ def with_tool(request: ModelRequest, tool: RecallTool) -> bytes:
     opening = _with_tool(request, fields, tool)
     if opening is not request.opening:
         fields[request.key] = msgspec.Raw(b"[" + b",".join((*opening, *request.raws)) + b"]")
-    return _joined(fields)
+    return joined(fields)
 
 
 def without_billing_line(request: ModelRequest) -> bytes | None:
@@ -80,7 +81,7 @@ def without_billing_line(request: ModelRequest) -> bytes | None:
     kept = [block for block in system if not _is_billing_line(block)]
     if len(kept) == len(system):
         return None
-    return _joined(request.fields | {"system": msgspec.Raw(msgspec.json.encode(kept))})
+    return joined(request.fields | {"system": msgspec.Raw(msgspec.json.encode(kept))})
 
 
 def _is_billing_line(block: Any) -> bool:
@@ -119,7 +120,7 @@ def _with_tool(request: ModelRequest, fields: dict[str, Any], tool: RecallTool) 
         if bytes(item.get("type", b"")) == b'"additional_tools"' and "tools" in item:
             listed = bytes(item["tools"]).rstrip()
             item["tools"] = msgspec.Raw(listed[:-1] + (b"," if listed[1:-1].strip() else b"") + definition + b"]")
-            return [*request.opening[:at], _joined(item), *request.opening[at + 1 :]]
+            return [*request.opening[:at], joined(item), *request.opening[at + 1 :]]
     fields["tools"] = msgspec.Raw(b"[" + definition + b"]")  # nothing may name a page where nobody can ask for it
     return request.opening
 
@@ -194,7 +195,3 @@ def _switch_edits_off(fields: dict[str, Any]) -> bool:
     else:
         del fields["context_management"]
     return True
-
-
-def _joined(fields: Mapping[str, Any]) -> bytes:
-    return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in fields.items()) + b"}"

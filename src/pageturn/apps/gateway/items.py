@@ -6,13 +6,13 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from pageturn.apps.gateway.body_fields import decoded
 from pageturn.apps.gateway.fingerprints import fingerprints_of
 from pageturn.formats import anthropic
-from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message, Native, Role
 
 _MOST_ITEMS = 50_000  # items whose fingerprints are cached
@@ -71,14 +71,6 @@ def changes_tools(message: Message) -> bool:
     kinds = (part.item.get("type") for part in message.content if isinstance(part, Native))
     told = any(kind in (*_TOOLS, *_TOOL_CHANGES) for kind in kinds)
     return told or any("output_config" in each for each in (message.extra or {}).values() if isinstance(each, Mapping))
-
-
-def decoded(decoder: msgspec.json.Decoder[Any], data: Any, what: str) -> Any:
-    """A value of JSON; raises `InvalidInput` if it is none, and says what it should be."""
-    try:
-        return decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidInput(what, expected="JSON", got=show(error)) from error
 
 
 def _item(format_: ModuleType, raw: bytes) -> Item:

@@ -7,18 +7,16 @@ from typing import Any
 
 import msgspec
 
+from pageturn.apps.gateway.body_fields import FIELDS, ITEMS, decoded
 from pageturn.apps.gateway.decoding import unpacked
 from pageturn.apps.gateway.fingerprints import text_fingerprint
 from pageturn.apps.gateway.identity import Identity, identity_in
-from pageturn.apps.gateway.items import ItemReader, decoded, load_items
+from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.formats import anthropic, openai_chat, openai_responses
 from pageturn.tokens.counters import counter_for
 from pageturn.tokens.windows import DEFAULT_MODEL
 from pageturn.values.errors import InvalidInput
 from pageturn.values.messages import Message, Native
-
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class ModelRequest:
@@ -27,7 +25,7 @@ class ModelRequest:
     def __init__(self, format_: ModuleType, body: bytes, identity: Identity | None, reader: ItemReader) -> None:
         self.format = format_
         self.body = body
-        self.fields = decoded(_FIELDS, body, "body")
+        self.fields = decoded(FIELDS, body, "body")
         self.identity = identity or (identity_in(self.field("metadata")) if format_ is anthropic else None)
         self.key = "input" if format_ is openai_responses else "messages"
         raws = self._raws()
@@ -135,7 +133,7 @@ class ModelRequest:
             raise InvalidInput(self.key, expected="a list", got="nothing")
         if bytes(raw).lstrip()[:1] == b'"' and self.format is openai_responses:
             return [b'{"role":"user","content":' + bytes(raw) + b"}"]
-        return [bytes(each) for each in decoded(_ITEMS, raw, self.key)]
+        return [bytes(each) for each in decoded(ITEMS, raw, self.key)]
 
     def _wants_form(self) -> bool:
         """Whether the answer has to follow a JSON schema, in any of the three ways to request that."""

@@ -79,22 +79,7 @@ class Gateway:
             },
         )
         app = Starlette(routes=[Mount("/", app=proxy)], lifespan=self._lifespan)
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                http=limited(config.limits),
-                ws="none",  # so that an upgrade comes to the proxy as the request that it is
-                lifespan="on",
-                log_config=None,
-                log_level=logging.CRITICAL,  # it would log addresses, which may have keys in them
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,  # the client sees the upstream's
-                date_header=False,
-                timeout_keep_alive=_KEEP_ALIVE,
-                timeout_graceful_shutdown=config.grace,
-            )
-        )
+        self._server = _server_for(app, config)
         self._thread: threading.Thread | None = None
         self._is_ready = threading.Event()
         self._is_stopping = False
@@ -141,6 +126,25 @@ class Gateway:
             await asyncio.to_thread(self._mode.close)
             if self._keys is not None:
                 await asyncio.to_thread(self._keys.close)
+
+
+def _server_for(app: Starlette, config: Config) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=limited(config.limits),
+            ws="none",  # so that an upgrade comes to the proxy as the request that it is
+            lifespan="on",
+            log_config=None,
+            log_level=logging.CRITICAL,  # it would log addresses, which may have keys in them
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,  # the client sees the upstream's
+            date_header=False,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=config.grace,
+        )
+    )
 
 
 def dispatch_for(config: Config, client: UpstreamClient) -> Dispatch:

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pageturn.apps.gateway.body_fields import FIELDS, ITEMS, joined
 from pageturn.apps.gateway.decoding import unpacked
 from pageturn.apps.gateway.endpoints import ANTHROPIC
 from pageturn.apps.gateway.exchange import Exchange
@@ -21,8 +22,6 @@ from pageturn.values.messages import Message
 _CHARS_A_TOKEN = 4  # of JSON; a choice needs no more than about how long a prompt is
 _BEGINNING = 8  # items among which the first message is, by which a conversation without a name is known
 _NEWEST = 4  # messages that say what kind of work it is
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _CREDENTIALS = (  # of whoever asks, which belong to the vendor that the client meant
     b"authorization",
     b"x-api-key",
@@ -47,7 +46,7 @@ class RequestOutline(NamedTuple):
     @property
     def body(self) -> bytes:
         """The request without compression."""
-        return _joined(self.fields)
+        return joined(self.fields)
 
     @property
     def tokens(self) -> int:
@@ -83,21 +82,21 @@ def read_outline(exchange: Exchange, reader: ItemReader) -> RequestOutline:
     format_ = exchange.endpoint.format
     assert format_ is not None
     body = b"".join(unpacked((exchange.body,), exchange.encoding)) if exchange.encoding else exchange.body
-    fields = _decoded(_FIELDS, body, "body")
+    fields = _decoded(FIELDS, body, "body")
     model = _decoded(msgspec.json.Decoder(), fields.get("model", b"null"), "model")
     if not isinstance(model, str):
         raise InvalidInput("model", expected="a name", got=show(model))
     raw = bytes(fields.get("input" if format_ is openai_responses else "messages", b"[]"))
-    items = tuple(bytes(each) for each in _decoded(_ITEMS, raw, "messages")) if raw.lstrip()[:1] == b"[" else (raw,)
+    items = tuple(bytes(each) for each in _decoded(ITEMS, raw, "messages")) if raw.lstrip()[:1] == b"[" else (raw,)
     is_stream = bytes(fields.get("stream", b"false")).strip() == b"true"
     return RequestOutline(fields, model, items, _session(exchange, fields, items, reader), is_stream, format_)
 
 
 def with_model(body: bytes, model: str) -> bytes:
     """A request for another model; everything else stays as it is, byte for byte."""
-    fields = _FIELDS.decode(body)
+    fields = FIELDS.decode(body)
     fields["model"] = msgspec.Raw(msgspec.json.encode(model))
-    return _joined(fields)
+    return joined(fields)
 
 
 def with_key(headers: Headers, server: Server) -> Headers:
@@ -126,10 +125,6 @@ def _session(exchange: Exchange, fields: dict[str, msgspec.Raw], items: Sequence
     end = next((at + 1 for at, item in enumerate(opening) if not item.opens), len(opening))  # with the first message
     began = [mark for item in opening[:end] for mark in item.fingerprints]
     return f"history {digest_of(' '.join(began).encode())}"
-
-
-def _joined(fields: dict[str, msgspec.Raw]) -> bytes:
-    return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in fields.items()) + b"}"
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], data: Any, what: str) -> Any:
