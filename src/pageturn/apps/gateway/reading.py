@@ -66,7 +66,7 @@ class Answered(NamedTuple):
 
 
 def read_request(seen: Seen, reader: ItemReader) -> ModelRequest:
-    """What the client asked for; raises `InvalidInput` where nobody can say."""
+    """What the client asked for; raises `InvalidInput` if it cannot be understood."""
     return ModelRequest.read(seen.format, seen.body, seen.encoding, seen.identity, reader)
 
 

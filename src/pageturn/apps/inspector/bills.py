@@ -52,7 +52,7 @@ class Bills(NamedTuple):
 
 @lru_cache(maxsize=256)
 def price_for(model: str) -> ModelPrice | None:
-    """The list price of a model; None where nobody knows it."""
+    """The list price of a model; None if it is not known."""
     try:
         return price_of(model)
     except UnknownPrice:

@@ -69,7 +69,7 @@ class Opened:
 
 
 class ViewedSession:
-    """A session that somebody views: its journal, its reader, and its history."""
+    """A session that is viewed: its journal, its reader, and its history."""
 
     def __init__(self, journal: Journal, *, is_internal_shown: bool) -> None:
         self.journal = journal

@@ -56,7 +56,7 @@ class UpstreamRequest(NamedTuple):
 
 
 class BegunAnswer(Answer):
-    """An answer that has begun, or an error that nobody could mend: what was read of it comes first."""
+    """An answer that has begun, or the last error where no candidate answered: what was read of it comes first."""
 
     def __init__(self, status: int, headers: Headers, held: list[bytes], rest: "_Reading | None", origin_: str) -> None:
         self.status, self.headers, self.origin = status, headers, origin_

@@ -80,7 +80,7 @@ class Chooser:
     def instead(
         self, decision: Decision, error: Exception, candidates: Sequence[Candidate], tokens: int
     ) -> Decision | None:
-        """Who answers after an error; None where nobody else would do better."""
+        """Who answers after an error; None if no other candidate would do better."""
 
         def chosen(router: Router) -> Decision | None:
             return router.choose_router_target(
@@ -115,7 +115,7 @@ class Chooser:
         self._settle(turn, outcome=new if any(each.tool_results for each in new) else True)
 
     def observe(self, decision: str, outcome: object, **how: object) -> bool:
-        """Count what somebody reports; raises `InvalidInput` for a decision that nobody knows, and `StoreError`."""
+        """Count a reported outcome; raises `InvalidInput` for an unknown decision, and `StoreError`."""
         return self._opened().observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
 
     def close(self) -> None:

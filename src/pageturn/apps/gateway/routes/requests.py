@@ -1,4 +1,4 @@
-"""Reads of a request what a choice needs, and writes it for who was chosen: with another model, and with the upstream's key."""
+"""Reads from a request what a choice needs, and rewrites it for the candidate that was chosen: its model, and its upstream's key."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -59,11 +59,11 @@ class RequestOutline(NamedTuple):
         return sum(map(len, self.items)) // _CHARS_A_TOKEN
 
     def newest(self) -> list[Message]:
-        """The last messages; none where nobody can read them, which is for the provider to say."""
+        """The last messages; none if they cannot be read, which is for the provider to report."""
         return self._loaded(self.items[-_NEWEST:])[-_NEWEST:]
 
     def since(self, count: int) -> list[Message]:
-        """The messages of the items after so many, as far as anybody can read them."""
+        """The messages of the items after so many; none if they cannot be read."""
         return self._loaded(self.items[count:])
 
     def field(self, name: str) -> Any:
@@ -78,7 +78,7 @@ class RequestOutline(NamedTuple):
 
 
 def read_outline(exchange: Exchange, reader: ItemReader) -> RequestOutline:
-    """What a request says; raises `InvalidInput` where nobody can tell."""
+    """The outline of a request; raises `InvalidInput` if it cannot be read."""
     format_ = exchange.endpoint.format
     assert format_ is not None
     body = b"".join(unpacked((exchange.body,), exchange.encoding)) if exchange.encoding else exchange.body

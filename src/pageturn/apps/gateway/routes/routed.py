@@ -1,4 +1,4 @@
-"""Sends calls of a routed model to who was chosen, and to the next where that one fails before it has begun to answer."""
+"""Sends calls of a routed model to the candidate that was chosen, and to the next if that one fails before it has begun to answer."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ class Journey(NamedTuple):
 
     @property
     def candidate(self) -> Candidate:
-        """Who was chosen."""
+        """The candidate that was chosen."""
         return next(each for each in self.candidates if each.agent == self.decision.choice)
 
 
@@ -103,7 +103,7 @@ class Routed:
             self._thread.submit(self._chooser.answered, journey.outline, journey.decision, journey.tokens)
 
     async def observe(self, decision: str, outcome: object, **how: object) -> bool:
-        """Count an outcome that somebody reports."""
+        """Count a reported outcome."""
         return await self._in_thread(lambda: self._chooser.observe(decision, outcome, **how))
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class Routed:
                 return answer
 
     async def _goes_on(self, exchange: Exchange, journey: Journey, failed: NoAnswer) -> bool:
-        """Choose whom to ask instead, if anybody can help."""
+        """Choose another candidate; False if none would help."""
         instead = await self._in_thread(
             lambda: self._chooser.instead(journey.decision, failed, journey.candidates, journey.tokens)
         )
@@ -156,7 +156,7 @@ class Routed:
 
 
 def _request(journey: Journey, exchange: Exchange, headers: Headers, body: bytes) -> UpstreamRequest:
-    """A request to who was chosen."""
+    """The request to the candidate that was chosen."""
     candidate = journey.candidate
     patience = journey.routed.first_byte_seconds * (1.0 if journey.outline.is_stream else _WHOLE_ANSWER)
     try:
@@ -168,7 +168,7 @@ def _request(journey: Journey, exchange: Exchange, headers: Headers, body: bytes
 
 
 def _error(journey: Journey, answered: NoAnswer | None, failures: list[str]) -> Answer:
-    """The last error that somebody answered; raises `Unreachable` where nobody did."""
+    """The last error that an upstream answered; raises `Unreachable` if none answered at all."""
     if answered is None or not answered.body:
         raise Unreachable("; ".join(failures))
     assert answered.status_code is not None

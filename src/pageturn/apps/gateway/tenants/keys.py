@@ -63,7 +63,7 @@ class Keys:
         return plain, key
 
     def find(self, plain: str) -> VirtualKey | None:
-        """What a key allows; None for one that nobody gave out, or that was revoked."""
+        """What a key allows; None for one that was never given out, or that was revoked."""
         if not plain.startswith(PREFIX):
             return None
         body = self._store.document(Slot(_SIDECAR, _digest(plain)))

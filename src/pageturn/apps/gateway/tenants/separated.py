@@ -44,7 +44,7 @@ class SeparatedModes:
         return await self._modes.of(exchange.tenant).before(exchange)
 
     async def unread(self, headers: Headers) -> Refuse:  # noqa: ARG002 - the port says so
-        """What nobody can read, nobody can allow."""
+        """Refuse it: what cannot be read cannot be checked against what a key allows."""
         return Refuse(413, "the request is too large to be read", "refused; large")
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
