@@ -614,7 +614,14 @@ def _clear(folder: Path) -> None:
     folder.mkdir()
 
 
-_ELSEWHERE = (["demo"], ["replay"], ["trial"], ["serve"], ["run"], ["inspect"])  # which take long, listen, or start programs
+_ELSEWHERE = (
+    ["demo"],
+    ["replay"],
+    ["trial"],
+    ["serve"],
+    ["run"],
+    ["inspect"],
+)  # which take long, listen, or start programs
 _EDITING = (["install"], ["uninstall"])  # of the commands of the MCP server, which else listens
 
 

@@ -160,13 +160,7 @@ class Session:
             reranker=reranker,
         )
         parts.require_sound()
-        for path, text in (("model", model), ("scope", scope)):
-            if text is not None:
-                require_text(path, text)
-        if policy is not None:
-            require_instance("policy", policy, DerivePolicy)
-            require_registered(policy)
-            require_online(policy)
+        _require_choices(policy, model, scope)
         if id is None:
             id = uuid7(clock(), entropy)  # noqa: A001
         require_session_id(id)
@@ -633,6 +627,16 @@ class Session:
             if model != self._journal.state.model:
                 self._recorder.append(e.ModelChosen(model=model))
             self._model = None  # the journal says it from now on, to forks and to others who have the session open
+
+
+def _require_choices(policy: DerivePolicy | None, model: str | None, scope: str | None) -> None:
+    for path, text in (("model", model), ("scope", scope)):
+        if text is not None:
+            require_text(path, text)
+    if policy is not None:
+        require_instance("policy", policy, DerivePolicy)
+        require_registered(policy)
+        require_online(policy)
 
 
 class _Source:

@@ -3,7 +3,8 @@
 import pytest
 
 import pageturn as pt
-from pageturn.context.laws import enforce, lowest_levels, most_needed, most_of_people, promised, room_above_laws
+from pageturn.context.draft import lowest_levels
+from pageturn.context.laws import enforce, most_needed, most_of_people, promised, room_above_laws
 from pageturn.context.layouts import lay_out
 from pageturn.values.layout import Candidate, Why
 from tests.policies.test_contract import EMPTY

@@ -203,7 +203,7 @@ def _is_open(state: SessionState, unit: Unit) -> bool:
 
 
 def _is_abandoned(state: SessionState, unit: Unit) -> bool:
-    """Whether nobody waits for its results any more."""
+    """Whether its results are waited for no longer."""
     return len(state.turns) >= ABANDONED and unit[0].seq < state.turns[-ABANDONED]
 
 

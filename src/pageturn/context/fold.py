@@ -12,11 +12,12 @@ from typing import NamedTuple
 import msgspec
 
 from pageturn.context.candidates import Wanted, candidates_of, near, people_of
+from pageturn.context.draft import lowest_levels
 from pageturn.context.forms import FormMaker
 from pageturn.context.frozen_prefix import FrozenPrefix, FrozenPrefixMaker
 from pageturn.context.index_details import AdmittedSummaries, changes
 from pageturn.context.index_lines import IndexLines
-from pageturn.context.laws import enforce, lowest_levels, most_needed, most_of_people, promised, room_above_laws
+from pageturn.context.laws import enforce, most_needed, most_of_people, promised, room_above_laws
 from pageturn.context.layouts import lay_out
 from pageturn.context.notes import NO_NOTES, NO_PLACED_NOTES, NoteRequests, PlacedNotes, base_of, fold_in, settle
 from pageturn.context.placed_lines import Folders, PlacedLines, Units
@@ -62,9 +63,8 @@ class Sent(NamedTuple):
     messages: Sequence[Message] = ()
     tokens: int = 0
     head_holds: bool = False  # whether tools and model are those of the last call
-    loop: int | None = (
-        None  # the first page of the open tool loop, where the model asks for its reasoning whatever changes
-    )
+    # The first page of the open tool loop, where the model asks for its reasoning whatever changes.
+    loop: int | None = None
 
 
 NOTHING_SENT = Sent()

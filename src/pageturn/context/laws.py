@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from pageturn.context.draft import Draft, largest_count
 from pageturn.context.index_detail_budget import most_details
-from pageturn.context.layouts import Layouts
 from pageturn.values.errors import BudgetTooSmall
-from pageturn.values.layout import Candidate, Details, Frame, Layout, Levels, Placement, Why
+from pageturn.values.layout import Candidate, Frame, Layout, Levels, Why
 from pageturn.values.pages import ResidencyLevel
 
 _FULL, _COMPRESSED = ResidencyLevel.FULL, ResidencyLevel.COMPRESSED
@@ -22,48 +22,6 @@ _PEOPLE_SHARE = 4  # what people said is shown verbatim up to a quarter of the b
 _PEOPLE_TOKENS = 4_000  # and up to this many tokens
 _STEPS_SHARE = 2  # without the recall tool, old steps take half of what is then free; the rest is for new ones
 _PASTED = 64  # tokens; what people type is often shorter, and shortening it saves nothing
-
-
-class Draft:
-    """A layout in progress: levels, their reasons, and notices."""
-
-    def __init__(self, frame: Frame) -> None:
-        self.frame = frame
-        self.levels = lowest_levels(frame)
-        self.whys: dict[int, Why] = {}
-        self.notices: list[str] = []
-        self.details = Details()
-        self.layouts = Layouts(frame)
-        self.units = self.layouts.units
-
-    def placements(self) -> tuple[Placement, ...]:
-        """The placements with the present levels."""
-        return tuple([self._explained(placement) for placement in self.layouts.placements(self.levels, self.details)])
-
-    def tokens(self) -> int:
-        """The tokens with the present levels."""
-        return self.frame.fixed_tokens + self.layouts.tokens(self.levels, self.details)
-
-    def _explained(self, placement: Placement) -> Placement:
-        why = self.whys.get(placement.first)
-        if why is None or why is placement.why or placement.line is not None:
-            return placement
-        return Placement(placement.first, placement.last, placement.level, placement.tokens, why)
-
-    def raised(self, unit: Candidate, level: ResidencyLevel, why: Why) -> bool:
-        """Raise a unit, if it fits."""
-        before = dict(self.levels)
-        self.levels[unit.first] = level
-        if self.tokens() > self.frame.budget_tokens:
-            self.levels = before
-            return False
-        self.whys[unit.first] = why
-        return True
-
-
-def lowest_levels(frame: Frame) -> dict[int, ResidencyLevel]:
-    """Every unit at its lowest level: bound units keep their cheapest form, others share index lines."""
-    return {unit.first: unit.cheapest for unit in frame.candidates if unit.is_bound}
 
 
 class Law(NamedTuple):
@@ -210,7 +168,7 @@ def _people(draft: Draft) -> None:
         apart = [unit for unit in said if unit.first not in draft.frame.groups]
         between = [unit for unit in said if unit.first in draft.frame.groups]
         for units in (apart, between):
-            _most(most, partial(_fit_people, draft, dict(draft.levels), units))
+            largest_count(most, partial(_fit_people, draft, dict(draft.levels), units))
             standing = (unit for unit in units if unit.first in draft.levels)
             most = max(0, most - sum(_words(unit, draft.levels[unit.first]) for unit in standing))
     raised = (unit.first for unit in said if draft.levels.get(unit.first) != before.get(unit.first))
@@ -280,7 +238,7 @@ def _without_recall(draft: Draft) -> None:
         draft.levels = least | {unit.first: unit.cheapest for unit in newest_first[:count]}
         return draft.tokens() <= most
 
-    _most(len(newest_first), keep)
+    largest_count(len(newest_first), keep)
 
 
 # In the order in which they get the budget.
@@ -342,18 +300,6 @@ def _fit(draft: Draft, above: Sequence[Candidate], least: Levels, whys: Mapping[
         draft.levels = dict(least) | {unit.first: wanted[unit.first] for unit in above[:count]}
         return draft.tokens() <= draft.frame.budget_tokens
 
-    for unit in above[_most(len(above), keep) :]:
+    for unit in above[largest_count(len(above), keep) :]:
         draft.whys.pop(unit.first, None)
         draft.whys |= {unit.first: whys[unit.first]} if unit.first in whys else {}
-
-
-def _most(count: int, keep: Callable[[int], bool]) -> int:
-    """The largest count for which `keep` succeeds; it has been called with that count last."""
-    if keep(count):
-        return count
-    low, high = 0, count - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if keep(middle) else (low, middle - 1)
-    keep(low)
-    return low

@@ -47,9 +47,8 @@ class Wanted(NamedTuple):
 class NoteRequests(NamedTuple):
     """The notes that should be in the next context, before it is known whether there is room."""
 
-    lasting: tuple[
-        Wanted, ...
-    ] = ()  # every system and session note that is shown in each turn, in the order of their bands
+    # Every system and session note that is shown in each turn, in the order of their bands.
+    lasting: tuple[Wanted, ...] = ()
     passing: tuple[Wanted, ...] = ()  # in this context only
     sent: tuple[NoteOutcome, ...] = ()  # in what was sent, while no fold is made
     gone: tuple[NoteOutcome, ...] = ()  # what a fold removes for good

@@ -1,4 +1,4 @@
-"""Finds the texts that a context would use if somebody wrote them: short forms of large rules, and summaries of large runs."""
+"""Finds the texts that a context would use if they were written: short forms of large rules, and summaries of large runs."""
 
 from collections.abc import Iterable, Iterator
 

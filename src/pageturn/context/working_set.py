@@ -140,10 +140,7 @@ class WorkingSet:
         terms, state = asked.terms, self._journal.state
         self._budget_tokens = terms.budget_tokens
         self._take_in()
-        tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.tokens
-        if self._taken < len(state.pages):  # far over the budget, and the rest counts as it came
-            tokens = terms.fixed_tokens + self._frozen_tokens + self._tail.placed_tokens
-            tokens += sum([page.tokens for page in state.pages[self._taken :] if page.counts])
+        tokens = terms.fixed_tokens + self._tokens_unfolded()
         requests = self._placer.requests(state)
         wanted = requests.tokens if requests is not NO_NOTES else 0
         reason = self._reason_to_fold(asked, tokens + wanted)
@@ -193,6 +190,14 @@ class WorkingSet:
             token_price=_token_price(fold.cost if fold is not None else state.fold_cost),
         )
         return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
+
+    def _tokens_unfolded(self) -> int:
+        """The tokens of everything that stands, if nothing is folded; what was not taken in, far over the budget, counts as it came."""
+        pages = self._journal.state.pages
+        if self._taken >= len(pages):
+            return self._frozen_tokens + self._tail.tokens
+        rest = sum([page.tokens for page in pages[self._taken :] if page.counts])
+        return self._frozen_tokens + self._tail.placed_tokens + rest
 
     def acknowledge(self, derived: Derived) -> None:
         """Note that the context was answered and recorded: its fold, if it has one, is now in force."""

@@ -49,9 +49,8 @@ class GivenForms:
         self.among = 0  # how many of the forms that writeback admitted are considered
         self._renditions: Sequence[RenditionAdmitted] = ()
         self._taken = 0
-        self._by_page: dict[
-            int, list[tuple[int, RenditionAdmitted]]
-        ] = {}  # a lookup, since every fold asks for each page and most have none
+        # A lookup, since every fold asks for each page and most have none.
+        self._by_page: dict[int, list[tuple[int, RenditionAdmitted]]] = {}
 
     def of(self, page: Page, level: ResidencyLevel) -> Given | None:
         """The text for a page at a level; None if there is none, or if it cannot be read."""

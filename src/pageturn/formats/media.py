@@ -22,7 +22,7 @@ def is_inline(url: str) -> bool:
 
 
 def is_web(url: str) -> bool:
-    """Whether anybody can fetch the content; otherwise it is inline, a vendor's id, or a path."""
+    """Whether the content is at a web address; otherwise it is inline, a vendor's id, or a path."""
     return url.startswith(("https://", "http://"))
 
 

@@ -28,9 +28,8 @@ from pageturn.values.pages import Page
 from pageturn.values.relevance import RelevanceMeta
 
 _SNAPSHOT_EVERY = 2_000  # entries between two snapshots: at least this many, and a quarter of the journal
-_VERY_LONG = (
-    1_000_000  # characters of a text from which on a store is told where to read it, so that it need not copy it
-)
+# Characters of a text from which on a store is told where to read it, so that it need not copy it.
+_VERY_LONG = 1_000_000
 _MOST_UNFOUNDED = 100  # entries that depend on lost ones, after which the session is given up
 
 

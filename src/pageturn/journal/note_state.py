@@ -54,9 +54,8 @@ class NoteState(msgspec.Struct):
     spent: list[SpentNote] = []
     left_out: dict[str, str] = {}  # those that the last fold had no room for: digests by key
     answered: int = 0  # contexts: the clock of cooldowns, which a reply in several pieces advances once
-    is_leaving: bool = (
-        False  # the cached part of the last context had a note that is shown once; the next one removes it
-    )
+    # The cached part of the last context had a note that is shown once; the next one removes it.
+    is_leaving: bool = False
 
     @property
     def is_empty(self) -> bool:

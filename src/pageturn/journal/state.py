@@ -58,9 +58,8 @@ class SessionState(msgspec.Struct):
     turn: int = 0  # the number of turns, including undone ones
     is_opening: bool = True  # whether only instructions have been added so far
     system: int | None = None  # the page that replaced the opening prompt
-    rules: dict[
-        str, tuple[int, ...]
-    ] = {}  # by digest: the pages with exactly that text that are or were rules, in order
+    # By digest: the pages with exactly that text that are or were rules, in order.
+    rules: dict[str, tuple[int, ...]] = {}
     model: str | None = None  # the model that the session uses
     people: list[int] = []  # the pages that a person wrote
     pins: dict[int, e.TextReference | None] = {}  # page -> the structured form by its author

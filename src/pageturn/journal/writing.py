@@ -27,7 +27,6 @@ class Recorder:
         self.pager = pager
         self._clock = clock
         self.unwritten: list[Faulted] = []  # faults that the store has not accepted yet
-        self._reported: set[int] = set()  # pages whose fault is recorded once
         self.is_closed = False
 
     @property
@@ -87,12 +86,6 @@ class Recorder:
             self.keep(cast("AnyFault", outcome), detail=detail)
         self.flush_faults_at_once()
         return outcome
-
-    def fault_once(self, fault: AnyFault, page: int) -> None:
-        """Record the fault of a page once, however often it occurs."""
-        if page not in self._reported:
-            self._reported.add(page)
-            self.fault(fault, page=page)
 
     def keep(self, fault: AnyFault, *, page: int | None = None, detail: str = "") -> None:
         """Keep a fault until the next write."""

@@ -25,9 +25,8 @@ class Shown(NamedTuple):
 
     messages: Sequence[Message]
     forms: Mapping[Form, int] | None = None  # tokens by level or kind; the rest is full
-    faults: Mapping[str, int] | None = (
-        None  # recorded at this turn, by code; re-fetches are counted for all methods alike
-    )
+    # Recorded at this turn, by code; re-fetches are counted for all methods alike.
+    faults: Mapping[str, int] | None = None
     breakpoints: Sequence[int] = ()  # the messages after which the cache should keep the prompt
     tools_tokens: int = 0  # of tools that this method adds to those of the session, such as a recall tool
 

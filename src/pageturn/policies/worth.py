@@ -28,12 +28,13 @@ SUPERSEDED = 0.4  # the share of its worth that a unit keeps if a newer one show
 EDITED_NOW = 2  # turns: the greatest age of a unit whose file was just changed, since its lines are quoted next
 _EDITS = 0.2  # changes to files per turn, in the sessions that the rates of quotes are fitted on
 _EDITS_KNOWN = 20  # turns that this counts for, in addition to those of the session itself
+# By level: what is kept of what is named, and of what is quoted.
 _KEPT = {
     _POINTER: (0.2, 0.0),
     _STRUCTURED: (0.95, 0.0),
     _COMPRESSED: (0.95, 0.1),
     _FULL: (1.0, 1.0),
-}  # of what is named, of what is quoted
+}
 _ALWAYS = 1e9  # rules and summaries: above anything else
 
 

@@ -20,9 +20,8 @@ class Where(Closed):
     tool: str | None = None  # that a page calls, or whose result it holds
     turns: tuple[int | None, int | None] | None = None  # the first and the last; None is no limit
     path: str | None = None  # the whole path or a part of it, as a call names it: the call and its result are found
-    times: tuple[datetime | None, datetime | None] | None = (
-        None  # the earliest and the latest; without a zone they are UTC
-    )
+    # The earliest and the latest; without a zone they are UTC.
+    times: tuple[datetime | None, datetime | None] | None = None
 
 
 def where_of(given: Where | Mapping[str, object] | None) -> Where:

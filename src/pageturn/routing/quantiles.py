@@ -1,7 +1,6 @@
-"""Computes quantiles of rates: of a Beta distribution (the regularised incomplete beta function and its inverse), and of a normal one."""
+"""Computes quantiles of rates: of a Beta distribution, by the regularised incomplete beta function and its inverse."""
 
 import math
-from statistics import NormalDist
 from typing import NamedTuple
 
 _SMALLEST = 1e-300
@@ -22,17 +21,6 @@ def credible_interval(alpha: float, beta: float, mass: float = 0.95) -> Interval
         return Interval(0.0, 1.0)
     tail = (1.0 - mass) / 2.0
     return Interval(beta_quantile(tail, alpha, beta), beta_quantile(1.0 - tail, alpha, beta))
-
-
-def normal_interval(mean: float, deviation: float, mass: float = 0.95) -> Interval:
-    """The central interval that holds `mass` of a normal distribution around a rate, cut off at 0 and 1."""
-    if deviation <= 0.0 or mass >= 1.0:
-        return Interval(mean, mean) if deviation <= 0.0 else Interval(0.0, 1.0)
-    whole = NormalDist(mean, deviation)
-    below, within = whole.cdf(0.0), whole.cdf(1.0) - whole.cdf(0.0)
-    tail = (1.0 - mass) / 2.0
-    low, high = (whole.inv_cdf(below + share * within) for share in (tail, 1.0 - tail))
-    return Interval(max(low, 0.0), min(high, 1.0))
 
 
 def beta_cdf(x: float, alpha: float, beta: float) -> float:

@@ -8,25 +8,24 @@
 Choosing reads the store but does not write to it; decisions are written with their outcomes, or by `flush`.
 """
 
-import math
 import os
 import random
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from operator import attrgetter
-from typing import NamedTuple, Self
+from typing import Self
 
 import msgspec
 
-from pageturn.routing import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Scored, Setting
+from pageturn.routing import CATALOGUE, Beliefs, Decision, DelegationConfig, Mode, Setting
+from pageturn.routing.arguments import Arguments, names_of
 from pageturn.routing.decisions import DISABLED, ESTIMATES, WEAK, Outcome
 from pageturn.routing.declared import Declared
-from pageturn.routing.estimates import Estimates
 from pageturn.routing.failover import Failure, left_after, nearest, read_failure, read_verdict
 from pageturn.routing.limits import Limits, Needs, Traffic
-from pageturn.routing.modes import MODES, Aim, RandomSource, mode_of, name_now
+from pageturn.routing.modes import MODES, RandomSource, mode_of, name_now
 from pageturn.routing.prices import MONEY_A_SECOND, VALUE_OF_SUCCESS, Costs, Price
+from pageturn.routing.scoring import Scoring, best
+from pageturn.routing.seats import Seats
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
 from pageturn.stores import MemorySidecars, Sidecars, SqliteStore, open_store, path_of
@@ -35,34 +34,9 @@ from pageturn.values.errors import InvalidInput, show
 from pageturn.values.ids import uuid7
 from pageturn.values.json import Instant
 from pageturn.values.messages import Message
-from pageturn.values.relevance import Bucket, bucket_for_messages
+from pageturn.values.relevance import Bucket
 
 _MOST_PENDING = 256  # decisions without an outcome that are held in memory before they are written
-_MOST_SETTINGS = 1_000
-_HOPE = 1.64  # deviations above the expected rate; nineteen of twenty rates are below
-
-
-_MOST_SESSIONS = 10_000
-_CACHE_LASTS = timedelta(minutes=5)  # the lifetime of a provider's prompt cache without another request
-
-
-class _Seat(NamedTuple):
-    """The agent that served a session last, and when."""
-
-    agent: str
-    at: datetime
-
-
-class _Ready(NamedTuple):
-    """What a choice among the same candidates needs until something is learned."""
-
-    scored: tuple[Scored, ...]  # without chance
-    drawn: tuple[
-        tuple[int, Aim, tuple[str, float, float, float, float]], ...
-    ]  # those that chance moves, and their fields
-    expected: float  # of the choice without exploring
-    mode: Mode  # held, so that no other object takes its identity meanwhile
-    hoped: Mapping[str, float]  # the rate that each may have
 
 
 class Router:
@@ -102,11 +76,9 @@ class Router:
         self._pending: dict[str, Decision] = {}
         self._rests = self.beliefs.rests()
         self._traffic = Traffic()
-        self._seats: dict[str, _Seat] = {}
-        self._ready: dict[tuple[object, ...], _Ready] = {}
-        self._ready_at: tuple[int, datetime | None] = -1, None
-        self._agents: dict[tuple[str, ...], tuple[str, ...]] = {}  # that were checked before, by their arguments
-        self._settings: dict[object, Setting] = {}
+        self._seats = Seats()
+        self._scoring = Scoring(self.beliefs)
+        self._arguments = Arguments(self.skills)
 
     @classmethod
     def open(
@@ -173,18 +145,18 @@ class Router:
 
         If prices decide, the best candidate has the most of `value` times its optimistic rate, less its cost.
         """
-        agents = self._checked(candidates, local)
+        agents = self._arguments.agents(candidates, local)
         local = None if local is None else str.__str__(local)
-        where = self._setting(skill, bucket, messages)
+        where = self._arguments.setting(skill, bucket, messages)
         if session is not None:
             require_text("session", session)
-            running = running if running is not None else self._seated(session)
+            running = running if running is not None else self._seats.of(session, self._clock())
         costs = Costs.of(prices, running, money_a_second, cached_tokens, self._value if value is None else value)
         needs = Needs.of(limits, tokens, most_money, least_success)
         usual = "lcb" if local is not None else "cost" if prices else "thompson"
         decision = self._decide(agents, where, mode or self._mode or usual, costs, local, needs)
         if session is not None:
-            self._seat(session, decision.choice)
+            self._seats.take(session, decision.choice, self._clock())
         return decision
 
     def choose_router_target(
@@ -207,8 +179,8 @@ class Router:
         decision = self._known(decision)
         known: Iterable[str] = (*(each.agent for each in decision.candidates), *decision.left_out)
         if candidates is not None:
-            named = _names(candidates)
-            known = self._checked(named, None) if named else ()
+            named = names_of(candidates)
+            known = self._arguments.agents(named, None) if named else ()
         now = self._clock()
         failure = read_failure(error, now=now)
         failed = (*decision.failed, decision.choice)
@@ -258,47 +230,43 @@ class Router:
         config = self.beliefs.config
         chosen_mode = mode_of(mode)
         asked, reasons = self._able(agents, costs, needs, now)
-        ready = self._readied(asked, where, chosen_mode, costs, now)
+        ready = self._scoring.of(asked, where, chosen_mode, costs, now)
         if needs.least_success is not None and config.enabled:
-            poor = _below(ready.hoped, needs.least_success)
+            poor = ready.poor(needs.least_success)
             if poor:
                 reasons |= poor
                 asked = tuple(agent for agent in asked if agent not in poor)
-                ready = self._readied(asked, where, chosen_mode, costs, now)
-        scored = list(ready.scored)
+                ready = self._scoring.of(asked, where, chosen_mode, costs, now)
         if config.enabled:
-            if ready.drawn:
-                draw = self._rng.gauss(0.0, 1.0)
-                for at, aim, fields in ready.drawn:
-                    scored[at] = Scored(*fields, aim.at(draw))
-            choice = self._best(scored, local, config.delta)
+            scored = ready.with_chance(self._rng)
+            choice = best(scored, self._rng, local, config.delta)
         else:
+            scored = list(ready.scored)
             choice = asked[0] if local is None or local not in asked else local
-        left_out = (
-            () if asked is agents and not named else tuple(name for name in (named or agents) if name not in asked)
-        )
         self._traffic.ask(choice, needs, now)
+        mean = next(each.mean for each in scored if each.agent == choice)
+        everybody = named or agents
         decision = Decision(
-            uuid7(now, self._entropy),
-            Instant.of(now),
-            where.skill,
-            where.bucket,
-            chosen_mode.name if config.enabled else DISABLED,
-            choice,
-            tuple(scored),
-            config.enabled and local is None and _mean_of(choice, scored) < ready.expected,
-            local,
-            0.0 if local is None else config.delta,
-            self.beliefs.version,
-            failed,
-            self._rest_left(choice, now),
-            left_out,
-            reasons,
-            costs.value if costs.prices else 0.0,
-            {agent: costs.asking(agent) for agent in asked if agent in costs.prices},
-            costs.running,
-            costs.cache,
-            ESTIMATES,
+            id=uuid7(now, self._entropy),
+            at=Instant.of(now),
+            skill=where.skill,
+            bucket=where.bucket,
+            mode=chosen_mode.name if config.enabled else DISABLED,
+            choice=choice,
+            candidates=tuple(scored),
+            explored=config.enabled and local is None and mean < ready.expected,
+            local=local,
+            margin=0.0 if local is None else config.delta,
+            seen=self.beliefs.version,
+            failed=failed,
+            wait_seconds=self._rest_left(choice, now),
+            left_out=() if everybody is asked else tuple(name for name in everybody if name not in asked),
+            reasons=reasons,
+            value=costs.value if costs.prices else 0.0,
+            costs={agent: costs.asking(agent) for agent in asked if agent in costs.prices},
+            running=costs.running,
+            cache_money=costs.cache,
+            estimates=ESTIMATES,
         )
         self._pending[decision.id] = decision
         if len(self._pending) > _MOST_PENDING:
@@ -332,85 +300,6 @@ class Router:
     def _rest_left(self, agent: str, now: datetime) -> float:
         rest = self._rests.of((agent,), now).get(agent)
         return 0.0 if rest is None else rest.left(now)
-
-    def _seated(self, session: str) -> str | None:
-        """The agent with the prompt of a session in its cache, as far as this router knows."""
-        seat = self._seats.get(session)
-        return None if seat is None or self._clock() - seat.at > _CACHE_LASTS else seat.agent
-
-    def _seat(self, session: str, agent: str) -> None:
-        self._seats.pop(session, None)
-        if len(self._seats) >= _MOST_SESSIONS:
-            del self._seats[next(iter(self._seats))]
-        self._seats[session] = _Seat(agent, self._clock())
-
-    def _readied(self, agents: tuple[str, ...], where: Setting, mode: Mode, costs: Costs, now: datetime) -> _Ready:
-        """Estimates and scores; recomputed only after something was learned."""
-        hour = now.replace(minute=0, second=0, microsecond=0)  # evidence ages hour by hour
-        if self._ready_at != (self.beliefs.version, hour):
-            self._ready.clear()
-            self._ready_at = self.beliefs.version, hour
-        key = (agents, where, id(mode), *((tuple(costs.prices.items()), *costs[1:]) if costs.prices else ()))
-        ready = self._ready.get(key)
-        if ready is None:
-            view = Estimates(self.beliefs, where, now=now, cost=costs.asking, value=costs.value)
-            aims = [_checked_aim(mode.aim(agent, view), agent) for agent in agents]
-            scored = tuple(
-                Scored(agent, *view.estimate(agent), *aim, aim.centre) for agent, aim in zip(agents, aims, strict=True)
-            )
-            expected = max(each.mean for each in scored)
-            drawn = tuple((at, aim, _FIELDS(scored[at])) for at, aim in enumerate(aims) if aim.spread > 0.0)
-            hoped = {agent: view.estimate(agent).at(_HOPE) for agent in agents}
-            ready = self._ready[key] = _Ready(scored, drawn, expected, mode, hoped)
-        return ready
-
-    def _best(self, scored: Sequence[Scored], local: str | None, margin: float) -> str:
-        """The best score; a local agent keeps the work unless it is beaten by more than the margin."""
-        own = next((each.score for each in scored if each.agent == local), None)  # none also if it rests
-        peers = [each for each in scored if each.agent != local]
-        top = max(map(_SCORE, peers), default=-math.inf)
-        if own is not None and local is not None and not top > own + margin:
-            return local
-        equals = [each for each in peers if each.score == top]
-        # If chance plays a part, it also decides between equals: tasks that start together are not all given to the first.
-        best = self._rng.choice(equals) if len(equals) > 1 and equals[0].spread > 0.0 else equals[0]
-        return best.agent
-
-    def _checked(self, candidates: Iterable[str], local: str | None) -> tuple[str, ...]:
-        """The names of the candidates, each once, and the local agent among them."""
-        given = _names(candidates) if local is None else (*_names(candidates), local)
-        if not given:
-            raise InvalidInput("candidates", expected="at least one name", got="none")
-        try:
-            agents = self._agents.get(given)
-        except TypeError:  # an object that is not even hashable
-            agents = None
-        if agents is None:
-            for agent in given:
-                require_name("candidates", agent)
-            agents = tuple(dict.fromkeys(map(str.__str__, given)))  # plain text, also of enums and arrays
-            if len(self._agents) >= _MOST_SETTINGS:
-                self._agents.clear()
-            self._agents[given] = agents
-        return agents
-
-    def _setting(self, skill: str, bucket: object, messages: Sequence[Message] | None) -> Setting:
-        if messages is not None and bucket is not None:
-            raise InvalidInput("bucket", expected="a bucket or messages", got="both")
-        given = messages if messages is not None else bucket
-        if isinstance(given, list | tuple):
-            if not all(isinstance(each, Message) for each in given):
-                raise InvalidInput("bucket", expected="a Bucket, axes by name, a text, or messages", got=show(given))
-            given = bucket_for_messages(given)
-        key = (skill, tuple(given.items()) if isinstance(given, dict) else given)
-        try:
-            where = self._settings.get(key)
-        except TypeError:  # what is not hashable is checked each time
-            return setting(skill, given, self.skills)  # type: ignore[arg-type]
-        if where is None:
-            where = setting(skill, given, self.skills)  # type: ignore[arg-type]  # it refuses what is none of its types
-            self._settings = {**self._settings, key: where} if len(self._settings) < _MOST_SETTINGS else {key: where}
-        return where
 
     # -- learning
 
@@ -522,14 +411,6 @@ def _told(  # noqa: PLR0917
     return Outcome(read.value, retries, read.excused, counts, weak, seconds, money), read.failure
 
 
-def _below(hoped: Mapping[str, float], least: float) -> dict[str, str]:
-    """Those that are not expected to reach a rate; if none is, all but the most promising."""
-    poor = {agent: rate for agent, rate in hoped.items() if rate < least}
-    if len(poor) == len(hoped):
-        del poor[max(poor, key=poor.__getitem__)]
-    return {agent: f"it may reach {rate:.2f} at most, and {least:g} is asked for" for agent, rate in poor.items()}
-
-
 def _rng_of(rng: RandomSource | int | None) -> RandomSource:
     """The source of randomness: as given, from a seed, or the system's."""
     if rng is None or type(rng) is int:
@@ -537,29 +418,3 @@ def _rng_of(rng: RandomSource | int | None) -> RandomSource:
     if not (callable(getattr(rng, "gauss", None)) and callable(getattr(rng, "choice", None))):
         raise InvalidInput("rng", expected="a seed, or an object with the methods of random.Random", got=show(rng))
     return rng  # type: ignore[return-value]
-
-
-def _names(candidates: Iterable[str]) -> tuple[str, ...]:
-    """The names as a tuple; a set is an error, because the first of equals is chosen, and a set has no first."""
-    if isinstance(candidates, str | bytes | set | frozenset | Mapping) or not isinstance(candidates, Iterable):
-        raise InvalidInput("candidates", expected="names in an order", got=show(candidates))
-    return tuple(candidates)
-
-
-def _checked_aim(aim: object, agent: str) -> Aim:
-    """The score of a mode, checked, since the mode may be a user's own."""
-    if isinstance(aim, tuple) and len(aim) == 2:
-        with suppress(TypeError, OverflowError):
-            if math.isfinite(aim[0]) and math.isfinite(aim[1]) and aim[1] >= 0.0:
-                return Aim(*aim)
-    raise InvalidInput("mode", expected=f"a centre and a spread of 0 or more for {agent!r}", got=show(aim))
-
-
-_FIELDS = attrgetter("agent", "mean", "deviation", "centre", "spread")
-
-
-def _mean_of(agent: str, scored: Sequence[Scored]) -> float:
-    return next(each.mean for each in scored if each.agent == agent)
-
-
-_SCORE = attrgetter("score")

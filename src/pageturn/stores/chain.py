@@ -104,9 +104,8 @@ class Checker:
         end = end_of()
         yield from self._settled(end or b"")
         first = self._last + 1
-        if (
-            end is not None and self._is_sure and self._known != end and first <= upto
-        ):  # what lies behind was not asked for
+        # What lies beyond `upto` was not asked for.
+        if end is not None and self._is_sure and self._known != end and first <= upto:
             yield Broken(first, upto if upto < LAST else first, "and whatever came after it is missing")
 
     def _checked(self, row: Row) -> Iterator[Record | Broken]:

@@ -29,9 +29,8 @@ STALE = """CREATE TABLE stale (session INTEGER PRIMARY KEY);
 INSERT INTO stale SELECT number FROM sessions;
 """
 STALE_AGAIN = "INSERT OR IGNORE INTO stale SELECT number FROM sessions;\n"
-WAITING_SUM = (
-    "ALTER TABLE unindexed ADD COLUMN sum INTEGER;\n"  # the CRC-32 of the text; NULL if an older version wrote it
-)
+# The CRC-32 of the text; NULL if an older version wrote it.
+WAITING_SUM = "ALTER TABLE unindexed ADD COLUMN sum INTEGER;\n"
 EVERY = 64  # records of a session after which its documents are indexed
 
 AT_ONCE = 256_000  # characters that one append indexes at most

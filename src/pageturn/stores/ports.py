@@ -53,9 +53,8 @@ class Batch(NamedTuple):
     blobs: Mapping[str, bytes] = {}
     documents: Sequence[Document] = ()
     references: Sequence[tuple[int, str]] = ()  # (seq, digest): which record needs which blob
-    inside: Mapping[
-        int, str
-    ] = {}  # seq -> digest: a blob that is exactly the text of that document; a store may ignore it
+    # seq -> digest: a blob that is exactly the text of that document; a store may ignore it.
+    inside: Mapping[int, str] = {}
 
 
 class SessionRow(NamedTuple):
@@ -84,9 +83,8 @@ class Found(NamedTuple):
     session: str
     seq: int
     score: float
-    passage: int | None = (
-        None  # the passage that matched, as `values.passages` counts them; None if the store does not say
-    )
+    # The passage that matched, as `values.passages` counts them; None if the store does not say.
+    passage: int | None = None
 
 
 class Span(NamedTuple):
@@ -108,9 +106,8 @@ class Loss(NamedTuple):
 class Repairs(NamedTuple):
     """The replacements for everything that is damaged, applied at once."""
 
-    records: Mapping[
-        str, Sequence[Record]
-    ] = {}  # by each session whose chain is rebuilt: the replacements of broken records
+    # By each session whose chain is rebuilt: the replacements of broken records.
+    records: Mapping[str, Sequence[Record]] = {}
     misplaced: Sequence[tuple[str, int]] = ()  # (session, seq): records with an impossible number
     blobs: Mapping[str, bytes] = {}
     references: Sequence[tuple[str, int, str]] = ()  # (session, seq, digest) that the store did not know of

@@ -45,9 +45,8 @@ _SET_END = "UPDATE records SET chain = ? WHERE session = ? AND seq = ?"
 _MOVE_END = f"{_SET_END} AND chain = ?"  # if the last record is still the known one
 _MOST_ENDS = 256  # sessions whose ends are cached
 _BLOB = "SELECT data FROM blobs WHERE digest = ?"
-_PART_OF_BLOB = (
-    "SELECT coalesce(substr(data, ?, ?), x'') FROM blobs WHERE digest = ?"  # to SQLite, an empty part is NULL
-)
+# To SQLite, an empty part is NULL.
+_PART_OF_BLOB = "SELECT coalesce(substr(data, ?, ?), x'') FROM blobs WHERE digest = ?"
 _SESSIONS = f"SELECT id, key, created_at, scope, parent, parent_seq, {_HEAD}, parent_digest, origin FROM sessions"
 
 

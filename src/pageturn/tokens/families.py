@@ -21,9 +21,8 @@ class Profile(Closed):
     per_call: int = 25
     per_tool: int = 6  # these two: published constants of the package ai-tokenizer (MIT), not measured here
     tools_once: int = 24
-    arguments: Literal["text", "values", "larger"] = (
-        "text"  # what the model sees of a call: its JSON text, or its values
-    )
+    # What the model sees of a call: its JSON text, or its values.
+    arguments: Literal["text", "values", "larger"] = "text"
     names_results: bool = False  # whether a result is sent with the name of its tool
     is_template: bool = False  # whether a chat template that requires turns in order may read the messages
 

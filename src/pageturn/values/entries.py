@@ -81,9 +81,8 @@ class Fold(Closed, omit_defaults=True):
     left_out: Mapping[str, str] = {}  # notes without room: the digest of each, by key
     has_handles: bool = True  # whether its texts name pages, which a model without the recall tool could not fetch
     unreasoned: tuple[int, int] | None = None  # all reasoning after the first page, up to the second, was removed
-    changes: int | None = (
-        None  # how many changes of shown content it took into account; None in old journals: all of them
-    )
+    # How many changes of shown content it took into account; None in old journals: all of them.
+    changes: int | None = None
     cost: FoldCost | None = None  # None in old journals
 
     def __str__(self) -> str:

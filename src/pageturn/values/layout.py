@@ -86,9 +86,8 @@ class Candidate(NamedTuple):
     unseen_tokens: int = 0  # of its pages that the model has not seen yet, which are full in the compressed form too
     is_seen_in_part: bool = False  # the model has seen only some of its pages
     is_human: bool = False  # a person said it
-    own_tokens: int | None = (
-        None  # of the person's own words, which the compressed form keeps, if the message has other parts
-    )
+    # Tokens of the person's own words, which the compressed form keeps, if the message has other parts.
+    own_tokens: int | None = None
     about: About = About.OTHER
     is_error: bool = False
     is_superseded: bool = False  # a newer unit shows the same
@@ -122,9 +121,8 @@ class Placement(NamedTuple):
     why: Why = Why.ROOM
     line: IndexLine | None = None
     turn: int = 0  # of the fold that put it there
-    handles: tuple[
-        str, ...
-    ] = ()  # of the unit's pages; for a run, its two ends; for pages before a reset, that of its summary
+    # Of the unit's pages; for a run, its two ends; for pages before a reset, that of its summary.
+    handles: tuple[str, ...] = ()
     sizes: Mapping[ResidencyLevel, int] = {}  # the tokens of each level that the unit offers, once it is laid out
 
     @property
@@ -224,12 +222,10 @@ class Frame(NamedTuple):
     groups: Mapping[int, tuple[int, ...]]  # units whose pages interleave: a line that covers one covers all
     is_running: bool  # whether a model has been shown a context before
     is_warm: bool  # and whether a provider's cache is likely to have it
-    summaries: Mapping[
-        int, Sequence[IndexLine]
-    ] = {}  # by their first page: runs that have a summary, the longest first
-    ledger: Callable[[int, int], "Changes | None"] | None = (
-        None  # what the calls of a run changed, if the policy keeps a ledger
-    )
+    # By their first page: runs that have a summary, the longest first.
+    summaries: Mapping[int, Sequence[IndexLine]] = {}
+    # What the calls of a run changed, if the policy keeps a ledger.
+    ledger: Callable[[int, int], "Changes | None"] | None = None
     merged: Callable[[tuple[IndexLine, ...]], Sequence[IndexLine]] = lambda lines: lines  # similar ones as one
     spanned: Callable[[tuple[IndexLine, ...]], IndexLine] | None = None  # all of a sequence of runs as one
     relevance: Callable[[int], RelevanceMeta] = lambda _: RelevanceMeta()  # what a unit is about, by its first page

@@ -30,9 +30,8 @@ class Prompt(Closed, kw_only=True):
     frozen: int = 0  # how many messages stay unchanged until the next fold
     marks: tuple[int, ...] | None = None  # the messages up to which the writer of the request asked for caching
     settings: Mapping[str, Any] = {}  # other fields of the request, in the vendor's form
-    vendor: str | None = (
-        None  # the format that read the request; tools and settings are in its form. None: no format did
-    )
+    # The format that read the request; tools and settings are in its form. None: no format did.
+    vendor: str | None = None
 
     @property
     def tools(self) -> tuple[Tool, ...]:

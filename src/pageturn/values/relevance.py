@@ -137,9 +137,8 @@ def _ends_of(text: str, most: int) -> str:
 _SEPARATORS = str.maketrans(dict.fromkeys(",;()`=", " "))
 _OPENING = "\"':[]{}<>*!?|"
 _CLOSING = _OPENING + "."
-_SUFFIX = re.compile(
-    r"(?::\d+(?:-\d+)?(?::\d+)?|#L\d+(?:-L?\d+)?|::.*|'s)$"
-)  # a.py:12, a.py:12:5, a.py#L12, a.py::test
+# As in a.py:12, a.py:12:5, a.py#L12, a.py::test.
+_SUFFIX = re.compile(r"(?::\d+(?:-\d+)?(?::\d+)?|#L\d+(?:-L?\d+)?|::.*|'s)$")
 _SEGMENT = r"[\w.@+~-]+"
 _PATH = re.compile(rf"(?:~?/|\.{{1,2}}/)?{_SEGMENT}(?:/{_SEGMENT})*/?|[A-Za-z]:\\[\w.\\-]+")
 _HAS_LETTER = re.compile(r"[^\W\d_]")

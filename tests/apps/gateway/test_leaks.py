@@ -8,7 +8,7 @@ import threading
 import pytest
 import zstandard
 
-from pageturn.apps.gateway import exchange, looking, proxy
+from pageturn.apps.gateway import exchange, passage, projected_answer
 from tests.apps.gateway.agent import ANTHROPIC, CHAT, RESPONSES, Agent, Provider, large
 from tests.apps.gateway.test_recalling import EVENTS, JSON, Script, recall, response, stream, talk
 from tests.apps.gateway.upstream import Reply
@@ -208,7 +208,7 @@ def test_a_request_without_tools_in_a_shortened_conversation_has_the_one_that_it
 
 @pytest.mark.parametrize("streams", [True, False])
 def test_an_answer_too_large_to_be_looked_at_reaches_the_client(started, ask, upstream, monkeypatch, streams):
-    for module in (exchange, looking):
+    for module in (exchange, projected_answer):
         monkeypatch.setattr(module, "MOST_BYTES", 100_000)
     parts = [("text", "x" * 200_000)]
     body = json.dumps(response(ANTHROPIC, parts, "r")).encode()
@@ -262,7 +262,7 @@ def test_a_tool_of_the_clients_that_comes_later_by_our_name_keeps_it(started, as
 def test_a_client_sees_that_there_is_an_answer_although_its_model_still_thinks(
     started, ask, upstream, monkeypatch, path
 ):
-    monkeypatch.setattr(proxy, "_LONGEST_HOLD", 0.0)
+    monkeypatch.setattr(passage, "_LONGEST_HOLD", 0.0)
     thinks, comments, speaks = threading.Event(), threading.Event(), threading.Event()
     pieces = stream(path, [("thinking", "hmm"), ("text", "All right.")], "r1")
     cut = next(at for at, piece in enumerate(pieces) if b"hmm" in piece)

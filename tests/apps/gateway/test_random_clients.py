@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from pageturn.apps.gateway.asked import ItemReader
 from pageturn.apps.gateway.exchange import Ending
 from pageturn.apps.gateway.headers import lowered
 from pageturn.apps.gateway.identity import identity_of
+from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.journaling import Journaling
 from pageturn.apps.gateway.reading import Seen
 from pageturn.formats import anthropic, openai_chat, openai_responses

@@ -5,11 +5,11 @@ from collections import Counter
 
 import pytest
 
-from pageturn.apps.gateway.asked import ItemReader
 from pageturn.apps.gateway.endpoints import Endpoint
 from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.headers import lowered
 from pageturn.apps.gateway.identity import identity_of
+from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.manage import Manage
 from pageturn.apps.gateway.modes import Refuse, Send
 from pageturn.apps.gateway.reading import Seen

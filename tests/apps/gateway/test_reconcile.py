@@ -5,8 +5,9 @@ import json
 import pytest
 
 import pageturn as pt
-from pageturn.apps.gateway.asked import Asked, ItemReader
 from pageturn.apps.gateway.identity import Identity, identity_in, identity_of
+from pageturn.apps.gateway.items import ItemReader
+from pageturn.apps.gateway.model_request import ModelRequest
 from pageturn.apps.gateway.places import Place
 from pageturn.apps.gateway.reconcile import chain, locate
 from pageturn.apps.gateway.sessions import Sessions
@@ -141,7 +142,7 @@ class Recorder:
 
     def asked(self, items, identity=None, **more):
         body = json.dumps(request(self.path, items, **more)).encode()
-        return Asked.read(FORMATS[self.path], body, None, identity, self.reader)
+        return ModelRequest.read(FORMATS[self.path], body, None, identity, self.reader)
 
     def send(self, items, reply=None, identity=None, **more):
         asked = self.asked(items, identity, **more)

@@ -338,3 +338,11 @@ def test_what_we_cannot_read_is_routed_all_the_same(two, ask, messages):
         assert (answer.status, json.loads(answer.read())["error"]["message"]) == (400, "bad")
         (asked,) = gateway.two.asked
     assert asked.body.startswith((b'{"model":"small"', b'{"model":"large"'))
+
+
+def test_a_model_without_a_candidate_of_the_format_is_refused(two, ask):
+    with two() as gateway:
+        answer = call(ask, gateway, ANTHROPIC)
+        assert answer.status == 400
+        assert "no candidate of 'coder' speaks the format" in json.loads(answer.read())["error"]["message"]
+        assert gateway.two.asked == []

@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 import pytest
 
 import pageturn as pt
-from pageturn.apps.gateway.tenants.keys import Keys, Spending
+from pageturn.apps.gateway.tenants.keys import Keys
+from pageturn.apps.gateway.tenants.spending import Spending
 from pageturn.stores import open_store
 from pageturn.values.errors import InvalidInput
 from tests.apps.cli.command import run

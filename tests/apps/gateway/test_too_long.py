@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from pageturn.apps.gateway import proxy
+from pageturn.apps.gateway import passage
 from tests.apps.gateway.agent import ANTHROPIC, CHAT, RESPONSES, Agent, Provider, large
 from tests.apps.gateway.answers import events
 from tests.apps.gateway.test_recalling import EVENTS, JSON, Script, recall, talk
@@ -85,7 +85,7 @@ def test_a_stream_is_the_providers_own_bytes_once_the_model_says_something(start
 
 
 def test_a_stream_that_says_nothing_for_long_is_let_go(started, ask, upstream, monkeypatch):
-    monkeypatch.setattr(proxy, "_LONGEST_HOLD", 0.0)
+    monkeypatch.setattr(passage, "_LONGEST_HOLD", 0.0)
     pieces, more = events(RESPONSES, "Hello there."), threading.Event()
     upstream.answer = lambda _: Reply([pieces[0], more, *pieces[1:]], headers=EVENTS)
     agent = talk(RESPONSES)

@@ -194,7 +194,7 @@ def test_a_request_too_large_to_be_read_is_counted_and_refused_where_it_was_shor
     other.says("Hello.")
     with started(mode="manage", room=ROOM) as gateway:
         agent.works(ask, gateway, 20)
-        monkeypatch.setattr("pageturn.apps.gateway.proxy.MOST_BYTES", 1_000)
+        monkeypatch.setattr("pageturn.apps.gateway.downstream.MOST_BYTES", 1_000)
         other.says("x" * 2_000)
         refused, passed = (ask(gateway, "POST", ANTHROPIC, each.body(), each.headers) for each in (agent, other))
         told = json.loads(refused.read())

@@ -11,9 +11,10 @@ import click
 from rich.console import Console
 
 from pageturn.apps.cli import journals
+from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.prices import chosen_price, price_options
 from pageturn.apps.cli.terminal import complain, inert, terminal
-from pageturn.values.errors import InvalidInput, MissingExtra
+from pageturn.values.errors import InvalidInput
 from pageturn.values.model_prices import prices_from
 
 _OPTIONS = (
@@ -114,15 +115,8 @@ def show_installation(console: Console, file: Path | None) -> bool:
 
 
 def _imported(name: str) -> Any:
-    """A module of the gateway; raises if its extra is not installed."""
-    from importlib import import_module  # noqa: PLC0415
-
-    try:
-        return import_module(f"pageturn.apps.gateway.{name}")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("pageturn"):
-            raise
-        raise MissingExtra("the gateway", extra="gateway") from error
+    """A module of the gateway."""
+    return imported(f"gateway.{name}", "the gateway", extra="gateway")
 
 
 def _say(text: str) -> None:

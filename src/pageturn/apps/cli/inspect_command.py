@@ -1,13 +1,12 @@
 """The command of the inspector."""
 
 import webbrowser
-from importlib import import_module
 from typing import Any
 
 import click
 
+from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.terminal import complain
-from pageturn.values.errors import MissingExtra
 
 
 @click.command()
@@ -55,10 +54,4 @@ def inspect(
 
 
 def _imported(name: str) -> Any:
-    """A module whose packages not everybody has."""
-    try:
-        return import_module(f"pageturn.apps.{name}")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("pageturn"):
-            raise
-        raise MissingExtra("the inspector", extra="inspector") from error
+    return imported(name, "the inspector", extra="inspector")

@@ -10,8 +10,9 @@ import click
 
 from pageturn.apps.cli import journals
 from pageturn.apps.cli.terminal import inert, terminal
+from pageturn.apps.gateway.tenants.keys import Keys
 from pageturn.journal.retention import expire, old_sessions
-from pageturn.stores import open_store
+from pageturn.stores import Sidecars, open_store
 from pageturn.stores.copies import back_up
 from pageturn.stores.copies import restore as put_back
 from pageturn.values.errors import InvalidInput
@@ -85,14 +86,10 @@ def restore(file: Path, store: Path, *, yes: bool) -> None:
     terminal().print(inert(f"{store} has {count} sessions{told}"), markup=False, highlight=False)
 
 
-def _limits(store: object, now: datetime) -> dict[str, datetime]:
+def _limits(store: Sidecars, now: datetime) -> dict[str, datetime]:
     """The times of scopes whose keys name one; the longest, where several do."""
-    try:
-        from pageturn.apps.gateway.tenants.keys import Keys  # noqa: PLC0415  an extra
-    except ModuleNotFoundError:
-        return {}
     limits: dict[str, datetime] = {}
-    for key in Keys(store).all():  # type: ignore[arg-type]
+    for key in Keys(store).all():
         if key.retention_days is not None:
             since = now - timedelta(days=key.retention_days)
             limits[key.scope] = min(limits.get(key.scope, since), since)

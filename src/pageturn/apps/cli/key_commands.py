@@ -2,7 +2,6 @@
 
 from contextlib import closing
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,12 @@ import click
 from rich.table import Table
 
 from pageturn.apps.cli import journals
+from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.journals import plain
 from pageturn.apps.cli.terminal import complain, terminal
+from pageturn.apps.gateway.tenants.keys import Keys
+from pageturn.apps.gateway.tenants.spending import Spending
 from pageturn.stores import open_store
-from pageturn.values.errors import MissingExtra
 from pageturn.values.model_prices import money
 
 _STORE = click.argument("store", required=False)
@@ -45,7 +46,7 @@ def create(store: str | None, *, scope: str, per: str, models: tuple[str, ...], 
     path = Path(_path(store))
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with closing(open_store(str(path))) as opened:
-        plain, key = _keys().Keys(opened).create(scope, period=per, models=models, **kept)
+        plain, key = Keys(opened).create(scope, period=per, models=models, **kept)
     click.echo(plain)
     complain(f"pageturn: key {key.id} of scope {scope!r}; it is shown only once")
 
@@ -57,8 +58,8 @@ def list_(store: str | None) -> None:
     now = datetime.now(UTC)
     table = Table("id", "name", "scope", "spent", "budget", "a minute", "models", "created", box=None)
     with journals.opened(_path(store)) as opened:
-        spending = _keys().Spending(opened)
-        for key in _keys().Keys(opened).all():
+        spending = Spending(opened)
+        for key in Keys(opened).all():
             budget = "" if key.budget is None else f"{money(key.budget)} a {key.period}".replace("a total", "in all")
             limits = [f"{key.requests_a_minute} requests"] if key.requests_a_minute is not None else []
             limits += [f"{key.tokens_a_minute:,} tokens"] if key.tokens_a_minute is not None else []
@@ -81,23 +82,9 @@ def list_(store: str | None) -> None:
 def revoke(id_: str, store: str | None) -> None:
     """Revoke a key: from the next request on, every gateway on the store refuses it."""
     with journals.opened(_path(store)) as opened:
-        key = _keys().Keys(opened).revoke(id_)
+        key = Keys(opened).revoke(id_)
     complain(f"pageturn: key {key.id} of scope {key.scope!r} is revoked")
 
 
 def _path(store: str | None) -> str:
-    return store if store is not None else str(_imported("config").usual_store())
-
-
-def _keys() -> Any:
-    return _imported("tenants.keys")
-
-
-def _imported(name: str) -> Any:
-    """A module of the gateway; raises if its extra is not installed."""
-    try:
-        return import_module(f"pageturn.apps.gateway.{name}")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("pageturn"):
-            raise
-        raise MissingExtra("the gateway", extra="gateway") from error
+    return store if store is not None else str(imported("gateway.config", "the gateway", extra="gateway").usual_store())

@@ -1,17 +1,15 @@
 """The commands of the MCP server: run it, and add it to the settings of a client."""
 
 import logging
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import click
 
 from pageturn.apps.cli.default_command import DefaultGroup
+from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.terminal import complain
 from pageturn.apps.gateway.config import usual_store
 from pageturn.apps.mcp.install import CLIENTS, Change, command_for, installed, uninstalled, write
-from pageturn.values.errors import MissingExtra
 
 _CLIENT = click.option("--client", type=click.Choice(CLIENTS), required=True, help="Whose settings.")
 _PROJECT = click.option(
@@ -53,7 +51,7 @@ def mcp() -> None:
 )
 def serve(store: str | None, scope: str | None, host: str, port: int, token: str | None, *, http: bool) -> None:
     """Run the server, by default on the store of the gateway. `pageturn mcp agent.db` is enough."""
-    server = _server()
+    server = imported("mcp.server", "the MCP server", extra="mcp")
     place = server.Place(store if store is not None else str(usual_store()), scope)
     logging.basicConfig(format="pageturn: %(message)s", level=logging.WARNING)
     if http:
@@ -70,7 +68,7 @@ def serve(store: str | None, scope: str | None, host: str, port: int, token: str
 @_YES
 def install(client: str, store: str | None, scope: str | None, *, project: bool, yes: bool) -> None:
     """Add the server to a client's settings, so that the client starts it."""
-    _server()  # otherwise the client would fail when it starts the server
+    imported("mcp.server", "the MCP server", extra="mcp")  # otherwise the client would fail when it starts the server
     command = command_for(store if store is not None else str(usual_store()), scope)
     change = installed(client, command, project=Path.cwd() if project else None)
     if change.after == change.before:
@@ -100,16 +98,6 @@ def _apply(change: Change, what: str, *, yes: bool) -> None:
         click.confirm("Change the file?", abort=True, err=True)
     write(change)
     _say("done; restart the client if it is running")
-
-
-def _server() -> Any:
-    """The server module; raises if its extra is not installed."""
-    try:
-        return import_module("pageturn.apps.mcp.server")
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("pageturn"):
-            raise
-        raise MissingExtra("the MCP server", extra="mcp") from error
 
 
 def _say(text: str) -> None:

@@ -97,25 +97,19 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
     wrong: list[str] = []
     replayed: list[Replayed] = []
     for name in modes or REPLAYED:
-        again = replay(
-            log,
-            MemorySidecars(),
-            config,
-            MODES[name],
-            pruned,
-            declared=beliefs.state,
-            forgotten=beliefs.forgotten(),
+        replayed = list(
+            replay(
+                log,
+                MemorySidecars(),
+                config,
+                MODES[name],
+                pruned,
+                declared=beliefs.state,
+                forgotten=beliefs.forgotten(),
+            )
         )
-        replayed = list(again)
-        found = compare(replayed, name)
         wrong = differing(replayed)
-        would = (
-            "unknown: no matching choices"
-            if not found.effective
-            else f"{found.estimated:.3f} ± {1.96 * found.error:.3f}"
-        )
-        observed = f"{found.observed:.3f}" if found.decisions else "no outcomes yet"
-        table.add_row(name, f"{found.decisions:,}", observed, would, f"{found.effective:.0f} decisions")
+        table.add_row(name, *_estimate_cells(replayed, name))
     console.print(table)
     if wrong:
         console.print(
@@ -131,6 +125,15 @@ def show_replay(console: Console, beliefs: Beliefs, modes: tuple[str, ...]) -> b
             f"{len(log) - len(replayed):,} more were not checked: they predate the outcomes of pruned decisions"
         )
     return not wrong
+
+
+def _estimate_cells(replayed: Sequence[Replayed], mode: str) -> tuple[str, ...]:
+    found = compare(replayed, mode)
+    observed = f"{found.observed:.3f}" if found.decisions else "no outcomes yet"
+    estimated = (
+        f"{found.estimated:.3f} ± {1.96 * found.error:.3f}" if found.effective else "unknown: no matching choices"
+    )
+    return f"{found.decisions:,}", observed, estimated, f"{found.effective:.0f} decisions"
 
 
 def show_report(console: Console, beliefs: Beliefs) -> None:

@@ -3,7 +3,6 @@
 Each setting is one row of a table. An invalid value is an error that names the place where it was set.
 """
 
-import ipaddress
 import os
 import re
 import tomllib
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from pageturn.apps.addresses import is_loopback
 from pageturn.apps.gateway.endpoints import ANTHROPIC, CHATGPT, GEMINI, OPENAI, Upstream
 from pageturn.apps.gateway.limits import Limits
 from pageturn.apps.gateway.routes.settings import TABLES, RouteSettings, read_routes
@@ -329,14 +329,6 @@ def usual_file(environ: Mapping[str, str] = os.environ) -> Path:
 def usual_store(environ: Mapping[str, str] = os.environ) -> Path:
     """The default path of the store."""
     return _folder(environ, "XDG_DATA_HOME", ".local/share") / "gateway.db"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether an address can be reached only from this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:

@@ -16,7 +16,7 @@ _END = b"content-length: 0\r\nconnection: close\r\n\r\n"
 
 
 class _TooLarge(Exception):
-    """Headers that nobody needs."""
+    """Headers of a size that no client needs."""
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -58,7 +58,7 @@ class LimitedProtocol(HttpToolsProtocol):
         self._arm()
 
     def on_headers_complete(self) -> None:
-        """Look at the headers before anybody else does."""
+        """Check the headers before the application gets them."""
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
         if size > MOST_HEADER_BYTES or len(self.headers) > MOST_HEADERS:
             self._is_too_large = True

@@ -11,6 +11,8 @@ from pageturn.values.errors import InvalidInput, show
 
 MOST_UNPACKED = 64 * 1024 * 1024  # bytes; a small body may claim to be endless
 _PACKED_PIECE = 1024
+# What reading an answer of an unexpected form raises, for the code that goes through its fields unchecked.
+UNREADABLE = (InvalidInput, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
 
 
 class _Unpacker(Protocol):

@@ -84,7 +84,7 @@ class Recorded(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """How a provider counts: so much for what nobody sees, and so much for each token of ours."""
+    """How a provider counts: a fixed amount for what is in no message, and so much for each token of ours."""
 
     hidden: float
     factor: float

@@ -58,6 +58,16 @@ class Exchange:
         return self._size
 
     @property
+    def encoding(self) -> str | None:
+        """The compression of the request."""
+        return value_of(self.headers, b"content-encoding")
+
+    @property
+    def answer_encoding(self) -> str | None:
+        """The compression of the answer."""
+        return value_of(self.answer_headers, b"content-encoding")
+
+    @property
     def is_off(self) -> bool:
         """Whether the client asked the gateway not to manage this request."""
         return (value_of(self.headers, OWN) or "").strip().lower() == "off"

@@ -116,9 +116,6 @@ def _empty(messages: Sequence[Message]) -> str:
 def _digest(value: Any) -> str:
     try:
         return digest_of(_ENCODER.encode(value))
-    except (
-        UnicodeEncodeError,
-        OverflowError,
-        RecursionError,
-    ) as error:  # streams are read by a decoder that takes more
+    except (UnicodeEncodeError, OverflowError, RecursionError) as error:
+        # Streams are read by a decoder that takes more.
         raise InvalidInput("text", expected="what JSON can hold", got=str(error)) from error

@@ -10,11 +10,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakSet
 
-from pageturn.apps.gateway.asked import Asked, ItemReader, ToolTokens, load_items
+from pageturn.apps.gateway.counts import Counts, Tally
 from pageturn.apps.gateway.derived import (
+    PLAIN,
     has_tool,
     name_for_tool,
     with_context,
@@ -23,17 +24,21 @@ from pageturn.apps.gateway.derived import (
     without_billing_line,
 )
 from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Exchange
-from pageturn.apps.gateway.headers import Headers, is_subscription, value_of
+from pageturn.apps.gateway.headers import Headers, is_subscription
+from pageturn.apps.gateway.held_opening import HeldOpening
 from pageturn.apps.gateway.identity import identity_of
+from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
-from pageturn.apps.gateway.looking import Opening
+from pageturn.apps.gateway.managed import Managed
+from pageturn.apps.gateway.model_request import ModelRequest, ToolTokens
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
 from pageturn.apps.gateway.places import Terms
 from pageturn.apps.gateway.reading import Seen, read_answer
 from pageturn.apps.gateway.reasons import why_failed, why_unread
 from pageturn.apps.gateway.reconcile import Located
-from pageturn.apps.gateway.sessions import Sessions, Ticket, annotated
-from pageturn.apps.gateway.tallying import Counts, Tally
+from pageturn.apps.gateway.sessions import Sessions
+from pageturn.apps.gateway.side_calls import shortened
+from pageturn.apps.gateway.stored_messages import annotated
 from pageturn.formats import anthropic
 from pageturn.session import Session
 from pageturn.tokens.windows import input_capacity, window_of
@@ -47,43 +52,15 @@ from pageturn.values.errors import (
     PageturnError,
     StoreError,
 )
-from pageturn.values.messages import Message, system
+from pageturn.values.messages import Message
 from pageturn.values.pages import ResidencyLevel
 from pageturn.values.reasoning import without_reasoning
-from pageturn.values.recall_tool import RecallTool
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
 _MOST_DERIVED = 4_096  # histories that are remembered as derived, for when the store fails
-_PLAIN: tuple[tuple[bytes, bytes | None], ...] = (
-    (b"content-encoding", None),
-)  # a body of ours, whatever the client's was
 _UNPACKED: tuple[tuple[bytes, bytes | None], ...] = ((b"accept-encoding", b"identity"),)
-
-
-class Managed(NamedTuple):
-    """A request that is in a session, and what was made of it."""
-
-    asked: Asked
-    ticket: Ticket
-    terms: Terms
-    whole_tokens: int  # of the client's own history, by our count
-    is_subscription: bool  # its client pays by the month
-    context: Context | None = None  # where one was derived
-    is_derived: bool = False  # the context was sent, and not what the client wrote
-    is_apart: bool = (
-        False  # sent whole although the session is derived, so that its answer stands behind another history
-    )
-    note: str = ""
-    sent_bytes: int | None = None  # of the body in the place of the client's
-
-    @property
-    def tool(self) -> RecallTool | None:
-        """The recall tool, where the session has it and the request can use it."""
-        if self.terms.tool is None or not self.asked.can_recall:
-            return None
-        return RecallTool(name=self.terms.tool)
 
 
 class Manage:
@@ -101,10 +78,9 @@ class Manage:
         self._managed: WeakKeyDictionary[Exchange, Managed] = WeakKeyDictionary()
         self._passed: WeakSet[Exchange] = WeakSet()  # those of which nobody was sure, and which are counted
         self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client can send whole any more
-        self._openings: WeakKeyDictionary[Exchange, Opening] = (
-            WeakKeyDictionary()
-        )  # of answers that may still be refusals
-        self._aside: WeakKeyDictionary[Exchange, Asked] = WeakKeyDictionary()  # calls beside a conversation
+        # Of answers that may still be refusals.
+        self._openings: WeakKeyDictionary[Exchange, HeldOpening] = WeakKeyDictionary()
+        self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # calls beside a conversation
         self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
         self._derived_here: WeakSet[Session] = WeakSet()  # whose last context has not been answered, and was made here
@@ -121,7 +97,7 @@ class Manage:
             self._passed.add(exchange)
         if isinstance(plan, Refuse) or not plan.may_follow or exchange.endpoint.format is anthropic:
             return plan
-        self._openings[exchange] = Opening()
+        self._openings[exchange] = HeldOpening()
         return plan._replace(is_held=True)
 
     async def unread(self, headers: Headers) -> Pass | Refuse:
@@ -138,7 +114,7 @@ class Manage:
         if exchange.rounds > 1 or (managed is None and aside is None):
             return None
         if managed is None:
-            return await self._in_thread(lambda: self._shortened(aside, body)) if aside is not None else None
+            return await self._in_thread(lambda: shortened(aside, body)) if aside is not None else None
         return await self._in_thread(lambda: self._tightened(managed, exchange, body))
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
@@ -189,50 +165,51 @@ class Manage:
     def _planned(self, exchange: Exchange) -> Pass | Send | Refuse:
         assert exchange.endpoint.format is not None
         try:
-            encoding = value_of(exchange.headers, b"content-encoding")
             identity = identity_of(exchange.headers)
-            asked = Asked.read(exchange.endpoint.format, exchange.body, encoding, identity, self._reader)
+            request = ModelRequest.read(
+                exchange.endpoint.format, exchange.body, exchange.encoding, identity, self._reader
+            )
         except InvalidInput as error:
             return _unsure(f"not understood: {error.path}")
         is_off = exchange.is_off or not self.is_on
-        bare = without_billing_line(asked) if self._drops_billing_line and not is_off else None
+        bare = without_billing_line(request) if self._drops_billing_line and not is_off else None
         if bare is None:
-            return self._plan(exchange, asked, is_off=is_off)
-        plan = self._plan(exchange, Asked(asked.format, bare, asked.identity, self._reader), is_off=False)
-        return Send(bare, plan.note, _PLAIN, may_follow=plan.may_follow) if isinstance(plan, Pass) else plan
+            return self._plan(exchange, request, is_off=is_off)
+        plan = self._plan(exchange, ModelRequest(request.format, bare, request.identity, self._reader), is_off=False)
+        return Send(bare, plan.note, PLAIN, may_follow=plan.may_follow) if isinstance(plan, Pass) else plan
 
-    def _plan(self, exchange: Exchange, asked: Asked, *, is_off: bool) -> Pass | Send | Refuse:
-        is_aside = asked.is_side_call and not (asked.identity is not None and asked.identity.is_explicit)
+    def _plan(self, exchange: Exchange, request: ModelRequest, *, is_off: bool) -> Pass | Send | Refuse:
+        is_aside = request.is_side_call and not (request.identity is not None and request.identity.is_explicit)
         if is_aside:
-            self._aside[exchange] = asked
+            self._aside[exchange] = request
             return Pass("aside", may_follow=True)
-        if asked.is_kept_elsewhere:
+        if request.is_kept_elsewhere:
             return _unsure("the provider keeps the conversation")
         try:
             with self._impatient():
-                return self._again(lambda: self._managed_plan(exchange, asked, is_off=is_off))
+                return self._again(lambda: self._managed_plan(exchange, request, is_off=is_off))
         except (BudgetTooSmall, ModelTooSmall) as error:
             advice = "a larger room (--room), or `x-pageturn: off`, lets it pass"
             return Refuse(400, f"{error}; {advice}", "refused; budget too small")
         except (PageturnError, OSError) as error:
-            return self._failed(asked, error, is_off=is_off)
+            return self._failed(request, error, is_off=is_off)
 
-    def _managed_plan(self, exchange: Exchange, asked: Asked, *, is_off: bool) -> Pass | Send | Refuse:
-        located = self._sessions.locate(asked)
-        if asked.follows and located.place is None:
+    def _managed_plan(self, exchange: Exchange, request: ModelRequest, *, is_off: bool) -> Pass | Send | Refuse:
+        located = self._sessions.locate(request)
+        if request.follows and located.place is None:
             return _unsure("it follows an answer that nobody here knows")
         if is_off and (located.place is None or not self._sessions.is_held(located.place.session)):
             return Pass("off")
-        managed = self._taken(asked, located, is_subscription=is_subscription(exchange.headers))
+        managed = self._taken(request, located, is_subscription=is_subscription(exchange.headers))
         is_held = self._sessions.is_held(managed.ticket.session)
         if is_held:
             self._remember(managed.ticket.link)
-        if is_off or (asked.is_compaction and is_held) or (managed.terms.tool is not None and not asked.can_recall):
-            way = "off" if is_off else "compaction" if asked.is_compaction else "without recall"
+        if is_off or (request.is_compaction and is_held) or (managed.terms.tool is not None and not request.can_recall):
+            way = "off" if is_off else "compaction" if request.is_compaction else "without recall"
             whole = self._sent_whole(exchange, managed, way)
             if whole is not None:
                 return whole
-            if not is_off and not asked.is_compaction:
+            if not is_off and not request.is_compaction:
                 told = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
                 return Refuse(400, f"{told}; ask for one answer, or in the foreground", "refused; it cannot recall")
         derived = self._derived(managed)
@@ -250,50 +227,50 @@ class Manage:
         except (PageturnError, OSError):
             return False
 
-    def _taken(self, asked: Asked, located: Located, *, is_subscription: bool) -> Managed:
+    def _taken(self, request: ModelRequest, located: Located, *, is_subscription: bool) -> Managed:
         """Write down what is new."""
-        agreed = Terms(self._mode, self._room, name_for_tool(asked) if self._mode == "recall" else None)
+        agreed = Terms(self._mode, self._room, name_for_tool(request) if self._mode == "recall" else None)
         ticket = self._sessions.take(
-            asked, located, terms=agreed, before_reply=lambda session: self._derive_again(session, asked)
+            request, located, terms=agreed, before_reply=lambda session: self._derive_again(session, request)
         )
         terms = self._sessions.places.terms(ticket.session)
         if terms is None:  # it began while somebody watched
             terms = Terms("manage", self._room)
             self._sessions.places.note_terms(ticket.session, terms)
-        if terms.tool is not None and has_tool(asked, terms.tool):  # the client has one of that name since
-            terms = self._sessions.rename_tool(ticket.session, name_for_tool(asked))
-        pages = self._sessions.session(ticket.session, asked.model).reader.pages(uncounted=True)
-        whole = sum(page.tokens for page in pages if page.counts) + self._tools.of(asked)
+        if terms.tool is not None and has_tool(request, terms.tool):  # the client has one of that name since
+            terms = self._sessions.rename_tool(ticket.session, name_for_tool(request))
+        pages = self._sessions.session(ticket.session, request.model).reader.pages(uncounted=True)
+        whole = sum(page.tokens for page in pages if page.counts) + self._tools.of(request)
         self._sessions.ask(ticket)
-        return Managed(asked, ticket, terms, whole, is_subscription)
+        return Managed(request, ticket, terms, whole, is_subscription)
 
     def _derived(self, managed: Managed) -> Managed:
         """The request with a context."""
-        asked, terms = managed.asked, managed.terms
-        session = self._sessions.session(managed.ticket.session, asked.model)
-        context = session.derive(asked.tools, model=asked.model, room_tokens=terms.room)
+        request, terms = managed.request, managed.terms
+        session = self._sessions.session(managed.ticket.session, request.model)
+        context = session.derive(request.tools, model=request.model, room_tokens=terms.room)
         self._derived_here.add(session)
         is_whole = _is_whole(context) and not terms.hidden and not self._sessions.has_erased(session.id)
         if not is_whole:
             self._remember(managed.ticket.link)
         return managed._replace(context=context, is_derived=not is_whole, is_apart=False)
 
-    def _derive_again(self, session: Session, asked: Asked) -> None:
+    def _derive_again(self, session: Session, request: ModelRequest) -> None:
         """Derive what was sent when the gateway stopped before its reply was written: the reply belongs to it."""
         terms = self._sessions.places.terms(session.id)
         if terms is not None and session not in self._derived_here:
             with suppress(PageturnError):
-                session.derive(asked.tools, model=asked.model, room_tokens=terms.room)
+                session.derive(request.tools, model=request.model, room_tokens=terms.room)
 
     def _sent(self, exchange: Exchange, managed: Managed) -> Send:
         """Send what was derived, or what the client wrote with the recall tool."""
-        headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
+        headers = PLAIN + (_UNPACKED if managed.tool is not None else ())
         if not managed.is_derived:
             assert managed.tool is not None
             self._managed[exchange] = managed
-            return Send(with_tool(managed.asked, managed.tool), f"whole; in={managed.whole_tokens}", headers)
+            return Send(with_tool(managed.request, managed.tool), f"whole; in={managed.whole_tokens}", headers)
         assert managed.context is not None
-        made = with_context(managed.asked, managed.context, managed.tool)
+        made = with_context(managed.request, managed.context, managed.tool)
         self._managed[exchange] = managed._replace(sent_bytes=len(made.body))
         fold = "yes" if managed.context.fold is not None else "no"
         note = f"managed; in={managed.whole_tokens}; sent={managed.context.tokens}; fold={fold}"
@@ -305,17 +282,17 @@ class Manage:
 
         Reasoning that was made on a derived history, or beside other tools, is left out: its provider would refuse it.
         """
-        asked, id_ = managed.asked, managed.ticket.session
-        if managed.whole_tokens > input_capacity(window_of(asked.model or "")):
+        request, id_ = managed.request, managed.ticket.session
+        if managed.whole_tokens > input_capacity(window_of(request.model or "")):
             return None
         is_apart = self._sessions.is_folded(id_) or (managed.tool is None and managed.terms.tool is not None)
         self._managed[exchange] = managed._replace(is_apart=is_apart, note=way)
         messages, is_stripped = self._sessions.whole(id_, with_reasoning=not is_apart)
         note = f"{way}; whole; in={managed.whole_tokens}{'; reasoning=dropped' if is_stripped else ''}"
-        headers = _PLAIN + (_UNPACKED if managed.tool is not None else ())
+        headers = PLAIN + (_UNPACKED if managed.tool is not None else ())
         if is_stripped or managed.terms.hidden or self._sessions.has_erased(id_):
-            return Send(with_history(asked, messages, frozen=0, tool=managed.tool).body, note, headers)
-        return Send(with_tool(asked, managed.tool) if managed.tool is not None else asked.body, note, headers)
+            return Send(with_history(request, messages, frozen=0, tool=managed.tool).body, note, headers)
+        return Send(with_tool(request, managed.tool) if managed.tool is not None else request.body, note, headers)
 
     def _tightened(self, managed: Managed, exchange: Exchange, body: bytes) -> Send | None:
         """What to send instead of what was too long."""
@@ -329,23 +306,6 @@ class Manage:
         except (PageturnError, OSError) as error:
             _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
-
-    def _shortened(self, asked: Asked, body: bytes) -> Send | None:
-        """What to send instead of a call beside a conversation that was too long: a history of its own, which nobody keeps."""
-        messages = load_items(asked.format, asked.raws)
-        try:
-            with Session.open(model=asked.model, recall=None) as session:
-                session.extend([system(asked.system)] if asked.system else [])
-                session.extend(messages)
-                session.derive(asked.tools, model=asked.model)
-                if not session.overflow(body):
-                    return None
-                context = session.derive(asked.tools, model=asked.model)
-                made = with_context(asked, context, None)
-        except (PageturnError, OSError) as error:
-            _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
-            return None
-        return Send(made.body, f"aside; shortened; sent={context.tokens}", _PLAIN)
 
     def _recorded(self, seen: Seen, managed: Managed | None) -> None:
         try:
@@ -361,52 +321,50 @@ class Manage:
     def _record(self, seen: Seen, managed: Managed | None) -> Recorded:
         answered = read_answer(seen)
         if managed is None:
-            asked = Asked.read(seen.format, seen.body, seen.encoding, seen.identity, self._reader)
-            return written(self._sessions, asked, answered, seen, self._tools)
+            request = ModelRequest.read(seen.format, seen.body, seen.encoding, seen.identity, self._reader)
+            return written(self._sessions, request, answered, seen, self._tools)
         has_reply = answered.reply is not None
         session = self._answer(managed, answered.reply) if answered.reply is not None else None
         return Recorded(session or managed.ticket.session, session is not None, has_reply, answered.usage)
 
     def _answer(self, managed: Managed, reply: Message, seen: Message | None = None) -> str | None:
-        asked = managed.asked
+        request = managed.request
         if managed.is_derived or managed.is_apart:
-            self._remember(self._sessions.reply_link(managed.ticket.link, asked, seen or reply))
+            self._remember(self._sessions.reply_link(managed.ticket.link, request, seen or reply))
         if managed.is_apart:
             reply = without_reasoning(reply) or reply
         fields = reply_fields(
-            asked,
+            request,
             self._tools,
-            request_bytes=len(asked.body),
+            request_bytes=len(request.body),
             sent_bytes=managed.sent_bytes,
             is_subscription=managed.is_subscription,
         )
-        return self._sessions.answer(managed.ticket, asked, annotated(reply, fields), seen)
+        return self._sessions.answer(managed.ticket, request, annotated(reply, fields), seen)
 
-    def _failed(self, asked: Asked, error: Exception, *, is_off: bool) -> Pass | Send | Refuse:
+    def _failed(self, request: ModelRequest, error: Exception, *, is_off: bool) -> Pass | Send | Refuse:
         """A request that the store, or a session in it, does not let us derive."""
         self._is_busy = isinstance(error, Busy)
         reason = why_failed(error) if isinstance(error, StoreError | OSError) else f"not derived: {why_failed(error)}"
         _LOG.warning("%s", reason)
-        if not self._was_derived(asked):
+        if not self._was_derived(request):
             return Pass("off") if is_off else _unsure(reason)
-        if (
-            is_off
-        ):  # reasoning of a derived history would be refused in the client's own, and nobody knows which that is
-            messages = [
-                each for message in load_items(asked.format, asked.raws) if (each := without_reasoning(message))
-            ]
-            made = with_history(asked, messages, frozen=0, tool=None)
-            return Send(made.body, f"off; {reason}; without what was recalled", _PLAIN, may_follow=False)
+        if is_off:
+            # Reasoning of a derived history would be refused in the client's own, and nobody knows which that is.
+            loaded = load_items(request.format, request.raws)
+            messages = [each for message in loaded if (each := without_reasoning(message))]
+            made = with_history(request, messages, frozen=0, tool=None)
+            return Send(made.body, f"off; {reason}; without what was recalled", PLAIN, may_follow=False)
         advice = "this conversation was shortened before, and its client does not have all of it"
         told = "`x-pageturn: off` sends what the client has, without what was recalled"
         return Refuse(503, f"{reason}; {advice}; {told}", "refused; store")
 
-    def _was_derived(self, asked: Asked) -> bool:
+    def _was_derived(self, request: ModelRequest) -> bool:
         """Whether a request goes on with a derived history, as far as can still be read."""
-        if any(link in self._derived_links for link in self._sessions.links(asked)):
+        if any(link in self._derived_links for link in self._sessions.links(request)):
             return True
         try:
-            place = self._sessions.locate(asked).place
+            place = self._sessions.locate(request).place
             return place is not None and self._sessions.is_held(place.session)
         except (PageturnError, OSError):
             return False

@@ -7,9 +7,9 @@ belongs in a thread that `before` or `after` awaits.
 
 from typing import NamedTuple, Protocol
 
+from pageturn.apps.gateway.counts import Tally
 from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import Headers
-from pageturn.apps.gateway.tallying import Tally
 
 
 class Pass(NamedTuple):

@@ -6,11 +6,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.apps.gateway.asked import Asked, ItemReader
 from pageturn.apps.gateway.decoding import EventReader, is_object, unpacked
 from pageturn.apps.gateway.exchange import Ending, Exchange
-from pageturn.apps.gateway.headers import is_subscription, value_of
+from pageturn.apps.gateway.headers import is_subscription
 from pageturn.apps.gateway.identity import Identity
+from pageturn.apps.gateway.items import ItemReader
+from pageturn.apps.gateway.model_request import ModelRequest
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message
 from pageturn.values.usage import Usage
@@ -48,10 +49,10 @@ class Seen(NamedTuple):
             name=exchange.endpoint.path.strip("/"),
             identity=identity,
             body=exchange.body,
-            encoding=value_of(exchange.headers, b"content-encoding"),
+            encoding=exchange.encoding,
             status=exchange.status,
             chunks=tuple(exchange.chunks),
-            answer_encoding=value_of(exchange.answer_headers, b"content-encoding"),
+            answer_encoding=exchange.answer_encoding,
             ending=exchange.ending,
             is_subscription=is_subscription(exchange.headers),
         )
@@ -64,9 +65,9 @@ class Answered(NamedTuple):
     usage: Usage | None
 
 
-def read_request(seen: Seen, reader: ItemReader) -> Asked:
-    """What the client asked for; raises `InvalidInput` where nobody can say."""
-    return Asked.read(seen.format, seen.body, seen.encoding, seen.identity, reader)
+def read_request(seen: Seen, reader: ItemReader) -> ModelRequest:
+    """What the client asked for; raises `InvalidInput` if it cannot be understood."""
+    return ModelRequest.read(seen.format, seen.body, seen.encoding, seen.identity, reader)
 
 
 def read_answer(seen: Seen) -> Answered:

@@ -8,11 +8,13 @@ request.
 import logging
 from weakref import WeakKeyDictionary, WeakSet
 
+from pageturn.apps.gateway.decoding import UNREADABLE
 from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.journaling import Recorded
-from pageturn.apps.gateway.looking import ODD, Looking
-from pageturn.apps.gateway.manage import Manage, Managed
+from pageturn.apps.gateway.manage import Manage
+from pageturn.apps.gateway.managed import Managed
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
+from pageturn.apps.gateway.projected_answer import ProjectedAnswer
 from pageturn.apps.gateway.projections import projection_for
 from pageturn.apps.gateway.reasons import why_failed, why_no_reply
 from pageturn.apps.gateway.upstream import Cut
@@ -33,56 +35,56 @@ class Recalling(Manage):
         self, url: str, mode: str, room: int, scope: str | None = None, *, drops_billing_line: bool = False
     ) -> None:
         super().__init__(url, mode, room, scope, drops_billing_line=drops_billing_line)
-        self._looking: WeakKeyDictionary[Exchange, Looking] = WeakKeyDictionary()
+        self._answers: WeakKeyDictionary[Exchange, ProjectedAnswer] = WeakKeyDictionary()
         self._recalled: WeakKeyDictionary[Exchange, int] = WeakKeyDictionary()  # tokens that the tool has answered
         self._written: WeakSet[Exchange] = WeakSet()  # whose answers are in the journal
 
     async def before(self, exchange: Exchange) -> Pass | Send | Refuse:
-        """What goes upstream; where the tool is among it, the answer is looked at before the client has it."""
+        """What goes upstream; where the tool is among it, the client gets a projection of the answer."""
         plan = await super().before(exchange)
         managed = self._managed.get(exchange)
         if isinstance(plan, Send) and managed is not None and managed.tool is not None:
-            self._looking[exchange] = Looking(projection_for(managed.asked.format, managed.tool.name))
-            return _looked_at(plan)
+            self._answers[exchange] = ProjectedAnswer(projection_for(managed.request.format, managed.tool.name))
+            return _projected(plan)
         return plan
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
-        """As with manage; the answer to what is sent instead is looked at too."""
+        """As with manage; the answer to what is sent instead is projected too."""
         again = await super().refused(exchange, body)
-        return _looked_at(again) if again is not None and exchange in self._looking else again
+        return _projected(again) if again is not None and exchange in self._answers else again
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
         """What the client gets of a chunk: nothing of the recall tool."""
-        looking = self._looking.get(exchange)
-        return looking.feed(exchange, chunk) if looking is not None else super().on_chunk(exchange, chunk)
+        answer = self._answers.get(exchange)
+        return answer.feed(exchange, chunk) if answer is not None else super().on_chunk(exchange, chunk)
 
     def overdue(self, exchange: Exchange) -> bytes:
         """The beginning of the answer."""
-        looking = self._looking.get(exchange)
-        return looking.overdue() if looking is not None else super().overdue(exchange)
+        answer = self._answers.get(exchange)
+        return answer.overdue() if answer is not None else super().overdue(exchange)
 
     async def proceed(self, exchange: Exchange) -> Send | bytes | None:
         """Answer the tool and ask again, or write down the answer and let the client have its end."""
-        looking, managed = self._looking.get(exchange), self._managed.get(exchange)
-        if looking is None or managed is None:
+        answer, managed = self._answers.get(exchange), self._managed.get(exchange)
+        if answer is None or managed is None:
             return await super().proceed(exchange)
-        if looking.is_passed:
-            del self._looking[exchange]
+        if answer.is_passed:
+            del self._answers[exchange]
             return None
         try:
-            return await self._following(exchange, managed, looking)
-        except ODD as error:
-            if looking.projection.is_sent or looking.projection.rounds:
+            return await self._following(exchange, managed, answer)
+        except UNREADABLE as error:
+            if answer.projection.is_sent or answer.projection.rounds:
                 raise Cut from error
-            del self._looking[exchange]
-            return looking.body  # the client may understand it
+            del self._answers[exchange]
+            return answer.body  # the client may understand it
 
-    async def _following(self, exchange: Exchange, managed: Managed, looking: Looking) -> Send | bytes:
-        """What follows an answer that was looked at."""
-        projection, is_stream = looking.projection, bool(looking.is_stream)
-        reply = projection.reply if is_stream else projection.take_whole(looking.body)
+    async def _following(self, exchange: Exchange, managed: Managed, answer: ProjectedAnswer) -> Send | bytes:
+        """What follows an answer that was projected."""
+        projection, is_stream = answer.projection, bool(answer.is_stream)
+        reply = projection.reply if is_stream else projection.take_whole(answer.body)
         if reply is None:
-            return await self._without_reply(exchange, managed, looking)
+            return await self._without_reply(exchange, managed, answer)
         is_hidden = projection.has_ours and not projection.has_others
         if is_hidden and projection.rounds < _MOST_ROUNDS + _REFUSALS:
             projection.next_round()
@@ -97,20 +99,20 @@ class Recalling(Manage):
         await self._in_thread(lambda: self._final(exchange, managed, reply, seen if is_changed else None))
         return ending
 
-    async def _without_reply(self, exchange: Exchange, managed: Managed, looking: Looking) -> Send | bytes:
+    async def _without_reply(self, exchange: Exchange, managed: Managed, answer: ProjectedAnswer) -> Send | bytes:
         """What follows an error, or an answer that says nothing or has no end: it is the client's."""
-        projection = looking.projection
+        projection = answer.projection
         if projection.failure and not projection.is_sent:
             again = await self.refused(exchange, projection.failure)
             if again is not None:
-                self._looking[exchange] = Looking(projection_for(managed.asked.format, projection.tool))
+                self._answers[exchange] = ProjectedAnswer(projection_for(managed.request.format, projection.tool))
                 return again
-        del self._looking[exchange]
-        return projection.finish() if looking.is_stream and projection.is_whole else looking.rest()
+        del self._answers[exchange]
+        return projection.finish() if answer.is_stream and projection.is_whole else answer.rest()
 
     async def after(self, exchange: Exchange) -> None:
         """Forget the answer; what of it was not written yet is written as with manage."""
-        is_changed = (looking := self._looking.pop(exchange, None)) is not None and looking.projection.rounds > 0
+        is_changed = (answer := self._answers.pop(exchange, None)) is not None and answer.projection.rounds > 0
         self._recalled.pop(exchange, None)
         if is_changed and exchange in self._managed:  # it broke off in the middle of its rounds
             del self._managed[exchange]
@@ -134,7 +136,7 @@ class Recalling(Manage):
         if reply.usage is not None:
             self.counts.add(Recorded(None, is_turn=False, has_reply=True, usage=reply.usage), Ending.WHOLE)
         plan = self._sent_whole(exchange, managed, managed.note) if managed.is_apart else None
-        return _looked_at(plan or self._sent(exchange, self._derived(managed)))
+        return _projected(plan or self._sent(exchange, self._derived(managed)))
 
     def _final(self, exchange: Exchange, managed: Managed, reply: Message, seen: Message | None) -> None:
         try:
@@ -151,5 +153,5 @@ class Recalling(Manage):
         self._written.add(exchange)
 
 
-def _looked_at(plan: Send) -> Send:
+def _projected(plan: Send) -> Send:
     return plan._replace(is_held=True, is_rewritten=True)

@@ -20,6 +20,7 @@ from typing import Any
 
 from pageturn.apps.gateway.clients import client_of, launch, vendor_of
 from pageturn.apps.gateway.config import NOTHING, VIRTUAL, Config, usual_file
+from pageturn.apps.gateway.counts import Tally
 from pageturn.apps.gateway.journaling import Journaling
 from pageturn.apps.gateway.manage import Manage
 from pageturn.apps.gateway.modes import Mode
@@ -27,7 +28,6 @@ from pageturn.apps.gateway.reasons import why_failed
 from pageturn.apps.gateway.recalling import Recalling
 from pageturn.apps.gateway.savings import account_of, in_short
 from pageturn.apps.gateway.server import Gateway
-from pageturn.apps.gateway.tallying import Tally
 from pageturn.apps.gateway.tenants.separated import SeparatedModes
 from pageturn.apps.gateway.watch import Watch
 from pageturn.stores import Slot, open_store

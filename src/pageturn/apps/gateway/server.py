@@ -15,24 +15,26 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from pageturn.apps.gateway.config import VIRTUAL, Config, is_loopback
+from pageturn.apps.addresses import is_loopback, url_of
+from pageturn.apps.gateway.config import VIRTUAL, Config
 from pageturn.apps.gateway.connections import limited
 from pageturn.apps.gateway.dispatch import Direct, Dispatch
 from pageturn.apps.gateway.endpoints import OPENAI
 from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.modes import Mode, Refuse
 from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
-from pageturn.apps.gateway.proxy import OUTCOMES, Proxy
+from pageturn.apps.gateway.proxy import Proxy
 from pageturn.apps.gateway.readiness import PATH as READY
 from pageturn.apps.gateway.readiness import Readiness
 from pageturn.apps.gateway.routes.chooser import Chooser
+from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES
 from pageturn.apps.gateway.routes.outcomes import Outcomes
 from pageturn.apps.gateway.routes.routed import Routed
 from pageturn.apps.gateway.telemetry.observers import observers_for
 from pageturn.apps.gateway.telemetry.observing import Observed
 from pageturn.apps.gateway.tenants.accounting import Accounting
 from pageturn.apps.gateway.tenants.admission import Admission
-from pageturn.apps.gateway.tenants.holder import KeyHolder
+from pageturn.apps.gateway.tenants.gate import KeyGate
 from pageturn.apps.gateway.tenants.keyed import Keyed, require_keys
 from pageturn.apps.gateway.tenants.separated import SeparatedWays
 from pageturn.apps.gateway.upstream import UpstreamClient
@@ -51,14 +53,13 @@ class Gateway:
         keys = None
         if config.keys == VIRTUAL:
             assert config.store is not None, "checked when the settings were read"
-            keys = KeyHolder(Admission(config.store, config.routes.models), config.routes.servers)
+            keys = KeyGate(Admission(config.store, config.routes.models), config.routes.servers)
             observers.append(Accounting(config.store, config.routes.models))
         self._keys = keys
         self._dispatch = Observed(routed, observers) if observers else routed
         self._socket = _bound(config)
-        host, port = self._socket.getsockname()[:2]
-        self.url = f"http://{f'[{host}]' if ':' in host else host}:{port}"
-        _require_others(config, port)
+        self.url = url_of(self._socket)
+        _require_others(config, self._socket.getsockname()[1])
         self._mode = mode
         other = config.other or OPENAI
         proxy = Proxy(
@@ -78,22 +79,7 @@ class Gateway:
             },
         )
         app = Starlette(routes=[Mount("/", app=proxy)], lifespan=self._lifespan)
-        self._server = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                http=limited(config.limits),
-                ws="none",  # so that an upgrade comes to the proxy as the request that it is
-                lifespan="on",
-                log_config=None,
-                log_level=logging.CRITICAL,  # it would log addresses, which may have keys in them
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,  # the client sees the upstream's
-                date_header=False,
-                timeout_keep_alive=_KEEP_ALIVE,
-                timeout_graceful_shutdown=config.grace,
-            )
-        )
+        self._server = _server_for(app, config)
         self._thread: threading.Thread | None = None
         self._is_ready = threading.Event()
         self._is_stopping = False
@@ -142,6 +128,25 @@ class Gateway:
                 await asyncio.to_thread(self._keys.close)
 
 
+def _server_for(app: Starlette, config: Config) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            http=limited(config.limits),
+            ws="none",  # so that an upgrade comes to the proxy as the request that it is
+            lifespan="on",
+            log_config=None,
+            log_level=logging.CRITICAL,  # it would log addresses, which may have keys in them
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,  # the client sees the upstream's
+            date_header=False,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=config.grace,
+        )
+    )
+
+
 def dispatch_for(config: Config, client: UpstreamClient) -> Dispatch:
     """How calls reach their upstreams: by a choice where the settings name candidates, with virtual keys for each scope its own."""
     direct = Direct(client, config.upstreams)
@@ -164,7 +169,7 @@ def _way(config: Config, client: UpstreamClient, direct: Direct, scope: str | No
     return Routed(direct, client, config.routes, chooser, None if config.mode == "watch" else config.room)
 
 
-def _own_endpoints(config: Config, way: Dispatch, keys: KeyHolder | None) -> OwnEndpoints:
+def _own_endpoints(config: Config, way: Dispatch, keys: KeyGate | None) -> OwnEndpoints:
     """What answers beside the health of the proxy."""
     if not config.routes.models:
         return {}

@@ -3,21 +3,22 @@
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from pageturn.apps.gateway.asked import Asked, changes_tools, load_items
 from pageturn.apps.gateway.fingerprints import chained, fingerprints_of
+from pageturn.apps.gateway.items import changes_tools, load_items
+from pageturn.apps.gateway.model_request import ModelRequest
 from pageturn.apps.gateway.places import End, Place, Places, Terms
 from pageturn.apps.gateway.reconcile import Located, chain, first_link, locate
-from pageturn.formats.cache_marks import CacheMarks
+from pageturn.apps.gateway.stored_messages import answer_id, stored, without_reminders, words_link
 from pageturn.journal.blobs import pack
 from pageturn.journal.retention import has_expired
 from pageturn.session import Session
 from pageturn.stores import SqliteStore, open_store
 from pageturn.values.ids import fitting_session_id
-from pageturn.values.messages import Message, Role, Text, system, tool_result
+from pageturn.values.messages import Message, Role, system, tool_result
 from pageturn.values.reasoning import has_reasoning, without_reasoning
 from pageturn.values.recall_tool import RecallTool
 from pageturn.values.usage import Usage
@@ -25,8 +26,6 @@ from pageturn.values.usage import Usage
 _MOST_ORIGINS = 8
 _MOST_OPEN = 32  # sessions that are held open
 _LONGEST_NAME = 110  # of a session, before a number is appended to it
-_INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
-_MARKS = ("cache_control", "prompt_cache_breakpoint")
 # The beginning of a message after a compaction.
 _SUMMARIES = "This session is being continued from a previous conversation"
 
@@ -84,25 +83,26 @@ class Sessions:
 
     # -- where a request goes on
 
-    def locate(self, asked: Asked) -> Located:
+    def locate(self, request: ModelRequest) -> Located:
         """Where a request goes on; changes nothing."""
         places = self.places
-        identity = asked.identity
-        name = identity.name if identity is not None and (identity.is_explicit or not asked.is_side_call) else None
-        follows = places.link_after(asked.follows) if asked.follows else None
-        fingerprints = [item.fingerprints for item in asked.items]
+        identity = request.identity
+        name = identity.name if identity is not None and (identity.is_explicit or not request.is_side_call) else None
+        follows = places.link_after(request.follows) if request.follows else None
+        fingerprints = [item.fingerprints for item in request.items]
         names = [name, identity.parent] if identity is not None and name is not None and identity.parent else [name]
         chains = [
-            chain(first_link(each, asked.opening_digest if each is None else "", follows), fingerprints)
+            chain(first_link(each, request.opening_digest if each is None else "", follows), fingerprints)
             for each in names
         ]
         return locate(name, chains, _Known(self), from_nothing=name is not None or follows is not None)
 
-    def links(self, asked: Asked) -> tuple[str, ...]:
+    def links(self, request: ModelRequest) -> tuple[str, ...]:
         """The history after each number of items, without a look into the store."""
-        name = asked.identity.name if asked.identity is not None else None
+        name = request.identity.name if request.identity is not None else None
         return chain(
-            first_link(name, asked.opening_digest if name is None else ""), [each.fingerprints for each in asked.items]
+            first_link(name, request.opening_digest if name is None else ""),
+            [each.fingerprints for each in request.items],
         )
 
     def session_of(self, link: str) -> str | None:
@@ -146,15 +146,15 @@ class Sessions:
             held.close()
         return terms
 
-    def reply_link(self, ticket_link: str, asked: Asked, reply: Message) -> str:
+    def reply_link(self, ticket_link: str, request: ModelRequest, reply: Message) -> str:
         """The history with a reply at its end."""
-        return chained(ticket_link, fingerprints_of(asked.format, [reply]))
+        return chained(ticket_link, fingerprints_of(request.format, [reply]))
 
     # -- what is new
 
     def take(
         self,
-        asked: Asked,
+        request: ModelRequest,
         located: Located,
         *,
         terms: Terms | None = None,
@@ -163,39 +163,23 @@ class Sessions:
     ) -> Ticket:
         """Record what is new in a request. `before_reply` is called if the first new item is the reply to the last request."""
         place = located.place
-        if place is not None and asked.is_compaction:  # asked beside the conversation, whether that goes on or not
+        if place is not None and request.is_compaction:  # asked beside the conversation, whether that goes on or not
             located = located._replace(is_end=False)
             if located.name is not None:
                 self.places.note_compacted(located.name, place.session)
-        if place is None:
-            session, before = self._begin(located.name, asked.model, terms), ""
-            session.extend([system(asked.system)] if asked.system else [])
-        else:
-            is_here = located.is_end
-            session = (
-                self.session(place.session, asked.model) if is_here else self._fork(place, located.name, asked.model)
-            )
-            before = self.places.end(place.session).opening
-            if asked.system and asked.opening_digest != before:
-                session.set_system(asked.system)
-                before = asked.opening_digest
-            if not is_here and not located.known:
-                self._note_origin(session, place, located.name, asked)
+        session, opening = self._session_for(request, located, terms)
         links: list[tuple[str, int]] = []
         if not located.is_end and (located.known or located.name is not None):
             links.append((located.links[located.known], session.reader.head))
         end = self.places.end(session.id)
-        groups = asked.new_messages(located.known)
-        is_reply = bool(groups) and located.is_end and end.is_asked and asked.items[located.known].by_model
+        groups = request.new_messages(located.known)
+        is_reply = bool(groups) and located.is_end and end.is_asked and request.items[located.known].by_model
         if is_reply and before_reply is not None:
             before_reply(session)
         if session.reader.folds:  # what was said behind another history than ours has reasoning that stands there alone
             ours = 1 if is_reply else 0
-            groups = groups[:ours] + [
-                [bare for each in group if (bare := without_reasoning(each))] for group in groups[ours:]
-            ]
-        links += self._extend(session, asked, located, groups, usage)
-        opening = before if place is not None else asked.opening_digest
+            groups = groups[:ours] + [list(filter(None, map(without_reasoning, group))) for group in groups[ours:]]
+        links += self._extend(session, request, located, groups, usage)
         ended = End(
             link=located.links[-1],
             opening=opening,
@@ -206,11 +190,35 @@ class Sessions:
             self.places.note(session.id, ended, links)
         return Ticket(session.id, session.reader.head, located.links[-1], located.name)
 
+    def _session_for(self, request: ModelRequest, located: Located, terms: Terms | None) -> tuple[Session, str]:
+        """The session that a request goes on with, which may be a new one or a fork, and the digest of how it opens."""
+        place = located.place
+        if place is None:
+            session = self._begin(located.name, request.model, terms)
+            session.extend([system(request.system)] if request.system else [])
+            return session, request.opening_digest
+        if located.is_end:
+            session = self.session(place.session, request.model)
+        else:
+            session = self._fork(place, located.name, request.model)
+        opening = self.places.end(place.session).opening
+        if request.system and request.opening_digest != opening:
+            session.set_system(request.system)
+            opening = request.opening_digest
+        if not located.is_end and not located.known:
+            self._note_origin(session, place, located.name, request)
+        return session, opening
+
     def _extend(
-        self, session: Session, asked: Asked, located: Located, groups: Sequence[list[Message]], usage: Usage | None
+        self,
+        session: Session,
+        request: ModelRequest,
+        located: Located,
+        groups: Sequence[list[Message]],
+        usage: Usage | None,
     ) -> list[tuple[str, int]]:
         """Add the messages of groups of items; the link of each with the last entry of it."""
-        kept = [[each for message in group if (each := self._kept(message, asked)) is not None] for group in groups]
+        kept = [[each for message in group if (each := self._kept(message, request)) is not None] for group in groups]
         messages = [message for group in kept for message in group]
         if len(messages) < sum(map(len, groups)):
             self._note_hidden(session)
@@ -220,22 +228,22 @@ class Sessions:
         for page, message in zip(pages, messages, strict=True):
             if changes_tools(message):
                 session.pin(page)
-            if (words := _without_reminders(message)) is not message:
-                self.places.note_form(_words_link(asked, words), page.digest)
+            if (words := without_reminders(message)) is not message:
+                self.places.note_form(words_link(request, words), page.digest)
         links: list[tuple[str, int]] = []
         at, taken = located.known, 0
         for group in kept:
-            at = asked.group_end(at)
+            at = request.group_end(at)
             taken += len(group)
             seq = pages[taken].seq - 1 if taken < len(pages) else session.reader.head
             links.append((located.links[at], seq))
         return links
 
-    def _note_origin(self, session: Session, place: Place, name: str | None, asked: Asked) -> None:
+    def _note_origin(self, session: Session, place: Place, name: str | None, request: ModelRequest) -> None:
         """Keep which session a client compacted, where it goes on with a summary of it."""
         source = self.places.compacted(name) if name is not None else None
         if source is None:
-            messages = load_items(asked.format, asked.raws[:1])
+            messages = load_items(request.format, request.raws[:1])
             source = place.session if any(each.text.lstrip().startswith(_SUMMARIES) for each in messages) else None
         if source is not None:
             self.places.note_origin(session.id, source)
@@ -250,26 +258,26 @@ class Sessions:
 
     # -- replies
 
-    def answer(self, ticket: Ticket, asked: Asked, reply: Message, seen: Message | None = None) -> str | None:
+    def answer(self, ticket: Ticket, request: ModelRequest, reply: Message, seen: Message | None = None) -> str | None:
         """Record the reply to a request; returns the session, or None if it was recorded already.
 
         `seen`: the client's version of it, if that differs.
         """
         shown = seen if seen is not None else reply
-        link = self.reply_link(ticket.link, asked, shown)
+        link = self.reply_link(ticket.link, request, shown)
         end = self.places.end(ticket.session)
         session = self.session(ticket.session, None)
         if not self._is_at(ticket, session):
             if self.session_of(link) is not None:
                 return None
-            session = self._fork(Place(ticket.session, ticket.seq), ticket.name, asked.model)
+            session = self._fork(Place(ticket.session, ticket.seq), ticket.name, request.model)
         session.extend([reply])
         before = session.reader.page_count
         session.answer(self._origins(session.id))  # calls of the recall tool beside those of the client
         if session.reader.page_count > before or seen is not None:
             self._note_hidden(session)
         ended = End(link=link, opening=end.opening, pages=session.reader.page_count)
-        self.places.note(session.id, ended, [(link, session.reader.head)], _answer_id(shown))
+        self.places.note(session.id, ended, [(link, session.reader.head)], answer_id(shown))
         return session.id
 
     def hide(self, ticket: Ticket, reply: Message, refusal: str | None = None) -> tuple[Ticket, int]:
@@ -359,34 +367,16 @@ class Sessions:
         names = (base if number == 1 else f"{base}.{number}" for number in count(1))
         return next(each for each in names if self.store.session(each) is None)
 
-    def _kept(self, message: Message, asked: Asked) -> Message | None:
-        """A message in the form that is stored; None if exactly this text was erased, and a client that still has it sends it again.
+    def _kept(self, message: Message, request: ModelRequest) -> Message | None:
+        """A message in the form that is stored; None if exactly this text was erased, and a client that still has it sends it again."""
+        message = stored(message, request.format.VENDOR)
+        return None if self.store.erasures() and self._was_erased(message, request) else message
 
-        Instructions in the middle of a conversation count as the client's text, and not as a rule.
-        """
-        (message,) = CacheMarks(asked.format.VENDOR, *_MARKS).without([message])
-        if message.role in _INSTRUCTIONS:
-            metadata = {**(message.metadata or {}), "role": str(message.role)}
-            message = msgspec.structs.replace(message, role=Role.USER, synthetic=True, metadata=metadata)
-        return None if self.store.erasures() and self._was_erased(message, asked) else message
-
-    def _was_erased(self, message: Message, asked: Asked) -> bool:
+    def _was_erased(self, message: Message, request: ModelRequest) -> bool:
         """Whether this text was erased, with the client's reminders, with others, or with none."""
-        words = _without_reminders(message)
-        forms = {pack(message).digest, pack(words).digest, *self.places.forms(_words_link(asked, words))}
+        words = without_reminders(message)
+        forms = {pack(message).digest, pack(words).digest, *self.places.forms(words_link(request, words))}
         return any(self.store.is_erased(form) and not has_expired(self.store, form) for form in forms)
-
-
-def _without_reminders(message: Message) -> Message:
-    """A message with the words of a person alone, where a client put its own beside them."""
-    if message.is_synthetic or not any(isinstance(part, Text) and part.synthetic for part in message.content):
-        return message
-    left = tuple(part for part in message.content if not (isinstance(part, Text) and part.synthetic))
-    return msgspec.structs.replace(message, content=left)
-
-
-def _words_link(asked: Asked, words: Message) -> str:
-    return chained("words", fingerprints_of(asked.format, [words]))
 
 
 class _Known:
@@ -401,21 +391,3 @@ class _Known:
         """Whether a session ends there, and has no other pages than we know of, after a crash or by another program."""
         end = self._places.end(place.session)
         return end.link == link and end.pages == self._sessions.session(place.session, None).reader.page_count
-
-
-def restored_role(message: Message) -> Message:
-    """A message as its client wrote it, with the role that it had."""
-    role = (message.metadata or {}).get("role")
-    if role not in tuple(map(str, _INSTRUCTIONS)):
-        return message
-    return msgspec.structs.replace(message, role=Role(str(role)), synthetic=False)
-
-
-def _answer_id(reply: Message) -> str | None:
-    response = (reply.metadata or {}).get("response")
-    return id_ if isinstance(response, dict) and isinstance(id_ := response.get("id"), str) else None
-
-
-def annotated(reply: Message, fields: dict[str, Any]) -> Message:
-    """A reply with what the gateway knows about it."""
-    return msgspec.structs.replace(reply, metadata={**(reply.metadata or {}), "gateway": fields})

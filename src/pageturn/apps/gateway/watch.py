@@ -8,6 +8,7 @@ import logging
 import threading
 from collections import deque
 
+from pageturn.apps.gateway.counts import Counts, Tally
 from pageturn.apps.gateway.exchange import TOO_LARGE, Exchange
 from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.identity import identity_of
@@ -15,7 +16,6 @@ from pageturn.apps.gateway.journaling import Journaling, Recorded
 from pageturn.apps.gateway.modes import Pass, Send
 from pageturn.apps.gateway.reading import Seen
 from pageturn.apps.gateway.reasons import why_failed, why_unread
-from pageturn.apps.gateway.tallying import Counts, Tally
 from pageturn.values.errors import InvalidInput
 
 _LOG = logging.getLogger("pageturn.gateway")

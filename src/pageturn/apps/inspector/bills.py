@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from pageturn.apps.inspector.facts import model_of
 from pageturn.apps.inspector.history import History, Taken
+from pageturn.apps.inspector.rolling_trim import trimmed
 from pageturn.tokens.calibration import Calibration
 from pageturn.values.errors import UnknownPrice
-from pageturn.values.messages import Role
 from pageturn.values.model_prices import ModelPrice, price_of
 from pageturn.values.pages import Page
 from pageturn.values.usage import Usage
@@ -24,7 +24,6 @@ from pageturn.values.vendors import Vendor, profile_of
 _MICROS = 1_000_000
 _COMPACTED = 0.7  # of the largest request so far: what is smaller than that left something out
 _AS_COUNTED = Calibration()
-_OPENING = (Role.SYSTEM, Role.DEVELOPER)
 
 
 class Bill(NamedTuple):
@@ -53,7 +52,7 @@ class Bills(NamedTuple):
 
 @lru_cache(maxsize=256)
 def price_for(model: str) -> ModelPrice | None:
-    """The list price of a model; None where nobody knows it."""
+    """The list price of a model; None if it is not known."""
     try:
         return price_of(model)
     except UnknownPrice:
@@ -96,16 +95,10 @@ def bills_of(history: History, trim_tokens: int, vendor: Vendor | None = None) -
         read = 0 if is_cold else vendor.kept(before)
         everything.append(_billed(scale, vendor, tokens, read, output))
         before = tokens
-    kept = [_Kept(0, 0)] * len(turns)
     trim = []
-    opening = _Opening(pages, sizes)
-    for at, (place, output, is_cold) in enumerate(zip(places, outputs, colds, strict=True)):
-        now = opening.kept(place, max(0, trim_tokens - fixed[at]), sums)
-        last = kept[at - 1] if at else None
-        shared = 0 if last is None or is_cold else fixed[at] + opening.tokens(place) + _overlap(last, now, sums)
-        tokens = fixed[at] + opening.tokens(place) + now.tokens
-        trim.append(_billed(scale, vendor, tokens, vendor.kept(min(shared, tokens)), output))
-        kept[at] = now
+    for request, output, is_cold in zip(trimmed(pages, places, fixed, trim_tokens), outputs, colds, strict=True):
+        read = vendor.kept(0 if is_cold else min(request.shared, request.tokens))
+        trim.append(_billed(scale, vendor, request.tokens, read, output))
     sent = tuple(
         _reported(vendor, taken.usage, model) if taken.usage is not None else estimate
         for taken, estimate in zip(
@@ -215,48 +208,3 @@ def _billed(scale: Calibration, vendor: Vendor, tokens: int, read: int, output: 
 def _cost(vendor: Vendor, fresh: int, cached: int, written: int, output: int) -> float:
     prices = vendor.prices
     return round(fresh + prices.read * cached + prices.write * written + vendor.output * output, 1)
-
-
-# -- the rolling trim
-
-
-class _Kept(NamedTuple):
-    """The newest pages that a trim keeps, beside the instructions: from one place on, and their tokens."""
-
-    start: int
-    end: int
-    tokens: int = 0
-
-
-class _Opening:
-    """The instructions, which a trim keeps wherever they stand."""
-
-    def __init__(self, pages: Sequence[Page], sizes: Sequence[int]) -> None:
-        self._sizes = sizes
-        self._is_kept = [page.role in _OPENING for page in pages]
-        self._sums = [0, *accumulate(size if kept else 0 for size, kept in zip(sizes, self._is_kept, strict=True))]
-
-    def tokens(self, place: int) -> int:
-        """Those before a place."""
-        return self._sums[place]
-
-    def kept(self, place: int, budget_tokens: int, sums: Sequence[int]) -> _Kept:
-        """As many of the newest others as fit beside them; the last one always."""
-        room = budget_tokens - self._sums[place]
-        start = place
-        while start > 0:
-            at = start - 1
-            if not self._is_kept[at]:
-                room -= self._sizes[at]
-                if room < 0 and at < place - 1:
-                    break
-            start = at
-        return _Kept(start, place, self._others(start, place, sums))
-
-    def _others(self, start: int, end: int, sums: Sequence[int]) -> int:
-        return sums[end] - sums[start] - (self._sums[end] - self._sums[start])
-
-
-def _overlap(last: _Kept, now: _Kept, sums: Sequence[int]) -> int:
-    """What both requests have behind the instructions: all of the one before, if the trim still begins where it did."""
-    return last.tokens if last.start == now.start and sums[last.end] <= sums[now.end] else 0

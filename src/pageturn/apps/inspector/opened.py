@@ -30,7 +30,7 @@ class Opened:
         self.place = place
         self.store = open_store(place.store, read_only=True)
         self._file = files.identity(self.store.path)
-        self._held: OrderedDict[str, Looked] = OrderedDict()
+        self._held: OrderedDict[str, ViewedSession] = OrderedDict()
 
     @property
     def is_current(self) -> bool:
@@ -60,12 +60,12 @@ class Opened:
             raise InvalidInput("session", expected="the id of a session of this store", got=show(id_))
         return row
 
-    def session(self, id_: str) -> "Looked":
+    def session(self, id_: str) -> "ViewedSession":
         """A session, up to date."""
         row = self.row(id_)
         held = self._held.pop(id_, None)
         if held is None or held.journal.row.key != row.key:
-            held = Looked(Journal(self.store, row), is_internal_shown=self.place.internal)
+            held = ViewedSession(Journal(self.store, row), is_internal_shown=self.place.internal)
         else:
             held.history.follow()
         self._held[id_] = held
@@ -74,8 +74,8 @@ class Opened:
         return held
 
 
-class Looked:
-    """A session that is looked at: its journal, its reader, and its history."""
+class ViewedSession:
+    """A session that is viewed: its journal, its reader, and its history."""
 
     def __init__(self, journal: Journal, *, is_internal_shown: bool) -> None:
         self.journal = journal

@@ -64,7 +64,7 @@ def past_context(journal: Journal, taken: Taken) -> PastContext:
 
 
 def _as_of(journal: Journal, head: int) -> Journal:
-    """The session as it was after an entry: a fork that nobody writes down."""
+    """The session as it was after an entry: a fork that is never written."""
     row = journal.row
     fork = SessionRow("as-it-was", row.key, row.created_at, row.scope, row.id, head, head)
     past = Journal(journal.store, fork)

@@ -1,7 +1,6 @@
 """Serves the inspector: its pages, their data under `/data`, and news under `/live` while an agent runs."""
 
 import logging
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from hashlib import blake2b
@@ -9,17 +8,17 @@ from html import escape
 from importlib.resources import files
 from typing import NamedTuple
 
-import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from pageturn.apps.gateway.config import is_loopback
+from pageturn.apps.addresses import is_loopback, url_of
 from pageturn.apps.inspector.answers import Answers
 from pageturn.apps.inspector.guard import Guard
 from pageturn.apps.inspector.opened import Opened, Place
+from pageturn.apps.serving import listening_at, require_token, run_app
 from pageturn.values.errors import InvalidInput, PageturnError
 
 _LOG = logging.getLogger("pageturn.inspector")
@@ -138,27 +137,11 @@ class _Site:
 
 def serve(place: Place, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
     """Answer browsers until a signal says to stop. Any address but loopback needs a token. `say` is told the address."""
-    if not is_loopback(host) and not token:
-        raise InvalidInput("token", expected=f"one, since {host} is not this machine alone", got="none")
+    require_token(host, token)
     Opened(place).close()  # whoever starts it is told at once what is wrong with the store
-    listening = _bound(host, port)
-    where, number = listening.getsockname()[:2]
-    say(f"http://{f'[{where}]' if ':' in where else where}:{number}/")
-    config = uvicorn.Config(
-        app_for(place, host, token),
-        ws="none",
-        log_config=None,
-        log_level=logging.CRITICAL,  # it would log addresses, and a token is in one of them
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=_MOST_CLIENTS,
-        timeout_graceful_shutdown=_GRACE,
-    )
-    try:
-        uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        listening.close()
+    listening = listening_at(host, port)
+    say(f"{url_of(listening)}/")
+    run_app(app_for(place, host, token), listening, most_clients=_MOST_CLIENTS, grace_seconds=_GRACE)
 
 
 def _refused(what: str, status: int) -> Response:
@@ -174,12 +157,3 @@ def _assets() -> list[tuple[str, _Asset]]:
             body = file.read_bytes()
             found.append((file.name, _Asset(body, _TYPES[ending], f'"{blake2b(body, digest_size=8).hexdigest()}"')))
     return found
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        where = f"{host}, port {port}"
-        raise InvalidInput("host", expected="an address to listen at", got=f"{where} ({error.strerror})") from error

@@ -2,7 +2,6 @@
 
 import hmac
 import logging
-import socket
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +12,6 @@ import anyio
 import anyio.to_thread
 import mcp_types as types
 import msgspec
-import uvicorn
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
@@ -22,12 +20,13 @@ from mcp.shared.exceptions import MCPError
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from pageturn.apps.gateway.config import is_loopback
+from pageturn.apps.addresses import is_loopback, url_of
 from pageturn.apps.mcp import resources
 from pageturn.apps.mcp.answers import Answer, failed
 from pageturn.apps.mcp.proposing import PROPOSING
 from pageturn.apps.mcp.sessions import Sessions, opened
 from pageturn.apps.mcp.tools import READING, Tool
+from pageturn.apps.serving import listening_at, require_token, run_app
 from pageturn.values.errors import InvalidInput, PageturnError
 
 _LOG = logging.getLogger("pageturn.mcp")
@@ -128,28 +127,12 @@ def serve_stdio(place: Place) -> None:
 
 def serve_http(place: Place, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
     """Answer clients on HTTP until a signal to stop. Any address but loopback needs a token."""
-    if not is_loopback(host) and not token:
-        raise InvalidInput("token", expected=f"one, since {host} is not this machine alone", got="none")
+    require_token(host, token)
     _be_quiet()
-    listening = _bound(host, port)
-    where, number = listening.getsockname()[:2]
-    url = f"http://{f'[{where}]' if ':' in where else where}:{number}/mcp"
+    listening = listening_at(host, port)
+    url = f"{url_of(listening)}/mcp"
     say(f"MCP server at {url}{'; clients send the token as Authorization: Bearer' if token else ''}")
-    config = uvicorn.Config(
-        app_for(place, host, token),
-        ws="none",
-        log_config=None,
-        log_level=logging.CRITICAL,  # it would log addresses and headers
-        access_log=False,
-        proxy_headers=False,
-        server_header=False,
-        limit_concurrency=_MOST_CLIENTS,
-        timeout_graceful_shutdown=_GRACE,
-    )
-    try:
-        uvicorn.Server(config).run(sockets=[listening])
-    finally:
-        listening.close()
+    run_app(app_for(place, host, token), listening, most_clients=_MOST_CLIENTS, grace_seconds=_GRACE)
 
 
 def app_for(place: Place, host: str, token: str | None) -> ASGIApp:
@@ -239,12 +222,3 @@ def _no_client(got: str) -> InvalidInput:
 def _be_quiet() -> None:
     """Silence the SDK's logging of what clients send."""
     logging.getLogger("mcp").setLevel(logging.CRITICAL)
-
-
-def _bound(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=128)
-    except OSError as error:
-        where = f"{host}, port {port}"
-        raise InvalidInput("host", expected="an address to listen at", got=f"{where} ({error.strerror})") from error

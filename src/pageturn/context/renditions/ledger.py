@@ -24,14 +24,16 @@ _EDIT, _OTHER = "edit", ""
 _COMMANDS = ("command", "cmd", "script")
 _WORDS = re.compile(r"[a-z]+|[A-Z][a-z]*")
 _STEPS = re.compile(r"&&|\|\||[;|\n]")
+# Prefixes of the names of read-only tools.
 _LOOKING = frozenset(
     "ask browse calculate check count describe diff fetch find get glob grep head inspect list look ls open query read recall resolve"
     " scan search show stat status tail think todo view wait watch web".split()
-)  # prefixes of the names of read-only tools
+)
+# Programs that only print.
 _PRINTING = frozenset(
     "awk basename cat cd cut diff dirname du echo env file find grep head jq less ls nl printf pwd rg sed sort stat tail tree tr type"
     " uniq wc which".split()
-)  # programs that only print
+)
 _LOOKED_AT = 2_000  # characters of a command
 _WRAPPERS = frozenset("bash sh zsh env sudo nohup time timeout exec xargs".split())
 _WITH_SUBCOMMANDS = frozenset(

@@ -150,9 +150,8 @@ def _outcome(result: ToolResult, text: str) -> str:
 def _errors(text: str) -> Iterator[str]:
     lines = text.split("\n")
     bare = dict.fromkeys(lines[at].strip().strip(_RULE).strip()[:_ERROR_CHARS] for at in error_lines(lines))
-    told = [line for line in bare if not (line.isalpha() and line.isupper())] or list(
-        bare
-    )  # FAILURES is only a heading
+    # A line like FAILURES is only a heading.
+    told = [line for line in bare if not (line.isalpha() and line.isupper())] or list(bare)
     half = _ERROR_LINES // 2
     shown = told if len(told) <= _ERROR_LINES else [*told[:half], *told[-half:]]  # its beginning and its end
     yield from (f"! {escaped(line)}" for line in shown)

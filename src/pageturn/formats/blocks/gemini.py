@@ -20,9 +20,8 @@ from pageturn.values.messages import File, Image, Message, Native, Part, Role, T
 from pageturn.values.vendors import may_be_same, profile_of
 
 VENDOR = "gemini"
-_UNSIGNED = (
-    b"skip_thought_signature_validator"  # the placeholder that the vendor requires with a call that another model made
-)
+# The placeholder that the vendor requires with a call that another model made.
+_UNSIGNED = b"skip_thought_signature_validator"
 NO_ID = "no id"
 _PICTURES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 _IN_RESULTS = ("image/png", "image/jpeg", "image/webp", PDF, "text/plain")

@@ -24,9 +24,8 @@ REASONING = ("reasoning_content", "reasoning")  # texts in fields of their own
 _REFUSALS = ("refusal", "refusal part")
 _MEDIA = ("image_url", "file", "input_audio")
 FUNCTION = "function"
-MARKS = CacheMarks(
-    VENDOR, "prompt_cache_breakpoint", "cache_control"
-)  # OpenAI's, and that of others for Anthropic's models
+# OpenAI's, and that of others for Anthropic's models.
+MARKS = CacheMarks(VENDOR, "prompt_cache_breakpoint", "cache_control")
 WRITTEN = {"custom": "input"}  # the field with the arguments of this kind of call; the others have "arguments"
 
 

@@ -12,6 +12,7 @@ from pageturn.formats.streams.growing import as_json_object, grow, growing, join
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
 from pageturn.values.errors import InvalidInput, show
 
+# Events of the SDK's streaming helper, which repeat those of the wire.
 _OF_THE_HELPER = (
     "text",
     "thinking",
@@ -19,7 +20,7 @@ _OF_THE_HELPER = (
     "signature",
     "input_json",
     "compaction",
-)  # which repeat the events of the wire
+)
 _COPIES = {"content_block_stop": ("content_block",), "message_stop": ("message",)}  # added by the helper
 _CUT_BY = ("max_tokens", "model_context_window_exceeded", "refusal")  # stop reasons that may occur inside a call
 _TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}

@@ -159,5 +159,5 @@ def _mended(data: bytes) -> Any:
 
 
 def _without_halves(value: Any) -> Any:
-    """A value with a question mark for each half of a surrogate pair, which JavaScript writes and nobody can read."""
+    """A value with a question mark for each half of a surrogate pair, which JavaScript writes and UTF-8 cannot hold."""
     return msgspec.json.decode(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

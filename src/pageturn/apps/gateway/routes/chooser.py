@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeVar
 
-from pageturn.apps.gateway.asked import ItemReader
-from pageturn.apps.gateway.routes.requests import Told
+from pageturn.apps.gateway.items import ItemReader
+from pageturn.apps.gateway.routes.requests import RequestOutline
 from pageturn.apps.gateway.routes.settings import Candidate, RoutedModel
 from pageturn.routing import Decision, Price
 from pageturn.routing.router import Router
@@ -52,9 +52,11 @@ class Chooser:
         """What items say, for all requests."""
         return self._reader
 
-    def choose(self, routed: RoutedModel, candidates: Sequence[Candidate], told: Told, tokens: int) -> Decision:
+    def choose(
+        self, routed: RoutedModel, candidates: Sequence[Candidate], outline: RequestOutline, tokens: int
+    ) -> Decision:
         """Who answers a request; raises `InvalidInput` where all cost more than may be spent."""
-        before = self._turns.get(told.session)
+        before = self._turns.get(outline.session)
         is_warm = before is not None and datetime.now(UTC) - before.decision.at < _CACHE_LASTS
         running, cached = (before.decision.choice, before.tokens) if before is not None and is_warm else (None, 0)
 
@@ -62,7 +64,7 @@ class Chooser:
             return router.choose(
                 [each.agent for each in candidates],
                 MODEL_CALL,
-                messages=told.newest(),
+                messages=outline.newest(),
                 prices=prices_of(candidates, tokens),
                 value=routed.value,
                 running=running,
@@ -78,7 +80,7 @@ class Chooser:
     def instead(
         self, decision: Decision, error: Exception, candidates: Sequence[Candidate], tokens: int
     ) -> Decision | None:
-        """Who answers after an error; None where nobody else would do better."""
+        """Who answers after an error; None if no other candidate would do better."""
 
         def chosen(router: Router) -> Decision | None:
             return router.choose_router_target(
@@ -92,28 +94,28 @@ class Chooser:
 
         return self._with_store(chosen)
 
-    def answered(self, told: Told, decision: Decision, tokens: int) -> None:
+    def answered(self, outline: RequestOutline, decision: Decision, tokens: int) -> None:
         """Keep that a conversation has an answer, whose worth its next request will tell."""
-        last = self._last(told, len(told.items))
-        self._turns.pop(told.session, None)
-        self._turns[told.session] = Turn(decision, len(told.items), last, tokens)
+        last = self._last(outline, len(outline.items))
+        self._turns.pop(outline.session, None)
+        self._turns[outline.session] = Turn(decision, len(outline.items), last, tokens)
         if len(self._turns) > _MOST_CONVERSATIONS:
             self._settle(self._turns.popitem(last=False)[1], outcome=True)
         self._with_store(lambda router: router.flush())
 
-    def learn(self, told: Told) -> None:
+    def learn(self, outline: RequestOutline) -> None:
         """Take from a request how the answer before it did: failed tools, or the same request again, speak against it."""
-        turn = self._turns.get(told.session)
-        if turn is None or len(told.items) < turn.items or self._last(told, turn.items) != turn.last:
+        turn = self._turns.get(outline.session)
+        if turn is None or len(outline.items) < turn.items or self._last(outline, turn.items) != turn.last:
             return
-        if len(told.items) == turn.items:
+        if len(outline.items) == turn.items:
             self._settle(turn, outcome=False)
             return
-        new = told.since(turn.items)
+        new = outline.since(turn.items)
         self._settle(turn, outcome=new if any(each.tool_results for each in new) else True)
 
     def observe(self, decision: str, outcome: object, **how: object) -> bool:
-        """Count what somebody reports; raises `InvalidInput` for a decision that nobody knows, and `StoreError`."""
+        """Count a reported outcome; raises `InvalidInput` for an unknown decision, and `StoreError`."""
         return self._opened().observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
 
     def close(self) -> None:
@@ -132,9 +134,9 @@ class Chooser:
         except ValueError:  # somebody reported another outcome meanwhile, which is the stronger one
             return
 
-    def _last(self, told: Told, count: int) -> tuple[str, ...]:
+    def _last(self, outline: RequestOutline, count: int) -> tuple[str, ...]:
         try:
-            return self._reader.read(told.format, told.items[count - 1 : count])[0].fingerprints if count else ()
+            return self._reader.read(outline.format, outline.items[count - 1 : count])[0].fingerprints if count else ()
         except InvalidInput:
             return ()
 

@@ -14,11 +14,11 @@ PATH = "/outcomes"
 _WORDS = {"success": 1.0, "failure": 0.0}
 
 
-Find = Callable[[Headers], Awaitable[Routed | OwnAnswer]]  # whose decisions these are, or why nobody's
+Find = Callable[[Headers], Awaitable[Routed | OwnAnswer]]  # the routing that made the decisions, or why there is none
 
 
 class Report(msgspec.Struct, forbid_unknown_fields=True):
-    """What somebody reports."""
+    """A reported outcome."""
 
     decision: str
     outcome: str | bool | float

@@ -1,4 +1,4 @@
-"""Reads of a request what a choice needs, and writes it for who was chosen: with another model, and with the upstream's key."""
+"""Reads from a request what a choice needs, and rewrites it for the candidate that was chosen: its model, and its upstream's key."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -6,12 +6,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.apps.gateway.asked import ItemReader, load_items
+from pageturn.apps.gateway.body_fields import FIELDS, ITEMS, joined
 from pageturn.apps.gateway.decoding import unpacked
 from pageturn.apps.gateway.endpoints import ANTHROPIC
 from pageturn.apps.gateway.exchange import Exchange
-from pageturn.apps.gateway.headers import Headers, value_of, with_changes
+from pageturn.apps.gateway.headers import Headers, with_changes
 from pageturn.apps.gateway.identity import identity_in, identity_of
+from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.apps.gateway.routes.settings import Server
 from pageturn.formats import anthropic, openai_responses
 from pageturn.values.digests import digest_of
@@ -21,8 +22,6 @@ from pageturn.values.messages import Message
 _CHARS_A_TOKEN = 4  # of JSON; a choice needs no more than about how long a prompt is
 _BEGINNING = 8  # items among which the first message is, by which a conversation without a name is known
 _NEWEST = 4  # messages that say what kind of work it is
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
 _CREDENTIALS = (  # of whoever asks, which belong to the vendor that the client meant
     b"authorization",
     b"x-api-key",
@@ -34,7 +33,7 @@ _CREDENTIALS = (  # of whoever asks, which belong to the vendor that the client 
 )
 
 
-class Told(NamedTuple):
+class RequestOutline(NamedTuple):
     """A request, as far as a choice looks at it."""
 
     fields: dict[str, msgspec.Raw]
@@ -47,7 +46,7 @@ class Told(NamedTuple):
     @property
     def body(self) -> bytes:
         """The request without compression."""
-        return _joined(self.fields)
+        return joined(self.fields)
 
     @property
     def tokens(self) -> int:
@@ -60,11 +59,11 @@ class Told(NamedTuple):
         return sum(map(len, self.items)) // _CHARS_A_TOKEN
 
     def newest(self) -> list[Message]:
-        """The last messages; none where nobody can read them, which is for the provider to say."""
+        """The last messages; none if they cannot be read, which is for the provider to report."""
         return self._loaded(self.items[-_NEWEST:])[-_NEWEST:]
 
     def since(self, count: int) -> list[Message]:
-        """The messages of the items after so many, as far as anybody can read them."""
+        """The messages of the items after so many; none if they cannot be read."""
         return self._loaded(self.items[count:])
 
     def field(self, name: str) -> Any:
@@ -78,27 +77,26 @@ class Told(NamedTuple):
             return []
 
 
-def read_told(exchange: Exchange, reader: ItemReader) -> Told:
-    """What a request says; raises `InvalidInput` where nobody can tell."""
+def read_outline(exchange: Exchange, reader: ItemReader) -> RequestOutline:
+    """The outline of a request; raises `InvalidInput` if it cannot be read."""
     format_ = exchange.endpoint.format
     assert format_ is not None
-    encoding = value_of(exchange.headers, b"content-encoding")
-    body = b"".join(unpacked((exchange.body,), encoding)) if encoding else exchange.body
-    fields = _decoded(_FIELDS, body, "body")
+    body = b"".join(unpacked((exchange.body,), exchange.encoding)) if exchange.encoding else exchange.body
+    fields = _decoded(FIELDS, body, "body")
     model = _decoded(msgspec.json.Decoder(), fields.get("model", b"null"), "model")
     if not isinstance(model, str):
         raise InvalidInput("model", expected="a name", got=show(model))
     raw = bytes(fields.get("input" if format_ is openai_responses else "messages", b"[]"))
-    items = tuple(bytes(each) for each in _decoded(_ITEMS, raw, "messages")) if raw.lstrip()[:1] == b"[" else (raw,)
+    items = tuple(bytes(each) for each in _decoded(ITEMS, raw, "messages")) if raw.lstrip()[:1] == b"[" else (raw,)
     is_stream = bytes(fields.get("stream", b"false")).strip() == b"true"
-    return Told(fields, model, items, _session(exchange, fields, items, reader), is_stream, format_)
+    return RequestOutline(fields, model, items, _session(exchange, fields, items, reader), is_stream, format_)
 
 
 def with_model(body: bytes, model: str) -> bytes:
     """A request for another model; everything else stays as it is, byte for byte."""
-    fields = _FIELDS.decode(body)
+    fields = FIELDS.decode(body)
     fields["model"] = msgspec.Raw(msgspec.json.encode(model))
-    return _joined(fields)
+    return joined(fields)
 
 
 def with_key(headers: Headers, server: Server) -> Headers:
@@ -127,10 +125,6 @@ def _session(exchange: Exchange, fields: dict[str, msgspec.Raw], items: Sequence
     end = next((at + 1 for at, item in enumerate(opening) if not item.opens), len(opening))  # with the first message
     began = [mark for item in opening[:end] for mark in item.fingerprints]
     return f"history {digest_of(' '.join(began).encode())}"
-
-
-def _joined(fields: dict[str, msgspec.Raw]) -> bytes:
-    return b"{" + b",".join(msgspec.json.encode(name) + b":" + bytes(raw) for name, raw in fields.items()) + b"}"
 
 
 def _decoded(decoder: msgspec.json.Decoder[Any], data: Any, what: str) -> Any:

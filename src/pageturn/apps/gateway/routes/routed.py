@@ -1,4 +1,4 @@
-"""Sends calls of a routed model to who was chosen, and to the next where that one fails before it has begun to answer."""
+"""Sends calls of a routed model to the candidate that was chosen, and to the next if that one fails before it has begun to answer."""
 
 import asyncio
 import logging
@@ -13,9 +13,9 @@ from pageturn.apps.gateway.endpoints import ANTHROPIC, OPENAI
 from pageturn.apps.gateway.exchange import Ending, Exchange
 from pageturn.apps.gateway.headers import DECISION, Headers, told, with_changes
 from pageturn.apps.gateway.modes import Refuse
-from pageturn.apps.gateway.routes.asking import Begun, NoAnswer, Request, begun
+from pageturn.apps.gateway.routes.attempt import BegunAnswer, NoAnswer, UpstreamRequest, attempt
 from pageturn.apps.gateway.routes.chooser import Chooser
-from pageturn.apps.gateway.routes.requests import Told, read_told, with_key, with_model
+from pageturn.apps.gateway.routes.requests import RequestOutline, read_outline, with_key, with_model
 from pageturn.apps.gateway.routes.settings import Candidate, RoutedModel, RouteSettings
 from pageturn.apps.gateway.upstream import Answer, Unreachable, UpstreamClient
 from pageturn.formats import anthropic
@@ -34,13 +34,13 @@ class Journey(NamedTuple):
 
     routed: RoutedModel
     candidates: tuple[Candidate, ...]
-    told: Told
+    outline: RequestOutline
     tokens: int
     decision: Decision
 
     @property
     def candidate(self) -> Candidate:
-        """Who was chosen."""
+        """The candidate that was chosen."""
         return next(each for each in self.candidates if each.agent == self.decision.choice)
 
 
@@ -61,28 +61,28 @@ class Routed:
     async def choose(self, exchange: Exchange) -> Refuse | None:
         """Decide who answers, and put that model into the request."""
         try:
-            told_ = await self._in_thread(lambda: read_told(exchange, self._chooser.reader))
+            outline = await self._in_thread(lambda: read_outline(exchange, self._chooser.reader))
         except InvalidInput:
             return None  # whoever is asked will say what is wrong with it
-        routed = self._models.get(told_.model)
+        routed = self._models.get(outline.model)
         if routed is None:
             return None
         format_ = ANTHROPIC if exchange.endpoint.format is anthropic else OPENAI
         candidates = routed.speaking(format_)
         if not candidates:
-            message = f"no candidate of {told_.model!r} speaks the format of {exchange.endpoint.path}"
+            message = f"no candidate of {outline.model!r} speaks the format of {exchange.endpoint.path}"
             return Refuse(400, message, "refused; no candidate")
-        tokens = told_.tokens
+        tokens = outline.tokens
         if self._room is not None:  # what goes out is shorter than what came
-            tokens -= max(0, told_.history_tokens - self._room)
+            tokens -= max(0, outline.history_tokens - self._room)
         try:
-            decision = await self._in_thread(lambda: self._decided(routed, candidates, told_, tokens))
+            decision = await self._in_thread(lambda: self._decided(routed, candidates, outline, tokens))
         except InvalidInput as error:
             return Refuse(400, str(error), "refused; price")
-        journey = Journey(routed, candidates, told_, tokens, decision)
+        journey = Journey(routed, candidates, outline, tokens, decision)
         self._journeys[exchange] = journey
-        exchange.asked_model, exchange.decision = told_.model, decision
-        exchange.body = with_model(told_.body, journey.candidate.model)
+        exchange.asked_model, exchange.decision = outline.model, decision
+        exchange.body = with_model(outline.body, journey.candidate.model)
         exchange.headers = with_changes(exchange.headers, ((b"content-encoding", None),))
         return None
 
@@ -100,10 +100,10 @@ class Routed:
         """Keep an answer that came whole, so that the next request can say how good it was."""
         journey = self._journeys.pop(exchange, None)
         if journey is not None and exchange.ending is Ending.WHOLE and exchange.status in _SUCCESS:
-            self._thread.submit(self._chooser.answered, journey.told, journey.decision, journey.tokens)
+            self._thread.submit(self._chooser.answered, journey.outline, journey.decision, journey.tokens)
 
     async def observe(self, decision: str, outcome: object, **how: object) -> bool:
-        """Count an outcome that somebody reports."""
+        """Count a reported outcome."""
         return await self._in_thread(lambda: self._chooser.observe(decision, outcome, **how))
 
     def close(self) -> None:
@@ -111,35 +111,37 @@ class Routed:
         self._thread.submit(self._chooser.close)
         self._thread.shutdown()
 
-    def _decided(self, routed: RoutedModel, candidates: tuple[Candidate, ...], told_: Told, tokens: int) -> Decision:
-        self._chooser.learn(told_)
-        return self._chooser.choose(routed, candidates, told_, tokens)
+    def _decided(
+        self, routed: RoutedModel, candidates: tuple[Candidate, ...], outline: RequestOutline, tokens: int
+    ) -> Decision:
+        self._chooser.learn(outline)
+        return self._chooser.choose(routed, candidates, outline, tokens)
 
     async def _answer(self, exchange: Exchange, headers: Headers, body: bytes, connection: AsyncExitStack) -> Answer:
         failures: list[str] = []
         answered: NoAnswer | None = None
         while True:
             journey = self._journeys[exchange]
-            attempt = AsyncExitStack()
+            stack = AsyncExitStack()
             try:
-                answer = await begun(self._client, _request(journey, exchange, headers, body), attempt)
+                answer = await attempt(self._client, _request(journey, exchange, headers, body), stack)
             except NoAnswer as failed:
-                await attempt.aclose()
+                await stack.aclose()
                 failures.append(f"{journey.decision.choice}: {failed}")
                 _LOG.warning("%s failed (%s)", journey.decision.choice, failed)
                 answered = failed if failed.status_code is not None else answered
                 if not await self._goes_on(exchange, journey, failed):
                     return _error(journey, answered, failures)
             except BaseException:
-                await attempt.aclose()
+                await stack.aclose()
                 raise
             else:
-                connection.push_async_callback(attempt.aclose)
+                connection.push_async_callback(stack.aclose)
                 answer.headers = (*answer.headers, _decision(journey, failures))
                 return answer
 
     async def _goes_on(self, exchange: Exchange, journey: Journey, failed: NoAnswer) -> bool:
-        """Choose whom to ask instead, if anybody can help."""
+        """Choose another candidate; False if none would help."""
         instead = await self._in_thread(
             lambda: self._chooser.instead(journey.decision, failed, journey.candidates, journey.tokens)
         )
@@ -153,25 +155,25 @@ class Routed:
         return await asyncio.wrap_future(self._thread.submit(act))
 
 
-def _request(journey: Journey, exchange: Exchange, headers: Headers, body: bytes) -> Request:
-    """A request to who was chosen."""
+def _request(journey: Journey, exchange: Exchange, headers: Headers, body: bytes) -> UpstreamRequest:
+    """The request to the candidate that was chosen."""
     candidate = journey.candidate
-    patience = journey.routed.first_byte_seconds * (1.0 if journey.told.is_stream else _WHOLE_ANSWER)
+    patience = journey.routed.first_byte_seconds * (1.0 if journey.outline.is_stream else _WHOLE_ANSWER)
     try:
         keyed = with_key(headers, candidate.server)
     except InvalidInput as error:  # a key that is gone since
         raise NoAnswer(401, (), b"", f"no key: {error}") from error
     url = candidate.server.base.url(exchange.endpoint, exchange.query)
-    return Request(exchange.method, url, keyed, with_model(body, candidate.model), patience)
+    return UpstreamRequest(exchange.method, url, keyed, with_model(body, candidate.model), patience)
 
 
 def _error(journey: Journey, answered: NoAnswer | None, failures: list[str]) -> Answer:
-    """The last error that somebody answered; raises `Unreachable` where nobody did."""
+    """The last error that an upstream answered; raises `Unreachable` if none answered at all."""
     if answered is None or not answered.body:
         raise Unreachable("; ".join(failures))
     assert answered.status_code is not None
     headers = (*answered.raw_headers, _decision(journey, failures))
-    return Begun(200 if answered.is_stream else answered.status_code, headers, [answered.body], None, "")
+    return BegunAnswer(200 if answered.is_stream else answered.status_code, headers, [answered.body], None, "")
 
 
 def _decision(journey: Journey, failures: list[str]) -> tuple[bytes, bytes]:

@@ -16,9 +16,8 @@ TABLES = ("models", "upstreams")
 _OF_UPSTREAM = ("url", "format", "key")
 _OF_MODEL = ("candidates", "value", "most_money", "least_success", "first_byte_seconds", "scores", "strengths")
 _OF_CANDIDATE = ("upstream", "model", "price", "window", "requests_a_minute", "tokens_a_minute")
-_FIRST_BYTE = (
-    60.0  # seconds; ten times as long for an answer that is not streamed, whose first byte comes with its last
-)
+# Seconds; ten times as long for an answer that is not streamed, whose first byte comes with its last.
+_FIRST_BYTE = 60.0
 _OF_CLIENT = "client"
 
 Place = Callable[..., str]  # where in the file a setting is

@@ -1,4 +1,4 @@
-"""Keeps labels few: whoever names a new model with every request must not make a new series with each."""
+"""Keeps labels few: a client that names a new model with every request must not make a new series with each."""
 
 _MOST = 50
 _LONGEST = 100

@@ -65,7 +65,7 @@ class ClientRequest(NamedTuple):
 
 
 class Observer(Protocol):
-    """Who is told. It is called from one thread; what it raises is logged, and harms nobody."""
+    """Receives the facts. It is called from one thread; what it raises is logged, and stops no call."""
 
     def model_call(self, call: ModelCall) -> None:
         """A call of a model is over."""

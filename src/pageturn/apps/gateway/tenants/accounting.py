@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from pageturn.apps.gateway.routes.settings import RoutedModel
 from pageturn.apps.gateway.telemetry.facts import ClientRequest, ModelCall
-from pageturn.apps.gateway.tenants.keys import Spending
+from pageturn.apps.gateway.tenants.spending import Spending
 from pageturn.stores import SqliteStore, open_store
 from pageturn.values.errors import UnknownPrice
 from pageturn.values.model_prices import ModelPrice, price_of

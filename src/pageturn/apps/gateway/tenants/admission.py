@@ -1,22 +1,26 @@
-"""Decides on each request under virtual keys: who asks, what for, and whether limits and budget have room. What it cannot tell, it refuses."""
+"""Decides on each request under virtual keys: who asks, for what, and whether its limits and budget have room.
+
+What it cannot tell, it refuses.
+"""
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TypeVar
 
-from pageturn.apps.gateway.asked import ItemReader
 from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import Headers, value_of
+from pageturn.apps.gateway.items import ItemReader
 from pageturn.apps.gateway.modes import Refuse
 from pageturn.apps.gateway.places import Places
-from pageturn.apps.gateway.routes.requests import Told, read_told
+from pageturn.apps.gateway.routes.requests import RequestOutline, read_outline
 from pageturn.apps.gateway.routes.settings import RoutedModel
 from pageturn.apps.gateway.tenants.grants import Grant
-from pageturn.apps.gateway.tenants.keys import Keys, Spending, VirtualKey
+from pageturn.apps.gateway.tenants.keys import Keys, VirtualKey
+from pageturn.apps.gateway.tenants.rates import Rates
+from pageturn.apps.gateway.tenants.spending import Spending
 from pageturn.stores import SqliteStore, open_store
 from pageturn.values.errors import InvalidInput, PageturnError, UnknownPrice
 from pageturn.values.model_prices import ModelPrice, price_of
@@ -24,34 +28,12 @@ from pageturn.values.model_prices import ModelPrice, price_of
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
-_MINUTE = 60.0
 _MOST_OUTPUT = 32_000  # tokens of an answer, where the request does not say
 _MTOK = 1_000_000
 _NO_MODEL = "there is no model of that name for this key"
 _UNSEEN = "the answer that previous_response_id names was not found"
 _TRIES, _PAUSE = 10, 0.1  # an answer is written down a moment after its client has it
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
-
-
-class Rates:
-    """What keys asked in the last minute, in this process."""
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._asked: dict[str, deque[tuple[float, int]]] = {}
-
-    def full(self, key: VirtualKey, tokens: int) -> str | None:
-        """Which limit a request would exceed; one that exceeds none is counted."""
-        now = self._clock()
-        asked = self._asked.setdefault(key.id, deque())
-        while asked and now - asked[0][0] >= _MINUTE:
-            asked.popleft()
-        if key.requests_a_minute is not None and len(asked) >= key.requests_a_minute:
-            return f"{key.requests_a_minute} requests a minute"
-        if key.tokens_a_minute is not None and sum(each for _, each in asked) + tokens > key.tokens_a_minute:
-            return f"{key.tokens_a_minute:,} tokens a minute"
-        asked.append((now, tokens))
-        return None
 
 
 class Admission:
@@ -82,22 +64,22 @@ class Admission:
     async def admit(self, key: VirtualKey, exchange: Exchange) -> Refuse | None:
         """Whether a call may pass; it carries what it was granted then."""
         try:
-            told = read_told(exchange, self._reader)
-            unseen = await self._follows_unseen(key, told)
-            tokens = _output(told)
+            outline = read_outline(exchange, self._reader)
+            unseen = await self._follows_unseen(key, outline)
+            tokens = _output(outline)
         except InvalidInput as error:
             return Refuse(400, f"the request cannot be read: {error.path}", "refused; not understood")
-        if not key.allows(told.model):
+        if not key.allows(outline.model):
             return Refuse(404, _NO_MODEL, "refused; model")
         if unseen is not None:
             return unseen
         try:
-            dollars = self._most_dollars(told, tokens)
+            dollars = self._most_dollars(outline, tokens)
         except UnknownPrice:
             if key.budget is not None:
                 return Refuse(403, "this key has a budget, and the price of this model is not known", "refused; price")
             dollars = 0.0
-        if (limit := self._rates.full(key, told.tokens)) is not None:
+        if (limit := self._rates.full(key, outline.tokens)) is not None:
             return Refuse(429, f"this key may have {limit}", "refused; limit")
         now = self._clock()
         try:
@@ -105,8 +87,8 @@ class Admission:
         except (PageturnError, OSError) as error:
             return _store_failed(error)
         if not is_taken:
-            told_ = f"the budget of this key ({key.budget:g} dollars, {key.period}) has no room for this request"
-            return Refuse(402, told_, "refused; budget")
+            told = f"the budget of this key ({key.budget:g} dollars, {key.period}) has no room for this request"
+            return Refuse(402, told, "refused; budget")
         exchange.tenant = key.scope
         exchange.grant = Grant(key.id, key.scope, key.period, dollars, now)
         return None
@@ -116,10 +98,10 @@ class Admission:
         self._thread.submit(self._closed)
         self._thread.shutdown()
 
-    async def _follows_unseen(self, key: VirtualKey, told: Told) -> Refuse | None:
+    async def _follows_unseen(self, key: VirtualKey, outline: RequestOutline) -> Refuse | None:
         """Whether a request goes on with something at the provider that this scope has not seen: it may be somebody else's."""
-        id_ = told.field("previous_response_id")
-        if told.field("conversation") is not None:
+        id_ = outline.field("previous_response_id")
+        if outline.field("conversation") is not None:
             return Refuse(
                 400, "conversations stored by the provider cannot be used with keys of this gateway", "refused; kept"
             )
@@ -136,14 +118,14 @@ class Admission:
         _LOG.warning("denied: key %s asked for an answer that its scope has not seen", key.id)
         return Refuse(404, _UNSEEN, "refused; not found")
 
-    def _most_dollars(self, told: Told, output: int) -> float:
+    def _most_dollars(self, outline: RequestOutline, output: int) -> float:
         """What a request may cost at most."""
-        routed = self._models.get(told.model)
+        routed = self._models.get(outline.model)
         prices: list[ModelPrice | None]
-        prices = [each.price for each in routed.candidates] if routed is not None else [price_of(told.model)]
+        prices = [each.price for each in routed.candidates] if routed is not None else [price_of(outline.model)]
         return max(
             (
-                (max(price.input, price.cache_write) * told.tokens + price.output * output) / _MTOK
+                (max(price.input, price.cache_write) * outline.tokens + price.output * output) / _MTOK
                 for price in prices
                 if price is not None
             ),
@@ -163,9 +145,9 @@ class Admission:
         return await asyncio.wrap_future(self._thread.submit(act))
 
 
-def _output(told: Told) -> int:
+def _output(outline: RequestOutline) -> int:
     """How long an answer may be."""
-    given = (told.field(name) for name in _LIMITS)
+    given = (outline.field(name) for name in _LIMITS)
     return next((value for value in given if type(value) is int and value >= 0), _MOST_OUTPUT)
 
 

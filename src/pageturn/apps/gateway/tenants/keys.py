@@ -3,7 +3,6 @@
 import secrets
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Self
 
 import msgspec
 
@@ -64,7 +63,7 @@ class Keys:
         return plain, key
 
     def find(self, plain: str) -> VirtualKey | None:
-        """What a key allows; None for one that nobody gave out, or that was revoked."""
+        """What a key allows; None for one that was never given out, or that was revoked."""
         if not plain.startswith(PREFIX):
             return None
         body = self._store.document(Slot(_SIDECAR, _digest(plain)))
@@ -89,56 +88,6 @@ class Keys:
     def _put(self, digest: str, key: VirtualKey) -> None:
         slot = Slot(_SIDECAR, digest)
         self._store.amend([slot], lambda _: {slot: to_json(key)})
-
-
-class Spent(Closed):
-    """What a key has spent in one period, with what requests that are on their way may still take."""
-
-    dollars: float
-
-    @classmethod
-    def of(cls, body: bytes | None) -> Self:
-        """As it was stored."""
-        return from_json(cls, body) if body is not None else cls(0.0)
-
-
-class Spending:
-    """What keys have spent."""
-
-    def __init__(self, store: Sidecars) -> None:
-        self._store = store
-
-    def spent(self, key: VirtualKey, now: datetime) -> float:
-        """Dollars of the period that now belongs to."""
-        return Spent.of(self._store.document(_slot(key.id, key.period, now))).dollars
-
-    def reserve(self, key: VirtualKey, dollars: float, now: datetime) -> bool:
-        """Take an amount, if the budget has it."""
-        slot = _slot(key.id, key.period, now)
-        is_taken = False
-
-        def change(found: dict[Slot, bytes | None]) -> dict[Slot, bytes | None]:
-            nonlocal is_taken
-            before = Spent.of(found[slot]).dollars
-            is_taken = key.budget is None or before + dollars <= key.budget
-            return {slot: to_json(Spent(before + dollars))} if is_taken else {}
-
-        self._store.amend([slot], change)  # type: ignore[arg-type]
-        return is_taken
-
-    def charge(self, key_id: str, period: str, dollars: float, at: datetime) -> None:
-        """Add an amount, which may be less than nothing, to what was spent in the period of that time."""
-        slot = _slot(key_id, period, at)
-
-        def change(found: dict[Slot, bytes | None]) -> dict[Slot, bytes | None]:
-            return {slot: to_json(Spent(max(0.0, Spent.of(found[slot]).dollars + dollars)))}
-
-        self._store.amend([slot], change)  # type: ignore[arg-type]
-
-
-def _slot(key_id: str, period: str, now: datetime) -> Slot:
-    when = {"day": f"{now:%Y-%m-%d}", "month": f"{now:%Y-%m}", "total": "total"}[period]
-    return Slot("gateway/spent", f"{key_id}/{when}")
 
 
 def _digest(plain: str) -> str:

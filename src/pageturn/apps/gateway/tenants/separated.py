@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
+from pageturn.apps.gateway.counts import Tally
 from pageturn.apps.gateway.dispatch import Dispatch
 from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.modes import Mode, Pass, Refuse, Send
-from pageturn.apps.gateway.tallying import Tally
 from pageturn.apps.gateway.upstream import Answer
 from pageturn.values.usage import Usage, total_usage
 
@@ -44,7 +44,7 @@ class SeparatedModes:
         return await self._modes.of(exchange.tenant).before(exchange)
 
     async def unread(self, headers: Headers) -> Refuse:  # noqa: ARG002 - the port says so
-        """What nobody can read, nobody can allow."""
+        """Refuse it: what cannot be read cannot be checked against what a key allows."""
         return Refuse(413, "the request is too large to be read", "refused; large")
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:

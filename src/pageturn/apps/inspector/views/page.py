@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from pageturn.apps.inspector.opened import Looked
+from pageturn.apps.inspector.opened import ViewedSession
 from pageturn.apps.inspector.views.texts import PIECE, PartView, parts_of
 from pageturn.context.forms import offers
 from pageturn.tokens.counters import counter_for
@@ -76,26 +76,22 @@ class PageView(Closed):
     uses: tuple[UseView, ...]
 
 
-def page_view(looked: Looked, handle: str, start: int = 0) -> PageView:
+def page_view(viewed: ViewedSession, handle: str, start: int = 0) -> PageView:
     """A page, with its text from a character on."""
-    page = looked.page(handle)
-    journal, state = looked.journal, looked.journal.state
+    page = viewed.page(handle)
+    journal, state = viewed.journal, viewed.journal.state
     place = state.after(page.seq) - 1
-    unit = _unit(looked, page)
+    unit = _unit(viewed, page)
     flaw = ""
     parts: tuple[PartView, ...] = ()
     try:
-        message = journal.message(page)
-        parts = (
-            parts_of(message, internal=looked.is_internal_shown, start=start, piece=PIECE)
-            if message is not None
-            else ()
-        )
+        if (message := journal.message(page)) is not None:
+            parts = parts_of(message, internal=viewed.is_internal_shown, start=start, piece=PIECE)
     except StoreError as error:
         flaw = str(error)
     kind = state.kind(page)
     return PageView(
-        session=looked.reader.id,
+        session=viewed.reader.id,
         handle=page.handle,
         place=place,
         before=state.pages[place - 1].handle if place else None,
@@ -103,29 +99,29 @@ def page_view(looked: Looked, handle: str, start: int = 0) -> PageView:
         role=str(page.role),
         kind=str(kind),
         tool=state.tool_of(page),
-        turn=looked.history.turn_of(page),
-        last=len(looked.history.turns),
-        at=looked.history.time_of(page) // 1_000,
+        turn=viewed.history.turn_of(page),
+        last=len(viewed.history.turns),
+        at=viewed.history.time_of(page) // 1_000,
         tokens=page.tokens,
         size=page.size,
         floor=str(kind.min_fidelity),
         state=_state(page),
-        why=flaw or _why(looked, page),
+        why=flaw or _why(viewed, page),
         unit=tuple(each.handle for each in unit),
         start=start,
         parts=parts,
-        levels=tuple(_levels(looked, unit)) if not start else (),
+        levels=tuple(_levels(viewed, unit)) if not start else (),
         moves=tuple(
             MoveView(move.turn, str(move.level) if move.level is not None else "nowhere", REASONS[move.why])
-            for move in looked.history.moves.get(page.seq, ())
+            for move in viewed.history.moves.get(page.seq, ())
         ),
-        faults=tuple(_faults(looked, page)),
-        uses=tuple(_uses(looked, page)) if not start else (),
+        faults=tuple(_faults(viewed, page)),
+        uses=tuple(_uses(viewed, page)) if not start else (),
     )
 
 
-def _unit(looked: Looked, page: Page) -> tuple[Page, ...]:
-    state = looked.journal.state
+def _unit(viewed: ViewedSession, page: Page) -> tuple[Page, ...]:
+    state = viewed.journal.state
     return next((unit for unit in units_of(state.live_pages(), state.turns) if page in unit), (page,))
 
 
@@ -134,23 +130,23 @@ def _state(page: Page) -> str:
     return next((name for name, holds in flags if holds), "counts")
 
 
-def _why(looked: Looked, page: Page) -> str:
+def _why(viewed: ViewedSession, page: Page) -> str:
     if not page.counts:
         return f"it is {_state(page)}, and no context has it any more"
     try:
-        return str(looked.reader.explain(page.handle))
+        return str(viewed.reader.explain(page.handle))
     except InvalidInput as error:
         return f"no context that was answered has it yet: {error.got}"
 
 
-def _levels(looked: Looked, unit: tuple[Page, ...]) -> Iterator[LevelView]:
+def _levels(viewed: ViewedSession, unit: tuple[Page, ...]) -> Iterator[LevelView]:
     """The forms that a fold could show."""
-    if not looked.is_internal_shown and any(each.visibility is Visibility.INTERNAL for each in unit):
+    if not viewed.is_internal_shown and any(each.visibility is Visibility.INTERNAL for each in unit):
         return
     try:
-        if not all(each.counts for each in unit) or any(looked.journal.message(each) is None for each in unit):
+        if not all(each.counts for each in unit) or any(viewed.journal.message(each) is None for each in unit):
             return
-        forms = offers(looked.journal, unit, counter_for(looked.reader.model))
+        forms = offers(viewed.journal, unit, counter_for(viewed.reader.model))
     except PageturnError:
         return  # the page says what is wrong with it
     for level in ResidencyLevel:
@@ -161,17 +157,17 @@ def _levels(looked: Looked, unit: tuple[Page, ...]) -> Iterator[LevelView]:
             yield LevelView(str(level), forms[level].tokens, parts)
 
 
-def _faults(looked: Looked, page: Page) -> Iterator[str]:
-    for record in looked.reader.faults():
+def _faults(viewed: ViewedSession, page: Page) -> Iterator[str]:
+    for record in viewed.reader.faults():
         entry: Faulted = record.entry
         if entry.page == page.seq:
             yield f"turn {entry.turn}: {entry.fault}" + (f" ({entry.detail})" if entry.detail else "")
 
 
-def _uses(looked: Looked, page: Page) -> Iterator[UseView]:
+def _uses(viewed: ViewedSession, page: Page) -> Iterator[UseView]:
     """Later calls that name what the page was the last to say before them, or says too."""
-    journal, state = looked.journal, looked.journal.state
-    names = _names(looked, page)
+    journal, state = viewed.journal, viewed.journal.state
+    names = _names(viewed, page)
     if not names:
         return
     found = 0
@@ -186,8 +182,8 @@ def _uses(looked: Looked, page: Page) -> Iterator[UseView]:
         for call in message.tool_calls if message is not None else ():
             named = [name for name in names_in(call.arguments) if name in names]
             if named:
-                turn = looked.history.turn_of(each)
-                move = looked.history.level_at(page.seq, turn)
+                turn = viewed.history.turn_of(each)
+                move = viewed.history.level_at(page.seq, turn)
                 shown = str(move.level) if move is not None and move.level is not None else "nowhere"
                 yield UseView(turn, each.handle, call.name, tuple(named[:_MOST_NAMES]), shown)
                 found += 1
@@ -195,11 +191,11 @@ def _uses(looked: Looked, page: Page) -> Iterator[UseView]:
                     return
 
 
-def _names(looked: Looked, page: Page) -> frozenset[str]:
-    if page.visibility is Visibility.INTERNAL and not looked.is_internal_shown:
+def _names(viewed: ViewedSession, page: Page) -> frozenset[str]:
+    if page.visibility is Visibility.INTERNAL and not viewed.is_internal_shown:
         return frozenset()
     try:
-        message = looked.journal.message(page)
+        message = viewed.journal.message(page)
     except StoreError:
         return frozenset()
     return frozenset(names_in(search_text(message)[:_MOST_READ])) if message is not None else frozenset()

@@ -88,5 +88,5 @@ def _turn(opened: Opened, hit: Hit, state: SessionState) -> int:
     """The turn of a hit as the other views count it: with those that were undone."""
     if state.turn == len(state.turns):
         return min(hit.turn, state.turn)
-    looked = opened.session(hit.session)
-    return min(looked.history.turn_of(looked.page(hit.handle)), state.turn)
+    viewed = opened.session(hit.session)
+    return min(viewed.history.turn_of(viewed.page(hit.handle)), state.turn)

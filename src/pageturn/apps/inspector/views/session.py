@@ -5,10 +5,10 @@ Turns and pages come as columns: lists of one length, since there may be ten tho
 
 from collections.abc import Sequence
 
-from pageturn.apps.inspector.bills import Bill, bills_of, price_for
+from pageturn.apps.inspector.bills import Bill, Bills, bills_of, price_for
 from pageturn.apps.inspector.facts import model_of
 from pageturn.apps.inspector.history import Move, policy_words
-from pageturn.apps.inspector.opened import Looked
+from pageturn.apps.inspector.opened import ViewedSession
 from pageturn.apps.inspector.views.session_list import client_of
 from pageturn.apps.inspector.views.texts import beginning
 from pageturn.values.json import Closed
@@ -113,81 +113,91 @@ class PageRows(Closed):
     rows: tuple[PageRow, ...]
 
 
-def session_view(looked: Looked, trim_tokens: int | None = None) -> SessionView:
+def session_view(viewed: ViewedSession, trim_tokens: int | None = None) -> SessionView:
     """The session as it is now."""
-    history, reader, state = looked.history, looked.reader, looked.journal.state
+    history, reader, state = viewed.history, viewed.reader, viewed.journal.state
     turns = history.turns
     budgets = [taken.shown.budget_tokens for taken in turns if taken.shown is not None]
     trim = trim_tokens or (budgets[-1] if budgets else _TRIM_TOKENS)
-    model = model_of(looked.journal)
+    model = model_of(viewed.journal)
     price = price_for(model)
     bills = bills_of(history, trim)
     info = reader.info
     pages = state.pages
     human = next((page for page in pages if page.is_human and page.counts), None)
+    title = beginning(viewed.journal, human, _BEGINNING, internal=viewed.is_internal_shown) if human is not None else ""
     return SessionView(
         id=reader.id,
-        title=beginning(looked.journal, human, _BEGINNING, internal=looked.is_internal_shown)
-        if human is not None
-        else "",
+        title=title,
         scope=reader.scope,
         parent=info.parent,
-        created=_at(looked, pages[0]) if pages else round(info.created.timestamp() * 1_000),
-        client=history.client or client_of(looked.journal),
+        created=_at(viewed, pages[0]) if pages else round(info.created.timestamp() * 1_000),
+        client=history.client or client_of(viewed.journal),
         model=model,
         policy=policy_words(state.policy),
         head=reader.head,
         levels=(*map(str, ResidencyLevel), "nowhere"),
         trim_tokens=trim,
         price=PriceView(model, price.input, AS_OF, price.source) if price is not None else None,
-        turns=TurnColumns(
-            answer=tuple(_handle(looked, taken.page) for taken in turns),
-            at=tuple(_at(looked, state.page(taken.page)) for taken in turns),
-            tokens=tuple(taken.shown.tokens if taken.shown is not None else None for taken in turns),
-            budget=tuple(taken.shown.budget_tokens if taken.shown is not None else None for taken in turns),
-            fold=tuple(
-                taken.shown.fold.reason.because if taken.shown is not None and taken.shown.fold is not None else None
-                for taken in turns
-            ),
-            undone=tuple(page is None or page.undone for taken in turns for page in (state.page(taken.page),)),
-            reported=bills.is_reported,
-            sent=_columns(bills.sent),
-            everything=_columns(bills.everything),
-            trim=_columns(bills.trim),
-        ),
-        pages=PageColumns(
-            handle=tuple(page.handle for page in pages),
-            role=tuple(str(page.role) for page in pages),
-            kind=tuple(str(state.kind(page)) for page in pages),
-            tool=tuple(_tools(pages)),
-            tokens=tuple(page.tokens for page in pages),
-            turn=tuple(history.turn_of(page) for page in pages),
-            counts=tuple(page.counts for page in pages),
-            moves=tuple(_flat(history.moves.get(page.seq, ())) for page in pages),
-        ),
+        turns=_turn_columns(viewed, bills),
+        pages=_page_columns(viewed),
         events=tuple(
-            EventView(each.turn, each.kind, each.text, _handle(looked, each.page) if each.page else None)
+            EventView(each.turn, each.kind, each.text, _handle(viewed, each.page) if each.page else None)
             for each in history.events
         ),
         damage=state.damage.what if state.damage is not None else "",
     )
 
 
-def page_rows(looked: Looked, start: int, count: int) -> PageRows:
+def _turn_columns(viewed: ViewedSession, bills: Bills) -> TurnColumns:
+    state, turns = viewed.journal.state, viewed.history.turns
+    return TurnColumns(
+        answer=tuple(_handle(viewed, taken.page) for taken in turns),
+        at=tuple(_at(viewed, state.page(taken.page)) for taken in turns),
+        tokens=tuple(taken.shown.tokens if taken.shown is not None else None for taken in turns),
+        budget=tuple(taken.shown.budget_tokens if taken.shown is not None else None for taken in turns),
+        fold=tuple(
+            taken.shown.fold.reason.because if taken.shown is not None and taken.shown.fold is not None else None
+            for taken in turns
+        ),
+        undone=tuple(page is None or page.undone for taken in turns for page in (state.page(taken.page),)),
+        reported=bills.is_reported,
+        sent=_columns(bills.sent),
+        everything=_columns(bills.everything),
+        trim=_columns(bills.trim),
+    )
+
+
+def _page_columns(viewed: ViewedSession) -> PageColumns:
+    state, history = viewed.journal.state, viewed.history
+    pages = state.pages
+    return PageColumns(
+        handle=tuple(page.handle for page in pages),
+        role=tuple(str(page.role) for page in pages),
+        kind=tuple(str(state.kind(page)) for page in pages),
+        tool=tuple(_tools(pages)),
+        tokens=tuple(page.tokens for page in pages),
+        turn=tuple(history.turn_of(page) for page in pages),
+        counts=tuple(page.counts for page in pages),
+        moves=tuple(_flat(history.moves.get(page.seq, ())) for page in pages),
+    )
+
+
+def page_rows(viewed: ViewedSession, start: int, count: int) -> PageRows:
     """How some pages begin, by their places."""
-    some = looked.journal.state.pages[start : start + min(count, _MOST_ROWS)]
-    internal = looked.is_internal_shown
-    rows = (PageRow(page.handle, beginning(looked.journal, page, _BEGINNING, internal=internal)) for page in some)
+    some = viewed.journal.state.pages[start : start + min(count, _MOST_ROWS)]
+    internal = viewed.is_internal_shown
+    rows = (PageRow(page.handle, beginning(viewed.journal, page, _BEGINNING, internal=internal)) for page in some)
     return PageRows(start, tuple(rows))
 
 
-def _handle(looked: Looked, seq: int) -> str:
-    page = looked.journal.state.page(seq)
+def _handle(viewed: ViewedSession, seq: int) -> str:
+    page = viewed.journal.state.page(seq)
     return page.handle if page is not None else f"p{seq}"
 
 
-def _at(looked: Looked, page: Page | None) -> int:
-    return looked.history.time_of(page) // 1_000 if page is not None else 0
+def _at(viewed: ViewedSession, page: Page | None) -> int:
+    return viewed.history.time_of(page) // 1_000 if page is not None else 0
 
 
 def _tools(pages: Sequence[Page]) -> list[str]:

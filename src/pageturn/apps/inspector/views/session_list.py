@@ -18,7 +18,7 @@ _TITLE = 140  # characters
 
 
 class SessionRowView(Closed):
-    """A session in the list; what is told of its inside is None until somebody looked."""
+    """A session in the list; what only its journal says is None until that was read."""
 
     id: str
     scope: str | None
@@ -47,7 +47,7 @@ class Inside(Closed):
 
 
 class SessionsView(Closed):
-    """The list; not `complete` while there are sessions that nobody has looked into yet."""
+    """The list; it is `complete` once the journals of all sessions were read."""
 
     store: str
     complete: bool

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from pageturn.apps.inspector.bills import bills_of
 from pageturn.apps.inspector.facts import model_of
 from pageturn.apps.inspector.history import Taken
-from pageturn.apps.inspector.opened import Looked
+from pageturn.apps.inspector.opened import ViewedSession
 from pageturn.apps.inspector.past_contexts import past_context
 from pageturn.apps.inspector.views.texts import PartView, parts_of
 from pageturn.journal.journal import Journal
@@ -132,32 +132,31 @@ class _Request(NamedTuple):
     context: Context | None = None
 
 
-def turn_view(looked: Looked, number: int, start: int = 0, *, by_client: bool = False) -> TurnView:
+def turn_view(viewed: ViewedSession, number: int, start: int = 0, *, by_client: bool = False) -> TurnView:
     """A turn, and its messages from a place on; with `by_client` all of the history, as a gateway's client sent it."""
-    taken = looked.turn(number)
-    request = _request(looked, taken, whole=by_client)
-    before = looked.history.turn(number - 1) if number > 1 else None
-    earlier = _request(looked, before, whole=by_client) if before is not None else _Request(())
+    taken = viewed.turn(number)
+    request = _request(viewed, taken, whole=by_client)
+    before = viewed.history.turn(number - 1) if number > 1 else None
+    earlier = _request(viewed, before, whole=by_client) if before is not None else _Request(())
     shown = taken.shown
-    answer = looked.journal.state.known_page(taken.page)
+    answer = viewed.journal.state.known_page(taken.page)
     keys, keys_before = ([to_json(each.message) for each in those.sent] for those in (request, earlier))
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(keys, keys_before, strict=False)))
     kept, kept_before = _matched(keys, keys_before, same)
     gone = [each for at, each in enumerate(earlier.sent) if at not in kept_before]
-    some = request.sent[start : start + _MOST_MESSAGES]
-    internal = looked.is_internal_shown
+    internal = viewed.is_internal_shown
     return TurnView(
-        session=looked.reader.id,
+        session=viewed.reader.id,
         number=number,
-        last=len(looked.history.turns),
-        at=looked.history.time_of(answer) // 1_000,
+        last=len(viewed.history.turns),
+        at=viewed.history.time_of(answer) // 1_000,
         answer=answer.handle,
-        model=_model(looked, taken),
+        model=_model(viewed, taken),
         tokens=shown.tokens if shown is not None else None,
         budget=shown.budget_tokens if shown is not None else None,
         fold=str(shown.fold) if shown is not None and shown.fold is not None else None,
         flaw=request.flaw,
-        usage=_usage(looked, taken),
+        usage=_usage(viewed, taken),
         shares=tuple(_shares(request)),
         change=ChangeView(
             before=before.number if before is not None else None,
@@ -168,30 +167,34 @@ def turn_view(looked: Looked, number: int, start: int = 0, *, by_client: bool = 
             gone_tokens=sum(each.tokens for each in gone),
         ),
         notices=request.context.notices if request.context is not None else (),
-        client=_client(looked, taken),
+        client=_client(viewed, taken),
         start=start,
         total=len(request.sent),
         messages=tuple(
-            MessageView(
-                role=str(each.message.role),
-                parts=parts_of(each.message, internal=internal),
-                tokens=each.tokens,
-                handles=each.handles,
-                kind=each.kind,
-                level=each.level,
-                why=each.why,
-                since=each.since,
-                is_new=at not in kept,
-            )
-            for at, each in enumerate(some, start)
+            _message(each, internal=internal, is_new=at not in kept)
+            for at, each in enumerate(request.sent[start : start + _MOST_MESSAGES], start)
         ),
     )
 
 
-def _model(looked: Looked, taken: Taken) -> str:
+def _message(sent: _Sent, *, internal: bool, is_new: bool) -> MessageView:
+    return MessageView(
+        role=str(sent.message.role),
+        parts=parts_of(sent.message, internal=internal),
+        tokens=sent.tokens,
+        handles=sent.handles,
+        kind=sent.kind,
+        level=sent.level,
+        why=sent.why,
+        since=sent.since,
+        is_new=is_new,
+    )
+
+
+def _model(viewed: ViewedSession, taken: Taken) -> str:
     """The model that answered: as the provider says, or the one that the context was for."""
     reported = taken.usage.model if taken.usage is not None else None
-    return reported or (taken.shown.model if taken.shown is not None else model_of(looked.journal))
+    return reported or (taken.shown.model if taken.shown is not None else model_of(viewed.journal))
 
 
 def _matched(keys: Sequence[bytes], before: Sequence[bytes], same: int) -> tuple[set[int], set[int]]:
@@ -204,28 +207,28 @@ def _matched(keys: Sequence[bytes], before: Sequence[bytes], same: int) -> tuple
     return kept, kept_before
 
 
-def _request(looked: Looked, taken: Taken, *, whole: bool) -> _Request:
-    counter = counter_for(taken.shown.model if taken.shown is not None else looked.reader.model)
+def _request(viewed: ViewedSession, taken: Taken, *, whole: bool) -> _Request:
+    counter = counter_for(taken.shown.model if taken.shown is not None else viewed.reader.model)
     if taken.shown is None or whole:
-        is_recording = looked.history.client is not None and taken.shown is None
-        return _Request(tuple(_everything(looked, taken)), flaw=_RECORDING if is_recording else "")
-    past = past_context(looked.journal, taken)
+        is_recording = viewed.history.client is not None and taken.shown is None
+        return _Request(tuple(_everything(viewed, taken)), flaw=_RECORDING if is_recording else "")
+    past = past_context(viewed.journal, taken)
     if past.context is None:
         return _Request((), flaw=past.flaw)
-    sent = tuple(_placed(looked.journal, past.context, counter))
+    sent = tuple(_placed(viewed.journal, past.context, counter))
     return _Request(sent, past.fixed_tokens, past.flaw, past.context)
 
 
-def _everything(looked: Looked, taken: Taken) -> Iterator[_Sent]:
+def _everything(viewed: ViewedSession, taken: Taken) -> Iterator[_Sent]:
     """All of the history before an answer."""
-    state = looked.journal.state
+    state = viewed.journal.state
     for page in state.pages:
         if page.seq >= taken.page:
             return
         if not page.counts:
             continue
         try:
-            message = looked.journal.message(page, asks_again=False)
+            message = viewed.journal.message(page, asks_again=False)
         except StoreError:
             continue
         if message is not None:
@@ -326,19 +329,19 @@ def _gone(sent: _Sent, *, internal: bool) -> GoneView:
     return GoneView(str(sent.message.role), sent.tokens, sent.handles, begins)
 
 
-def _usage(looked: Looked, taken: Taken) -> UsageView:
-    bills = bills_of(looked.history, 1)
+def _usage(viewed: ViewedSession, taken: Taken) -> UsageView:
+    bills = bills_of(viewed.history, 1)
     bill = bills.sent[taken.number - 1]
     return UsageView(
         bill.fresh, bill.cached, bill.written, bill.output, bill.cost, is_reported=bills.is_reported[taken.number - 1]
     )
 
 
-def _client(looked: Looked, taken: Taken) -> ClientView | None:
+def _client(viewed: ViewedSession, taken: Taken) -> ClientView | None:
     """What a gateway wrote beside the answer of what its client sent."""
-    state = looked.journal.state
+    state = viewed.journal.state
     try:
-        message = looked.journal.message(state.known_page(taken.page))
+        message = viewed.journal.message(state.known_page(taken.page))
     except StoreError:
         return None
     told = (message.metadata or {}).get("gateway") if message is not None else None

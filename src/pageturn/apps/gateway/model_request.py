@@ -1,80 +1,31 @@
-"""Splits a request without parsing all of it: its fields unchanged, and its history as items with their fingerprints.
+"""Splits a request without parsing all of it: its fields unchanged, and its history as items with their fingerprints."""
 
-Clients send the same history again and again, so an item is read once and then recognised by its bytes.
-"""
-
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from hashlib import blake2b
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
+from pageturn.apps.gateway.body_fields import FIELDS, ITEMS, decoded
 from pageturn.apps.gateway.decoding import unpacked
-from pageturn.apps.gateway.fingerprints import fingerprints_of, text_fingerprint
+from pageturn.apps.gateway.fingerprints import text_fingerprint
 from pageturn.apps.gateway.identity import Identity, identity_in
+from pageturn.apps.gateway.items import ItemReader, load_items
 from pageturn.formats import anthropic, openai_chat, openai_responses
 from pageturn.tokens.counters import counter_for
 from pageturn.tokens.windows import DEFAULT_MODEL
-from pageturn.values.errors import InvalidInput, show
-from pageturn.values.messages import Message, Native, Role
-
-_MOST_ITEMS = 50_000  # items whose fingerprints are cached
-_INSTRUCTIONS = (Role.SYSTEM, Role.DEVELOPER)
-_TOOLS = ("additional_tools", "configuration_update")  # items that define the available tools
-_TOOL_CHANGES = ("tool_addition", "tool_removal")
-_COMPACTING = (  # how clients ask a model to compact their history, within that history
-    "CRITICAL: Respond with TEXT ONLY",
-    "CONTEXT CHECKPOINT COMPACTION",
-    "First, reason in your scratchpad. Then, generate the <state_snapshot>",
-)
-_MARK = b'"cache_control"'
-_FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
+from pageturn.values.errors import InvalidInput
+from pageturn.values.messages import Message, Native
 
 
-class Item(NamedTuple):
-    """One item of a history: its content, and its role."""
-
-    fingerprints: tuple[str, ...]
-    messages: int  # the number of fingerprints that it counts as
-    by_model: bool
-    opens: bool  # it may come before the conversation: instructions, or tools given as items
-    is_compacting: bool  # it asks for a summary of everything before it
-    has_tools: bool
-    has_mark: bool  # of a cache
-
-
-class ItemReader:
-    """Reads items; results are cached by bytes, since each item occurs many times."""
-
-    def __init__(self) -> None:
-        self._known: dict[ModuleType, OrderedDict[bytes, Item]] = {}
-
-    def read(self, format_: ModuleType, raws: Sequence[bytes]) -> list[Item]:
-        """Read an item; raises `InvalidInput` if it cannot be understood."""
-        known = self._known.setdefault(format_, OrderedDict())
-        keys = [blake2b(raw, digest_size=16).digest() for raw in raws]
-        found = [known.get(key) for key in keys]
-        items: list[Item] = []
-        for at, item in enumerate(found):
-            if item is None:
-                item = known[keys[at]] = _item(format_, raws[at])  # noqa: PLW2901
-                if len(known) > _MOST_ITEMS:
-                    known.popitem(last=False)
-            items.append(item)
-        return items
-
-
-class Asked:
+class ModelRequest:
     """A request for an answer of a model."""
 
     def __init__(self, format_: ModuleType, body: bytes, identity: Identity | None, reader: ItemReader) -> None:
         self.format = format_
         self.body = body
-        self.fields = _decoded(_FIELDS, body, "body")
+        self.fields = decoded(FIELDS, body, "body")
         self.identity = identity or (identity_in(self.field("metadata")) if format_ is anthropic else None)
         self.key = "input" if format_ is openai_responses else "messages"
         raws = self._raws()
@@ -87,7 +38,7 @@ class Asked:
     @classmethod
     def read(
         cls, format_: ModuleType, body: bytes, encoding: str | None, identity: Identity | None, reader: ItemReader
-    ) -> "Asked":
+    ) -> "ModelRequest":
         """Read a request body; raises `InvalidInput` if it cannot be understood."""
         return cls(format_, b"".join(unpacked((body,), encoding)) if encoding else body, identity, reader)
 
@@ -182,12 +133,12 @@ class Asked:
             raise InvalidInput(self.key, expected="a list", got="nothing")
         if bytes(raw).lstrip()[:1] == b'"' and self.format is openai_responses:
             return [b'{"role":"user","content":' + bytes(raw) + b"}"]
-        return [bytes(each) for each in _decoded(_ITEMS, raw, self.key)]
+        return [bytes(each) for each in decoded(ITEMS, raw, self.key)]
 
     def _wants_form(self) -> bool:
         """Whether the answer has to follow a JSON schema, in any of the three ways to request that."""
-        asked = (self.field("output_config"), self.field("text"), {"response_format": self.field("response_format")})
-        forms = (each.get("format") or each.get("response_format") for each in asked if isinstance(each, Mapping))
+        places = (self.field("output_config"), self.field("text"), {"response_format": self.field("response_format")})
+        forms = (each.get("format") or each.get("response_format") for each in places if isinstance(each, Mapping))
         return any(isinstance(form, Mapping) and form.get("type") == "json_schema" for form in forms)
 
 
@@ -197,44 +148,13 @@ class ToolTokens:
     def __init__(self) -> None:
         self._last: tuple[bytes, str | None, int] = (b"", None, 0)
 
-    def of(self, asked: Asked) -> int:
+    def of(self, request: ModelRequest) -> int:
         """The tokens of a request's tools, by our count."""
-        raw = bytes(asked.fields.get("tools", b""))
-        if self._last[:2] != (raw, asked.model):
-            counted = counter_for(asked.model or DEFAULT_MODEL).tools(asked.tools) if asked.tools else 0
-            self._last = (raw, asked.model, counted)
+        raw = bytes(request.fields.get("tools", b""))
+        if self._last[:2] != (raw, request.model):
+            counted = counter_for(request.model or DEFAULT_MODEL).tools(request.tools) if request.tools else 0
+            self._last = (raw, request.model, counted)
         return self._last[2]
-
-
-def load_items(format_: ModuleType, raws: Sequence[bytes]) -> list[Message]:
-    """Items as messages."""
-    messages: list[Message] = format_.load_messages([_decoded(msgspec.json.Decoder(), raw, "item") for raw in raws])
-    return messages
-
-
-def changes_tools(message: Message) -> bool:
-    """Whether a message in the middle defines the tools or the form of the answer, so that it applies to everything after it."""
-    kinds = (part.item.get("type") for part in message.content if isinstance(part, Native))
-    told = any(kind in (*_TOOLS, *_TOOL_CHANGES) for kind in kinds)
-    return told or any("output_config" in each for each in (message.extra or {}).values() if isinstance(each, Mapping))
-
-
-def _item(format_: ModuleType, raw: bytes) -> Item:
-    messages = load_items(format_, [raw])
-    role = messages[0].role if messages else Role.USER
-    natives = [part.item.get("type") for message in messages for part in message.content if isinstance(part, Native)]
-    # Where the vendor has a field for instructions, those among the items are the client's words in the middle.
-    opens = format_ is not anthropic and (role in _INSTRUCTIONS or "additional_tools" in natives)
-    return Item(
-        fingerprints=fingerprints_of(format_, messages),
-        messages=len(messages),
-        by_model=role is Role.ASSISTANT,
-        opens=opens,
-        is_compacting="compaction_trigger" in natives
-        or any(mark in message.text for message in messages if role is not Role.ASSISTANT for mark in _COMPACTING),
-        has_tools="additional_tools" in natives,
-        has_mark=_MARK in raw,
-    )
 
 
 def _texts(given: Any) -> list[str]:
@@ -242,10 +162,3 @@ def _texts(given: Any) -> list[str]:
         return [given]
     blocks = given if isinstance(given, list) else []
     return [each["text"] for each in blocks if isinstance(each, dict) and isinstance(each.get("text"), str)]
-
-
-def _decoded(decoder: msgspec.json.Decoder[Any], data: Any, what: str) -> Any:
-    try:
-        return decoder.decode(data)
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        raise InvalidInput(what, expected="JSON", got=show(error)) from error

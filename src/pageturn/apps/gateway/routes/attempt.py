@@ -45,7 +45,7 @@ class NoAnswer(Exception):
         self.is_stream = False  # the error came in a stream under status 200
 
 
-class Request(NamedTuple):
+class UpstreamRequest(NamedTuple):
     """What an upstream is asked."""
 
     method: str
@@ -55,8 +55,8 @@ class Request(NamedTuple):
     first_byte_seconds: float
 
 
-class Begun(Answer):
-    """An answer that has begun, or an error that nobody could mend: what was read of it comes first."""
+class BegunAnswer(Answer):
+    """An answer that has begun, or the last error where no candidate answered: what was read of it comes first."""
 
     def __init__(self, status: int, headers: Headers, held: list[bytes], rest: "_Reading | None", origin_: str) -> None:
         self.status, self.headers, self.origin = status, headers, origin_
@@ -70,7 +70,7 @@ class Begun(Answer):
             yield more
 
 
-async def begun(client: UpstreamClient, request: Request, connection: AsyncExitStack) -> Begun:
+async def attempt(client: UpstreamClient, request: UpstreamRequest, connection: AsyncExitStack) -> BegunAnswer:
     """The answer of an upstream as soon as it has begun; raises `NoAnswer`. The stack holds the connection."""
     try:
         async with asyncio.timeout(request.first_byte_seconds):
@@ -81,14 +81,14 @@ async def begun(client: UpstreamClient, request: Request, connection: AsyncExitS
             reading = _Reading(answer)
             connection.push_async_callback(reading.stop)
             first = await reading.next()
-        held = [] if first is None else await _opening(answer, reading, first)
+        held = [] if first is None else await _held_opening(answer, reading, first)
     except TimeoutError as error:
         raise NoAnswer(None, (), b"", f"no first byte in {request.first_byte_seconds:g} seconds") from error
     except Unreachable as error:
         raise NoAnswer(None, (), b"", str(error)) from error
     except Cut as error:
         raise NoAnswer(None, (), b"", "the answer broke off before it had begun") from error
-    return Begun(answer.status, answer.headers, held, reading, answer.origin)
+    return BegunAnswer(answer.status, answer.headers, held, reading, answer.origin)
 
 
 async def _error_of(answer: Answer) -> bytes:
@@ -130,15 +130,15 @@ async def _next(chunks: AsyncIterator[bytes]) -> bytes | None:
     return await anext(chunks, None)
 
 
-async def _opening(answer: Answer, reading: _Reading, first: bytes) -> list[bytes]:
+async def _held_opening(answer: Answer, reading: _Reading, first: bytes) -> list[bytes]:
     """What comes before a stream says something; raises `NoAnswer` where that is an error."""
     held = [first]
-    looking = _Looking(value_of(answer.headers, b"content-encoding"))
+    opening = _Opening(value_of(answer.headers, b"content-encoding"))
     clock = asyncio.get_running_loop().time
     end = clock() + _LONGEST_HOLD
     size = len(first)
     chunk: bytes | None = first
-    while chunk is not None and looking.waits(chunk):
+    while chunk is not None and opening.waits(chunk):
         try:
             chunk = await reading.next(max(0.0, end - clock()))
         except TimeoutError:
@@ -147,14 +147,14 @@ async def _opening(answer: Answer, reading: _Reading, first: bytes) -> list[byte
         size += len(chunk or b"")
         if size > _MOST_HELD:
             break
-    if looking.error is not None:
-        failed = NoAnswer(looking.error, answer.headers, b"".join(held), f"status {looking.error} in the stream")
+    if opening.error is not None:
+        failed = NoAnswer(opening.error, answer.headers, b"".join(held), f"status {opening.error} in the stream")
         failed.is_stream = True
         raise failed
     return held
 
 
-class _Looking:
+class _Opening:
     """Looks for the first event of a stream that says something."""
 
     def __init__(self, encoding: str | None) -> None:

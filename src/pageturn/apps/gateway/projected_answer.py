@@ -1,20 +1,12 @@
-"""Reads an answer before its client gets it: recognised by its content, not by its headers, and decompressed."""
+"""Reads an answer into a projection before its client gets it: recognised by its content, not by its headers, and decompressed."""
 
-import msgspec
-
-from pageturn.apps.gateway.decoding import EventReader, Unpacking, can_unpack, is_object
+from pageturn.apps.gateway.decoding import UNREADABLE, Unpacking, can_unpack, is_object
 from pageturn.apps.gateway.exchange import MOST_BYTES, Exchange
-from pageturn.apps.gateway.headers import value_of
 from pageturn.apps.gateway.projections import Projection
 from pageturn.apps.gateway.upstream import Cut
-from pageturn.values.errors import InvalidInput
-
-# What an answer of another form makes of reading it.
-ODD = (InvalidInput, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
-_BEFORE_OUTPUT = ("response.created", "response.queued", "response.in_progress")
 
 
-class Looking:
+class ProjectedAnswer:
     """The rounds of one answer on their way into a projection."""
 
     def __init__(self, projection: Projection) -> None:
@@ -32,8 +24,8 @@ class Looking:
             self._begin(exchange)
         try:
             return self._seen(self._unpacking.feed(chunk))
-        except ODD as error:
-            if self.projection.is_sent or self.projection.rounds or not can_unpack(_encoding(exchange)):
+        except UNREADABLE as error:
+            if self.projection.is_sent or self.projection.rounds or not can_unpack(exchange.answer_encoding):
                 raise Cut from error
             return self._given_up()
 
@@ -55,7 +47,7 @@ class Looking:
     def _begin(self, exchange: Exchange) -> None:
         self._rounds = exchange.rounds
         self._unsent.clear()
-        encoding = _encoding(exchange)
+        encoding = exchange.answer_encoding
         self.is_passed = not can_unpack(encoding)
         self._unpacking = Unpacking(None if self.is_passed else encoding)
         if self.is_passed and (self.projection.is_sent or self.projection.rounds):
@@ -104,59 +96,3 @@ class Looking:
     def _given_up(self) -> bytes:
         self.is_passed = True
         return self.body
-
-
-class Opening:
-    """The beginning of a stream that passes unchanged: held until the model's first output, since the provider may still reject the
-    request.
-
-    Some providers do so in the stream itself, and a client that is told that its prompt is too long may stop.
-    """
-
-    def __init__(self) -> None:
-        self._rounds = 0
-        self._begin(None)
-
-    def _begin(self, encoding: str | None) -> None:
-        self.failure = b""  # what the provider says instead of an answer
-        self._reader = EventReader()
-        self._is_over = not can_unpack(encoding)
-        self._unpacking = Unpacking(None if self._is_over else encoding)
-        self._held = bytearray()
-
-    def feed(self, exchange: Exchange, chunk: bytes) -> bytes:
-        """What the client gets for a chunk."""
-        if self._rounds != exchange.rounds:
-            self._rounds = exchange.rounds
-            self._begin(_encoding(exchange))
-        if self._is_over:
-            return chunk
-        self._held += chunk
-        try:
-            self._is_over = self._is_output(chunk)
-        except ODD:
-            self._is_over = True
-        return self.released() if self._is_over else b""
-
-    def released(self) -> bytes:
-        """What was held."""
-        self._is_over = True
-        held, self._held = bytes(self._held), bytearray()
-        return held
-
-    def _is_output(self, chunk: bytes) -> bool:
-        piece = self._unpacking.feed(chunk)
-        if is_object(piece):
-            return True
-        for data in self._reader.feed(piece):
-            event = msgspec.json.decode(data)
-            kind = event.get("type")
-            if kind in ("response.failed", "error") or (kind is None and event.get("error")):
-                self.failure = data
-            elif kind not in _BEFORE_OUTPUT:
-                return True
-        return False
-
-
-def _encoding(exchange: Exchange) -> str | None:
-    return value_of(exchange.answer_headers, b"content-encoding")

@@ -1,4 +1,4 @@
-"""What the proxy asks about keys of the gateway: whether a request has one, and whether its call may pass."""
+"""Lets requests in that have a key of the gateway, and answers the others."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -24,8 +24,8 @@ class _Client(Protocol):
     async def refuse(self, endpoint: Endpoint, status: int, message: str, *headers: tuple[bytes, bytes]) -> None: ...
 
 
-class KeyHolder:
-    """Asks for keys. A path that is no call of a model passes only where it is one that is known to tell nothing of others."""
+class KeyGate:
+    """Asks each request for its key. A path that is no call of a model passes only where it is one that is known to tell nothing of others."""
 
     def __init__(self, admission: Admission, servers: Mapping[str, Server]) -> None:
         self._admission = admission
