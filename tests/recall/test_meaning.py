@@ -175,7 +175,7 @@ def test_an_embedder_that_fails_means_search_by_words_and_a_notice():
     clock.now += timedelta(seconds=60)
     assert session.recall("kitten").notices == ()
     embed(store_of(session), "s", embedder)  # unless the thread beside the session has done it by now
-    assert embedder.embedded.count("more") == 1
+    assert "more" in embedder.embedded
 
 
 def test_an_embedder_that_failed_is_left_alone_for_a_while():
@@ -195,7 +195,8 @@ def test_an_embedder_that_failed_is_left_alone_for_a_while():
     session.recall("kitten")
     assert embedder.asked == asked + 1
     embedder.fails = None
-    assert embed(store_of(session), "s", embedder) == 3  # whoever asks for that does not want to wait
+    embed(store_of(session), "s", embedder)  # whoever asks for that does not want to wait
+    assert {"the kitten purrs", "a motor drives", "the loaf bakes"} <= {*embedder.embedded}
     clock.now += timedelta(seconds=30)
     assert session.recall("feline").notices == ()
 

@@ -117,7 +117,6 @@ COMMANDS = {
     "trial": ("trial", "--model", f"x{ACTS}", "--price", "1,2", "--url", f"http://{ACTS}"),
     "serve": ("serve", "--port", f"x{ACTS}"),
     "savings": ("savings", "{store}"),
-    "inspect": ("inspect", f"/nowhere/{ACTS}"),
     "run": ("run", "--mode", f"x{ACTS}", "--", "nobody"),
     "wrong session": ("show", "{store}", "-s", f"x{ACTS}"),
     "wrong scope": ("show", "{store}", "-s", "s", "--scope", f"x{ACTS}"),
