@@ -32,7 +32,7 @@ _WAITED_FOR = 0.25  # of what the last fold rewrote: the rest grows with waiting
 _SAVES = 1.5  # a token must save this multiple of its cost until the next fold to stay: later folds write it again, too
 
 
-class Paged(DerivePolicy, tag="paged", omit_defaults=True):
+class Paged(DerivePolicy, tag="paged", repr_omit_defaults=True, omit_defaults=True):
     """The default of a new session: old pages keep their levels between folds, so the cached prefix stays valid.
 
     It minimises the bill: what is sent, and what is fetched again because it was not, plus `miss_tokens` for each turn that has to
