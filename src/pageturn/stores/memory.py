@@ -1,13 +1,13 @@
 """Keeps a store in memory: SQLite without a file, and sidecars in dicts."""
 
-import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from itertools import takewhile
 
 from pageturn.stores.ports import LAST, Broken, Change, Record, Sidecar, SidecarDocument, Slot
 from pageturn.stores.sqlite import SqliteStore
+from pageturn.stores.sqlite_file import Connection
 from pageturn.values.errors import StoreError
 
 
@@ -15,12 +15,11 @@ class MemoryStore(SqliteStore):
     """A store that ends with its process. All threads share its one connection, one transaction at a time."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._shared: sqlite3.Connection | None = None
+        self._shared: Connection | None = None
         super().__init__(":memory:", durability="off")
 
     @property
-    def _connection(self) -> sqlite3.Connection:
+    def _connection(self) -> Connection:
         if self._closed:
             raise StoreError(f"{self.path}: the store is closed")
         if self._shared is None:
@@ -34,40 +33,13 @@ class MemoryStore(SqliteStore):
     def backup(self) -> str:
         raise StoreError("a store in memory cannot be copied: nothing of it outlives its process")
 
-    # On one connection, a thread could see half of another thread's transaction, and could not free what it erases while another reads.
-
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        with self._lock, super()._translated():
-            yield
-
-    def scrub(self) -> None:
-        with self._lock:
-            super().scrub()
-
-    def sidecar_version(self) -> int:
-        with self._lock:
-            return super().sidecar_version()
-
-    def erasures(self) -> int:
-        with self._lock:
-            return super().erasures()
-
-    # A reader that goes on later, perhaps in another thread, must not hold the lock.
+    # A reader that goes on later, perhaps in another thread, must not keep the connection busy.
 
     def records(self, session: str, after: int = 0, upto: int = LAST) -> Iterator[Record | Broken]:
         return iter(list(super().records(session, after, upto)))
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         return iter(list(super().blobs()))
-
-    def _writing(self) -> AbstractContextManager[sqlite3.Connection]:
-        return self._alone()
-
-    @contextmanager
-    def _alone(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, super()._writing() as db:
-            yield db
 
 
 class MemorySidecars:

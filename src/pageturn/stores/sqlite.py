@@ -264,7 +264,8 @@ class SqliteStore(SqliteFile):
 
     def sidecar_version(self) -> int:
         try:  # called before every choice, so without the overhead of a context manager
-            return sidecars.version(self._connection)
+            with (db := self._connection).busy:
+                return sidecars.version(db)
         except sqlite3.Error as error:
             raise self._failure(error) from error
 
@@ -286,9 +287,11 @@ class SqliteStore(SqliteFile):
 
     def scrub(self) -> None:
         # Free pages and the log keep deleted bytes, so the file is rewritten without them.
+        db = self._connection
         try:
-            self._connection.execute("VACUUM")
-            busy, _, _ = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            with db.busy:
+                db.execute("VACUUM")
+                busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as error:
             raise NotScrubbed(f"{self._failure(error)}, so erased bytes stay in the file for now") from error
         if busy:
@@ -297,7 +300,8 @@ class SqliteStore(SqliteFile):
 
     def erasures(self) -> int:
         try:  # called before every context, so without the overhead of a context manager
-            return tables.losses_end(self._connection)[0]
+            with (db := self._connection).busy:
+                return tables.losses_end(db)[0]
         except FAILURES as error:
             raise self._failure(error) from error
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from time import monotonic, sleep
+from typing import Any
 from weakref import WeakSet
 
 from pageturn.stores import files, tables
@@ -15,12 +16,20 @@ from pageturn.values.errors import Busy, Damaged, StoreError
 WAIT_SECONDS = 5.0
 _LONGEST_WAIT_MS = 2**31 - 1
 _BETWEEN_TRIES = 0.01  # seconds
+_PATIENCE = 2.0  # seconds that closing waits for a statement of another thread
 _LOOK_EVERY = 0.2  # seconds between checks that the file still has its name
 FAILURES = (sqlite3.Error, UnicodeError, OverflowError, MemoryError)  # what Python's sqlite3 raises over a damaged file
 
 
-class _Connection(sqlite3.Connection):
-    """A connection that is closed when it is no longer referenced."""
+class Connection(sqlite3.Connection):
+    """A connection that is closed when it is no longer referenced.
+
+    Whoever uses it holds `busy`: SQLite crashes the process if another thread closes a connection in the middle of a statement.
+    """
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.busy = threading.RLock()
 
     def __del__(self) -> None:
         with suppress(sqlite3.ProgrammingError):  # it was never opened
@@ -32,26 +41,33 @@ class _Transaction:
 
     __slots__ = ("_db", "_failure")
 
-    def __init__(self, db: sqlite3.Connection, failure: Callable[[Exception], StoreError]) -> None:
+    def __init__(self, db: "Connection", failure: Callable[[Exception], StoreError]) -> None:
         self._db = db
         self._failure = failure
 
     def __enter__(self) -> sqlite3.Connection:
+        self._db.busy.acquire()
         try:
             self._db.execute("BEGIN IMMEDIATE")
-        except FAILURES as error:
-            raise self._failure(error) from error
+        except BaseException as error:
+            self._db.busy.release()
+            if isinstance(error, FAILURES):
+                raise self._failure(error) from error
+            raise
         return self._db
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        if error is None:
-            try:
-                self._db.execute("COMMIT")
-            except BaseException as failed:
-                self._undo(failed)
-                raise
-        else:
-            self._undo(error)
+        try:
+            if error is None:
+                try:
+                    self._db.execute("COMMIT")
+                except BaseException as failed:
+                    self._undo(failed)
+                    raise
+            else:
+                self._undo(error)
+        finally:
+            self._db.busy.release()
 
     def _undo(self, error: BaseException) -> None:
         if self._db.in_transaction:
@@ -71,7 +87,7 @@ class SqliteFile:
         self.wait_seconds = wait_seconds
         self._durability = durability
         self._local = threading.local()
-        self._connections: WeakSet[_Connection] = WeakSet()  # each belongs to its thread, and is closed with it
+        self._connections: WeakSet[Connection] = WeakSet()  # each belongs to its thread, and is closed with it
         self._closed = False
         self._looked = 0.0  # the time of the last check that the file still exists
         self._file: tuple[int, int] | None = None  # the identity of the file, independent of its name
@@ -81,7 +97,11 @@ class SqliteFile:
     def close(self) -> None:
         self._closed = True
         for connection in list(self._connections):
-            connection.close()
+            if connection.busy.acquire(timeout=_PATIENCE):  # else it is closed once its thread has let go of it
+                try:
+                    connection.close()
+                finally:
+                    connection.busy.release()
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
@@ -95,15 +115,15 @@ class SqliteFile:
                 db.execute(f"PRAGMA busy_timeout = {before}")
 
     @property
-    def _connection(self) -> sqlite3.Connection:
+    def _connection(self) -> "Connection":
         if self._closed:
             raise StoreError(f"{self.path}: the store is closed")
-        connection: _Connection | None = getattr(self._local, "connection", None)
+        connection: Connection | None = getattr(self._local, "connection", None)
         if connection is None:
             connection = self._local.connection = self._connect()
         return connection
 
-    def _connect(self) -> "_Connection":
+    def _connect(self) -> "Connection":
         try:
             connection = self._connected(self._url())
         except sqlite3.OperationalError:
@@ -120,13 +140,13 @@ class SqliteFile:
         files.make_private(self.path)
         return self.path
 
-    def _connected(self, path: str) -> "_Connection":
-        connection: _Connection = sqlite3.connect(
+    def _connected(self, path: str) -> "Connection":
+        connection: Connection = sqlite3.connect(
             path,
             isolation_level=None,
             timeout=0,
             check_same_thread=False,
-            factory=_Connection,
+            factory=Connection,
             uri=path.startswith(files.SCHEME),
         )
         connection.execute(f"PRAGMA busy_timeout = {min(int(self.wait_seconds * 1_000), _LONGEST_WAIT_MS)}")
@@ -181,17 +201,19 @@ class SqliteFile:
     def _reading(self) -> Iterator[None]:
         """Everything that is read within it is from one moment."""
         db = self._connection
-        db.execute("BEGIN")
-        try:
-            yield
-        finally:
-            db.execute("ROLLBACK")
+        with db.busy:
+            db.execute("BEGIN")
+            try:
+                yield
+            finally:
+                db.execute("ROLLBACK")
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
         """Convert SQLite's errors to ours, with the file that they concern."""
         try:
-            yield
+            with self._connection.busy:
+                yield
         except FAILURES as error:
             raise self._failure(error) from error
 
