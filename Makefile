@@ -23,8 +23,9 @@ demo: setup  ## a session of 120 turns: what was sent, what came back, what it c
 	@$(BIN)/pageturn demo
 
 # With bytecode, the many small processes of the tests start in two thirds of the time.
+# One process more than there are cores: tests wait for servers and processes for a part of their time.
 test: setup  ## the tests, long suites sampled
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n auto
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -q -n $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
 
 test-long: setup  ## the tests, long suites whole
 	@PYTHONDONTWRITEBYTECODE= PAGETURN_LONG=1 $(BIN)/pytest -q -n auto --timeout 5400

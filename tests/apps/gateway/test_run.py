@@ -318,6 +318,7 @@ def test_serve_listens_until_it_is_told_to_stop(upstream, tmp_path, number):
         body = json.dumps(request(ANTHROPIC, ["One."])).encode()
         with urllib.request.urlopen(urllib.request.Request(f"{url}/v1/messages", body)) as answer:
             assert answer.headers["x-pageturn"] == "watching"
+            answer.read()
         ran.send_signal(number)
         rest = ran.communicate(timeout=WAIT)[1]
     assert "Traceback" not in rest
