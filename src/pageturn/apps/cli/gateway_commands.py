@@ -105,7 +105,7 @@ def savings(store: str | None, only: str | None, room: int, **priced: Any) -> No
 
 
 def show_installation(console: Console, file: Path | None) -> bool:
-    """What there is to say of an installation, and whether all of it is well."""
+    """Print the checks of an installation; returns whether all of them passed."""
     is_ok = True
     for finding in _imported("installation").look(file, os.environ):
         is_ok = is_ok and finding.is_ok
