@@ -313,7 +313,7 @@ def test_serve_listens_until_it_is_told_to_stop(upstream, tmp_path, number):
     store = tmp_path / "s.db"
     command = [PAGETURN, "serve", "--port", "0", "--store", str(store), "--anthropic", upstream.url]
     with running(*command) as ran:
-        said = [ran.stderr.readline() for _ in range(3)]
+        said = [ran.stderr.readline() for _ in range(4)]
         url = said[2].split("watch mode at ")[1].split(";")[0]
         body = json.dumps(request(ANTHROPIC, ["One."])).encode()
         with urllib.request.urlopen(urllib.request.Request(f"{url}/v1/messages", body)) as answer:
@@ -338,7 +338,7 @@ def test_a_signal_switches_management_off_and_on(upstream, tmp_path):
             return answer.headers["x-pageturn"].partition(";")[0]
 
     with running(*command) as ran:
-        said = [ran.stderr.readline() for _ in range(3)]
+        said = [ran.stderr.readline() for _ in range(4)]
         url = said[2].split("manage mode at ")[1].split(";")[0]
         assert told(url) == "whole"
         ran.send_signal(signal.SIGUSR2)

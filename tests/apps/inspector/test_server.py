@@ -10,7 +10,7 @@ from starlette.routing import Mount
 
 import pageturn as pt
 from pageturn.apps.inspector.opened import Opened, Place
-from pageturn.apps.inspector.server import app_for
+from pageturn.apps.inspector.server import Inspector
 from pageturn.values.errors import InvalidInput
 from tests.apps.cli.command import run
 from tests.apps.inspector.serving import get, serving
@@ -186,7 +186,8 @@ def test_a_file_that_is_replaced_is_opened_again(tmp_path):
 
 
 def test_it_can_be_mounted_under_a_path_of_another_server(kept):
-    app = Starlette(routes=[Mount("/inspect", app_for(Place(kept.file)))])
+    inspector = Inspector(Place(kept.file))
+    app = Starlette(routes=[Mount("/inspect", inspector)])
     sent = []
 
     async def receive():
@@ -219,6 +220,7 @@ def test_it_can_be_mounted_under_a_path_of_another_server(kept):
     assert b'src="/inspect/assets/app.js"' in body
     assert b'data-root="/inspect"' in body
     assert asyncio.run(ask("/inspect/data/"))[0] == 200
+    inspector.close()
 
 
 def test_without_its_packages_the_command_names_the_extra():

@@ -151,6 +151,13 @@ _SETTINGS = (
         "forwarded passes the clients' own keys; virtual requires keys of the gateway",
     ),
     _Setting("store", "gateway", None, _text, f'the file of the sessions; "{NOTHING}" stores nothing'),
+    _Setting(
+        "inspector",
+        "gateway",
+        True,
+        _is_on,
+        "a page for browsers at /inspect, with the token, or one that serve prints",
+    ),
     _Setting("ca_file", "gateway", None, _text, "certificates to trust in addition to the system's"),
     _Setting("grace", "gateway", 30, _seconds, "seconds for unfinished answers when the gateway stops"),
     _Setting("metrics", "telemetry", False, _is_on, "counts for Prometheus at /metrics"),
@@ -194,6 +201,7 @@ class Config(NamedTuple):
     token: str | None
     keys: str
     store: str | None  # the URL of a store; None stores nothing
+    inspector: bool
     ca_file: str | None
     bases: Mapping[str, str]  # the base URL of each vendor
     billing_line: str

@@ -163,14 +163,15 @@ class Manage:
     # -- in the thread
 
     def _planned(self, exchange: Exchange) -> Pass | Send | Refuse:
-        assert exchange.endpoint.format is not None
         try:
-            identity = identity_of(exchange.headers)
-            request = ModelRequest.read(
-                exchange.endpoint.format, exchange.body, exchange.encoding, identity, self._reader
-            )
+            return self._plan_of(exchange)
         except InvalidInput as error:
             return _unsure(f"not understood: {error.path}")
+
+    def _plan_of(self, exchange: Exchange) -> Pass | Send | Refuse:
+        assert exchange.endpoint.format is not None
+        identity = identity_of(exchange.headers)
+        request = ModelRequest.read(exchange.endpoint.format, exchange.body, exchange.encoding, identity, self._reader)
         is_off = exchange.is_off or not self.is_on
         bare = without_billing_line(request) if self._drops_billing_line and not is_off else None
         if bare is None:

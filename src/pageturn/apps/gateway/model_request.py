@@ -18,6 +18,8 @@ from pageturn.tokens.windows import DEFAULT_MODEL
 from pageturn.values.errors import InvalidInput
 from pageturn.values.messages import Message, Native
 
+_VALUE = msgspec.json.Decoder()
+
 
 class ModelRequest:
     """A request for an answer of a model."""
@@ -103,7 +105,7 @@ class ModelRequest:
     def field(self, name: str) -> Any:
         """A field besides the history; None if absent."""
         raw = self.fields.get(name)
-        return msgspec.json.decode(raw) if raw is not None else None
+        return decoded(_VALUE, raw, name) if raw is not None else None
 
     def new_messages(self, known: int) -> list[list[Message]]:
         """The messages of the items after the known ones, in groups: consecutive items of the model are one."""

@@ -21,6 +21,7 @@ from typing import Any
 from pageturn.apps.gateway.clients import client_of, launch, vendor_of
 from pageturn.apps.gateway.config import NOTHING, VIRTUAL, Config, usual_file
 from pageturn.apps.gateway.counts import Tally
+from pageturn.apps.gateway.inspected import inspected_for
 from pageturn.apps.gateway.journaling import Journaling
 from pageturn.apps.gateway.manage import Manage
 from pageturn.apps.gateway.modes import Mode
@@ -48,10 +49,13 @@ _GRACE_OF_RUN = 3  # seconds: the client has gone
 def serve(config: Config, say: Say) -> None:
     """Listen until a signal to stop, and print what was seen."""
     mode = mode_for(config)
-    gateway = Gateway(config, mode, starts=start_store(config, say))
+    inspected = inspected_for(config)
+    gateway = Gateway(config, mode, starts=start_store(config, say), inspected=inspected)
     say(
         f"{config.mode} mode at {gateway.url}; clients use ANTHROPIC_BASE_URL={gateway.url} or OPENAI_BASE_URL={gateway.url}/v1"
     )
+    if inspected is not None:
+        say(f"what the models see, in a browser: {inspected.address(gateway.url, shows_token=config.token is None)}")
     stopped = signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that there is a last word
     try:
         with switchable(mode, say):

@@ -21,6 +21,7 @@ from pageturn.apps.gateway.connections import limited
 from pageturn.apps.gateway.dispatch import Direct, Dispatch
 from pageturn.apps.gateway.endpoints import OPENAI
 from pageturn.apps.gateway.headers import Headers
+from pageturn.apps.gateway.inspected import Inspected
 from pageturn.apps.gateway.modes import Mode, Refuse
 from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
 from pageturn.apps.gateway.proxy import Proxy
@@ -46,7 +47,7 @@ _KEEP_ALIVE = 620  # seconds that an idle client may stay connected; longer than
 class Gateway:
     """A gateway on a socket of its own, which is bound at once, so that its address is known before it runs."""
 
-    def __init__(self, config: Config, mode: Mode, *, starts: int = 1) -> None:
+    def __init__(self, config: Config, mode: Mode, *, starts: int = 1, inspected: Inspected | None = None) -> None:
         self._client = UpstreamClient(config.ca_file)
         routed = dispatch_for(config, self._client)
         observers, shown = observers_for(config, starts)
@@ -78,7 +79,9 @@ class Gateway:
                 ("GET", READY): Readiness(config.store, lambda: self._server.should_exit),
             },
         )
-        app = Starlette(routes=[Mount("/", app=proxy)], lifespan=self._lifespan)
+        self._inspected = inspected
+        pages = inspected.routes(lambda: self._server.should_exit) if inspected is not None else []
+        app = Starlette(routes=[*pages, Mount("/", app=proxy)], lifespan=self._lifespan)
         self._server = _server_for(app, config)
         self._thread: threading.Thread | None = None
         self._is_ready = threading.Event()
@@ -126,6 +129,8 @@ class Gateway:
             await asyncio.to_thread(self._mode.close)
             if self._keys is not None:
                 await asyncio.to_thread(self._keys.close)
+            if self._inspected is not None:
+                await asyncio.to_thread(self._inspected.close)
 
 
 def _server_for(app: Starlette, config: Config) -> uvicorn.Server:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
 from hashlib import blake2b
 from html import escape
 from importlib.resources import files
@@ -12,7 +11,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import Receive, Scope, Send
 
 from pageturn.apps.addresses import is_loopback, url_of
 from pageturn.apps.inspector.answers import Answers
@@ -40,42 +39,53 @@ class _Asset(NamedTuple):
     etag: str
 
 
-def app_for(place: Place, host: str = "127.0.0.1", token: str | None = None) -> ASGIApp:
-    """The inspector as an ASGI app, which may be mounted under a path of another one."""
-    site = _Site(place)
-    answers = site.answers
-    views: dict[str, View] = {
-        "/": answers.sessions,
-        "/search": answers.search,
-        "/routing": answers.routing,
-        "/session/{session}": answers.session,
-        "/session/{session}/turn/{turn:int}": answers.turn,
-        "/session/{session}/page/{page}": answers.page,
-    }
-    routes = [
-        *(Route(f"/data{path}", site.data(view)) for path, view in views.items()),
-        Route("/data/session/{session}/pages", site.data(answers.pages)),
-        Route("/live", site.live),
-        Route("/assets/{name}", site.asset),
-        *(Route(path, site.page) for path in views),
-    ]
-    return Guard(Starlette(routes=routes, lifespan=site.lifespan), token, is_near=is_loopback(host))
+class Inspector:
+    """The inspector as an ASGI app, which may be mounted under a path of another one. Whoever makes it closes it."""
+
+    def __init__(
+        self,
+        place: Place,
+        host: str = "127.0.0.1",
+        token: str | None = None,
+        is_stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._site = site = _Site(place, is_stopping)
+        answers = site.answers
+        views: dict[str, View] = {
+            "/": answers.sessions,
+            "/search": answers.search,
+            "/routing": answers.routing,
+            "/session/{session}": answers.session,
+            "/session/{session}/turn/{turn:int}": answers.turn,
+            "/session/{session}/page/{page}": answers.page,
+        }
+        routes = [
+            *(Route(f"/data{path}", site.data(view)) for path, view in views.items()),
+            Route("/data/session/{session}/pages", site.data(answers.pages)),
+            Route("/live", site.live),
+            Route("/assets/{name}", site.asset),
+            *(Route(path, site.page) for path in views),
+        ]
+        self._app = Guard(Starlette(routes=routes), token, is_near=is_loopback(host))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a browser."""
+        await self._app(scope, receive, send)
+
+    def close(self) -> None:
+        """Let go of the store."""
+        self._site.answers.close()
 
 
 class _Site:
     """The endpoints."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, is_stopping: Callable[[], bool]) -> None:
         self.answers = Answers(place)
+        self._is_stopping = is_stopping
         self._assets = dict(_assets())
         self._shell = self._assets.pop("index.html").body.decode()
         self._listening = 0
-
-    @asynccontextmanager
-    async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Let go of the store in the end."""
-        yield
-        self.answers.close()
 
     async def page(self, request: Request) -> Response:
         """The page of every view: the same file, which asks for the data of its address."""
@@ -129,6 +139,8 @@ class _Site:
                     yield f"event: changed\ndata: {mark}\n\n"
                 elif silent % _SILENT == 0:
                     yield ": still here\n\n"
+                if self._is_stopping():
+                    return  # or else the server would wait for it
         except PageturnError as error:
             yield f"event: failed\ndata: {type(error).__name__}\n\n"
         finally:
@@ -141,7 +153,11 @@ def serve(place: Place, host: str, port: int, token: str | None, say: Callable[[
     Opened(place).close()  # whoever starts it is told at once what is wrong with the store
     listening = listening_at(host, port)
     say(f"{url_of(listening)}/")
-    run_app(app_for(place, host, token), listening, most_clients=_MOST_CLIENTS, grace_seconds=_GRACE)
+    inspector = Inspector(place, host, token)
+    try:
+        run_app(inspector, listening, most_clients=_MOST_CLIENTS, grace_seconds=_GRACE)
+    finally:
+        inspector.close()
 
 
 def _refused(what: str, status: int) -> Response:
