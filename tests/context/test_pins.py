@@ -61,9 +61,14 @@ def test_a_shorter_form_replaces_a_pinned_result(policy):
         assert "whatever it is" not in words(context)
 
 
+@pytest.mark.parametrize(
+    "policy",
+    [pt.Legacy(), pt.Reset(3_000), pt.Incremental(3_000), pt.Paged.thrifty(3_000)],
+    ids=lambda each: each.kind,
+)
 @pytest.mark.parametrize("field", ["compressed", "structured"])
-def test_a_models_form_of_a_result_is_used_and_named_as_the_models(field):
-    session = open_session(policy=pt.Paged.thrifty(3_000))
+def test_a_models_form_of_a_result_is_used_and_named_as_the_models(policy, field):
+    session = open_session(policy=policy)
     session.append(pt.user("Fix src/auth.py"))
     session.derive()
     read = call(1, "read", '{"path": "jobs.log"}')
@@ -74,8 +79,30 @@ def test_a_models_form_of_a_result_is_used_and_named_as_the_models(field):
         "compressed": f"{form}\n[in a model's own words; {page.handle} is the whole]",
         "structured": f"{page.handle} in a model's own words: {form}",
     }
-    levels = {context.explain(page.handle).level.name.lower(): words(context) for context in work(session, 9)[1:]}
+    contexts = work(session, 9, budget_tokens=3_000)[1:]
+    levels = {context.explain(page.handle).level.name.lower(): words(context) for context in contexts}
     assert told[field] in levels[field]
+
+
+@pytest.mark.parametrize("policy", [pt.Legacy(), pt.Reset(0), pt.Incremental(0)], ids=lambda each: each.kind)
+def test_of_many_written_forms_those_of_the_newest_steps_are_shown(policy):
+    session = open_session(policy=policy)
+    session.append(pt.user("Fix src/auth.py"))
+    pages = []
+    for number in range(50):
+        session.derive(budget_tokens=6_000)
+        read = call(number, "read", f'{{"path": "jobs_{number}.log"}}')
+        text = "\n".join(f"job_{number}_{n} ran" for n in range(60))
+        pages.append(session.extend([pt.assistant(read), pt.tool_result(read, text)])[1])
+        form = f"job_{number}_0 to job_{number}_59 ran, in order and without an error; nothing else stands in the file."
+        proposal = pt.Proposal(field="structured", value=form, evidence=(pages[-1].handle,))
+        assert isinstance(session.write_back(proposal), pt.Committed)
+    context = session.derive(budget_tokens=6_000)
+    shown = [context.explain(page.handle).level for page in pages]
+    written = [at for at, level in enumerate(shown) if level is pt.ResidencyLevel.STRUCTURED]
+    assert len(written) > 2
+    assert written == [*range(written[0], written[-1] + 1)]  # the newest of those that are not whole
+    assert shown[0] is pt.ResidencyLevel.POINTER
 
 
 def test_a_pin_that_was_refused_leaves_nothing_behind():

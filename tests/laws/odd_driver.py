@@ -11,7 +11,7 @@ from pageturn.values.messages import developer as instruction
 from tests.laws import texts
 from tests.laws.acts import MODELS, Act, Plot, policy
 from tests.laws.driver import Driver, Side
-from tests.laws.model import Model
+from tests.laws.model import HANDLE, Model
 
 _MOST_SESSIONS = 3
 _ODD_TEXTS = (
@@ -182,6 +182,7 @@ class OddDriver(Driver):
         rules = [
             item for item in self.model.rules
             if item.message == pt.system(item.message.text) and item.message.text.strip()
+            and not HANDLE.fullmatch(item.message.text)  # `pin` would take it for a handle
             and (how != "set_system" or (not item.pinned and same.count(item.message.text) == 1))
         ]  # fmt: skip
         if not rules:

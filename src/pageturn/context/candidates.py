@@ -139,6 +139,7 @@ def candidates_of(
             else None,
             kind=state.kind(page) if len(unit) == 1 else PageKind.EVIDENCE,
             turn=state.turn_of(page),
+            written=tuple([level for level in made.sizes if level in made.written]) if made.written else (),
             since_edit=_since_edit(state, made, changed) if changed else None,
         )
         made_since |= calls

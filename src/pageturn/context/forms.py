@@ -250,6 +250,7 @@ class FormMaker:
                 self._offer_in_part(forms, messages)
             elif given is not None:
                 forms.offer(level, given)
+                forms.written.add(level)
             elif messages and not self._has_rule(unit):
                 self._render(forms, messages, level)
         forms.has_reasoning = any(has_reasoning(message) for _, message in messages)

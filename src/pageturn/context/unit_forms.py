@@ -49,6 +49,7 @@ class Forms:
         self.has_reasoning = False  # in its messages
         self.edited: frozenset[str] = frozenset()  # the names of the files that it changed
         self.own_tokens: int | None = None  # of a person's own words, if the message has other parts
+        self.written: set[ResidencyLevel] = set()  # levels whose form somebody wrote, offered or not
         self.effects: tuple[Effect, ...] | None = None  # what it changed, once asked for
         self.relevance: RelevanceMeta | None = None  # what it is about, once asked for
         self.calls = frozenset([(call.name, call.arguments) for page in unit for call in page.calls])

@@ -30,7 +30,7 @@ class Incremental(DerivePolicy, tag="incremental"):
         kept = Kept(frame, least, tokens, _PACKED)
         kept.take_newest(frame.budget_tokens // _NEWEST)
         task = _signature(frame, {*least, *kept.levels})
-        left = [unit for unit in kept.units if unit.first not in kept.levels]
+        left = [unit for unit in kept.units if not kept.is_whole(unit)]
         ages = {unit.first: age for age, unit in enumerate(reversed(kept.units))}
         scores = {
             unit.first: score(frame.relevance(unit.first), task, unit.turn) - _AGE * ages[unit.first] for unit in left

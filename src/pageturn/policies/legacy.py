@@ -1,4 +1,4 @@
-"""Legacy: shortens old tool results, then keeps the newest units that fit."""
+"""Legacy: removes repetitions, then keeps the newest units that fit."""
 
 from pageturn.policies.contract import DerivePolicy
 from pageturn.policies.packing import Kept

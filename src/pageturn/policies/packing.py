@@ -15,6 +15,7 @@ Values = Mapping[ResidencyLevel, float]
 
 _FULL = ResidencyLevel.FULL
 _FIRST = (Why.RULE, Why.PLAN)
+_WRITTEN = 0.25  # of the room, for forms that somebody wrote for units that may then be shown no higher
 _CUT = 50  # tokens, about, that it takes to cut an index line in two
 
 
@@ -127,6 +128,15 @@ class Kept:
         for unit in self.units:
             if unit.why in _FIRST or unit.about is About.SUMMARY:
                 self.take_highest(unit)
+        self._take_written()
+
+    def _take_written(self) -> None:
+        """Take the shortest form that somebody wrote for a unit, the newest units first, as long as some of the room lasts."""
+        room = int(self.room * _WRITTEN)
+        for unit in reversed(self.units):
+            if unit.written and 0 < (cost := self.cost(unit, unit.written[-1])) <= room:
+                room -= cost
+                self.take([unit], unit.written[-1])
 
     def cost(self, unit: Candidate, level: ResidencyLevel = _FULL) -> int:
         """What a unit takes beyond what the laws demand anyway."""
@@ -147,6 +157,10 @@ class Kept:
         """Take a unit at the highest level that fits."""
         for level in unit.sizes:
             self.take([unit], level)
+
+    def is_whole(self, unit: Candidate) -> bool:
+        """Whether a unit was taken in full."""
+        return self.levels.get(unit.first) is _FULL
 
     def take_newest(self, room: int) -> None:
         """Take the newest ones in a row, until one that the laws do not show anyway is too large for the room."""

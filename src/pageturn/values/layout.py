@@ -98,6 +98,7 @@ class Candidate(NamedTuple):
     kind: PageKind = PageKind.CONVERSATION  # of its page; a call with its results is evidence
     turn: int = 0  # that it belongs to
     since_edit: int | None = None  # the turns since its file was last changed; None if it never was
+    written: tuple[ResidencyLevel, ...] = ()  # the offered levels, from full down, whose form was written and accepted
 
     def at_least(self, level: ResidencyLevel) -> ResidencyLevel:
         """The lowest level that is offered at `level` or above."""

@@ -1,7 +1,7 @@
 """L10: text is never control: what the library writes escapes look-alikes, what stands whole is not altered, and no model speaks as the system."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import pageturn as pt
 from tests.laws.case import Case
@@ -9,6 +9,7 @@ from tests.laws.model import HANDLE, MARK, our_words
 
 _TAG = re.compile(r"</?(?:pages?|system-reminder)\b", re.IGNORECASE)
 _INSTRUCTING = (pt.Role.SYSTEM, pt.Role.DEVELOPER)
+_LEFT_OUT = "[... "  # how a renderer marks what it leaves out
 
 
 def problems(case: Case) -> Iterator[str]:
@@ -43,10 +44,16 @@ def _roles(case: Case) -> Iterator[str]:
     }  # fmt: skip
     for at, message in enumerate(case.context.messages):
         marks = set(MARK.findall(message.text))
-        is_shortened = bool(marks) and marks <= hosts  # a renderer may shorten what the host said
+        is_shortened = (bool(marks) and marks <= hosts) or _begins_as_one(message.text, by_host)
         if message.role in _INSTRUCTING and message.text not in by_host and not is_shortened:
             yield f"message {at} speaks as {message.role}, and no host said it: {message.text[:60]!r}"
         if message.role in _INSTRUCTING and any(
             mark in message.text for mark in case.model.written - case.model.approved
         ):
             yield f"message {at} speaks as {message.role} with a model's words"
+
+
+def _begins_as_one(text: str, whole: Iterable[str]) -> bool:
+    """Whether a renderer shortened one of these: what stands before the gap is how it begins."""
+    head, gap, _ = text.partition(_LEFT_OUT)
+    return bool(gap and head.strip()) and any(each.startswith(head.rstrip()) for each in whole)
