@@ -161,6 +161,17 @@ def test_names_that_the_documentation_gives_exist(page):
         resolve_name(name)
 
 
+def test_the_tests_that_the_documentation_names_exist():
+    page = (ROOT / "docs" / "testing.md").read_text()
+    rows = [line for line in page.splitlines() if "::test_" in line]
+    assert len(rows) > 20
+    for row in rows:
+        file, *tests = re.findall(r"`([\w/]+\.py)::|\b(test_\w+)`", row)
+        source = (ROOT / "tests" / file[0]).read_text()
+        for _, test in tests:
+            assert f"def {test}(" in source, row
+
+
 @pytest.mark.parametrize("room", sorted(path.parent.name for path in (ROOT / "src" / "pageturn").glob("*/__init__.py")))
 def test_every_room_says_what_it_is_for_who_may_use_it_and_what_it_may_use(room):
     told = " ".join((resolve_name(f"pageturn.{room}").__doc__ or "").split())
