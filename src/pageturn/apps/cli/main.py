@@ -10,7 +10,7 @@ import click
 
 from pageturn.apps.cli import contexts, imports, journals
 from pageturn.apps.cli.archive_commands import pack, unpack
-from pageturn.apps.cli.demo import show_demo
+from pageturn.apps.cli.demo import demo
 from pageturn.apps.cli.gateway_commands import run, savings, serve, show_installation
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
 from pageturn.apps.cli.inspect_command import inspect
@@ -45,12 +45,6 @@ _ROWS = click.option(
 @click.version_option(package_name="pageturn")
 def cli() -> None:
     """Pageturn decides what an LLM agent sees on each turn."""
-
-
-@cli.command()
-def demo() -> None:
-    """Play a session of 120 turns: what each request sends, a crash, a recall, and what it costs compared with other methods."""
-    show_demo()
 
 
 @cli.command()
@@ -279,6 +273,7 @@ def import_(paths: tuple[Path, ...], into: str, *, claude_code: bool, codex: boo
 
 
 for _command in (
+    demo,
     route,
     outcome,
     replay,

@@ -1,0 +1,100 @@
+"""Compares what was sent with four other ways to send the same session: cost, what later calls missed, rules, refused requests."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+import pageturn as pt
+from pageturn.apps.demo.strict import refusal
+from pageturn.formats import openai_chat
+from pageturn.lab.baselines import everything, keep_last, masking
+from pageturn.lab.our_policies import Deriving, first_lines
+from pageturn.lab.replay import Recording, Score, Seen, Shown, Shows
+from pageturn.lab.traces import Trace, text_of
+from pageturn.values.messages import Message, Role
+from pageturn.values.model_prices import ModelPrice
+from pageturn.values.prompt import Prompt
+
+OURS, EVERYTHING = "Paged", "send everything"
+
+
+class Played(NamedTuple):
+    """A session that Paged managed, and what is needed to compare it."""
+
+    trace: Trace  # as its agent has it
+    paged_trace: Trace  # with the rounds in which the model recalled
+    paged: Sequence[Seen]  # what was sent, for each turn of the latter
+    rules: tuple[str, ...]  # what the user wants to hold, each from where it was said
+    budget_tokens: int
+    price: ModelPrice
+    refused: int = 0  # how many requests a provider refused, and are not among those that were sent
+
+
+class Row(NamedTuple):
+    """The figures of one way."""
+
+    name: str
+    score: Score
+    dollars: float
+    rules_kept: float | None  # the share of requests that show word for word every rule said so far
+    refused: int  # requests that a strict provider refuses
+
+
+def rows(played: Played) -> list[Row]:
+    """A row for each way, Paged first."""
+    budget = played.budget_tokens
+    ways: Mapping[str, Callable[[], Shows]] = {
+        EVERYTHING: lambda: everything,
+        "rolling trim": lambda: keep_last(budget),
+        "observation masking": masking,
+        "summary reset": lambda: Deriving(pt.Reset(threshold_tokens=budget), summarise=first_lines),
+    }
+    vendor = played.price.vendor()
+    ours = _row(OURS, Recording(played.paged_trace, vendor=vendor), lambda _: played.paged, played)
+    recording = Recording(played.trace, vendor=vendor)
+    others = [_row(name, recording, shows(), played) for name, shows in ways.items()]
+    # A recall is a turn of Paged only: its bill is relative to the session without.
+    ours = ours._replace(score=replace(ours.score, whole=others[0].score.whole), refused=ours.refused + played.refused)
+    return [ours, *others]
+
+
+def _row(name: str, recording: Recording, shows: Shows, played: Played) -> Row:
+    watched = _Watched(shows, played.rules)
+    score = recording.score(watched)
+    return Row(name, score, played.price.of_input(score.paid), watched.rules_kept, watched.refused)
+
+
+class _Watched:
+    """Looks at what is sent on its way to being scored."""
+
+    def __init__(self, shows: Shows, rules: Sequence[str]) -> None:
+        self._shows = shows
+        self._rules = rules
+        self._kept: list[bool] = []
+        self.refused = 0
+
+    @property
+    def rules_kept(self) -> float | None:
+        return sum(self._kept) / len(self._kept) if self._kept else None
+
+    def __call__(self, trace: Trace) -> Iterator[Seen]:
+        said = [_first_said(trace, rule) for rule in self._rules]
+        for turn, seen in zip(trace.turns, self._shows(trace), strict=True):
+            messages = seen.messages if isinstance(seen, Shown) else seen or ()
+            told = [text_of(message) for message in messages]
+            due = [rule for rule, at in zip(self._rules, said, strict=True) if at < turn]
+            if due:
+                self._kept.append(all(any(rule in text for text in told) for rule in due))
+            self.refused += refusal(_dumped(messages)) is not None and refusal(_dumped(trace.messages[:turn])) is None
+            yield seen
+
+
+def _first_said(trace: Trace, rule: str) -> int:
+    places = (at for at, each in enumerate(trace.messages) if each.role is Role.USER and rule in each.text)
+    return next(places, len(trace.messages))
+
+
+def _dumped(messages: Sequence[Message]) -> Sequence[dict[str, object]]:
+    dumped: Sequence[dict[str, object]] = openai_chat.dump(Prompt(messages=tuple(messages), model="gpt-5"))["messages"]
+    return dumped
