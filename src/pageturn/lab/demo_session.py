@@ -14,6 +14,7 @@ QUESTION = "Which header says when to retry, and what is the longest wait?"
 FACT = "The header Retry-Window says when to retry; wait 37 seconds at most."
 ANSWER = "Retry-Window, and the longest wait is 37 seconds."
 _ADDRESS = "https://docs.example.com/api/rate-limits"
+_TURNS = 120
 _PAGE_AT, _PREFERENCE_AT, _CRASH_AT, _QUESTION_AT = 12, 60, 75, 104  # turns, about
 _FILLER = (
     "Requests are counted per key and per minute. A burst is allowed as long as the mean stays below the quota. ",
@@ -33,9 +34,9 @@ class Story(NamedTuple):
     question: int  # the user's question about the page
 
 
-def demo_session(seed: int = 4, turns: int = 120) -> Story:
-    """The same session for the same seed, with exactly this many turns."""
-    messages = list(coding_session(seed, turns).messages)
+def demo_session(seed: int = 4) -> Story:
+    """The same session for the same seed, always of 120 turns."""
+    messages = list(coding_session(seed, _TURNS).messages)
     rule = _next_task(messages, 0)
     messages[rule] = user(f"{RULE} {messages[rule].text}")
     page = _places(messages)[_PAGE_AT]
@@ -46,7 +47,7 @@ def demo_session(seed: int = 4, turns: int = 120) -> Story:
     question = _next_task(messages, _QUESTION_AT)
     messages[question:question] = [user(QUESTION), assistant(ANSWER)]
     ends = _places(messages)
-    messages = messages[: ends[turns]] if len(ends) > turns else messages
+    messages = messages[: ends[_TURNS]] if len(ends) > _TURNS else messages
     crash = next(at for at in ends[_CRASH_AT:] if messages[at].tool_calls)
     return Story(Trace(f"demo-{seed}", "generated", tuple(messages)), rule, page + 1, preference, crash, question)
 

@@ -74,7 +74,7 @@ def show_demo(console: Console) -> None:
         console,
         f"[bold]A coding agent at work[/]: {len(trace.turns)} turns through `pageturn serve --mode recall --room {ROOM}`, a scripted model behind it.",
     )
-    _show_turns(console, play.turns(), len(trace.turns), trace.tokens)
+    _show_turns(console, play.turns(), len(trace.turns), max(trace.tokens, ROOM))
     _show_result(console, play.played, store, SESSION)
 
 
@@ -88,7 +88,7 @@ def show_own(console: Console, file: Path) -> None:
         console,
         f"[bold]Your session[/]: {turns:,} turns{part}, {own.trace.tokens:,} tokens; Paged has a budget of {own.budget_tokens:,}.",
     )
-    _show_turns(console, own.turns(), turns, own.trace.tokens)
+    _show_turns(console, own.turns(), turns, max(own.trace.tokens, own.budget_tokens))
     _show_result(console, own.played, store, own.session)
 
 
@@ -118,16 +118,15 @@ def _show_turns(console: Console, happened: Iterable[Turn | Event], turns: int, 
 
 
 def _turn(console: Console, turn: Turn, scale: int, folds: list[int]) -> Text:
-    room = max(20, min(60, console.width - 40))
-    sent = max(1, round(room * turn.sent / max(scale, turn.everything)))
-    rest = round(room * max(turn.everything - turn.sent, 0) / max(scale, turn.everything))
+    room = max(20, min(60, console.width - 41))
+    sent, rest = (round(room * tokens / scale) for tokens in (turn.sent, max(turn.everything - turn.sent, 0)))
     line = Text(f"{turn.number:>4}  ", no_wrap=True, overflow="crop")
     line.append(_letter(console, _SENT) * sent, style="green")
     line.append(_letter(console, _SAVED) * rest, style="dim")
     line.append(" " * max(1, room + 1 - sent - rest))
-    line.append(f"{turn.sent:>6,} of {turn.everything:>6,}")
-    where = " and ".join(map(str, folds))
-    line.append(f"  {_letter(console, _FOLD)} fold at {where}" if folds else "", style="yellow")
+    line.append(f"{turn.sent:>6,} of {turn.everything:>7,}")
+    told = f"fold at {folds[0]}" if len(folds) == 1 else f"{len(folds)} folds"
+    line.append(f"  {_letter(console, _FOLD)} {told}" if folds else "", style="yellow")
     return line
 
 
@@ -144,12 +143,12 @@ def _show_result(console: Console, played: Played, store: Path, session: str) ->
     _say(console, "\n[bold]What it costs[/], by what is sent:")
     console.print(_table(played))
     price = played.price
-    notes = (
-        f"priced bill: with a prompt cache, and re-fetching what later calls miss. dollars: that and the output, {price.model} as of {price.as_of}.",
-        "coverage, verbatim: names and lines used later that were shown. rules kept: requests that show all that the user wants.",
-        "refused: invalid requests. summary reset: its summary is an extract, which costs nothing.",
+    told = (
+        f"priced bill: with a prompt cache, and re-fetching what later calls miss. dollars: that and the output, {price.model} as of {price.as_of}. "
+        "coverage, verbatim: names and lines used later that were shown. rules: requests that show every rule of the user. "
+        "rejected: requests that a strict provider refuses. summary reset: its summary is an extract, which costs nothing."
     )
-    _say(console, "\n".join(line for note in notes for line in wrap(note, console.width)), style="dim")
+    _say(console, "\n".join(wrap(told, console.width)), style="dim")
     with closing(open_store(str(store))) as opened:
         history = History(journal_of(opened, Wanted(session)))
         _show_picture(console, picture(history, max(20, console.width - 12)))
@@ -159,7 +158,7 @@ def _show_result(console: Console, played: Played, store: Path, session: str) ->
 def _table(played: Played) -> Table:
     shown = Table(box=None, pad_edge=False)
     figures = (PRICED_BILL, COVERAGE, VERBATIM)
-    heads = (PRICED_BILL.head, "dollars", COVERAGE.head, VERBATIM.head, "rules kept", "refused")
+    heads = (PRICED_BILL.head, "dollars", COVERAGE.head, VERBATIM.head, "rules", "rejected")
     for head in ("", *heads):
         shown.add_column(head, justify="right" if head else "left", no_wrap=True)
     for row in rows(played):
@@ -171,7 +170,7 @@ def _table(played: Played) -> Table:
 
 
 def _show_picture(console: Console, drawn: Picture) -> None:
-    legend = Text("\n").append("The session", style="bold").append(": pages over turns, ")
+    legend = Text("\n").append("Pages over turns", style="bold").append(": ")
     for number in range(len(NAMES) - 1, 0, -1):
         legend.append(_letter(console, _LEVELS[number]), style=_COLOURS[number]).append(f" {NAMES[number]}  ")
     console.print(legend.append(_letter(console, _FOLD), style="yellow").append(" fold"))
@@ -181,7 +180,8 @@ def _show_picture(console: Console, drawn: Picture) -> None:
         )
     columns = range(len(drawn.lines[0].cells) if drawn.lines else 0)
     marks = "".join(_letter(console, _FOLD) if column in drawn.folds else " " for column in columns)
-    console.print(Text(f"{'':>11}{marks}".rstrip(), style="yellow", no_wrap=True, overflow="crop"))
+    if marks.strip():
+        console.print(Text(f"{'':>11}{marks.rstrip()}", style="yellow", no_wrap=True, overflow="crop"))
 
 
 def _cells(console: Console, cells: Iterable[int]) -> Text:

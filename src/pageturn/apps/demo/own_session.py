@@ -53,7 +53,7 @@ class OwnSession:
         self.trace = self._whole._replace(messages=self._whole.messages[:end], times=self._whole.times[:end])
         self.budget_tokens = min(_MOST_BUDGET, max(_LEAST_BUDGET, self.trace.tokens // _SHARE))
         self.session = fitting_session_id(f"{self.trace.id}-paged")
-        self._shown: list[Shown] = []
+        self._shown: list[Shown | None] = []
         self._ended_at = datetime.fromtimestamp(file.stat().st_mtime, UTC)
 
     @property
@@ -81,11 +81,12 @@ class OwnSession:
                 now = begun + timedelta(seconds=times[place])
                 usage = None
                 if place in answers:
-                    context = session.derive()
-                    usage = _usage(context, before, message)
-                    before = context
-                    self._shown.append(_shown(context))
-                    yield Turn(len(self._shown), context.tokens, whole, context.fold is not None)
+                    context = _derived(session)
+                    usage = _usage(context, before, message) if context is not None else None
+                    before = context or before
+                    self._shown.append(_shown(context) if context is not None else None)
+                    sent, folded = (context.tokens, context.fold is not None) if context is not None else (0, False)
+                    yield Turn(len(self._shown), sent, whole, folded)
                 session.append(message, usage)
                 whole += estimated_tokens(message)
 
@@ -114,6 +115,14 @@ def _price(model: str | None) -> ModelPrice:
         return price_of(model) if model is not None else REFERENCE
     except UnknownPrice:
         return REFERENCE
+
+
+def _derived(session: pt.Session) -> Context | None:
+    """What would have been sent; None where even the rules and the task do not fit."""
+    try:
+        return session.derive()
+    except pt.BudgetTooSmall:
+        return None
 
 
 def _shown(context: Context) -> Shown:

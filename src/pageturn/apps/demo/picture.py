@@ -45,7 +45,7 @@ def _lines(history: History, shown: Sequence[int]) -> Iterator[Line]:
     step = max(1, -(-len(pages) // _HEIGHT))
     for start in range(0, len(pages), step):
         run = pages[start : start + step]
-        label = f"{start + 1}-{start + len(run)}"
+        label = f"{start + 1}-{start + len(run)}" if len(run) > 1 else f"{start + 1}"
         yield Line(label, tuple(_cell(history, run, turn) for turn in shown))
 
 
