@@ -103,18 +103,26 @@ def _show_turns(console: Console, happened: Iterable[Turn | Event], turns: int, 
         f"turn  [green]{_letter(console, _SENT)}[/] tokens sent  {_letter(console, _SAVED)} what sending everything adds",
     )
     folds: list[int] = []
-    with Live(console=console, transient=True, auto_refresh=False) if console.is_interactive else nullcontext() as live:
+    live = Live(console=console, transient=True, auto_refresh=False) if console.is_interactive else None
+    with live or nullcontext():
         for each in happened:
             if isinstance(each, Event):
-                console.print(_event(console, each))
+                _keep(console, live, _event(console, each))
                 continue
             folds += [each.number] if each.folded else []
             line = _turn(console, each, scale, folds)
             if each.number % every == 0 or each.number == turns:
-                console.print(line)
+                _keep(console, live, line)
                 folds.clear()
             elif live is not None:
                 live.update(line, refresh=True)
+
+
+def _keep(console: Console, live: Live | None, line: Text) -> None:
+    """Print a line above the one that moves."""
+    if live is not None:
+        live.update(Text())
+    console.print(line)
 
 
 def _turn(console: Console, turn: Turn, scale: int, folds: list[int]) -> Text:
@@ -146,7 +154,7 @@ def _show_result(console: Console, played: Played, store: Path, session: str) ->
     told = (
         f"priced bill: with a prompt cache, and re-fetching what later calls miss. dollars: that and the output, {price.model} as of {price.as_of}. "
         "coverage, verbatim: names and lines used later that were shown. rules: requests that show every rule of the user. "
-        "rejected: requests that a strict provider refuses. summary reset: its summary is an extract, which costs nothing."
+        "rejected: requests that a strict provider rejects. summary reset: its summary is an extract, which costs nothing."
     )
     _say(console, "\n".join(wrap(told, console.width)), style="dim")
     with closing(open_store(str(store))) as opened:
@@ -164,7 +172,7 @@ def _table(played: Played) -> Table:
     for row in rows(played):
         bill, *others = (column.cell(row.score) for column in figures)
         kept = "-" if row.rules_kept is None else f"{row.rules_kept:.0%}"
-        cells = (bill, money(row.dollars), *others, kept, f"{row.refused:,}")
+        cells = (bill, money(row.dollars), *others, kept, f"{row.rejected:,}")
         shown.add_row(row.name, *cells, style="bold" if row.name == OURS else "")
     return shown
 

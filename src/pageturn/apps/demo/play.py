@@ -79,15 +79,16 @@ class Play:
         """What the provider was sent, and the session as the agent has it."""
         with closing(open_store(str(self._store))) as store:
             (stored,) = stored_traces(store, "demo")
+        own = tokens_of_tools(_TOOLS)
         requests = self.provider.requests
         return Played(
             trace=self.story.trace._replace(messages=tuple(self.history)),
             paged_trace=stored,
-            paged=[Shown(request.messages, tools_tokens=request.tools_tokens) for request in requests],
+            paged=[Shown(request.messages, tools_tokens=request.tools_tokens - own) for request in requests],
             rules=(RULE, PREFERENCE),
             budget_tokens=ROOM,
             price=price_of(MODEL),
-            refused=len(self.provider.refused),
+            rejected=len(self.provider.rejected),
         )
 
     # -- what happens

@@ -1,4 +1,4 @@
-"""A scripted provider on a loopback port: it refuses what is not valid, counts tokens, caches prefixes, and keeps what it was asked."""
+"""A scripted provider on a loopback port: it rejects what is not valid, counts tokens, caches prefixes, and keeps what it was asked."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -8,7 +8,7 @@ from threading import Thread
 from typing import Any, NamedTuple
 
 from pageturn.apps.demo.model import ScriptedModel
-from pageturn.apps.demo.strict import refusal
+from pageturn.apps.demo.strict import rejection
 from pageturn.formats import openai_chat
 from pageturn.lab.traces import estimated_tokens
 from pageturn.values.errors import InvalidInput
@@ -34,7 +34,7 @@ class Provider:
 
     def __init__(self, model: ScriptedModel) -> None:
         self.requests: list[Request] = []
-        self.refused: list[str] = []  # why, for each request that was not valid
+        self.rejected: list[str] = []  # why, for each request that was not valid
         self.unanswered: bytes | None = None  # the request during which the gateway died
         self.interrupt: Callable[[], None] | None = None  # called in the middle of the next request
         self._model = model
@@ -51,14 +51,14 @@ class Provider:
         try:
             request = self._request(body, asked)
         except InvalidInput as error:
-            self.refused.append(str(error))
+            self.rejected.append(str(error))
             return 400, {"error": {"message": str(error), "type": "invalid_request_error"}}
         self.requests.append(request)
         self._before = (asked.get("tools"), asked["messages"])
         return 200, _completion(request, asked["model"], len(self.requests))
 
     def _request(self, body: bytes, asked: dict[str, Any]) -> Request:
-        if (problem := refusal(asked["messages"])) is not None:
+        if (problem := rejection(asked["messages"])) is not None:
             raise InvalidInput("$.messages", expected="a valid conversation", got=problem)
         messages = openai_chat.load_messages(asked["messages"])
         tools = asked.get("tools") or []

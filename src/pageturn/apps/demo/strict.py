@@ -1,4 +1,4 @@
-"""What a strict provider refuses of a chat request: the rules that methods of shortening a history break."""
+"""What a strict provider rejects of a chat request: the rules that methods of shortening a history break."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,8 +8,8 @@ from typing import Any
 _ROLES = ("system", "developer", "user", "assistant", "tool")
 
 
-def refusal(messages: Sequence[Mapping[str, Any]]) -> str | None:
-    """Why a provider refuses these messages; None if it accepts them."""
+def rejection(messages: Sequence[Mapping[str, Any]]) -> str | None:
+    """Why a provider rejects these messages; None if it accepts them."""
     return next(_problems(messages), None)
 
 

@@ -1,4 +1,4 @@
-"""Compares what was sent with four other ways to send the same session: cost, what later calls missed, rules, refused requests."""
+"""Compares what was sent with four other ways to send the same session: cost, what later calls missed, rules, rejected requests."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 import pageturn as pt
-from pageturn.apps.demo.strict import refusal
+from pageturn.apps.demo.strict import rejection
 from pageturn.formats import openai_chat
 from pageturn.lab.baselines import everything, keep_last, masking
 from pageturn.lab.our_policies import Deriving, first_lines
@@ -16,6 +16,7 @@ from pageturn.values.messages import Message, Role
 from pageturn.values.model_prices import ModelPrice
 from pageturn.values.prompt import Prompt
 
+_MODEL = "gpt-5"
 OURS, EVERYTHING = "Paged", "send everything"
 
 
@@ -28,7 +29,7 @@ class Played(NamedTuple):
     rules: tuple[str, ...]  # what the user wants to hold, each from where it was said
     budget_tokens: int
     price: ModelPrice
-    refused: int = 0  # how many requests a provider refused, and are not among those that were sent
+    rejected: int = 0  # how many requests a provider rejected, and are not among those that were sent
 
 
 class Row(NamedTuple):
@@ -38,7 +39,7 @@ class Row(NamedTuple):
     score: Score
     dollars: float
     rules_kept: float | None  # the share of requests that show word for word every rule said so far
-    refused: int  # requests that a strict provider refuses
+    rejected: int  # requests that a strict provider rejects
 
 
 def rows(played: Played) -> list[Row]:
@@ -55,14 +56,16 @@ def rows(played: Played) -> list[Row]:
     recording = Recording(played.trace, vendor=vendor)
     others = [_row(name, recording, shows(), played) for name, shows in ways.items()]
     # A recall is a turn of Paged only: its bill is relative to the session without.
-    ours = ours._replace(score=replace(ours.score, whole=others[0].score.whole), refused=ours.refused + played.refused)
+    ours = ours._replace(
+        score=replace(ours.score, whole=others[0].score.whole), rejected=ours.rejected + played.rejected
+    )
     return [ours, *others]
 
 
 def _row(name: str, recording: Recording, shows: Shows, played: Played) -> Row:
     watched = _Watched(shows, played.rules)
     score = recording.score(watched)
-    return Row(name, score, played.price.of_input(score.paid), watched.rules_kept, watched.refused)
+    return Row(name, score, played.price.of_input(score.paid), watched.rules_kept, watched.rejected)
 
 
 class _Watched:
@@ -72,7 +75,7 @@ class _Watched:
         self._shows = shows
         self._rules = rules
         self._kept: list[bool] = []
-        self.refused = 0
+        self.rejected = 0
 
     @property
     def rules_kept(self) -> float | None:
@@ -86,7 +89,9 @@ class _Watched:
             due = [rule for rule, at in zip(self._rules, said, strict=True) if at < turn]
             if due:
                 self._kept.append(all(any(rule in text for text in told) for rule in due))
-            self.refused += refusal(_dumped(messages)) is not None and refusal(_dumped(trace.messages[:turn])) is None
+            self.rejected += (
+                rejection(_dumped(messages)) is not None and rejection(_dumped(trace.messages[:turn])) is None
+            )
             yield seen
 
 
@@ -95,6 +100,6 @@ def _first_said(trace: Trace, rule: str) -> int:
     return next(places, len(trace.messages))
 
 
-def _dumped(messages: Sequence[Message]) -> Sequence[dict[str, object]]:
-    dumped: Sequence[dict[str, object]] = openai_chat.dump(Prompt(messages=tuple(messages), model="gpt-5"))["messages"]
-    return dumped
+def _dumped(messages: Sequence[Message]) -> list[dict[str, object]]:
+    """The messages as a request has them."""
+    return list(openai_chat.dump(Prompt(messages=tuple(messages), model=_MODEL))["messages"])
