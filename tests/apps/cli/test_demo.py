@@ -72,7 +72,7 @@ def test_the_demo_tells_the_crash_the_recall_and_the_rules(demo):
     assert f'a rule comes with the first task: "{RULE}"' in told
     assert re.search(r"kill -9.* it sends [\d,]+ bytes as before: not one is different", told)
     assert re.search(r"no longer shows it: the model calls recall .*, and the gateway finds it", told)
-    assert re.search(rf'the model answers: "{ANSWER}" \(9\d turns after it was read\)', told)
+    assert re.search(rf'the model answers, 9\d turns after it was read: "{ANSWER}"', told)
     assert "the rule and the preference are word for word in the last request" in told
     assert "NO" not in demo.replace("NOT", "NO")
 

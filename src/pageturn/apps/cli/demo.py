@@ -16,11 +16,12 @@ from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
 from pageturn.apps.cli.journals import Wanted, journal_of
 from pageturn.apps.cli.terminal import inert, terminal
+from pageturn.apps.demo.agent import SESSION
 from pageturn.apps.demo.gateway import ROOM
 from pageturn.apps.demo.kept import for_a_shell, fresh_store
 from pageturn.apps.demo.own_session import OwnSession, newest
 from pageturn.apps.demo.picture import NAMES, Picture, picture
-from pageturn.apps.demo.play import SESSION, Play
+from pageturn.apps.demo.play import Play
 from pageturn.apps.demo.table import OURS, Played, rows
 from pageturn.apps.demo.turns import Event, Turn
 from pageturn.apps.inspector.history import History

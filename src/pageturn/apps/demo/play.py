@@ -1,68 +1,45 @@
-"""Plays the generated session: an agent that sends its whole history to the gateway, turn by turn, through a crash and a recall."""
+"""Plays the generated session through the gateway, turn by turn, with a crash and a question about something long past."""
 
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from http.client import HTTPConnection
+from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
 
+from pageturn.apps.demo.agent import MODEL, TOOLS_TOKENS, Agent
 from pageturn.apps.demo.gateway import ROOM, GatewayProcess
 from pageturn.apps.demo.model import RECALL, ScriptedModel, shows_fact
-from pageturn.apps.demo.provider import PATH, Provider, Request, listening, tokens_of_tools
+from pageturn.apps.demo.provider import Provider, Request, listening
 from pageturn.apps.demo.table import Played
 from pageturn.apps.demo.turns import Event, Turn
 from pageturn.formats import openai_chat
 from pageturn.lab.demo_session import FACT, PREFERENCE, QUESTION, RULE, demo_session
 from pageturn.lab.replay import Shown
 from pageturn.lab.stored_traces import stored_traces
-from pageturn.lab.traces import estimated_tokens, text_of
+from pageturn.lab.traces import text_of
 from pageturn.stores import open_store
-from pageturn.values.errors import InvalidInput
 from pageturn.values.messages import Message, Role
 from pageturn.values.model_prices import price_of
 from pageturn.values.prompt import Prompt
 
-MODEL = "gpt-6-sol"
-SESSION = "demo"
-_SECONDS = 60  # for an answer
-_PARAMETERS = {
-    "read_file": ("path",),
-    "grep": ("pattern", "path"),
-    "edit_file": ("path", "old_string", "new_string"),
-    "bash": ("command",),
-    "fetch_url": ("url",),
-}
-_TOOLS = [
-    {
-        "type": "function",
-        "function": {
-            "name": name,
-            "parameters": {"type": "object", "properties": {each: {"type": "string"} for each in parameters}},
-        },
-    }
-    for name, parameters in _PARAMETERS.items()
-]
-
 
 class Play:
-    """The session, its provider, and after `turns` what came of it."""
+    """The session, its agent and its provider; after `turns`, what came of it."""
 
     def __init__(self, store: Path) -> None:
         self.story = demo_session()
         self.provider = Provider(ScriptedModel(self.story))
-        self.history: list[Message] = []
+        self._agent = Agent()
         self._store = store
-        self._number = 0
+        self._number = 0  # of the last turn
 
     def turns(self) -> Iterator[Turn | Event]:
         """Play it: every turn, and what happens in between."""
         story = self.story
+        messages = story.trace.messages
+        written = openai_chat.dump(Prompt(messages=messages, model=MODEL))["messages"]
         with listening(self.provider) as upstream, GatewayProcess(self._store, upstream) as gateway:
-            for place, message in enumerate(story.trace.messages):
+            for place, (message, form) in enumerate(zip(messages, written, strict=True)):
                 if message.role is not Role.ASSISTANT:
-                    self.history.append(message)
+                    self._agent.hear(message, form)
                 elif place == story.crash:
                     yield from self._crash(gateway)
                 elif place == story.question + 1:
@@ -79,12 +56,12 @@ class Play:
         """What the provider was sent, and the session as the agent has it."""
         with closing(open_store(str(self._store))) as store:
             (stored,) = stored_traces(store, "demo")
-        own = tokens_of_tools(_TOOLS)
-        requests = self.provider.requests
         return Played(
-            trace=self.story.trace._replace(messages=tuple(self.history)),
+            trace=self.story.trace._replace(messages=tuple(self._agent.history)),
             paged_trace=stored,
-            paged=[Shown(request.messages, tools_tokens=request.tools_tokens - own) for request in requests],
+            paged=[
+                Shown(each.messages, tools_tokens=each.tools_tokens - TOOLS_TOKENS) for each in self.provider.requests
+            ],
             rules=(RULE, PREFERENCE),
             budget_tokens=ROOM,
             price=price_of(MODEL),
@@ -95,23 +72,19 @@ class Play:
 
     def _turn(self, gateway: GatewayProcess) -> Turn:
         """Ask for the next answer."""
-        everything = tokens_of_tools(_TOOLS) + sum(map(estimated_tokens, self.history))
-        asked = openai_chat.dump(Prompt(messages=tuple(self.history), model=MODEL))["messages"]
-        body = {"model": MODEL, "tools": _TOOLS, "messages": asked}
-        reply, note = _asked(gateway.url, body)
-        self.history.append(reply)
+        everything = self._agent.tokens
+        note = self._agent.ask(gateway.url)
         self._number += 1
         return Turn(self._number, self.provider.requests[-1].tokens, everything, "fold=yes" in note)
 
     def _crash(self, gateway: GatewayProcess) -> Iterator[Turn | Event]:
         """The gateway is killed in the middle of a turn, and started again; the agent asks again, as agents do."""
         self.provider.interrupt = gateway.kill
-        try:
-            yield self._turn(gateway)
-        except ConnectionError:
-            gateway.start()
+        with suppress(ConnectionError):
+            self._turn(gateway)
+        gateway.start()
         turn = self._turn(gateway)
-        before, after = self.provider.unanswered or b"", self.provider.requests[-1].body
+        before, after = self.provider.unanswered, self.provider.requests[-1].body
         changed = "not one is different" if before == after else "they are NOT the same"
         told = f"the gateway is killed (kill -9) in the middle of a turn. Started again, it sends {len(after):,} bytes as before: {changed}"
         yield Event(turn.number, told)
@@ -122,12 +95,13 @@ class Play:
         done = len(self.provider.requests)
         turn = self._turn(gateway)
         first, *recalling = self.provider.requests[done:]
-        is_shown = shows_fact(first.messages)
+        history = self._agent.history
+        read_at = sum(message.role is Role.ASSISTANT for message in history[: self.story.page])
         yield Event(turn.number, f'the user asks: "{QUESTION}"')
-        yield Event(turn.number, "the request still shows it" if is_shown else _told_recall(first, recalling))
-        answer = f'the model answers: "{self.history[-1].text}"'
-        read_at = sum(message.role is Role.ASSISTANT for message in self.history[: self.story.page])
-        yield Event(turn.number, f"{answer} ({turn.number - read_at} turns after it was read)")
+        yield Event(turn.number, _told_recall(first, recalling))
+        yield Event(
+            turn.number, f'the model answers, {turn.number - read_at} turns after it was read: "{history[-1].text}"'
+        )
         yield turn
 
     def _told(self, place: int) -> Iterator[Event]:
@@ -141,28 +115,14 @@ class Play:
 
 
 def _told_recall(first: Request, recalling: Sequence[Request]) -> str:
+    """How the model came to its answer."""
+    if shows_fact(first.messages):
+        return "the request still shows it"
     calls = [f"{call.name} {call.arguments}" for call in first.reply.tool_calls if call.name == RECALL]
     if not calls:
-        return "the request does NOT show it, and the model calls no tool"
+        return "the request does NOT show it, and there is no tool to recall it"
     found = "finds it" if recalling and shows_fact(recalling[-1].messages) else "finds NOTHING"
     return f"the request no longer shows it: the model calls {', '.join(calls)}, and the gateway {found}"
-
-
-def _asked(url: str, body: dict[str, Any]) -> tuple[Message, str]:
-    """The answer to a request, and the gateway's note about it."""
-    place = urlsplit(url)
-    connection = HTTPConnection(str(place.hostname), place.port, timeout=_SECONDS)
-    try:
-        connection.request(
-            "POST", PATH, json.dumps(body).encode(), {"content-type": "application/json", "x-pageturn-session": SESSION}
-        )
-        response = connection.getresponse()
-        answer = response.read()
-    finally:
-        connection.close()
-    if response.status != 200:
-        raise InvalidInput("demo", expected="an answer of the gateway", got=f"{response.status}: {answer.decode()}")
-    return openai_chat.load_reply(json.loads(answer)), response.getheader("x-pageturn") or ""
 
 
 def _says(messages: Sequence[Message], text: str) -> bool:

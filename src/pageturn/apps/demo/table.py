@@ -39,7 +39,7 @@ class Row(NamedTuple):
     score: Score
     dollars: float
     rules_kept: float | None  # the share of requests that show word for word every rule said so far
-    rejected: int  # requests that a strict provider rejects
+    rejected: int  # requests that a strict provider rejects, while it would take the whole history
 
 
 def rows(played: Played) -> list[Row]:
@@ -84,15 +84,20 @@ class _Watched:
     def __call__(self, trace: Trace) -> Iterator[Seen]:
         said = [_first_said(trace, rule) for rule in self._rules]
         for turn, seen in zip(trace.turns, self._shows(trace), strict=True):
-            messages = seen.messages if isinstance(seen, Shown) else seen or ()
-            told = [text_of(message) for message in messages]
+            messages = tuple((seen.messages if isinstance(seen, Shown) else seen) or ())
             due = [rule for rule, at in zip(self._rules, said, strict=True) if at < turn]
             if due:
+                told = [text_of(message) for message in messages]
                 self._kept.append(all(any(rule in text for text in told) for rule in due))
-            self.rejected += (
-                rejection(_dumped(messages)) is not None and rejection(_dumped(trace.messages[:turn])) is None
-            )
+            self.rejected += _is_broken(messages, trace.messages[:turn])
             yield seen
+
+
+def _is_broken(messages: tuple[Message, ...], whole: tuple[Message, ...]) -> bool:
+    """Whether a provider rejects a request, and would have accepted the whole history."""
+    if messages == whole or rejection(_dumped(messages)) is None:
+        return False
+    return rejection(_dumped(whole)) is None
 
 
 def _first_said(trace: Trace, rule: str) -> int:
