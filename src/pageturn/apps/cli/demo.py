@@ -15,7 +15,7 @@ from rich.text import Text
 from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
 from pageturn.apps.cli.journals import Wanted, journal_of
-from pageturn.apps.cli.terminal import inert, terminal
+from pageturn.apps.cli.terminal import terminal
 from pageturn.apps.demo.agent import SESSION
 from pageturn.apps.demo.gateway import ROOM
 from pageturn.apps.demo.kept import for_a_shell, fresh_store
@@ -157,11 +157,12 @@ def _show_result(console: Console, played: Played, store: Path, session: str) ->
         "coverage, verbatim: names and lines used later that were shown. rules: requests that show every rule of the user. "
         "rejected: requests that a strict provider rejects. summary reset: its summary is an extract, which costs nothing."
     )
-    _say(console, "\n".join(wrap(told, console.width)), style="dim")
+    _say(console, told, style="dim")
     with closing(open_store(str(store))) as opened:
         history = History(journal_of(opened, Wanted(session)))
         _show_picture(console, picture(history, max(20, console.width - 12)))
-    _say(console, f"\nLook at every turn of it in a browser: [bold]pageturn inspect {inert(for_a_shell(store))}[/]")
+    command = Text(f"pageturn inspect {for_a_shell(store)}", style="bold")
+    console.print(Text("\nLook at every turn of it in a browser: ").append_text(command), soft_wrap=True)
 
 
 def _table(played: Played) -> Table:
@@ -201,7 +202,7 @@ def _cells(console: Console, cells: Iterable[int]) -> Text:
 
 
 def _say(console: Console, text: str, style: str = "") -> None:
-    console.print(text, highlight=False, soft_wrap=True, style=style)
+    console.print(text, highlight=False, style=style)
 
 
 def _letter(console: Console, letter: str) -> str:

@@ -84,9 +84,9 @@ class Play:
             self._turn(gateway)
         gateway.start()
         turn = self._turn(gateway)
-        before, after = self.provider.unanswered, self.provider.requests[-1].body
-        changed = "not one is different" if before == after else "they are NOT the same"
-        told = f"the gateway is killed (kill -9) in the middle of a turn. Started again, it sends {len(after):,} bytes as before: {changed}"
+        body = self.provider.requests[-1].body
+        sent = f"the same {len(body):,} bytes" if body == self.provider.unanswered else "NOT the same bytes"
+        told = f"the gateway is killed (kill -9) in the middle of a turn; started again on its store, it sends {sent}"
         yield Event(turn.number, told)
         yield turn
 
