@@ -1,18 +1,23 @@
 """The demo, run as a user runs it: once, into a pipe; and with a session of the user's own."""
 
+import fcntl
 import json
 import os
 import re
 import socket
 import subprocess
+from io import StringIO
 from pathlib import Path
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 from xml.etree import ElementTree as ET
 
 import pytest
+from rich.console import Console
 
 import pageturn as pt
+from pageturn.apps.cli.demo import show_own
+from pageturn.apps.demo import own_session
 from pageturn.apps.demo.model import RECALL, ScriptedModel
 from pageturn.apps.demo.provider import Provider, listening
 from pageturn.apps.demo.strict import rejection
@@ -24,6 +29,7 @@ from pageturn.values.prompt import Prompt
 from tests.apps.cli.command import run
 from tests.apps.cli.test_main import PAGETURN
 from tests.strict import openai_chat as strict_reader
+from tests.test_dependencies import without
 from tools import demo_picture, pictures
 
 WAYS = ["Paged", "send everything", "rolling trim", "observation masking", "summary reset"]
@@ -40,17 +46,26 @@ def number(text):
 
 @pytest.fixture(scope="module")
 def home_of_demo(tmp_path_factory):
-    return tmp_path_factory.mktemp("home")
+    """A home folder, one for all processes of a parallel run."""
+    base = tmp_path_factory.getbasetemp()
+    home = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "home of the demo"
+    home.mkdir(exist_ok=True)
+    return home
 
 
 @pytest.fixture(scope="module")
 def demo(home_of_demo):
-    """What the demo prints into a pipe of 100 columns, with an empty home, and settings that it should not follow."""
-    ours = {**os.environ, "HOME": str(home_of_demo), "COLUMNS": "100", "PAGETURN_MODE": "watch"}
-    ours.pop("XDG_CACHE_HOME", None)
-    shown = subprocess.run([PAGETURN, "demo"], capture_output=True, text=True, check=False, env=ours)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    return shown.stdout
+    """What the demo prints into a pipe of 100 columns, with settings that it should not follow; it runs once."""
+    printed = home_of_demo / "printed"
+    with (home_of_demo / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not printed.exists():
+            ours = {**os.environ, "HOME": str(home_of_demo), "COLUMNS": "100", "PAGETURN_MODE": "watch"}
+            ours.pop("XDG_CACHE_HOME", None)
+            shown = subprocess.run([PAGETURN, "demo"], capture_output=True, text=True, check=False, env=ours)
+            assert (shown.returncode, shown.stderr) == (0, "")
+            printed.write_text(shown.stdout, encoding="utf-8")
+    return printed.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -234,7 +249,7 @@ def test_the_newest_of_all_sessions_is_taken(home):
 
 def test_it_asks_first(home, monkeypatch):
     claude_code_log(home / ".claude" / "projects" / "bees" / "session.jsonl", 12)
-    for answer, is_done in (("n\n", False), ("", False), ("y\n", True)):
+    for answer, is_done in (("", False), ("y\n", True)):
         asked = subprocess.run(
             [PAGETURN, "demo", "--your-own"], input=answer, capture_output=True, text=True, check=False
         )
@@ -269,6 +284,36 @@ def test_a_terminal_without_our_letters_gets_others(home):
     assert b"####" in shown.stdout
     assert b"^ fold" in shown.stdout
     assert b"?" not in shown.stdout
+
+
+def test_a_long_session_is_replayed_in_part_and_that_is_said(home, monkeypatch):
+    monkeypatch.setattr(own_session, "MOST_TURNS", 9)
+    claude_code_log(home / ".claude" / "projects" / "bees" / "session.jsonl", 12)
+    shown = run("demo", "--your-own", "--yes").stdout
+    recorded = int(re.search(r"Your session: 9 turns \(the first of (\d+)\)", shown)[1])
+    assert recorded >= 12
+    assert [int(turn) for turn, _, _ in BAR.findall(shown)] == list(range(1, 10))
+
+
+def test_on_a_terminal_one_line_moves(home):
+    log = claude_code_log(home / ".claude" / "projects" / "bees" / "session.jsonl", 40)
+    shown = StringIO()
+    show_own(Console(file=shown, width=100, force_terminal=True, force_interactive=True), log)
+    lines = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown.getvalue()).replace("\r", "\n").splitlines()
+    turns = [int(found[1]) for line in lines if (found := re.match(r" *(\d+)  █+░* +[\d,]+ of", line))]
+    assert set(turns) == set(range(1, max(turns) + 1))
+    assert "\x1b[?25h" in shown.getvalue()  # the cursor is shown again
+
+
+def test_without_the_packages_of_the_gateway_it_says_which_to_install(home):
+    program = "import sys; sys.argv[1:] = {!r}; from pageturn.__main__ import main; main()"
+    lacking = ("aiohttp", "uvicorn", "starlette")
+    shown = without(*lacking, code=program.format(["demo"]))
+    assert (shown.returncode, shown.stdout) == (1, "")
+    assert shown.stderr == "pageturn: the demo needs more packages: pip install 'pageturn[gateway]'\n"
+    assert not (home / ".cache").exists()
+    claude_code_log(home / ".claude" / "projects" / "bees" / "session.jsonl", 12)
+    assert "pageturn inspect" in without(*lacking, code=program.format(["demo", "--your-own", "--yes"])).stdout
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")

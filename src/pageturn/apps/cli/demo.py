@@ -130,6 +130,7 @@ def _turn(console: Console, turn: Turn, scale: int, folds: list[int]) -> Text:
     room = max(20, min(60, console.width - 41))
     sent, rest = (round(room * tokens / scale) for tokens in (turn.sent, max(turn.everything - turn.sent, 0)))
     line = Text(f"{turn.number:>4}  ", no_wrap=True, overflow="crop")
+    sent = max(sent, 1)
     line.append(_letter(console, _SENT) * sent, style="green")
     line.append(_letter(console, _SAVED) * rest, style="dim")
     line.append(" " * max(1, room + 1 - sent - rest))
@@ -150,14 +151,16 @@ def _event(console: Console, event: Event) -> Text:
 
 def _show_result(console: Console, played: Played, store: Path, session: str) -> None:
     _say(console, "\n[bold]What it costs[/], by what is sent:")
-    console.print(_table(played))
+    with console.status("comparing ...") if console.is_interactive else nullcontext():
+        table = _table(played)
+    console.print(table)
     price = played.price
     told = (
         f"priced bill: with a prompt cache, and re-fetching what later calls miss. dollars: that and the output, {price.model} as of {price.as_of}. "
         "coverage, verbatim: names and lines used later that were shown. rules: requests that show every rule of the user. "
         "rejected: requests that a strict provider rejects. summary reset: its summary is an extract, which costs nothing."
     )
-    _say(console, told, style="dim")
+    _say(console, "\n".join(wrap(told, console.width)), style="dim")
     with closing(open_store(str(store))) as opened:
         history = History(journal_of(opened, Wanted(session)))
         _show_picture(console, picture(history, max(20, console.width - 12)))

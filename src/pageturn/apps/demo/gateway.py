@@ -46,6 +46,7 @@ class GatewayProcess:
             if found := _WHERE.search(line):
                 self.url = found[1]
                 return
+        self.kill()
         raise InvalidInput("demo", expected="a gateway that starts", got="; ".join(said) or "silence")
 
     def kill(self) -> None:

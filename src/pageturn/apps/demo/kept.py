@@ -9,7 +9,8 @@ _BESIDE = ("", "-wal", "-shm", "-journal")  # the files of a store in SQLite
 
 def fresh_store(name: str) -> Path:
     """The path of a store that does not exist yet: what the last demo left there is removed."""
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pageturn"
+    given = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    folder = (given if given.is_absolute() else Path.home() / ".cache") / "pageturn"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = folder / f"{name}.db"
     for ending in _BESIDE:
