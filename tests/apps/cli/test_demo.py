@@ -32,6 +32,7 @@ from tests.strict import openai_chat as strict_reader
 from tests.test_dependencies import without
 from tools import demo_picture, pictures
 
+NOT_FOLLOWED = {"PAGETURN_MODE": "watch", "http_proxy": "http://127.0.0.1:9", "ANTHROPIC_BASE_URL": "nowhere"}
 WAYS = ["Paged", "send everything", "rolling trim", "observation masking", "summary reset"]
 BAR = re.compile(r"^ *(\d+)  █+░* +([\d,]+) of +([\d,]+)", re.MULTILINE)
 FOLD = re.compile(r"▲ fold at (\d+)$", re.MULTILINE)
@@ -60,7 +61,7 @@ def demo(home_of_demo):
     with (home_of_demo / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not printed.exists():
-            ours = {**os.environ, "HOME": str(home_of_demo), "COLUMNS": "100", "PAGETURN_MODE": "watch"}
+            ours = {**os.environ, "HOME": str(home_of_demo), "COLUMNS": "100", **NOT_FOLLOWED}
             ours.pop("XDG_CACHE_HOME", None)
             shown = subprocess.run([PAGETURN, "demo"], capture_output=True, text=True, check=False, env=ours)
             assert (shown.returncode, shown.stderr) == (0, "")

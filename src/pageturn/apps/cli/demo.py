@@ -128,9 +128,9 @@ def _keep(console: Console, live: Live | None, line: Text) -> None:
 
 def _turn(console: Console, turn: Turn, scale: int, folds: list[int]) -> Text:
     room = max(20, min(60, console.width - 41))
-    sent, rest = (round(room * tokens / scale) for tokens in (turn.sent, max(turn.everything - turn.sent, 0)))
+    sent = max(1, round(room * turn.sent / scale))
+    rest = round(room * max(turn.everything - turn.sent, 0) / scale)
     line = Text(f"{turn.number:>4}  ", no_wrap=True, overflow="crop")
-    sent = max(sent, 1)
     line.append(_letter(console, _SENT) * sent, style="green")
     line.append(_letter(console, _SAVED) * rest, style="dim")
     line.append(" " * max(1, room + 1 - sent - rest))

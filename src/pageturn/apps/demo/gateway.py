@@ -21,17 +21,11 @@ class GatewayProcess:
 
     def __init__(self, store: Path, upstream: str) -> None:
         self.url = ""
-        options = {"--mode": "recall", "--room": str(ROOM), "--port": "0", "--store": str(store), "--openai": upstream}
-        self._command = [
-            sys.executable,
-            "-m",
-            "pageturn",
-            "serve",
-            *(word for pair in options.items() for word in pair),
-        ]
-        own = {name: value for name, value in os.environ.items() if not name.startswith("PAGETURN_")}
+        program = (sys.executable, "-m", "pageturn", "serve")
+        options = ("--mode", "recall", "--room", str(ROOM), "--port", "0", "--store", str(store), "--openai", upstream)
+        self._command = [*program, *options]
         nowhere = str(store.parent / "no-settings")
-        self._environ = own | {"XDG_CONFIG_HOME": nowhere, "NO_PROXY": "127.0.0.1", "PAGETURN_INSPECTOR": "off"}
+        self._environ = _without_settings() | {"XDG_CONFIG_HOME": nowhere, "PAGETURN_INSPECTOR": "off"}
         self._process: subprocess.Popen[str] | None = None
 
     def start(self) -> None:
@@ -71,3 +65,13 @@ class GatewayProcess:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
+
+
+def _without_settings() -> dict[str, str]:
+    """The environment without what a gateway would follow: its own settings, and the addresses of vendors and proxies."""
+    theirs = ("_BASE_URL", "_PROXY")
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.upper().startswith("PAGETURN_") and not name.upper().endswith(theirs)
+    }

@@ -16,7 +16,7 @@ from pageturn.values.messages import Message, Role
 from pageturn.values.model_prices import ModelPrice
 from pageturn.values.prompt import Prompt
 
-_MODEL = "gpt-5"
+_MODEL = "gpt-5"  # of the vendor whose rules are checked
 OURS, EVERYTHING = "Paged", "send everything"
 
 
