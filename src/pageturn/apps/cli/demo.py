@@ -1,5 +1,6 @@
 """Shows a session in one screen and a half: each turn, what happened, what it cost in five ways, a picture, and where to look closer."""
 
+import sys
 from collections.abc import Iterable
 from contextlib import closing, nullcontext
 from datetime import UTC, datetime
@@ -44,11 +45,11 @@ def demo(*, your_own: bool, yes: bool) -> None:
     """Play a session of 120 turns through the gateway: what was sent, a crash, a recall, and what it costs in five ways.
 
     Nothing leaves this machine. With --your-own it replays the newest session that Claude Code or Codex recorded here.
+    Exits with 1 if something did not go as promised.
     """
     if not your_own:
         imported("gateway.server", "the demo", extra="gateway")
-        show_demo(terminal())
-        return
+        sys.exit(0 if show_demo(terminal()) else 1)
     console = terminal()
     folders = [claude_code_folder(), codex_folder()]
     file = newest(folders)
@@ -66,8 +67,8 @@ def demo(*, your_own: bool, yes: bool) -> None:
     show_own(console, file)
 
 
-def show_demo(console: Console) -> None:
-    """Play the generated session and show it."""
+def show_demo(console: Console) -> bool:
+    """Play the generated session and show it; returns whether all of it went as promised."""
     store = fresh_store("demo")
     play = Play(store)
     trace = play.story.trace
@@ -75,8 +76,9 @@ def show_demo(console: Console) -> None:
         console,
         f"[bold]A coding agent at work[/]: {len(trace.turns)} turns through `pageturn serve --mode recall --room {ROOM}`, a scripted model behind it.",
     )
-    _show_turns(console, play.turns(), len(trace.turns), max(trace.tokens, ROOM))
+    is_kept = _show_turns(console, play.turns(), len(trace.turns), max(trace.tokens, ROOM))
     _show_result(console, play.played, store, SESSION)
+    return is_kept
 
 
 def show_own(console: Console, file: Path) -> None:
@@ -96,8 +98,9 @@ def show_own(console: Console, file: Path) -> None:
 # -- turn by turn
 
 
-def _show_turns(console: Console, happened: Iterable[Turn | Event], turns: int, scale: int) -> None:
-    """A line for every few turns and for each event; on a terminal the present turn moves below them."""
+def _show_turns(console: Console, happened: Iterable[Turn | Event], turns: int, scale: int) -> bool:
+    """A line for every few turns and for each event; on a terminal the present turn moves below them. Whether all went as promised."""
+    is_kept = True
     every = max(1, -(-turns // _LINES))
     _say(
         console,
@@ -108,6 +111,7 @@ def _show_turns(console: Console, happened: Iterable[Turn | Event], turns: int, 
     with live or nullcontext():
         for each in happened:
             if isinstance(each, Event):
+                is_kept = is_kept and each.is_kept
                 _keep(console, live, _event(console, each))
                 continue
             folds += [each.number] if each.folded else []
@@ -117,6 +121,7 @@ def _show_turns(console: Console, happened: Iterable[Turn | Event], turns: int, 
                 folds.clear()
             elif live is not None:
                 live.update(line, refresh=True)
+    return is_kept
 
 
 def _keep(console: Console, live: Live | None, line: Text) -> None:

@@ -11,7 +11,7 @@ from pageturn.apps.demo.provider import Provider, Request, listening
 from pageturn.apps.demo.table import Played
 from pageturn.apps.demo.turns import Event, Turn
 from pageturn.formats import openai_chat
-from pageturn.lab.demo_session import FACT, PREFERENCE, QUESTION, RULE, demo_session
+from pageturn.lab.demo_session import ANSWER, FACT, PREFERENCE, QUESTION, RULE, demo_session
 from pageturn.lab.replay import Shown
 from pageturn.lab.stored_traces import stored_traces
 from pageturn.lab.traces import text_of
@@ -48,8 +48,9 @@ class Play:
                     yield self._turn(gateway)
                 yield from self._told(place)
         last = self.provider.requests[-1].messages
-        kept = "word for word" if all(_says(last, text) for text in (RULE, PREFERENCE)) else "NOT"
-        yield Event(self._number, f"the rule and the preference are {kept} in the last request")
+        is_kept = all(_says(last, text) for text in (RULE, PREFERENCE))
+        where = "word for word" if is_kept else "NOT"
+        yield Event(self._number, f"the rule and the preference are {where} in the last request", is_kept)
 
     @property
     def played(self) -> Played:
@@ -85,9 +86,10 @@ class Play:
         gateway.start()
         turn = self._turn(gateway)
         body = self.provider.requests[-1].body
-        sent = f"the same {len(body):,} bytes" if body == self.provider.unanswered else "NOT the same bytes"
+        is_same = body == self.provider.unanswered
+        sent = f"the same {len(body):,} bytes" if is_same else "NOT the same bytes"
         told = f"the gateway is killed (kill -9) in the middle of a turn; started again on its store, it sends {sent}"
-        yield Event(turn.number, told)
+        yield Event(turn.number, told, is_same)
         yield turn
 
     def _question(self, gateway: GatewayProcess) -> Iterator[Turn | Event]:
@@ -98,10 +100,10 @@ class Play:
         history = self._agent.history
         read_at = sum(message.role is Role.ASSISTANT for message in history[: self.story.page])
         yield Event(turn.number, f'the user asks: "{QUESTION}"')
-        yield Event(turn.number, _told_recall(first, recalling))
-        yield Event(
-            turn.number, f'the model answers, {turn.number - read_at} turns after it was read: "{history[-1].text}"'
-        )
+        yield _recalled(turn.number, first, recalling)
+        answer = history[-1].text
+        told = f'the model answers, {turn.number - read_at} turns after it was read: "{answer}"'
+        yield Event(turn.number, told, answer == ANSWER)
         yield turn
 
     def _told(self, place: int) -> Iterator[Event]:
@@ -114,15 +116,16 @@ class Play:
             yield Event(self._number, f'the user prefers: "{PREFERENCE}"')
 
 
-def _told_recall(first: Request, recalling: Sequence[Request]) -> str:
+def _recalled(turn: int, first: Request, recalling: Sequence[Request]) -> Event:
     """How the model came to its answer."""
     if shows_fact(first.messages):
-        return "the request still shows it"
+        return Event(turn, "the request still shows it")
     calls = [f"{call.name} {call.arguments}" for call in first.reply.tool_calls if call.name == RECALL]
     if not calls:
-        return "the request does NOT show it, and there is no tool to recall it"
-    found = "finds it" if recalling and shows_fact(recalling[-1].messages) else "finds NOTHING"
-    return f"the request no longer shows it: the model calls {', '.join(calls)}, and the gateway {found}"
+        return Event(turn, "the request does NOT show it, and there is no tool to recall it", is_kept=False)
+    is_found = bool(recalling) and shows_fact(recalling[-1].messages)
+    told = f"the request no longer shows it: the model calls {', '.join(calls)}, and the gateway finds"
+    return Event(turn, f"{told} {'it' if is_found else 'NOTHING'}", is_found)
 
 
 def _says(messages: Sequence[Message], text: str) -> bool:

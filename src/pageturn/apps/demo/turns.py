@@ -13,7 +13,8 @@ class Turn(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened in a turn, described."""
+    """Something that happened in a turn, described, and whether it went as promised."""
 
     number: int
     text: str
+    is_kept: bool = True
