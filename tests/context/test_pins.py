@@ -126,13 +126,14 @@ def test_a_pin_that_was_refused_leaves_nothing_behind():
 def test_a_session_full_of_pins_goes_on(policy, budget, steps_between):
     session = open_session(policy=policy(budget))
     session.extend([pt.system("S"), pt.user("Fix the login in src/auth.py")])
-    pinned = 0
-    with pytest.raises(pt.BudgetTooSmall):
-        while True:
-            session.derive()
+    for pinned in range(100):
+        session.derive()
+        try:
             session.pin(f"Rule {pinned}: never touch src/part_{pinned}.py.")
-            work(session, steps_between if pinned % 2 else 0, start=pinned)
-            pinned += 1
+        except pt.BudgetTooSmall:
+            break
+        work(session, steps_between if pinned % 2 else 0, start=pinned)
+    assert pinned < 99
     for step in range(15):
         session.derive()
         work(session, 1, start=100 + step)
