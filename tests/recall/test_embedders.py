@@ -1,7 +1,7 @@
 """Recall by meaning: the small model's arithmetic on a model made here, and its judgement where the real one is installed."""
 
-import re
 import json
+import re
 from importlib.util import find_spec
 
 import numpy as np
