@@ -16,11 +16,13 @@ import pytest
 from rich.console import Console
 
 import pageturn as pt
-from pageturn.apps.cli.demo import show_own
+from pageturn.apps.cli import demo as shown_by
 from pageturn.apps.demo import own_session
 from pageturn.apps.demo.model import RECALL, ScriptedModel
+from pageturn.apps.demo.play import Play
 from pageturn.apps.demo.provider import Provider, listening
 from pageturn.apps.demo.strict import rejection
+from pageturn.apps.demo.turns import Event
 from pageturn.formats import anthropic
 from pageturn.journal.reader import SessionReader, sessions
 from pageturn.lab.demo_session import ANSWER, FACT, QUESTION, RULE, demo_session
@@ -194,6 +196,16 @@ def test_the_model_answers_from_what_it_sees_and_from_nothing_else():
     assert model.reply([pt.user(FACT), pt.assistant("Noted."), asked], [RECALL]).text == ANSWER
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_it_exits_with_1_if_something_did_not_go_as_promised(is_kept, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(Play, "turns", lambda _: iter([Event(1, "it recalls", is_kept), Event(2, "it goes on")]))
+    monkeypatch.setattr(Play, "played", None)
+    monkeypatch.setattr(shown_by, "_show_result", lambda *_: None)
+    shown = run("demo")
+    assert (shown.returncode, "it goes on" in shown.stdout) == (0 if is_kept else 1, True)
+
+
 # -- a session of the user's own
 
 
@@ -299,7 +311,7 @@ def test_a_long_session_is_replayed_in_part_and_that_is_said(home, monkeypatch):
 def test_on_a_terminal_one_line_moves(home):
     log = claude_code_log(home / ".claude" / "projects" / "bees" / "session.jsonl", 40)
     shown = StringIO()
-    show_own(Console(file=shown, width=100, force_terminal=True, force_interactive=True), log)
+    shown_by.show_own(Console(file=shown, width=100, force_terminal=True, force_interactive=True), log)
     lines = re.sub(r"\x1b\[[\d;?]*[a-zA-Z]", "", shown.getvalue()).replace("\r", "\n").splitlines()
     turns = [int(found[1]) for line in lines if (found := re.match(r" *(\d+)  █+░* +[\d,]+ of", line))]
     assert set(turns) == set(range(1, max(turns) + 1))
