@@ -132,7 +132,7 @@ def candidates_of(
             is_repetition=is_repetition(first, made.contents, brought),
             tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
             fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
-            stands=_FULL
+            shown_at=_FULL
             if first > folded
             else placed[first].level
             if first in placed and not lines.cover(first)

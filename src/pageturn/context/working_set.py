@@ -326,7 +326,7 @@ class WorkingSet:
 
     def accept_rule(self, needed: Needed) -> None:
         """Note that the rule of `needed_with` was written."""
-        self._least.keep(needed.at_most)
+        self._least.keep(needed.upper_bound)
 
     def unpinned(self) -> None:
         """Note that a page is no longer a rule."""

@@ -205,7 +205,7 @@ def _words(raw: dict[str, Any]) -> str:
         case {"source": {"data": str() as text, "type": "text"}}:
             return text
         case {"source": {"content": inner}} | {"content": inner}:
-            told = [_words(each) for each in (inner if isinstance(inner, list) else [inner]) if isinstance(each, dict)]
-            return "\n".join(filter(None, told))
+            words = [_words(each) for each in (inner if isinstance(inner, list) else [inner]) if isinstance(each, dict)]
+            return "\n".join(filter(None, words))
         case _:
             return ""

@@ -135,7 +135,7 @@ def texts_of(entry: Entry) -> Iterator[str]:
         case RenditionAdmitted(digest=digest) | Pinned(structured=TextReference(digest=digest)) | Staged(value=digest):
             yield digest
         case TurnTaken(shown=Shown(fold=Fold(lines=lines))):
-            yield from (told for line in lines for told in (line.folders, line.ledger) if told is not None)
+            yield from (digest for line in lines for digest in (line.folders, line.ledger) if digest is not None)
 
 
 def needed_by(journal: Journal, entry: Entry) -> Iterator[str]:

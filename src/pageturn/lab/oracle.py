@@ -216,7 +216,7 @@ class _Sight:
         state = self._journal.state
         room = self._budget_tokens - self._fixed_tokens
         groups: dict[int, list[Choice]] = {}
-        told: set[str] = set()
+        shown: set[str] = set()
         for first, unit in self._units.items():
             forms = self._folds.forms_of(unit)
             floor = state.path(unit)[-1]
@@ -229,12 +229,12 @@ class _Sight:
                 for level in allowed
                 if (names := self._held(first, level, wanted))
             ]
-            told |= {name for name in wanted if self._is_told_by_lines(forms, name)}
-            told |= {name for choice in choices if choice.tokens <= 0 for name in choice.names}
+            shown |= {name for name in wanted if self._is_told_by_lines(forms, name)}
+            shown |= {name for choice in choices if choice.tokens <= 0 for name in choice.names}
             groups[first] = [choice for choice in choices if choice.tokens > 0]
         if room < 0:
             return len(wanted)
-        left = wanted - told
+        left = wanted - shown
         groups = {
             first: kept
             for first, choices in groups.items()

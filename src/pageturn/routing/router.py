@@ -323,16 +323,17 @@ class Router:
         a quarter and is replaced by a strong outcome; any other change must be marked as a correction. `seconds` and `money` are what
         the call took.
         """
-        told = _told(outcome, retries, weight, is_weak, seconds, money, self._clock())
-        return self._count(self._known(decision), *told, is_correction=is_correction)
+        reports = _reported(outcome, retries, weight, is_weak, seconds, money, self._clock())
+        return self._count(self._known(decision), *reports, is_correction=is_correction)
 
     def observe_all(self, outcomes: Iterable[tuple[Decision | str, object]]) -> int:
         """Record many outcomes; returns how many changed anything. All are checked before any is counted."""
         now = self._clock()
-        told = [
-            (self._known(decision), *_told(outcome, 0, None, None, None, None, now)) for decision, outcome in outcomes
+        reports = [
+            (self._known(decision), *_reported(outcome, 0, None, None, None, None, now))
+            for decision, outcome in outcomes
         ]
-        return sum(self._count(*each) for each in told)
+        return sum(self._count(*each) for each in reports)
 
     @property
     def pending(self) -> tuple[Decision, ...]:
@@ -394,7 +395,7 @@ class Router:
         return known
 
 
-def _told(  # noqa: PLR0917
+def _reported(  # noqa: PLR0917
     outcome: object,
     retries: int,
     weight: float | None,

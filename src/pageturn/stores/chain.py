@@ -25,8 +25,8 @@ def digest(*parts: bytes) -> bytes:
 
 def origin_of(row: SessionRow, parent_digest: bytes) -> bytes:
     """The first digest of a session's chain: everything in its row that never changes, and where it left its parent."""
-    told = [row.id, row.key, row.created_at, row.scope, row.parent, row.parent_seq, parent_digest]
-    return digest(msgspec.msgpack.encode(told))
+    fields = [row.id, row.key, row.created_at, row.scope, row.parent, row.parent_seq, parent_digest]
+    return digest(msgspec.msgpack.encode(fields))
 
 
 def link(origin: bytes, before: bytes, record: Record) -> bytes:

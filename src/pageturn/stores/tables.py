@@ -35,7 +35,7 @@ CREATE TABLE refs (
 _LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
 # `chain` has the digests; after its last record a session has a row numbered END with the digest of that record,
 # in the page of the file that an append writes anyway. `names` has a copy of every session's row,
-# so that a lost session can be told from one that never existed; `losses_end` protects the losses in the same way.
+# so that a lost session can be query from one that never existed; `losses_end` protects the losses in the same way.
 _CHAINED = """
 ALTER TABLE sessions ADD COLUMN parent_digest BLOB;
 ALTER TABLE sessions ADD COLUMN origin BLOB;
@@ -50,7 +50,7 @@ _VERY_LONG = 1_000_000  # bytes of a blob written in place
 
 
 def _chain_all(db: sqlite3.Connection) -> None:
-    """Chain the records of a file from before there were chains. Snapshots are deleted: it is unknown whether they are intact."""
+    """Chain the records of an unchained file (format 4 or older). Snapshots are deleted: it is unknown whether they are intact."""
     db.execute("DELETE FROM snapshots")
     rechain(db, [number for (number,) in db.execute("SELECT number FROM sessions").fetchall()])
     keep_names(db)
@@ -149,8 +149,8 @@ def parent_digest(db: sqlite3.Connection, parent: str | None, seq: int) -> bytes
 def rechain(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
     """Rebuild the chains of these sessions from their present records; parents come before their forks."""
     for number in sorted(numbers):
-        told = "SELECT id, key, created_at, scope, parent, parent_seq FROM sessions WHERE number = ?"
-        row = SessionRow(*db.execute(told, (number,)).fetchone())
+        query = "SELECT id, key, created_at, scope, parent, parent_seq FROM sessions WHERE number = ?"
+        row = SessionRow(*db.execute(query, (number,)).fetchone())
         shared = parent_digest(db, row.parent, row.parent_seq)
         origin = last = origin_of(row, shared)
         for records in _batches(db, number, row.parent_seq):

@@ -43,7 +43,7 @@ class _Deflate:
         self._unpack: _Unpacker | None = None
 
     def unpack(self, piece: bytes, /) -> bytes:
-        """What a piece comes to."""
+        """The decoded piece."""
         if self._unpack is None:
             self._begun += piece
             if len(self._begun) < 2:
@@ -121,7 +121,7 @@ class _Layer:
         self._size = 0
 
     def unpacked(self, chunk: bytes) -> bytes:
-        """What a chunk comes to; in pieces so small that none of them comes to very much."""
+        """The decoded chunk. It is decoded in small pieces, so that none of them gets very large before its size is checked."""
         made: list[bytes] = []
         try:
             for at in range(0, len(chunk), _PACKED_PIECE):

@@ -41,8 +41,8 @@ class Client:
             body = await self.whole_body(MOST_OWN)
         except ClientLeft:
             return
-        told = OwnAnswer.error(413, "too large") if body is None else await own(self.headers, body)
-        await self.tell(told.status, told.body, content_type=told.content_type)
+        answer = OwnAnswer.error(413, "too large") if body is None else await own(self.headers, body)
+        await self.tell(answer.status, answer.body, content_type=answer.content_type)
 
     @property
     def is_too_large(self) -> bool:

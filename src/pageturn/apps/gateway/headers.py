@@ -70,7 +70,7 @@ def with_changes(headers: Headers, changes: Iterable[tuple[bytes, bytes | None]]
     return (*kept, *((name, value) for name, value in new.items() if value is not None))
 
 
-def told(text: str) -> bytes:
+def as_header(text: str) -> bytes:
     """A text as the value of a header: one line of ASCII, and no more than clients take."""
     line = " ".join(text[:_LONGEST].split())
     return line.encode("ascii", "replace").translate(_PLAIN)

@@ -104,8 +104,10 @@ class Manage:
         """A request that is too large to be read passes, unless its session is derived: its client does not have all of that."""
         self.counts.pass_over(TOO_LARGE)
         if await self._in_thread(lambda: self._is_name_held(headers)):
-            told = f"the request is larger than {MOST_BYTES:,} bytes, and this conversation was shortened before"
-            return Refuse(413, f"{told}; start a new one, or send less (large pictures, for example)", "refused; large")
+            reason = f"the request is larger than {MOST_BYTES:,} bytes, and this conversation was shortened before"
+            return Refuse(
+                413, f"{reason}; start a new one, or send less (large pictures, for example)", "refused; large"
+            )
         return Pass(f"passed; {TOO_LARGE}")
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
@@ -211,8 +213,8 @@ class Manage:
             if whole is not None:
                 return whole
             if not is_off and not request.is_compaction:
-                told = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
-                return Refuse(400, f"{told}; ask for one answer, or in the foreground", "refused; it cannot recall")
+                reason = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
+                return Refuse(400, f"{reason}; ask for one answer, or in the foreground", "refused; it cannot recall")
         derived = self._derived(managed)
         if derived.is_derived or derived.tool is not None:
             return self._sent(exchange, derived)
@@ -357,8 +359,8 @@ class Manage:
             made = with_history(request, messages, frozen=0, tool=None)
             return Send(made.body, f"off; {reason}; without what was recalled", PLAIN, may_follow=False)
         advice = "this conversation was shortened before, and its client does not have all of it"
-        told = "`x-pageturn: off` sends what the client has, without what was recalled"
-        return Refuse(503, f"{reason}; {advice}; {told}", "refused; store")
+        otherwise = "`x-pageturn: off` sends what the client has, without what was recalled"
+        return Refuse(503, f"{reason}; {advice}; {otherwise}", "refused; store")
 
     def _was_derived(self, request: ModelRequest) -> bool:
         """Whether a request goes on with a derived history, as far as can still be read."""

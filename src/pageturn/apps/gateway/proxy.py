@@ -102,8 +102,8 @@ class Proxy:
         try:
             body = await client.whole_body()
         except TooSlow:
-            told = f"the request was not whole after {self._limits.body_seconds} seconds"
-            await client.refuse(endpoint, 408, told, CLOSE)
+            reason = f"the request was not whole after {self._limits.body_seconds} seconds"
+            await client.refuse(endpoint, 408, reason, CLOSE)
             return
         if body is None:
             plan = await self._mode.unread(client.headers)

@@ -138,7 +138,7 @@ def _server_for(app: Starlette, config: Config) -> uvicorn.Server:
         uvicorn.Config(
             app,
             http=limited(config.limits),
-            ws="none",  # so that an upgrade comes to the proxy as the request that it is
+            ws="none",  # so that an upgrade reaches the proxy as a plain request
             lifespan="on",
             log_config=None,
             log_level=logging.CRITICAL,  # it would log addresses, which may have keys in them

@@ -176,7 +176,7 @@ class Sessions:
         is_reply = bool(groups) and located.is_end and end.is_asked and request.items[located.known].by_model
         if is_reply and before_reply is not None:
             before_reply(session)
-        if session.reader.folds:  # what was said behind another history than ours has reasoning that stands there alone
+        if session.reader.folds:  # what follows a different history has reasoning that is valid only there
             ours = 1 if is_reply else 0
             groups = groups[:ours] + [list(filter(None, map(without_reasoning, group))) for group in groups[ours:]]
         links += self._extend(session, request, located, groups, usage)

@@ -1,6 +1,6 @@
 """What each turn of a session took and cost, beside two others: sending everything, and a rolling trim.
 
-What was sent is told by the provider's usage where there is one, and estimated by our count where there is none. The two others are
+What was sent comes from the provider's usage, and where there is none from an estimate by our count. The two others are
 estimates from the sizes of the pages: everything grows at its end, so that the cache has all of the request before; a trim keeps the
 instructions and the newest messages that fit, as `pageturn.lab.baselines.keep_last` does, so that its cache ends where it cuts.
 Costs are in tokens of fresh input, which a known price makes dollars.

@@ -80,8 +80,8 @@ def server_for(place: Place) -> Server[Any]:
 
     async def list_templates(_: Context, __: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
         templates = [
-            types.ResourceTemplate(name=name, uri_template=uri, description=told, mime_type="text/plain")
-            for name, uri, told in resources.TEMPLATES
+            types.ResourceTemplate(name=name, uri_template=uri, description=description, mime_type="text/plain")
+            for name, uri, description in resources.TEMPLATES
         ]
         return types.ListResourceTemplatesResult(resource_templates=templates)
 

@@ -75,8 +75,8 @@ class ResponsesEvents(EventStream):
         if step == "failed":
             self._fail(error if isinstance(error, dict) else {"code": "failed", "message": "the response failed"})
         elif step == "incomplete":
-            told = details if isinstance(details, dict) else {}
-            self._note_error({"code": told.get("reason", step), "message": "the response is incomplete", **told})
+            reasons = details if isinstance(details, dict) else {}
+            self._note_error({"code": reasons.get("reason", step), "message": "the response is incomplete", **reasons})
 
     def _item(self, event: Fields) -> "_Item":
         """The item that an event is about. Events after its completion are ignored."""

@@ -41,7 +41,7 @@ def read(source: Source) -> Iterator[Step]:
             case {"type": "message", "message": dict() as message} as record:
                 follows |= dict.fromkeys(settings, _id_at(record, line.number))
                 settings = []
-                yield from _told(session, message, record, line.number)
+                yield from _steps(session, message, record, line.number)
             case {"type": "compaction", "summary": str() as summary} as record:
                 yield _compaction(session, summary, record, line.number, follows)
                 yield Said(session, user(summary, synthetic=True), line.number, _id_at(record, line.number))
@@ -69,7 +69,7 @@ def _compaction(session: str, summary: str, record: dict[str, Any], line: int, f
     )
 
 
-def _told(session: str, raw: dict[str, Any], record: dict[str, Any], line: int) -> Iterator[Step]:
+def _steps(session: str, raw: dict[str, Any], record: dict[str, Any], line: int) -> Iterator[Step]:
     fields = Fields(raw, "$.message")
     id_, at = _id_at(record, line), record.get("timestamp")
     try:

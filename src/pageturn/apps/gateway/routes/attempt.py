@@ -189,10 +189,10 @@ class _Opening:
 def _status_of(event: dict[str, Any]) -> int:
     """The status that an error in a stream would have had."""
     response = event.get("response")
-    told = response.get("error") if isinstance(response, dict) else event.get("error", event)
-    told = told if isinstance(told, dict) else {}
-    number = told.get("code", told.get("status"))
+    details = response.get("error") if isinstance(response, dict) else event.get("error", event)
+    details = details if isinstance(details, dict) else {}
+    number = details.get("code", details.get("status"))
     if isinstance(number, int) and _ERRORS <= number < 600:
         return number
-    names = (str(told.get(name)) for name in ("type", "code"))
+    names = (str(details.get(name)) for name in ("type", "code"))
     return next((_STATUSES[name] for name in names if name in _STATUSES), _SERVER_ERROR)

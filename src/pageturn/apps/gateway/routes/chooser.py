@@ -1,4 +1,4 @@
-"""Asks the router who answers, and tells it what came of that. One thread owns it, since it reads and writes a store.
+"""Asks the router who answers, and reports the outcome to it. One thread owns it, since it reads and writes a store.
 
 Where the store fails, choices are made by what this process has seen itself: a store that is locked keeps no client waiting.
 """

@@ -83,5 +83,5 @@ class Observer(Protocol):
 def read_note(note: str) -> dict[str, str]:
     """What a mode said of a request, as in `managed; in=48211; sent=17402; fold=no`."""
     mode, *rest = note.split("; ")
-    told = {"mode": mode} if mode else {}
-    return {**told, **dict(each.partition("=")[::2] for each in rest if "=" in each)}
+    first = {"mode": mode} if mode else {}
+    return {**first, **dict(each.partition("=")[::2] for each in rest if "=" in each)}

@@ -91,13 +91,13 @@ class Reporter:
 
     def _tell(self, fact: PassedCall | Exchange) -> None:
         """Read what passed once, for all observers; one that fails keeps nothing from the others."""
-        told = self._call_of(fact) if isinstance(fact, PassedCall) else _request_of(fact)
+        made = self._call_of(fact) if isinstance(fact, PassedCall) else _request_of(fact)
         for observer in self._observers:
             try:
-                if isinstance(told, ModelCall):
-                    observer.model_call(told)
+                if isinstance(made, ModelCall):
+                    observer.model_call(made)
                 else:
-                    observer.client_request(told)
+                    observer.client_request(made)
             except Exception as error:  # noqa: BLE001 - the traffic has passed
                 _LOG.warning("telemetry failed (%s)", type(error).__name__)
 

@@ -139,5 +139,5 @@ def client_of(journal: Journal) -> str:
         message = journal.message(answer) if answer is not None else None
     except PageturnError:
         return "library"
-    told = (message.metadata or {}).get("gateway") if message is not None else None
-    return f"gateway, {told.get('endpoint', 'unknown')}" if isinstance(told, dict) else "library"
+    recorded = (message.metadata or {}).get("gateway") if message is not None else None
+    return f"gateway, {recorded.get('endpoint', 'unknown')}" if isinstance(recorded, dict) else "library"

@@ -344,14 +344,14 @@ def _client(viewed: ViewedSession, taken: Taken) -> ClientView | None:
         message = viewed.journal.message(state.known_page(taken.page))
     except StoreError:
         return None
-    told = (message.metadata or {}).get("gateway") if message is not None else None
-    if not isinstance(told, dict):
+    recorded = (message.metadata or {}).get("gateway") if message is not None else None
+    if not isinstance(recorded, dict):
         return None
     before = sum(1 for page in state.pages if page.counts and page.seq < taken.page)
     return ClientView(
-        endpoint=str(told.get("endpoint", "")),
+        endpoint=str(recorded.get("endpoint", "")),
         messages=before,
-        bytes=told.get("request_bytes"),
-        sent_bytes=told.get("sent_bytes"),
-        tools_tokens=int(told.get("tools_tokens", 0)),
+        bytes=recorded.get("request_bytes"),
+        sent_bytes=recorded.get("sent_bytes"),
+        tools_tokens=int(recorded.get("tools_tokens", 0)),
     )
