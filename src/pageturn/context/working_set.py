@@ -458,5 +458,5 @@ def _notices(layout: Layout) -> tuple[str, ...]:
 
 
 def _little_room(free: int, room: int) -> str:
-    soon = "the next will come soon. Raise the budget, or unpin rules"
+    soon = "another fold is likely soon. Raise the budget, or unpin rules"
     return f"little room: the last fold left {free:,} of {room:,} tokens free; {soon}"
