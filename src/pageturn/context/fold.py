@@ -15,13 +15,13 @@ from pageturn.context.candidates import Wanted, candidates_of, near, people_of
 from pageturn.context.draft import lowest_levels
 from pageturn.context.forms import FormMaker
 from pageturn.context.frozen_prefix import FrozenPrefix, FrozenPrefixMaker
-from pageturn.context.index_details import AdmittedSummaries, changes
 from pageturn.context.index_lines import IndexLines
 from pageturn.context.laws import enforce, most_needed, most_of_people, promised, room_above_laws
 from pageturn.context.layouts import lay_out
 from pageturn.context.notes import NO_NOTES, NO_PLACED_NOTES, NoteRequests, PlacedNotes, base_of, fold_in, settle
 from pageturn.context.placed_lines import Folders, PlacedLines, Units
 from pageturn.context.renditions import Renderers
+from pageturn.context.run_details import AdmittedSummaries, changes
 from pageturn.context.sealed_runs import outside, still_sealed, units_within
 from pageturn.context.unit_forms import Forms
 from pageturn.context.unsealed_units import UnsealedUnits

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.stores import index, sidecars, tables
+from pageturn.stores import index, losses, sidecars, tables
 from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
 from pageturn.stores.ports import LAST, Record, Repairs, SessionRow
 from pageturn.values.errors import Damaged, StoreError
@@ -89,7 +89,7 @@ def _is_whole(db: sqlite3.Connection, number: int) -> bool:
 
 def _check_losses(db: sqlite3.Connection) -> Iterator[str]:
     try:
-        for _ in tables.losses_after(db, 0):
+        for _ in losses.after(db, 0):
             pass
     except StoreError as error:
         yield str(error)
@@ -132,7 +132,7 @@ def repair(db: sqlite3.Connection, found: Repairs) -> None:
     tables.keep_names(db)
     sidecars.repair(db)
     if found.losses is not None:
-        tables.relink_losses(db, [(numbers[session], seq) for session, seq in found.losses])
+        losses.relink(db, [(numbers[session], seq) for session, seq in found.losses])
     if found.documents is not None:
         index.rebuild(db, [(numbers[session], document) for session, document in found.documents])
 

@@ -11,7 +11,7 @@ from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import OWN, TOKEN, Headers, lowered, value_of, wants_websocket
 from pageturn.apps.gateway.limits import Limits, is_odd
 from pageturn.apps.gateway.modes import Mode, Refuse
-from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
+from pageturn.apps.gateway.own_endpoints import OwnAnswer, OwnEndpoints
 from pageturn.apps.gateway.passage import Passage
 from pageturn.apps.gateway.readiness import PATH as READY
 from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import closing
 
 from pageturn.apps.gateway.headers import Headers
-from pageturn.apps.gateway.own import OwnAnswer
+from pageturn.apps.gateway.own_endpoints import OwnAnswer
 from pageturn.stores import open_store
 from pageturn.values.errors import PageturnError
 

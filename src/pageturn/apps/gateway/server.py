@@ -23,7 +23,7 @@ from pageturn.apps.gateway.endpoints import OPENAI
 from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.inspected import Inspected
 from pageturn.apps.gateway.modes import Mode, Refuse
-from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
+from pageturn.apps.gateway.own_endpoints import OwnAnswer, OwnEndpoints
 from pageturn.apps.gateway.proxy import Proxy
 from pageturn.apps.gateway.readiness import PATH as READY
 from pageturn.apps.gateway.readiness import Readiness

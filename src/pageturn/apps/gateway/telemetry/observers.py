@@ -1,7 +1,7 @@
 """Makes the observers that the settings name. Their packages come with an extra, and are imported only here, when they are wanted."""
 
 from pageturn.apps.gateway.config import Config
-from pageturn.apps.gateway.own import OwnEndpoints
+from pageturn.apps.gateway.own_endpoints import OwnEndpoints
 from pageturn.apps.gateway.telemetry.facts import Observer
 from pageturn.values.errors import MissingExtra
 

@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from pageturn.apps.gateway.headers import Headers
-from pageturn.apps.gateway.own import OwnAnswer
+from pageturn.apps.gateway.own_endpoints import OwnAnswer
 from pageturn.apps.gateway.telemetry.bounded import Bounded
 from pageturn.apps.gateway.telemetry.facts import ClientRequest, ModelCall
 from pageturn.values.usage import Usage
