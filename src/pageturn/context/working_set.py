@@ -192,7 +192,7 @@ class WorkingSet:
         return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
 
     def _tokens_unfolded(self) -> int:
-        """The tokens of everything that stands, if nothing is folded; what was not taken in, far over the budget, counts as it came."""
+        """The tokens of everything that is shown, if nothing is folded; what was not taken in, far over the budget, counts as it came."""
         pages = self._journal.state.pages
         if self._taken >= len(pages):
             return self._frozen_tokens + self._tail.tokens

@@ -49,7 +49,7 @@ class Places:
 
     def __init__(self, store: Sidecars, scope: str | None = None) -> None:
         self._store = store
-        self._name = SIDECAR if scope is None else f"{SIDECAR}/{scope}"  # nobody finds a history of another scope
+        self._name = SIDECAR if scope is None else f"{SIDECAR}/{scope}"  # so no history of another scope is found
 
     def at(self, link: str) -> tuple[Place, ...]:
         """The places of a history."""

@@ -41,13 +41,13 @@ class Account(NamedTuple):
     turns: int
     used: Usage  # as the provider reported it
     price: ModelPrice | None  # None where nobody knows it
-    is_managed: bool  # or else it was watched
-    is_subscription: bool  # who used it pays by the month
+    is_managed: bool  # or else watched
+    is_subscription: bool  # its user pays by the month
     otherwise: Usage  # estimated
     fetching: float  # tokens of fresh input that bringing things back would cost
     folds: int
     client_bytes: int  # of the bodies that the client sent
-    sent_bytes: int  # of those that went on
+    sent_bytes: int  # of those that were sent on
 
     @property
     def is_uncached(self) -> bool:

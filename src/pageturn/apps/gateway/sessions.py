@@ -25,7 +25,7 @@ from pageturn.values.usage import Usage
 
 _MOST_ORIGINS = 8
 _MOST_OPEN = 32  # sessions that are held open
-_LONGEST_NAME = 110  # of a session, before a number is appended to it
+_LONGEST_NAME = 110  # of a session's id, before a number is appended to it
 # The beginning of a message after a compaction.
 _SUMMARIES = "This session is being continued from a previous conversation"
 
@@ -39,7 +39,7 @@ class Ticket(NamedTuple):
     seq: int  # of the last entry of the request
     link: str  # of its history
     name: str | None
-    hidden: str = ""  # the link behind hidden rounds, if any came since
+    hidden: str = ""  # the link after hidden rounds, if any came since
 
     @property
     def last_link(self) -> str:

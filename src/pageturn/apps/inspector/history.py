@@ -1,4 +1,4 @@
-"""Follows the entries of a session, and keeps what each turn showed: at which level every page stood, since when and why.
+"""Follows the entries of a session, and keeps what each turn showed: the level at which every page was shown, since when and why.
 
 The journal's state knows only the present. A history is made once from all entries, and goes on with those that come later.
 """
@@ -108,7 +108,7 @@ class History:
         return self._times[page.seq]
 
     def level_at(self, page: int, turn: int) -> Move | None:
-        """Where a page stood in a turn; None where it had not come yet."""
+        """How a page was shown in a turn; None where it had not come yet."""
         past = [*takewhile(lambda move: move.turn <= turn, self.moves.get(page, ()))]
         return past[-1] if past else None
 

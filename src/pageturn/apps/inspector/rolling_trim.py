@@ -42,7 +42,7 @@ class _Kept(NamedTuple):
 
 
 class _Instructions:
-    """The instructions, which a trim keeps wherever they stand."""
+    """The instructions, which a trim keeps wherever they are."""
 
     def __init__(self, pages: Sequence[Page], sizes: Sequence[int]) -> None:
         self._sizes = sizes
@@ -71,5 +71,5 @@ class _Instructions:
 
 
 def _overlap(last: _Kept, now: _Kept, sums: Sequence[int]) -> int:
-    """What both requests have behind the instructions: all of the one before, if the trim still begins where it did."""
+    """What both requests have after the instructions: all of the one before, if the trim still begins where it did."""
     return last.tokens if last.start == now.start and sums[last.end] <= sums[now.end] else 0

@@ -13,7 +13,7 @@ from pageturn.values.messages import Image, Message, Role
 System = Callable[[Case], Sequence[Request]]
 """Whoever is examined: what it sends at each turn of a case. One that handles the notes of a case says so: it has `takes_notes`."""
 
-_Sent = tuple[int, Sequence[Message]]  # what stood before a turn: how many messages; and the request
+_Sent = tuple[int, Sequence[Message]]  # what was there before a turn: how many messages; and the request
 _STEADY = 0.5  # the share of turns below which a prompt cache does not pay
 
 

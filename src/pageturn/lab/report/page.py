@@ -58,11 +58,11 @@ _HEADS = (
     *map(_head, LEADING[1:]),
     _head(WITH_REFETCHES),
     _head(TIMES_THE_LOWER_BOUND),
-    ("missed", "demanded names that did not stand in the request"),
+    ("missed", "demanded names that were not in the request"),
     ("refused", "turns for which there was no request within the budget"),
     (
         "faults",
-        "of the policy: something lost, or a result that came again while it did not stand whole in the request",
+        "of the policy: something lost, or a result that came again while it was not whole in the request",
     ),
     ("sessions", "that were replayed"),
 )

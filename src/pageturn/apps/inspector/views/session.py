@@ -33,7 +33,7 @@ class BillColumns(Closed):
 
 
 class TurnColumns(Closed):
-    """The turns: number n stands at place n - 1."""
+    """The turns: number n is at place n - 1."""
 
     answer: tuple[str, ...]  # the handle of the answer
     at: tuple[int, ...]  # milliseconds

@@ -21,7 +21,7 @@ from pageturn.values.messages import Message, Role
 from pageturn.values.pages import PageKind
 
 _MOST_MESSAGES = 200  # in one answer
-_MOST_COMPARED = 4_000  # messages behind the common beginning of two requests
+_MOST_COMPARED = 4_000  # messages after the common beginning of two requests
 _RECORDING = "a recording does not say what was sent; this is all of the history until then"
 _OPENING = (Role.SYSTEM, Role.DEVELOPER)
 
@@ -32,7 +32,7 @@ class MessageView(Closed):
     role: str
     parts: tuple[PartView, ...]
     tokens: int
-    handles: tuple[str, ...]  # of the pages that it stands for; of an index line, its ends
+    handles: tuple[str, ...]  # of the pages that it replaces; of an index line, its ends
     kind: str
     level: str
     why: str
