@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
 
 
 def people_of(state: SessionState, sizes: PageSizes, tasks: AbstractSet[int], most_tokens: int) -> frozenset[int]:
-    """The newest pages that people wrote beside the task, as many as fit into `most_tokens` when long ones are shortened."""
+    """The newest pages that people wrote besides the task, as many as fit into `most_tokens` when long ones are shortened."""
     people: list[int] = []
     for seq in reversed(state.people):
         page = state.page(seq)

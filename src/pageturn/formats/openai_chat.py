@@ -164,7 +164,7 @@ def _beside_content(fields: Fields) -> Iterator[Part]:
 
 
 def _audio(fields: Fields) -> Iterator[Part]:
-    """What the model said aloud: its id is sent back, its transcript is for everybody else."""
+    """Audio of the model: its id is sent back, its transcript is for other vendors."""
     if isinstance(fields.rest.get("audio"), dict):
         audio = fields.inner("audio")
         yield Native(vendor=VENDOR, item={"audio": {"id": audio.text("id")}}, text=audio.take("transcript", str) or "")

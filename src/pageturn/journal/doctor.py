@@ -139,7 +139,7 @@ def texts_of(entry: Entry) -> Iterator[str]:
 
 
 def needed_by(journal: Journal, entry: Entry) -> Iterator[str]:
-    """The blobs that an entry needs, as far as can be told."""
+    """The blobs that an entry is known to need."""
     if not isinstance(entry, MessageAdded):
         # Their texts were stored with an earlier entry, or may have been.
         if not isinstance(entry, TurnTaken | RenditionAdmitted):

@@ -28,7 +28,7 @@ from pageturn.values.pages import Page
 from pageturn.values.relevance import RelevanceMeta
 
 _SNAPSHOT_EVERY = 2_000  # entries between two snapshots: at least this many, and a quarter of the journal
-# Characters of a text from which on a store is told where to read it, so that it need not copy it.
+# From this many characters on, a store is given the place of a text in the message, so that it need not copy it.
 _VERY_LONG = 1_000_000
 _MOST_UNFOUNDED = 100  # entries that depend on lost ones, after which the session is given up
 

@@ -1,4 +1,4 @@
-"""Erases sessions that nobody used for long, and shows that their bytes have left the file.
+"""Erases sessions that were not used for long, and shows that their bytes have left the file.
 
 A session and its forks share a past, so they go together, when the last of them is old enough. The words go; digests and tombstones stay, and
 with them the session's name. What went by age is noted: unlike words that a person destroyed, they may come again.

@@ -54,7 +54,7 @@ def snapshot_digest(origin: bytes, at: bytes, body: bytes) -> bytes:
 
 
 class Row(NamedTuple):
-    """A record as stored, of whatever types, with its chain digests."""
+    """A record as stored, whatever the types of its fields, with its chain digests."""
 
     seq: Any
     at: Any
@@ -134,7 +134,7 @@ class Checker:
         if (doubtful := self._doubtful) is None:
             return
         self._doubtful = None
-        if following in doubtful.worked_out:  # the record is intact, and only the digest beside it was altered
+        if following in doubtful.worked_out:  # the record is intact, and only its digest was altered
             self._known, self._is_sure = following, True
             yield doubtful.record
         else:

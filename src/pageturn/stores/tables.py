@@ -30,11 +30,11 @@ CREATE TABLE refs (
     digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
 """
-# Every record that lost words to an erasure, by any session; the last number tells whether there was another erasure.
+# Every record that lost words to an erasure, by any session; the last number shows whether there was another erasure.
 _LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
 # `chain` has the digests; after its last record a session has a row numbered END with the digest of that record,
 # in the page of the file that an append writes anyway. `names` has a copy of every session's row,
-# so that a lost session can be told from one that never existed; `losses_end` protects the losses in the same way.
+# so that a lost session can be distinguished from one that never existed; `losses_end` protects the losses in the same way.
 _CHAINED = """
 ALTER TABLE sessions ADD COLUMN parent_digest BLOB;
 ALTER TABLE sessions ADD COLUMN origin BLOB;

@@ -36,7 +36,7 @@ _FAILURES = (zlib.error, brotli.error, zstandard.ZstdError)
 
 
 class _Deflate:
-    """Deflate as servers use it: with the zlib header of the standard, or without. The first two bytes tell which."""
+    """Deflate as servers use it: with the zlib header of the standard, or without. The first two bytes show which."""
 
     def __init__(self) -> None:
         self._begun = b""
@@ -83,7 +83,7 @@ def can_unpack(encoding: str | None) -> bool:
 
 
 def is_object(begun: bytes) -> bool | None:
-    """Whether a body is one JSON object, and not a stream of events, by its beginning; None if that is too short to tell.
+    """Whether a body is one JSON object, and not a stream of events, by its beginning; None if that is too short to decide.
 
     Headers say it too, but not all servers send the right ones.
     """

@@ -27,7 +27,7 @@ from pageturn.values.vendors import profile_of
 _MICROS = 1_000_000
 _CHARACTERS = 4  # of a token, about
 _AROUND = 40  # characters around a call or a result
-FEWEST = 8  # reports that tell how a provider counts, or whether its cache works
+FEWEST = 8  # reports that show how a provider counts, or whether its cache works
 
 Measure = Callable[[Message], int]
 
@@ -184,7 +184,7 @@ def managed_requests(recorded: Recorded, room: int, calibration: Scale | Calibra
 
 
 def _tools(counter: TokenCounter, tokens: int) -> list[dict[str, Any]]:
-    """A tool definition that takes about so many tokens, in place of those that nobody wrote down."""
+    """A tool definition that takes about so many tokens, in place of definitions that were not recorded."""
     if not tokens:
         return []
     made = [{"name": "tools", "description": "a " * tokens, "parameters": {}}]

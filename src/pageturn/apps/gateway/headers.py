@@ -27,7 +27,7 @@ _LONGEST = 1_000  # characters of a value that we write
 _PLAIN = bytes(byte if 32 <= byte < 127 else ord("?") for byte in range(256))
 _TOO_MANY = 429
 _WAIT = ((b"retry-after", b"5"),)  # seconds; where the provider names none, some clients give up at once
-_OF_A_REQUEST = frozenset((b"host", b"expect", b"content-length"))  # which whoever sends it writes anew
+_OF_A_REQUEST = frozenset((b"host", b"expect", b"content-length"))  # which every sender sets itself
 
 
 def value_of(headers: Headers, name: bytes) -> str | None:

@@ -80,7 +80,7 @@ class Manage:
         self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client has in full any more
         # The beginnings of answers that may still turn out to be refusals.
         self._openings: WeakKeyDictionary[Exchange, HeldOpening] = WeakKeyDictionary()
-        self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # calls beside a conversation
+        self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # side calls
         self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
         self._derived_here: WeakSet[Session] = (
@@ -355,7 +355,7 @@ class Manage:
         if not self._was_derived(request):
             return Pass("off") if is_off else _unsure(reason)
         if is_off:
-            # Reasoning of a derived history would be refused in the client's own, and nobody knows which that is.
+            # Reasoning of a derived history would be refused in the client's own, and it is not known which that is.
             loaded = load_items(request.format, request.raws)
             messages = [each for message in loaded if (each := without_reasoning(message))]
             made = with_history(request, messages, frozen=0, tool=None)

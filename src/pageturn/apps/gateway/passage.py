@@ -115,7 +115,7 @@ class Passage:
                 if head is None or not head.is_sent:
                     head = _Head(answer, plan)
                 elif answer.status >= _ERRORS:
-                    raise Cut  # the client has the beginning of an answer, and nobody can take that back
+                    raise Cut  # the client has the beginning of an answer, which cannot be taken back
                 if answer.status >= _ERRORS and plan.may_follow:
                     following = await self._pass_error(exchange, mode, head, answer)
                     continue

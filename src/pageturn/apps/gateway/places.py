@@ -87,7 +87,7 @@ class Places:
         self._store.amend([slot], lambda _: {slot: origin.encode()})
 
     def forms(self, words: str) -> tuple[str, ...]:
-        """The digests under which the same words of a person were kept, each time with other words of a client beside them."""
+        """The digests under which the same words of a person were kept, each time with other text of a client next to them."""
         body = self._store.document(Slot(self._name, f"words/{words}"))
         return tuple(body.decode().split()) if body else ()
 

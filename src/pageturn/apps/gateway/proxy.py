@@ -21,7 +21,7 @@ from pageturn.apps.gateway.upstream import UpstreamClient
 Scope = MutableMapping[str, Any]
 
 HEALTH = "/healthz"
-_OPEN = (HEALTH, READY)  # which supervisors ask, and which tell nothing
+_OPEN = (HEALTH, READY)  # which supervisors ask, and which reveal nothing
 
 
 class Proxy:
@@ -46,7 +46,9 @@ class Proxy:
         self._mode = mode
         self._other = other
         self._token = token
-        self._is_shut = keys is not None and token is None  # what is ours is nobody's who has no more than a key
+        self._is_shut = (
+            keys is not None and token is None
+        )  # our own endpoints are closed to clients that only have a key
         self._starts = starts  # of gateways on this store, so far
         self._dispatch = dispatch or Direct(client, upstreams)
         self._keys = keys

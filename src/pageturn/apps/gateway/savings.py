@@ -40,7 +40,7 @@ class Account(NamedTuple):
     model: str
     turns: int
     used: Usage  # as the provider reported it
-    price: ModelPrice | None  # None where nobody knows it
+    price: ModelPrice | None  # None if it is unknown
     is_managed: bool  # or else watched
     is_subscription: bool  # its user pays by the month
     otherwise: Usage  # estimated

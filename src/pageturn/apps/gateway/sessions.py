@@ -163,7 +163,7 @@ class Sessions:
     ) -> Ticket:
         """Record what is new in a request. `before_reply` is called if the first new item is the reply to the last request."""
         place = located.place
-        if place is not None and request.is_compaction:  # asked beside the conversation, whether that goes on or not
+        if place is not None and request.is_compaction:  # a side call, whether the conversation continues or not
             located = located._replace(is_end=False)
             if located.name is not None:
                 self.places.note_compacted(located.name, place.session)

@@ -1,4 +1,4 @@
-"""What is known of a session beside its words: which model it talked to, and when its messages were really said."""
+"""What is known of a session besides its messages: which model it talked to, and when its messages were really said."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""Lets only those in who may look, and tells the browser what a page of ours may do: nothing but show what this server sends."""
+"""Admits only those who may look, and restricts what a page may do in the browser: nothing but show what this server sends."""
 
 import hmac
 from collections.abc import Mapping

@@ -41,7 +41,7 @@ class Move(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something beside the conversation: the turn that it came after, what kind of thing, about which page, in words."""
+    """Something besides the conversation: the turn that it came after, what kind of thing, about which page, in words."""
 
     turn: int
     seq: int

@@ -18,7 +18,7 @@ class Trimmed(NamedTuple):
 
 
 def trimmed(pages: Sequence[Page], places: Sequence[int], fixed: Sequence[int], budget_tokens: int) -> list[Trimmed]:
-    """The requests that were made at some places among the pages, each with so many tokens beside them that no trim removes."""
+    """The requests that were made at some places among the pages, each with the number of other tokens, which no trim removes."""
     sizes = [page.tokens for page in pages]
     sums = [0, *accumulate(sizes)]
     instructions = _Instructions(pages, sizes)
@@ -34,7 +34,7 @@ def trimmed(pages: Sequence[Page], places: Sequence[int], fixed: Sequence[int], 
 
 
 class _Kept(NamedTuple):
-    """The newest pages that a trim keeps, beside the instructions: from one place on, and their tokens."""
+    """The newest pages that a trim keeps, in addition to the instructions: from one place on, and their tokens."""
 
     start: int
     end: int
@@ -54,7 +54,7 @@ class _Instructions:
         return self._sums[place]
 
     def kept(self, place: int, budget_tokens: int, sums: Sequence[int]) -> _Kept:
-        """As many of the newest others as fit beside them; the last one always."""
+        """As many of the newest others as fit next to them; the last one always."""
         room = budget_tokens - self._sums[place]
         start = place
         while start > 0:

@@ -202,7 +202,7 @@ def _answered(place: Place, ask: Callable[[Sessions], Answer]) -> Answer:
             return ask(sessions)
     except PageturnError as error:
         return failed(error)
-    except Exception as error:  # noqa: BLE001 - a client is told no more than what kind of error it was
+    except Exception as error:  # noqa: BLE001 - a client gets no more than the kind of the error
         _LOG.warning("a call failed: %s", type(error).__name__)
         return failed(f"the server could not answer ({type(error).__name__})")
 

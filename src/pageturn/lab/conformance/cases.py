@@ -22,7 +22,7 @@ class Case(NamedTuple):
     trace: Trace
     budget_tokens: int
     pinned: tuple[int, ...] = (1,)
-    notes: Mapping[int, str] = {}  # one-shot notes of the program around the agent, by the place of their turn
+    notes: Mapping[int, str] = {}  # one-shot notes of the host, by the place of their turn
 
     @property
     def task(self) -> Message:

@@ -193,7 +193,7 @@ def _row(row: Row, columns: int, *, is_best: bool) -> Node:
 
 
 def _priced(score: Score) -> list[Child]:
-    """The priced bill, and below it what it comes to if a turn that misses costs more than its bill."""
+    """The priced bill, and below it its value if a turn that misses costs more than its bill."""
     if not score.is_priced:
         return ["–"]
     first, *others = (score.priced(tokens) for tokens in MISS_TOKENS)

@@ -1,4 +1,4 @@
-"""Asks one upstream, and says whether it began to answer. Until then nobody else has seen anything, and another can be asked.
+"""Asks one upstream, and says whether it began to answer. Until then the client has seen nothing, and another upstream can be asked.
 
 An answer has begun with its first byte; one that is a stream, with its first event that is neither an error nor an announcement. What was
 read until then is given on first.
@@ -34,7 +34,7 @@ _SERVER_ERROR = 500
 
 
 class NoAnswer(Exception):
-    """An upstream did not begin to answer. The router reads status, headers and body; the client gets them if nobody else answers."""
+    """An upstream did not begin to answer. The router reads status, headers and body; the client gets them if no other upstream answers."""
 
     def __init__(self, status: int | None, headers: Headers, body: bytes, why: str) -> None:
         super().__init__(why)
@@ -172,7 +172,7 @@ class _Opening:
             if is_object(piece):
                 return False
             return all(map(self._is_announcement, self._events.feed(piece)))
-        except (InvalidInput, ValueError):  # a form that nobody knows is the client's to read
+        except (InvalidInput, ValueError):  # an unknown form is left to the client
             return False
 
     def _is_announcement(self, data: bytes) -> bool:

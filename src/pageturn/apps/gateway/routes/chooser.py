@@ -95,7 +95,7 @@ class Chooser:
         return self._with_store(chosen)
 
     def answered(self, outline: RequestOutline, decision: Decision, tokens: int) -> None:
-        """Keep that a conversation has an answer, whose worth its next request will tell."""
+        """Note that a conversation has an answer; its next request shows what the answer was worth."""
         last = self._last(outline, len(outline.items))
         self._turns.pop(outline.session, None)
         self._turns[outline.session] = Turn(decision, len(outline.items), last, tokens)
@@ -119,7 +119,7 @@ class Chooser:
         return self._opened().observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
 
     def close(self) -> None:
-        """Count what was left open as answered, and let go of the store."""
+        """Count what was left open as answered, and close the store."""
         while self._turns:
             self._settle(self._turns.popitem()[1], outcome=True)
         if self._router is not None:

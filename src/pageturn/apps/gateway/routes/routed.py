@@ -63,7 +63,7 @@ class Routed:
         try:
             outline = await self._in_thread(lambda: read_outline(exchange, self._chooser.reader))
         except InvalidInput:
-            return None  # whoever is asked will say what is wrong with it
+            return None  # the upstream will say what is wrong with it
         routed = self._models.get(outline.model)
         if routed is None:
             return None

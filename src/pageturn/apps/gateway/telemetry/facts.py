@@ -1,4 +1,4 @@
-"""Defines what observers are told: facts of requests and of calls of models. No body, no header and no key is among them."""
+"""Defines what observers get: facts of requests and of calls of models. No body, no header and no key is among them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol

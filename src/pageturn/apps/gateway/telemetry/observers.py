@@ -7,7 +7,7 @@ from pageturn.values.errors import MissingExtra
 
 
 def observers_for(config: Config, starts: int) -> tuple[list[Observer], OwnEndpoints]:
-    """Who is told, and the endpoints that show it; raises `MissingExtra`."""
+    """The observers, and the endpoints that show what they counted; raises `MissingExtra`."""
     observers: list[Observer] = []
     endpoints: OwnEndpoints = {}
     try:

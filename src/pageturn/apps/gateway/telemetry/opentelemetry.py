@@ -84,7 +84,7 @@ class OpenTelemetry:
         self._measure(call)
 
     def client_request(self, request: ClientRequest) -> None:
-        """Requests are told by their calls."""
+        """Nothing: each call of a request has a span of its own."""
 
     def close(self) -> None:
         """Send what waits, for some seconds at most."""

@@ -94,7 +94,7 @@ class Prometheus:
         return OwnAnswer(200, generate_latest(self._registry), CONTENT_TYPE_LATEST.encode())
 
     def _note_cache(self, call: ModelCall, usage: Usage, model: str) -> None:
-        """A session whose prompt is no longer found in the cache costs ten times as much, and nobody else would say so."""
+        """A session whose prompt is no longer found in the cache costs ten times as much, and nothing else shows it."""
         before = self._sessions.pop(call.session, None)
         began = call.began / _SECOND
         self._sessions[call.session] = _Last(began + call.seconds, usage.input_tokens)

@@ -338,7 +338,7 @@ def _usage(viewed: ViewedSession, taken: Taken) -> UsageView:
 
 
 def _client(viewed: ViewedSession, taken: Taken) -> ClientView | None:
-    """What a gateway wrote beside the answer of what its client sent."""
+    """What a gateway recorded, with the answer, about the request of its client."""
     state = viewed.journal.state
     try:
         message = viewed.journal.message(state.known_page(taken.page))
