@@ -1,6 +1,6 @@
 """Remembers which agent has the prompt of a session in its provider's cache."""
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from pageturn.values.vendors import profile_of
@@ -26,8 +26,7 @@ class WarmCaches:
         last = self._last.get(session)
         if last is None:
             return None
-        kept_seconds = profile_of(last.agent).billing.ttl_seconds
-        is_warm = kept_seconds is None or now - last.at <= timedelta(seconds=kept_seconds)
+        is_warm = profile_of(last.agent).billing.is_warm_after((now - last.at).total_seconds())
         return last.agent if is_warm else None
 
     def note(self, session: str, agent: str, now: datetime) -> None:

@@ -1,6 +1,6 @@
 """Masks what looks like a key in text that is shown: in logs, in exports. What is stored is never changed, since nothing may be lost.
 
-It is a guess by form, and finds neither every key nor only keys.
+A heuristic: it misses some keys and masks some other text.
 """
 
 import re

@@ -112,7 +112,7 @@ class Gateway:
             self.serve()
             if not self._is_stopping:
                 raise RuntimeError("the server stopped by itself")  # noqa: TRY301
-        except BaseException as error:  # noqa: BLE001 - raised again when the client has ended
+        except BaseException as error:  # noqa: BLE001 - reported when the client has ended
             self.failure = error
         finally:
             self._is_ready.set()

@@ -103,8 +103,8 @@ class Prometheus:
         if before is None or usage.input_tokens == 0:
             return
         self._read.labels(model).observe(usage.cache_read_tokens / usage.input_tokens)
-        kept_seconds = profile_of(call.model).billing.ttl_seconds
-        is_warm = (kept_seconds is None or began - before.ended < kept_seconds) and before.tokens >= _CACHED_FROM
+        is_kept = profile_of(call.model).billing.is_warm_after(began - before.ended)
+        is_warm = is_kept and before.tokens >= _CACHED_FROM
         if is_warm and not call.is_folded and usage.cache_read_tokens < before.tokens / 2:
             self._broken.labels(model).inc()
 
