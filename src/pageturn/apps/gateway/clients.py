@@ -1,6 +1,6 @@
 """Makes each known client use the gateway, without changing anyone's files.
 
-By variables if the client reads them, else by a flag, or by a configuration in a variable or a temporary folder. An unknown client
+It sets variables if the client reads them, else a flag, or a configuration in a variable or a temporary folder. An unknown client
 gets the variables that most SDKs read.
 """
 

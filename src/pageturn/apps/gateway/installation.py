@@ -1,4 +1,4 @@
-"""Looks at an installation: versions, settings, who may read what, whether the upstreams answer, and whether the clock is right."""
+"""Checks an installation: versions, settings, permissions of files, whether the upstreams answer, and whether the clock is right."""
 
 import asyncio
 import stat

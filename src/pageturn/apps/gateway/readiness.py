@@ -1,4 +1,4 @@
-"""Says whether a gateway can take requests: `/readyz`, for a supervisor that sends traffic only where it is welcome."""
+"""Says whether a gateway can take requests: `/readyz`, for a supervisor that sends traffic only to gateways that are ready."""
 
 import asyncio
 from collections.abc import Callable

@@ -99,7 +99,7 @@ class RunsAhead:
         self._extend(stretches, units[:-_RECENT])
         wanted = {(run[0][0][0].seq, max(map(_end, run[-1]))): run for run in _wanted(stretches, sizes)}
         found = {span: known.runs.get(span) or _run(groups) for span, groups in wanted.items()}
-        known.runs = {span: run for span, run in found.items() if span in known.runs or self._may_stand(run)}
+        known.runs = {span: run for span, run in found.items() if span in known.runs or self._is_usable(run)}
         return list(known.runs.values())
 
     def _count_settled(self, groups: Sequence[_Group]) -> int:
@@ -132,7 +132,7 @@ class RunsAhead:
                 together.append(unit)
         stretches[-1] += entangled(together, _span)
 
-    def _may_stand(self, run: Run) -> bool:
+    def _is_usable(self, run: Run) -> bool:
         return run.is_worthwhile and still_holds(self._state, run)
 
 

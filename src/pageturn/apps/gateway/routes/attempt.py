@@ -1,7 +1,7 @@
 """Asks one upstream, and says whether it began to answer. Until then the client has seen nothing, and another upstream can be asked.
 
 An answer has begun with its first byte; one that is a stream, with its first event that is neither an error nor an announcement. What was
-read until then is given on first.
+read until then is passed on first.
 """
 
 import asyncio

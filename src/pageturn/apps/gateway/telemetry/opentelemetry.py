@@ -1,4 +1,4 @@
-"""Tells OpenTelemetry: a span and measurements for each call of a model, sent by OTLP over HTTP.
+"""Reports to OpenTelemetry a span and measurements for each call of a model, sent by OTLP over HTTP.
 
 Names are those of the GenAI semantic conventions (open-telemetry/semantic-conventions-genai, in development, read in November 2026); what
 they have no name for begins with `pageturn.`.

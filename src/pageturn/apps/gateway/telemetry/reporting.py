@@ -1,4 +1,4 @@
-"""Tells observers of calls that have passed, from a thread of its own.
+"""Reports calls that have passed to the observers, in a thread of its own.
 
 Traffic never waits for it: where too much waits to be reported, calls are left out and counted.
 """
