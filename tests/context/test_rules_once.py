@@ -158,3 +158,19 @@ def test_a_prompt_that_says_what_a_pin_says_stands_first_all_the_same():
         "You are another agent.",
         "Never push to main.",
     ]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.kind)
+def test_a_prompt_that_was_sent_again_leaves_with_the_one_that_is_replaced(policy):
+    session = open_session(policy=policy)
+    session.extend([pt.system("You are an agent."), pt.user("Fix it."), pt.assistant("Done.")])
+    session.extend([pt.system("You are an agent."), pt.user("Now the tests.")])
+    pinned = session.pin("Never push.")
+    session.derive()
+    session.set_system("You are a reviewer.")
+    context = session.derive()
+    rules = [message.text for message in context.messages if message.role is pt.Role.SYSTEM]
+    assert rules == ["You are a reviewer.", "Never push."]
+    session.append(pt.assistant("ok"))
+    assert pt.to_json(list(reopened(session).derive().messages)) == pt.to_json(list(session.derive().messages))
+    assert session.reader.level(pinned) is pt.ResidencyLevel.FULL

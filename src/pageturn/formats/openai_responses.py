@@ -20,6 +20,7 @@ from pageturn.formats.fields import (
     own,
     plain,
     refusing_depth,
+    spelled,
 )
 from pageturn.formats.prompts import (
     listed,
@@ -234,7 +235,7 @@ def _words(raw: dict[str, Any]) -> str:
     action = raw.get("action")
     query = action.get("query") or action.get("command") if isinstance(action, dict) else None
     said = query or raw.get("code") or raw.get("output") or raw.get("name") or ""
-    return " ".join(map(str, said)) if isinstance(said, list) else str(said) if isinstance(said, str) else ""
+    return " ".join(map(spelled, said)) if isinstance(said, list) else said if isinstance(said, str) else ""
 
 
 def _message(raw: Any, path: str) -> Message:

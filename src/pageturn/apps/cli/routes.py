@@ -17,6 +17,7 @@ from pageturn.routing.modes import name_now
 from pageturn.routing.regret import Regret, regrets
 from pageturn.routing.router import Router
 from pageturn.stores import MemorySidecars, Sidecars
+from pageturn.stores.files import require_regular
 from pageturn.values.errors import InvalidInput, PageturnError, show
 from pageturn.values.json import from_json, to_json
 
@@ -232,7 +233,7 @@ def export_state(beliefs: Beliefs) -> None:
 
 def import_state(console: Console, beliefs: Beliefs, path: Path) -> None:
     """Merge an exported state into this one."""
-    state = from_json(DelegationState, path.read_bytes())
+    state = from_json(DelegationState, require_regular(path).read_bytes())
     beliefs.take(state)
     console.print(f"merged {len(state.beliefs):,} posteriors into scope {beliefs.scope}")
 
