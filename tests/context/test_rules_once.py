@@ -34,7 +34,7 @@ def test_a_prompt_that_is_sent_again_and_again_is_charged_once(policy, can_recal
 
 
 def test_what_a_client_sends_again_after_its_own_compaction_needs_no_larger_budget():
-    """Two prompts of 9,000 tokens in all, one of them sent again: the figure of a real session, made up."""
+    """Two prompts of 9,000 tokens in all, one of them sent again: synthetic, with the sizes of a real session."""
     session = open_session(policy=pt.Paged.thrifty(12_000))
     rules, tools = "Rule: check every change twice. " * 600, "Tool notes: prefer rg. " * 700
     session.extend([pt.system(rules), pt.system(tools), pt.user("Fix src/auth.py")])

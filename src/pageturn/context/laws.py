@@ -17,13 +17,12 @@ from pageturn.values.pages import ResidencyLevel
 
 _FULL, _COMPRESSED = ResidencyLevel.FULL, ResidencyLevel.COMPRESSED
 _TASK_SHARE = 3  # the task is shown verbatim if it takes at most a third of the budget
-_TASK_SHARE_WITHOUT_RECALL = 2  # or half, if the model cannot fetch the rest
-_UNSEEN_SHARE = (
-    2  # what the model has not seen yet, if it takes at most half of the room, or if nothing has to make room for it
-)
-_PEOPLE_SHARE = 4  # what people said is shown verbatim up to a quarter of the budget,
-_PEOPLE_TOKENS = 4_000  # and up to this many tokens
-_STEPS_SHARE = 2  # without the recall tool, old steps take half of what is then free; the rest is for new ones
+_TASK_SHARE_WITHOUT_RECALL = 2  # ... or half, if the model cannot fetch the rest
+# What the model has not seen yet is shown in full if it takes at most half of the room, or if nothing has to make room for it.
+_UNSEEN_SHARE = 2
+_PEOPLE_SHARE = 4  # what people said is shown verbatim up to a quarter of the budget
+_PEOPLE_TOKENS = 4_000  # what people said is shown verbatim up to this many tokens
+_STEPS_SHARE = 2  # without the recall tool, old steps take at most half of what is then free; the rest is for new ones
 _PASTED = 64  # tokens; what people type is often shorter, and shortening it saves nothing
 
 
@@ -130,7 +129,7 @@ def _highest(before: Levels, after: Levels) -> dict[int, ResidencyLevel]:
 def _largest_first(units: Sequence[Candidate], most: int, free: int) -> dict[int, ResidencyLevel]:
     """All at full; then the largest is lowered level by level, until new pages take `most` and all take `free` tokens.
 
-    What was fetched again is not held to `most`: a model that needs the whole and is shown an extract each time would fetch it for ever.
+    What was fetched again is not held to `most`: a model that needs the whole and is shown an extract each time would fetch it repeatedly.
     """
     levels = {unit.first: _FULL for unit in units}
     _shorten(levels, [unit for unit in units if not unit.is_repetition], most, _charged)
@@ -293,7 +292,7 @@ def promised(frame: Frame) -> Draft:
 
 
 def enforce(draft: Draft, wanted: Levels) -> Layout:
-    """The layout that a policy wants, with what the laws demand, within the budget; its first wishes come first."""
+    """The layout that a policy wants, with what the laws demand, within the budget; its first choices come first."""
     frame = draft.frame
     least, whys = dict(draft.levels), dict(draft.whys)
     units = {unit.first: unit for unit in draft.units}

@@ -65,7 +65,7 @@ def rank(found: Iterable[Candidate], query: str, filter_by: SearchFilter, *, by_
 
     for candidate in found:
         journal = candidate.journal
-        results = [page for page in _results(candidate, query) if filter_by.may_tell(journal, page)]
+        results = [page for page in _results(candidate, query) if filter_by.may_show(journal, page)]
         wanted = [page for page in results if filter_by.wants(journal, page)]
         for page in wanted:
             add(candidate._replace(page=page, passage=None))

@@ -235,6 +235,6 @@ class _Look(NamedTuple):
         """
         for upto, journal in self.seers[session]:
             page = journal.state.page(seq) if seq <= upto else None
-            if page is not None and self.filter_by.may_tell(journal, page):
+            if page is not None and self.filter_by.may_show(journal, page):
                 return Candidate(journal, page)
         return None

@@ -102,7 +102,7 @@ class SqliteFile:
     def close(self) -> None:
         self._closed = True
         for connection in list(self._connections):
-            if connection.busy.acquire(timeout=_PATIENCE):  # else it is closed once its thread has let go of it
+            if connection.busy.acquire(timeout=_PATIENCE):  # else it is closed once its thread has released it
                 try:
                     connection.close()
                 finally:

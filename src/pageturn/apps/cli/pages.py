@@ -9,13 +9,12 @@ from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
 from pageturn.journal.state import SessionState
 from pageturn.tokens.counters import counter_for
+from pageturn.tokens.windows import DEFAULT_MODEL
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Visibility
 from pageturn.values.pages import ResidencyLevel
 from pageturn.values.search_text import search_text
 from pageturn.values.units import units_of
-
-_MODEL = "gpt-5"
 
 
 def whole_handle(state: SessionState, typed: str) -> str:
@@ -43,7 +42,7 @@ def show_page(
         raise InvalidInput(
             "handle", expected="a page that is not internal, or --internal", got=f"{handle}, which is internal"
         )
-    offered = offers(journal, unit, counter_for(_MODEL))
+    offered = offers(journal, unit, counter_for(journal.state.model or DEFAULT_MODEL))
     for level in levels:
         if level not in offered:
             kind = journal.state.kind(page)

@@ -76,12 +76,12 @@ class EventStream(ABC):
         message = self._load(so_far.response)
         if self.is_finished and not so_far.incomplete:
             return message
-        told: dict[str, Any] = {"finished": self.is_finished}
+        state: dict[str, Any] = {"finished": self.is_finished}
         if so_far.incomplete:
-            told["incomplete"] = so_far.incomplete
+            state["incomplete"] = so_far.incomplete
         if self._error is not None:
-            told["error"] = self._error.raw
-        return msgspec.structs.replace(message, metadata={**(message.metadata or {}), "stream": told})
+            state["error"] = self._error.raw
+        return msgspec.structs.replace(message, metadata={**(message.metadata or {}), "stream": state})
 
     @property
     def is_finished(self) -> bool:
