@@ -1,4 +1,4 @@
-"""Adapters: agent frameworks, each in its own terms: a file for each, which needs the extra of its name.
+"""Adapters: agent frameworks, a file for each, which needs the extra of its name; `branches` keeps sessions in step with their histories.
 
-Hosts use them, and apps may; they use the session and below. `branches` is what they share: sessions that follow a framework's history.
+Hosts use them. They use the session and below, and the packages of their framework.
 """

@@ -22,6 +22,7 @@ import msgspec
 from pageturn.policies import DerivePolicy
 from pageturn.session import Session
 from pageturn.stores import Store, open_store, path_of
+from pageturn.values.checks import require_several
 from pageturn.values.digests import digest_of, digest_of_text
 from pageturn.values.errors import Conflict
 from pageturn.values.ids import fitting_session_id
@@ -188,6 +189,10 @@ class Branches:
         scope: str | None = None,
         rules: Sequence[str] = (),
     ) -> None:
+        require_several("rules", rules, "texts")
+        with Session.open(policy=policy, recall=recall, scope=scope) as trial:  # so that mistakes are named now
+            for rule in rules:
+                trial.pin(rule)
         self._owns_store = not isinstance(url, Store)
         self._store = url if isinstance(url, Store) else open_store(path_of(url))
         self._policy, self._recall, self._scope, self._rules = policy, recall, scope, tuple(rules)

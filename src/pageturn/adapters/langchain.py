@@ -1,12 +1,7 @@
-"""A middleware for agents of LangChain, LangGraph and deepagents: what the model sees is derived from a session.
-
-    from langchain.agents import create_agent
-    from pageturn.adapters.langchain import PageturnMiddleware
-
-    agent = create_agent(model, tools, middleware=[PageturnMiddleware("agent.db")])
+"""A middleware for agents of LangChain, LangGraph and deepagents: the model sees what is derived from a session (docs/langchain.md).
 
 It takes the place of SummarizationMiddleware and ContextEditingMiddleware. The history in the agent's state stays whole; only the
-request to the model is shorter. See docs/langchain.md.
+request to the model is shorter.
 """
 
 import asyncio
@@ -19,7 +14,6 @@ from pageturn.adapters.branches import Branches, History
 from pageturn.policies import DerivePolicy
 from pageturn.session import Session
 from pageturn.stores import Store
-from pageturn.values.checks import require_several
 from pageturn.values.errors import MissingExtra
 from pageturn.values.messages import ToolResult
 from pageturn.values.recall_tool import RecallTool
@@ -67,8 +61,6 @@ class PageturnMiddleware(AgentMiddleware[Any, Any, Any]):
         With `recall=None` the model gets no tool, and what is no longer shown is named nowhere.
         """
         super().__init__()
-        require_several("rules", rules, "texts")
-        self._recall = recall
         self._branches = Branches(url, policy=policy, recall=recall, scope=scope, rules=rules)
         self.tools: Sequence[BaseTool] = [self._native(recall)] if recall is not None else []
 
