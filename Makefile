@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients test-adapters test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -33,6 +33,15 @@ test-long: setup  ## the tests, long suites whole
 test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through the gateway, and the MCP server in clients, from npm
 	@$(BIN)/python -m tests.clients.installed
 	@PAGETURN_CLIENTS=1 $(BIN)/pytest -q -n 2 tests/clients $(ARGS)
+
+test-adapters: .venv-langchain/installed  ## agents of other frameworks, each in an environment of its own (ARGS=...)
+	@.venv-langchain/bin/python -m pytest -q tests/adapters $(ARGS)
+
+.venv-langchain/installed: pyproject.toml
+	@$(PYTHON) -m venv .venv-langchain
+	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[langchain]' hypothesis pytest pytest-timeout \
+	    deepagents==0.7.32 langchain-anthropic==1.7.7 langchain-openai==1.7.3 langgraph-checkpoint-sqlite==3.1.2
+	@touch $@
 
 test-e2e: setup  ## the inspector in Chromium, which is installed first where it is missing (ARGS=...)
 	@command -v chromium chromium-browser >/dev/null || { apt-get install -y -qq chromium || sudo apt-get install -y -qq chromium; }

@@ -11,6 +11,7 @@ from pageturn.policies import registry
 from pageturn.stores import Maintained, Sidecars, Store, VectorStore
 from pageturn.testing import Script, open_session
 from tests.recall.test_meaning import Topics
+from tools.examples import missing
 
 FOLDER = Path(__file__).parent.parent / "examples"
 EXAMPLES = sorted(FOLDER.glob("*.py"))
@@ -25,6 +26,8 @@ def _nothing_is_left_behind(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_an_example_runs(path):
+    if lacks := missing(path):
+        pytest.skip(f"{', '.join(lacks)} not installed (make test-adapters)")
     runpy.run_path(str(path), run_name="__main__")
 
 

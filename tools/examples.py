@@ -1,12 +1,14 @@
 """The examples of the documentation: Python in the pages, the docstrings and `examples/`, each as a module of its own.
 
 A block of a page stands alone, unless its fence says that it goes on: "```python continued" begins where the block before it ended.
+One that names a framework, "```python langchain", is run by the tests of that adapter, where the framework is installed.
 In a module, every line is where it is in the page, and all other lines are empty, so that whoever complains names the right one.
 """
 
 import ast
 import re
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
@@ -42,7 +44,18 @@ def every_example() -> Iterator[Example]:
     for source in sorted((ROOT / "src").rglob("*.py")):
         yield from prompts(source)
     for source in sorted((ROOT / "examples").rglob("*.py")):
-        yield Example(source, 1, source.read_text("utf-8"))
+        if not missing(source):  # those of a framework are checked where it is installed
+            yield Example(source, 1, source.read_text("utf-8"))
+
+
+def missing(source: Path) -> list[str]:
+    """The packages that an example needs, and that are not installed here."""
+    imports = [
+        node for node in ast.parse(source.read_text("utf-8")).body if isinstance(node, ast.Import | ast.ImportFrom)
+    ]
+    names = [each.name for node in imports if isinstance(node, ast.Import) for each in node.names]
+    names += [node.module or "" for node in imports if isinstance(node, ast.ImportFrom)]
+    return sorted({name.partition(".")[0] for name in names if find_spec(name.partition(".")[0]) is None})
 
 
 def blocks(page: Path) -> Iterator[Example]:
@@ -55,7 +68,7 @@ def blocks(page: Path) -> Iterator[Example]:
             if start is not None:
                 yield Example(page, start, "\n".join(told) + "\n")
                 start = None
-            elif words[:1] == ["python"]:
+            elif words in (["python"], ["python", "continued"]):
                 start = number + 1
                 told = told if "continued" in words else []
         elif start is not None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import runpy
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -505,3 +506,24 @@ def test_mistakes_are_named_when_the_middleware_is_made():
         PageturnMiddleware(policy="paged")
     with pytest.raises(pt.BudgetTooSmall):
         PageturnMiddleware(policy=SMALL, rules=["Never push. " * 4_000])
+
+
+# -- what a reader copies
+
+
+def test_the_example_runs_within_its_budget():
+    example = runpy.run_path(str(ROOT / "examples" / "langchain_agent.py"))
+    model = example["ScriptedModel"]()
+    assert example["main"](model) == "Found it."
+    assert model.largest < 24_000  # of 34,000 characters that were read
+
+
+def test_the_lines_of_the_page_run_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "langchain.md").read_text("utf-8")
+    blocks = re.findall(r"```python langchain\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == 3
+    names = {"model": ScriptedModel(reply=lambda _messages: AIMessage("done")), "tools": [bash]}
+    exec("\n".join(blocks), names)
+    assert names["state"]["messages"][-1].text == "done"
+    assert Path("agent.db").exists()
