@@ -59,6 +59,11 @@ def test_the_command_says_what_it_lacks():
     assert shown.stderr == "the command line needs more packages: pip install 'pageturn[cli]'\n"
 
 
+def test_an_adapter_says_what_it_lacks():
+    shown = without("langchain", code="import pageturn.adapters.langchain")
+    assert shown.stderr.endswith("the LangChain middleware needs more packages: pip install 'pageturn[langchain]'\n")
+
+
 def test_an_error_of_our_own_is_not_taken_for_a_package_that_lacks():
     shown = without("pageturn.apps.cli.main", code=COMMAND)
     assert "ModuleNotFoundError" in shown.stderr

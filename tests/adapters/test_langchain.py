@@ -495,6 +495,9 @@ def test_a_host_that_has_a_tool_of_the_same_name_is_told():
     agent, model = agent_of([AIMessage("done")], [named], tools=[bash, recall])
     agent.invoke({"messages": [HumanMessage("Fix it.")]}, thread())
     assert {each.name for each in model.offered[0]} == {"bash", "recall", "page_back"}
+    request = ModelRequest(model=model, messages=[HumanMessage("Fix it.", id="1")], tools=[recall])
+    with pytest.raises(pt.InvalidInput, match=r"no 'recall', which is the recall tool \(RecallTool\(name="):
+        PageturnMiddleware(policy=SMALL).wrap_model_call(request, lambda _request: None)
 
 
 def test_mistakes_are_named_when_the_middleware_is_made():

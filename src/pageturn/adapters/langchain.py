@@ -25,10 +25,10 @@ try:
     from langchain_core.runnables.config import ensure_config
     from langchain_core.tools import BaseTool, StructuredTool
     from langchain_core.utils.function_calling import convert_to_openai_tool
-
-    from pageturn.adapters.langchain_messages import Originals, dump, load, usage_of
 except ImportError as error:
     raise MissingExtra("the LangChain middleware", extra="langchain") from error
+
+from pageturn.adapters.langchain_messages import Originals, dump, load, usage_of
 
 
 class _Call(NamedTuple):
@@ -111,7 +111,7 @@ class PageturnMiddleware(AgentMiddleware[Any, Any, Any]):
         self, session: Session, history: History, originals: Originals, request: ModelRequest[Any]
     ) -> ModelRequest[Any]:
         """The request with the messages of a context; its tools are the host's, and ours among them."""
-        own = [convert_to_openai_tool(tool) for tool in request.tools if tool not in self.tools]
+        own = [convert_to_openai_tool(tool) for tool in request.tools if all(tool is not ours for ours in self.tools)]
         context = session.derive(own, model=history.model)
         dumped = dump(context.messages, originals, request.system_message)
         return request.override(system_message=dumped.system, messages=list(dumped.messages))
