@@ -37,10 +37,11 @@ test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through t
 test-adapters: .venv-langchain/installed  ## agents of other frameworks, each in an environment of its own (ARGS=...)
 	@.venv-langchain/bin/python -m pytest -q tests/adapters $(ARGS)
 
+# Without our constraints: what deepagents brings needs older versions of some packages.
 .venv-langchain/installed: pyproject.toml
 	@$(PYTHON) -m venv .venv-langchain
-	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[langchain]' hypothesis pytest pytest-timeout \
-	    deepagents==0.7.32 langchain-anthropic==1.7.7 langchain-openai==1.7.3 langgraph-checkpoint-sqlite==3.1.2
+	@.venv-langchain/bin/python -m pip install --quiet --disable-pip-version-check -e '.[langchain]' hypothesis pytest pytest-timeout \
+	    langchain==1.4.7 langgraph==1.2.22 deepagents==0.7.32 langchain-anthropic==1.7.7 langchain-openai==1.7.3 langgraph-checkpoint-sqlite==3.1.2
 	@touch $@
 
 test-e2e: setup  ## the inspector in Chromium, which is installed first where it is missing (ARGS=...)

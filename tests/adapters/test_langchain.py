@@ -16,11 +16,15 @@ from hypothesis import strategies as st
 
 pytest.importorskip("langchain", reason="LangChain is not installed (make test-adapters)")
 
-from langchain.agents.middleware import ModelRequest, ModelResponse
+from langchain.agents import create_agent
+from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelRequest, ModelResponse
+from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import AIMessage, ChatMessage, HumanMessage, SystemMessage, ToolMessage
 from langchain_core.tools import tool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import Command
 
 import pageturn as pt
 from pageturn.adapters.langchain import PageturnMiddleware
@@ -406,6 +410,52 @@ def test_without_a_thread_the_first_message_names_the_session():
     asked(middleware, [HumanMessage("Hi.", id="first"), AIMessage("ok", id="reply"), HumanMessage("More.", id="3")])
     asked(middleware, [HumanMessage("Hi.", id="other")])
     assert sessions(store) == ["first", "other"]
+
+
+def test_an_agent_that_is_a_node_of_a_graph_goes_on_in_its_session():
+    store = MemoryStore()
+    model = ScriptedModel(reply=lambda messages: AIMessage(f"answer to {messages[-1].text}"))
+    agent = create_agent(model, [], middleware=[PageturnMiddleware(store, policy=LARGE)])
+    graph = StateGraph(MessagesState)
+    graph.add_node("coder", agent)
+    graph.add_edge(START, "coder")
+    built = graph.compile(checkpointer=InMemorySaver())
+    built.invoke({"messages": [HumanMessage("one", id="first")]}, thread())
+    built.invoke({"messages": [HumanMessage("two")]}, thread())
+    [name] = sessions(store)
+    assert name.startswith("t-coder-first")
+    assert texts(store, name) == ["one", "answer to one", "two", "answer to two"]
+
+
+def test_an_answer_that_is_streamed_is_stored_whole():
+    store = MemoryStore()
+    agent, _ = agent_of(work(2), [PageturnMiddleware(store, policy=LARGE)])
+    chunks = list(agent.stream({"messages": [HumanMessage("Fix it.")]}, thread(), stream_mode="messages"))
+    assert chunks
+    assert texts(store, "t") == ["Fix it.", "", output("make step0"), "", output("make step1"), "done"]
+
+
+def test_a_call_that_a_person_changed_goes_on_in_its_session():
+    store = MemoryStore()
+    asks = HumanInTheLoopMiddleware(interrupt_on={"bash": True})
+    agent, model = agent_of(work(1), [asks, PageturnMiddleware(store, policy=LARGE)])
+    agent.invoke({"messages": [HumanMessage("Fix it.")]}, thread())
+    edited = {"type": "edit", "edited_action": {"name": "bash", "args": {"command": "make safe"}}}
+    state = agent.invoke(Command(resume={"decisions": [edited]}), thread())
+    told = [message.content for message in state["messages"]]
+    assert [message.content for message in model.requests[1][1:]] == told[:-1]
+    assert texts(store, sessions(store)[-1]) == told
+
+
+def test_a_structured_answer_is_given_on():
+    store = MemoryStore()
+    port = {"title": "Port", "type": "object", "properties": {"number": {"type": "integer"}}, "required": ["number"]}
+    model = ScriptedModel(reply=from_list([calls(("Port", {"number": 8443}))]))
+    middleware = PageturnMiddleware(store, policy=LARGE)
+    agent = create_agent(model, [bash], middleware=[middleware], response_format=ToolStrategy(port))
+    state = agent.invoke({"messages": [HumanMessage("Which port?", id="first")]})
+    assert state["structured_response"] == {"number": 8443}
+    assert texts(store, "first") == ["Which port?", ""]
 
 
 def test_subagents_of_deepagents_have_sessions_of_their_own():
