@@ -101,6 +101,16 @@ def test_an_answer_of_the_recall_tool_is_stored_once_wherever_the_framework_puts
     assert sum(bool(message.tool_results) for message in messages) == 1
 
 
+def test_a_model_that_uses_an_id_again_loses_no_result():
+    branches = Branches(MemoryStore(), recall=pt.RecallTool())
+    asked = ("the port is 8443", "call c0")
+    branches.follow(history(*asked), lambda session: session.answer())
+    later = (*asked, "result c0", "run c0", "result c0", "a")
+    assert follow(branches, *later)[0] == "t"
+    kept = branches.follow(history(*later), lambda session: session.reader.messages())
+    assert [message.role for message in kept] == ["user", "assistant", "tool", "assistant", "tool", "user"]
+
+
 def test_rules_and_pins_hold_in_every_branch():
     store = MemoryStore()
     branches = Branches(store, rules=["Never push."])

@@ -403,6 +403,18 @@ def test_threads_at_once_are_never_mixed_and_lose_nothing(tmp_path):
         assert [text for text in told if text.startswith("$ ")] == [output(f"job {number} step {n}") for n in range(6)]
 
 
+def test_a_long_thread_can_begin_with_the_middleware_at_any_time():
+    messages = [HumanMessage("The login returns 500.", id="first")]
+    for n, reply in enumerate(work(60)[:60]):
+        messages += [reply.model_copy(update={"id": f"a{n}"})]
+        messages += [ToolMessage(output(f"make step{n}"), tool_call_id=reply.tool_calls[0]["id"])]
+    request = asked(PageturnMiddleware(policy=SMALL), messages, system=SystemMessage("You code."))
+    shown = [request.system_message, *request.messages]
+    assert strict_openai.problems(openai_request(shown), template=True) == []
+    assert sum(map(counter_for(MODEL).message, openai_chat.load_request(openai_request(shown)).messages)) <= 4_000
+    assert "The login returns 500." in request.messages[0].content
+
+
 def test_without_a_thread_the_first_message_names_the_session():
     store = MemoryStore()
     middleware = PageturnMiddleware(store, policy=LARGE)

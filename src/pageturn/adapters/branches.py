@@ -11,7 +11,7 @@ Nothing but the store says which branches there are, so a new process goes on wh
 import os
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
@@ -88,10 +88,10 @@ class _Line(NamedTuple):
 
 
 class _Match(NamedTuple):
-    """How far a history and a branch are the same: in messages, and in lines of the branch."""
+    """How far a branch and a history are the same, in lines of the branch; and the messages that are new."""
 
-    messages: int
     lines: int
+    new: Sequence[Message]
 
 
 class _Branch:
@@ -124,23 +124,27 @@ class _Branch:
     def match(self, history: History) -> _Match:
         """How far the history is the same. Results of the recall tool may be wherever the framework puts them."""
         at = 0
-        for number, (message, mark) in enumerate(history.said):
-            if self._has_answered(message):
+        new: list[Message] = []
+        called: dict[str, str] = {}  # the tool of each call; some models use an id again
+        for message, mark in history.said:
+            called.update((call.id, call.name) for call in message.tool_calls)
+            if self._has_answered(message, called):
                 continue
-            if at == len(self._lines) or self._lines[at].mark not in (None, mark):
-                return _Match(number, at)
-            at += 1
-        return _Match(len(history.said), at)
+            if new or at == len(self._lines) or self._lines[at].mark not in (None, mark):
+                new.append(message)
+            else:
+                at += 1
+        return _Match(at, new)
 
     def is_continued(self, match: _Match) -> bool:
         """Whether the history has all of this branch."""
         return match.lines == len(self._lines)
 
-    def extend(self, history: History, known: int) -> None:
-        """Append what is new: the system prompt, and the messages after those that are known."""
+    def extend(self, history: History, new: Sequence[Message]) -> None:
+        """Append what is new: the system prompt, and messages."""
         if history.system is not None:
             self.session.set_system(history.system)
-        self.session.extend(each.message for each in history.said[known:] if not self._has_answered(each.message))
+        self.session.extend(new)
         self.catch_up()
 
     def rules(self) -> list[str]:
@@ -160,8 +164,10 @@ class _Branch:
         """A new session with all entries before the first page that differs."""
         return self.session.fork(name, upto=self._lines[match.lines].page - 1)
 
-    def _has_answered(self, message: Message) -> bool:
-        return any(result.tool_call_id in self._answered for result in message.tool_results)
+    def _has_answered(self, message: Message, called: Mapping[str, str]) -> bool:
+        """Whether it is a result that the session has already, since it gave it."""
+        ids = [result.tool_call_id for result in message.tool_results]
+        return any(id_ in self._answered and called.get(id_) == self._recall for id_ in ids)
 
 
 @dataclass
@@ -243,14 +249,14 @@ class Branches:
         self._read_store(thread, history)
         matches = {name: branch.match(history) for name, branch in thread.branches.items()}
         continued = [name for name, match in matches.items() if thread.branches[name].is_continued(match)]
-        name = max(continued or matches, key=lambda each: matches[each].messages)
+        name = max(continued or matches, key=lambda each: matches[each].lines)
         branch, match = thread.branches[name], matches[name]
         if not continued:
             parent, name = branch, _name(history, len(thread.branches))
             branch = thread.branches[name] = _Branch(parent.fork(name, match), self._recall)
             match = branch.match(history)
             branch.pin(parent.rules())  # a rule holds in every branch, though it was pinned later than the fork
-        branch.extend(history, match.messages)
+        branch.extend(history, match.new)
         return branch
 
     def _read_store(self, thread: _Thread, history: History) -> None:

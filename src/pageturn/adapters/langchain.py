@@ -114,7 +114,7 @@ class PageturnMiddleware(AgentMiddleware[Any, Any, Any]):
         own = [convert_to_openai_tool(tool) for tool in request.tools if all(tool is not ours for ours in self.tools)]
         context = session.derive(own, model=history.model)
         dumped = dump(context.messages, originals, request.system_message)
-        return request.override(system_message=dumped.system, messages=list(dumped.messages))
+        return request.override(system_message=dumped.system, messages=dumped.messages)
 
     def _shorter(self, call: _Call, error: Exception) -> ModelRequest[Any] | None:
         """The request again within what the provider takes; None if the error is about something else."""

@@ -183,7 +183,7 @@ class Request(NamedTuple):
     """The messages of a model request, in LangChain's form."""
 
     system: SystemMessage | None
-    messages: list[BaseMessage]
+    messages: list[Any]  # LangChain's own type is a union of its classes
 
 
 def dump(messages: Sequence[Message], originals: Originals, system: SystemMessage | None) -> Request:
