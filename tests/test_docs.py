@@ -47,8 +47,25 @@ def test_a_loop_runs_the_tool_answers_recall_and_ends(example, tmp_path, monkeyp
         said = [message.text for message in reader.messages()]
         results = [result.content for message in reader.messages() for result in message.tool_results]
     assert said[-1] == "Done."
-    assert results[0] == "ok\n" and "Login returns 500" in str(results[1])
+    assert results[0] == "ok\n"
+    assert "Login returns 500" in str(results[1])
     assert len(server.requests) == 3
+
+
+def test_the_sizes_of_the_code_are_as_they_are_today():
+    """Within a tenth, so that not every change has to edit the page."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("sizes are counted from the git repository")
+    page = (ROOT / "docs" / "how-it-works.md").read_text().splitlines()
+    for row in sizes.own_rows():
+        name = row.split("|")[1]
+        (written,) = [line for line in page if line.startswith(f"|{name}|")]
+        assert numbers(written) == pytest.approx(numbers(row), rel=0.1), "run: python -m tools.sizes"
+
+
+def numbers(row):
+    """The numbers of a row of a table."""
+    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", row)]
 
 
 def test_the_readme_has_an_example():
