@@ -7,6 +7,8 @@ from pkgutil import resolve_name
 import pytest
 
 import pageturn as pt
+from pageturn.values import errors
+from pageturn.values.faults import AnyFault
 from pageturn.values.messages import Part
 from tests.scripted_vendors import scripted_vendors
 from tools import sizes
@@ -140,6 +142,44 @@ def test_the_readme_is_about_one_screen_and_names_the_two_commands():
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 120
     assert {"make demo", "make test"} <= {line.split("#")[0].strip() for line in text.splitlines()}
+
+
+def sections(page):
+    return re.findall(r"^## (.*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+
+
+def test_every_fault_has_its_section():
+    codes = [str(fault.__struct_config__.tag) for fault in AnyFault.__args__]
+    assert sorted(sections("faults.md")) == sorted(codes)
+    assert_complete("faults.md")
+
+
+def test_every_public_error_has_its_section():
+    family = {
+        name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, pt.PageturnError)
+    }
+    for source in SOURCES:
+        for name, base in re.findall(r"^class ([A-Z]\w+)\((\w+)", source.read_text(), re.MULTILINE):
+            family |= {name} if base in family else set()
+    assert sorted(sections("errors.md")) == sorted(family)
+    assert_complete("errors.md", besides={"PageturnError"})
+
+
+def assert_complete(page, besides=frozenset()):
+    """Each section says what it means, when it happens, and what to do."""
+    told = re.split(r"^## ", (ROOT / "docs" / page).read_text(), flags=re.MULTILINE)[1:]
+    for section in told:
+        if section.partition("\n")[0] not in besides:
+            assert re.findall(r"^\*\*(\w+)\.\*\*", section, re.MULTILINE) == ["Means", "When", "Do"], section
+
+
+def test_the_pages_that_messages_name_exist():
+    """A message ends with "(docs/PAGE.md, SECTION)"."""
+    named = [place for source in SOURCES for place in re.findall(r"\(docs/([\w-]+\.md), ([^)]+)\)", source.read_text())]
+    assert len(named) > 5
+    for page, section in named:
+        headings = re.findall(r"^#+ (.*)$", (ROOT / "docs" / page).read_text(), re.MULTILINE)
+        assert section in headings, (page, section)
 
 
 def test_how_it_works_names_every_room():

@@ -152,7 +152,7 @@ def test_a_write_says_what_it_waited_for_and_how_to_wait_longer(path, write, sec
             WRITES[write](session)
         assert isinstance(caught.value, Busy)
         assert str(caught.value) == (
-            f"{path}: waited {seconds:g} s (wait_seconds) for another process or thread to finish writing"
+            f"{path}: waited {seconds:g} s (wait_seconds) for another process or thread to finish writing (docs/errors.md, Busy)"
         )
         assert session.reader.pages() == pages
     WRITES[write](session)
