@@ -39,5 +39,9 @@ def test_links_of_the_front_page_lead_to_pages_of_the_site():
             assert target in pages or (DOCS / target).is_file(), (page, target)
 
 
+def test_a_link_to_a_page_of_the_root_leads_to_its_page_of_the_site():
+    assert site.for_site("[so](../README.md#limits)") == "[so](index.md#limits)"
+
+
 def test_a_fence_that_goes_on_has_only_its_language_on_the_site():
     assert site.for_site("```python continued\nx = 1\n```\n") == "```python\nx = 1\n```\n"

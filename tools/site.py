@@ -22,7 +22,9 @@ def extra_pages() -> dict[str, str]:
 
 
 def for_site(markdown: str) -> str:
-    """A page of docs/ for the site, which has the examples beside the pages, and whose fences have a language only."""
+    """A page of docs/ for the site, which has the pages of the root and the examples beside it, and whose fences have a language only."""
+    for source, name in FROM_ROOT.items():
+        markdown = markdown.replace(f"](../{source}", f"]({name}")
     return markdown.replace("](../examples/", "](examples/").replace("```python continued", "```python")
 
 
