@@ -2,7 +2,15 @@
 
 A later call that names or quotes something that is not shown costs one more call, which fetches it. So a unit is worth the expected
 number of such calls times their cost. That number falls with the unit's age in turns, as (2 / (2 + age)) to the power 1.5, and grows
-with its size; the constants are fitted on recorded sessions.
+with its size.
+
+Where the constants come from (`python -m benchmarks.rates` counts in recorded sessions how often units are named and quoted):
+- counted there, and rounded: how rates fall with age (`_times`) and grow with size (`NAMED_GROWS`, `QUOTED_GROWS`), `_EDITS`, and what a level
+  keeps (`_KEPT`);
+- chosen, since they gave the lowest priced bills when sessions of the tuning half were replayed: `_NAMES`, `_ALONE`, `SUPERSEDED`,
+  `EDITED_NOW`, `_EDITS_KNOWN`, and `NAMED` and `QUOTED`, which began as counts. How often a unit is needed is not yet what its room is worth:
+  replayed with the counts, sessions cost more and quoted less (decision 45);
+- given by how agents work: `FETCHED_TOKENS` and `_CALL_TOKENS`.
 """
 
 from math import sqrt
