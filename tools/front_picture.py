@@ -15,9 +15,9 @@ from tools.pictures import FOLDER
 
 NAME = "front"
 RESULTS = FOLDER.parent / "results-tables.md"
-BUDGETS = (32_000, 64_000)
+BUDGETS = (16_000, 32_000, 64_000, 128_000)
 NAMES = ("thrifty", "balanced", "faithful")  # in the order of the curve
-WIDTH, HEIGHT = 470, 300  # of a panel
+WIDTH, HEIGHT = 400, 280  # of a panel
 _LEFT, _TOP, _BOTTOM, _RIGHT = 56, 34, 44, 18
 _TITLE = re.compile(r"\*\*(?P<source>[^*]+)\*\*, \d+ sessions?$")
 _ROW = re.compile(
