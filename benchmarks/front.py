@@ -81,7 +81,9 @@ def rows_of(found: Iterable[Result]) -> Rows:
 
 def with_earlier(rows: Rows, found: Iterable[Result]) -> Rows:
     """The rows, with those of Paged from results of an earlier revision."""
-    by_trace: dict[tuple[str, int, str], Score] = {(each.trace, each.budget_tokens, each.policy): each.score for each in found}
+    by_trace: dict[tuple[str, int, str], Score] = {
+        (each.trace, each.budget_tokens, each.policy): each.score for each in found
+    }
     earlier: Rows = {}
     for (source, budget, method), scores in rows.items():
         cuts = [by_trace.get((trace, budget, "cut")) for trace in scores]
@@ -239,6 +241,10 @@ def main() -> None:
     parser.add_argument("--only", action="append", default=None, help="a method, instead of all")
     parser.add_argument("--out", type=Path, default=None, help="where results are kept")
     parser.add_argument("--read", type=Path, action="append", default=[], help="only show these results")
+    parser.add_argument("--peers", type=Path, default=None, help="the commands of other libraries, to replay them too")
+    parser.add_argument(
+        "--oracle", type=int, default=None, help="how many turns an oracle sees ahead, to replay it too"
+    )
     parser.add_argument("--before", type=Path, default=None, help="results of an earlier revision")
     parser.add_argument(
         "--into", type=Path, default=None, help="the folder of the pages to write the tables into, such as docs"
@@ -255,9 +261,9 @@ def main() -> None:
         console.print(f"skipped: there is no {options.data / 'traces'}; give the data folder")
         return
     labels = options.only or [*OURS.values(), *BASELINES]
-    setup = Setup(
-        tuple(Method.parse(OURS.get(label, label)) for label in labels), tuple(map(int, options.budgets.split(",")))
-    )
+    methods = [Method.parse(OURS.get(label, label)) for label in labels]
+    peers = Method.peers(options.peers) if options.peers is not None else ()
+    setup = Setup((*methods, *peers), tuple(map(int, options.budgets.split(","))), lookahead=options.oracle)
     jobs = [(trace, setup) for trace in chosen(options.data, options.half, options.sessions, options.fixed)]
     found: list[Result] = []
     with ProcessPoolExecutor(options.workers) as executor:

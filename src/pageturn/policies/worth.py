@@ -4,13 +4,12 @@ A later call that names or quotes something that is not shown costs one more cal
 number of such calls times their cost. That number falls with the unit's age in turns, as (2 / (2 + age)) to the power 1.5, and grows
 with its size.
 
-Where the constants come from (`python -m benchmarks.rates` counts in recorded sessions how often units are named and quoted):
-- counted there, and rounded: how rates fall with age (`_times`) and grow with size (`NAMED_GROWS`, `QUOTED_GROWS`), `_EDITS`, and what a level
-  keeps (`_KEPT`);
-- chosen, since they gave the lowest priced bills when sessions of the tuning half were replayed: `_NAMES`, `_ALONE`, `SUPERSEDED`,
-  `EDITED_NOW`, `_EDITS_KNOWN`, and `NAMED` and `QUOTED`, which began as counts. How often a unit is needed is not yet what its room is worth:
-  replayed with the counts, sessions cost more and quoted less (decision 45);
-- given by how agents work: `FETCHED_TOKENS` and `_CALL_TOKENS`.
+Where the constants come from (`python -m benchmarks.rates` counts how often units of the tuning half are named and quoted, and prints both):
+- counted there, and rounded: the fall with age, `QUOTED` of all but edited files, `NAMED` of files, `_EDITS`;
+- chosen, where replays of that half had the lowest priced bill: `QUOTED` of edited files (counted: .25), `NAMED` of the rest (below the counts), both
+  exponents of size (above what is likeliest), `_NAMES`, `_ALONE`, `SUPERSEDED`. A count says how often a unit is needed, and not yet whether it
+  is worth its room: with the counts sessions cost more and quote less (decision 45);
+- assumed: `FETCHED_TOKENS`, `_CALL_TOKENS`, `EDITED_NOW`, `_EDITS_KNOWN`, and what a level keeps (`_KEPT`).
 """
 
 from math import sqrt
