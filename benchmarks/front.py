@@ -81,14 +81,19 @@ def rows_of(found: Iterable[Result]) -> Rows:
 
 def with_earlier(rows: Rows, found: Iterable[Result]) -> Rows:
     """The rows, with those of Paged from results of an earlier revision."""
-    by_trace: dict[tuple[str, int, str], Score] = {
-        (each.trace, each.budget_tokens, each.policy): each.score for each in found
+    known = {(each.trace, each.budget_tokens, each.policy): each.score for each in found}
+    cuts = {key: scores for key, scores in rows.items() if key[2] == "cut"}
+    others = {
+        source
+        for (source, budget, cut), scores in cuts.items()
+        for trace, score in scores.items()
+        if _figures(known.get((trace, budget, cut))) != _figures(score)
     }
-    earlier: Rows = {}
-    for (source, budget, method), scores in rows.items():
-        cuts = [by_trace.get((trace, budget, "cut")) for trace in scores]
-        if method == "cut" and [_figures(cut) for cut in cuts] == [_figures(score) for score in scores.values()]:
-            earlier[source, budget, BEFORE] = {trace: by_trace[trace, budget, "paged"] for trace in scores}
+    earlier = {
+        (source, budget, BEFORE): {trace: known[trace, budget, "paged"] for trace in scores}
+        for (source, budget, _), scores in cuts.items()
+        if source not in others
+    }
     return rows | earlier
 
 
