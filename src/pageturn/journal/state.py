@@ -79,8 +79,10 @@ class SessionState(msgspec.Struct):
     lines: list[IndexLine] = []
     folded: int = 0  # the last page that the last fold placed
     folds: list[int] = []  # the turn of each fold
-    fold_cost: FoldCost | None = None  # of the last fold
-    fold_tokens: int = 0  # of the context that it made
+    # The last fold, or the last that was tried and had nothing to change: its turn, its cost, and the tokens of that context.
+    tried: int = 0
+    fold_cost: FoldCost | None = None
+    fold_tokens: int = 0
     read_since_fold: int = 0  # by how much each context since then was larger, summed
     forms_folded: int = 0  # how many admitted forms the last fold took into account
     has_handles: bool = True  # whether the texts of the last fold name pages
