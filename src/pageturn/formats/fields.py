@@ -155,9 +155,7 @@ def refusing_depth(read: Callable[P, T]) -> Callable[P, T]:
 
 def too_deep(path: str) -> InvalidInput:
     """The error about input that is nested too deeply."""
-    return InvalidInput(
-        path, expected="objects and lists in a limited number of levels", got="more than can be read"
-    )
+    return InvalidInput(path, expected="objects and lists in a limited number of levels", got="more than can be read")
 
 
 def inside(kept: dict[str, Any], name: str) -> dict[str, Any]:

@@ -65,7 +65,9 @@ class ResponsesEvents(EventStream):
     def _take_response(self, response: Fields, step: str) -> None:
         id_, known = response.rest.get("id"), self._response.get("id")
         if id_ is not None and known is not None and id_ != known:
-            raise InvalidInput(f"{response.path}.id", expected=f"the events of one response, {show(known)}", got=show(id_))
+            raise InvalidInput(
+                f"{response.path}.id", expected=f"the events of one response, {show(known)}", got=show(id_)
+            )
         output = response.rest.get("output")
         if output is not None and not isinstance(output, list):
             raise InvalidInput(f"{response.path}.output", expected="a list", got=show(output))
