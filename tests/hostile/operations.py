@@ -179,3 +179,50 @@ OPERATIONS: dict[str, tuple[Prepared, int]] = {
     "streamed arguments, gemini": (streamed(gemini, _gemini_arguments), 1_000),
     "streamed items, openai_responses": (streamed(openai_responses, _responses_items), 1_000),
 }  # fmt: skip
+
+
+# -- in a row: each goes through the whole session, so that they take the square of their number (docs/limits.md)
+
+
+def undone_in_a_row(count: int) -> Work:
+    session = _large()
+    for number in range(count):
+        session.extend([pt.user(f"do {number}"), pt.assistant("done")])
+    return lambda: [session.undo() for _ in range(count)]
+
+
+def reset_in_a_row(count: int) -> Work:
+    session = _large()
+
+    def work() -> None:
+        for number in range(count):
+            session.extend([pt.user(f"hello {number} " * 5), pt.assistant("b")])
+            session.reset(f"the user said hello {number}", force=True)
+            session.derive()
+
+    return work
+
+
+def erased_in_a_row(count: int) -> Work:
+    session = _large()
+    pages = [session.extend(step(call(number=number), f"line {number}\n" * 20))[-1] for number in range(2 * count)]
+    return lambda: [session.erase(page) for page in pages[:count]]
+
+
+def packed_forks(count: int) -> Work:
+    """A session with a chain of so many ancestors."""
+    store = MemoryStore()
+    session = pt.Session.open(store, id="s")
+    for number in range(count):
+        session.append(pt.user(f"do {number}"))
+        session = session.fork(f"f{number}")
+    session.append(pt.user("the last"))
+    return lambda: unpack(MemoryStore(), [*pack(store, session.reader.id)])
+
+
+IN_A_ROW: dict[str, tuple[Prepared, int]] = {
+    "undos": (undone_in_a_row, 150),
+    "resets, each with a context": (reset_in_a_row, 60),
+    "erasures": (erased_in_a_row, 40),
+    "packed forks": (packed_forks, 40),
+}
