@@ -406,10 +406,15 @@ def test_an_append_takes_the_same_however_much_waits_for_the_index():
 @pytest.mark.parametrize("make", [MemoryStore, None], ids=["memory", "file"])
 def test_what_is_written_in_one_transaction_is_written_whole_or_not_at_all(make, tmp_path):
     store = make() if make is not None else SqliteStore(tmp_path / "a.db")
-    with pytest.raises(KeyError), store.transaction():
-        store.create(SessionRow("a", b"key", 0))
-        store.append("a", 0, Batch([Record(1, 0, b"{}")], {"d": b"data"}))
-        raise KeyError
+
+    def write_and_fail():
+        with store.transaction():
+            store.create(SessionRow("a", b"key", 0))
+            store.append("a", 0, Batch([Record(1, 0, b"{}")], {"d": b"data"}))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        write_and_fail()
     assert (store.sessions(), store.blob("d")) == ([], None)
     with store.transaction():
         store.create(SessionRow("a", b"key", 0))
