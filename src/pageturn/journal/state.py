@@ -248,14 +248,16 @@ class SessionState(msgspec.Struct):
         belonging = []
         calls: set[str] = set()  # made so far in the range; some vendors use an id twice
         for at in range(self.after(first - 1), self.after(last)):
-            calls.update(call.id for call in self.pages[at].calls)
-            if self._belongs(self.pages[at], calls):
+            page = self.pages[at]
+            if page.calls:
+                calls.update(call.id for call in page.calls)
+            if not page.undone and self._belongs(page, calls):
                 belonging.append(at)
         return belonging
 
     def _belongs(self, page: Page, calls: set[str]) -> bool:
         kind = page.kind if page.seq in self.pins else self.kind(page)
-        if page.undone or kind not in (PageKind.EVIDENCE, PageKind.CONVERSATION):
+        if kind not in (PageKind.EVIDENCE, PageKind.CONVERSATION):
             return False  # rules, plans and preferences outlive the turn in which they were stated
         return not page.results or any(result.call in calls for result in page.results)
 
