@@ -40,6 +40,7 @@ class Exchange:
         self.is_too_large = False  # so that the chunks are not all
         self.ending: Ending | None = None
         self.rounds = 0  # of asking the upstream
+        self.calls = 0  # that were sent and may be billed, answered or not
         self.id = secrets.token_hex(8)
         self.began = time.monotonic()
         self.note = ""  # what `x-pageturn` tells the client

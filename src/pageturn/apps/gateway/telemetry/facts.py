@@ -6,6 +6,8 @@ from typing import NamedTuple, Protocol
 from pageturn.apps.gateway.tenants.grants import Grant
 from pageturn.values.usage import Usage
 
+UNREACHABLE = "unreachable"  # the error of a call that no upstream took
+
 
 class ModelCall(NamedTuple):
     """One request to an upstream and its answer. A client's request may take several, where the model recalls in between."""
@@ -26,6 +28,7 @@ class ModelCall(NamedTuple):
     first_byte_seconds: float | None
     status: int | None  # None where there was no answer
     error: str | None
+    is_whole: bool  # the answer came to its end, so that its usage is final
     usage: Usage | None
     note: Mapping[str, str]  # what the mode says of it, as in `x-pageturn`
     decision: str | None
@@ -54,6 +57,7 @@ class ClientRequest(NamedTuple):
     status: int | None  # of the answer; None where there was none
     ending: str
     rounds: int
+    calls: int  # of models that were sent, also those that nobody was told of
     seconds: float
     request_bytes: int
     answer_bytes: int
