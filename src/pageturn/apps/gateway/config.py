@@ -171,6 +171,7 @@ _SETTINGS = (
             ("header_seconds", Limits().header_seconds, "until the headers of a request are complete"),
             ("body_seconds", Limits().body_seconds, "until its body is complete"),
             ("reading_seconds", Limits().reading_seconds, "for which a client may leave unread what was sent"),
+            ("idle_seconds", Limits().idle_seconds, "for which an upstream may send nothing more of an answer"),
             ("body_bytes", Limits().body_bytes, "of a request"),
         )
     ),
@@ -215,6 +216,7 @@ class Config(NamedTuple):
     header_seconds: int
     body_seconds: int
     reading_seconds: int
+    idle_seconds: int
     body_bytes: int
     routes: RouteSettings = RouteSettings()
 

@@ -48,7 +48,7 @@ class Gateway:
     """A gateway on a socket of its own, which is bound at once, so that its address is known before it runs."""
 
     def __init__(self, config: Config, mode: Mode, *, starts: int = 1, inspected: Inspected | None = None) -> None:
-        self._client = UpstreamClient(config.ca_file)
+        self._client = UpstreamClient(config.ca_file, config.idle_seconds)
         routed = dispatch_for(config, self._client)
         observers, shown = observers_for(config, starts)
         keys = None
