@@ -1,22 +1,16 @@
 """A gateway in a process of its own, which can be killed and started again at the same address."""
 
 import os
+import resource
 import signal
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 from tests.apps.gateway.upstream import WAIT
-
-
-class Size(NamedTuple):
-    """What a process has of the machine."""
-
-    megabytes: float
-    files: int
 
 
 class GatewayProcess:
@@ -44,7 +38,7 @@ class GatewayProcess:
                 if trying.connect_ex(("127.0.0.1", self.port)) == 0:
                     return
             time.sleep(0.01)
-        raise AssertionError(f"the gateway did not start: {Path(self._log.name).read_text()[-2_000:]}")
+        raise AssertionError(f"the gateway did not start: {self.log[-2_000:]}")
 
     def kill(self) -> None:
         """End it as a machine that loses its power does."""
@@ -58,13 +52,15 @@ class GatewayProcess:
         self._process.send_signal(signal.SIGTERM)
         self._process.wait(WAIT)
 
-    @property
-    def size(self) -> Size:
-        """Its memory, and the files that it has open (Linux)."""
+    def limit_files(self, size: int) -> None:
+        """No file of it may become larger from now on, as on a disk that is full (Linux)."""
         assert self._process is not None
-        folder = Path(f"/proc/{self._process.pid}")
-        pages = int((folder / "statm").read_text().split()[1])
-        return Size(pages * os.sysconf("SC_PAGE_SIZE") / 1e6, len(list((folder / "fd").iterdir())))
+        resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+
+    @property
+    def log(self) -> str:
+        """What it has said so far."""
+        return Path(self._log.name).read_text()
 
     def __enter__(self) -> Self:
         self.start()
