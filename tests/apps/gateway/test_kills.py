@@ -17,7 +17,7 @@ from tests.apps.gateway.agent import ANTHROPIC, CHAT, RESPONSES, Agent
 from tests.apps.gateway.answers import reply
 from tests.apps.gateway.process import GatewayProcess
 from tests.apps.gateway.upstream import WAIT
-from tests.long import examples
+from tests.long import examples, tell
 
 KILLS = examples(1, whole=25)  # of each of two gateways
 CLIENTS = examples(8, whole=64)
@@ -39,7 +39,9 @@ class Person:
         while not is_over.is_set():
             self.turn()
             time.sleep(0.02)
-        for _ in range(2):  # which nobody disturbs: what was answered just before a kill is written with the next request
+        for _ in range(
+            2
+        ):  # which nobody disturbs: what was answered just before a kill is written with the next request
             self.turn()
 
     def turn(self):
@@ -58,11 +60,12 @@ class Person:
             connection.request("POST", self.agent.path, self.agent.body(), self.agent.headers)
             answer = connection.getresponse()
             read = answer.read()
-            return read if answer.status == 200 else None
         except TimeoutError:
             raise AssertionError(f"client {self.number} hung for {WAIT:g} seconds") from None
         except (OSError, http.client.HTTPException):
             return None
+        else:
+            return read if answer.status == 200 else None
         finally:
             connection.close()
             self.longest = max(self.longest, time.monotonic() - begun)
@@ -106,7 +109,7 @@ def test_whatever_was_answered_is_there_after_kills_and_every_session_goes_on(up
     assert max(person.longest for person in people) < WAIT
     turns = sum(len(person.said) // 2 for person in people)
     interrupted = sum(person.failures for person in people)
-    print(f"{turns} turns of {CLIENTS} clients, {KILLS} kills, {interrupted} requests repeated")
+    tell(f"{turns} turns of {CLIENTS} clients, {KILLS} kills, {interrupted} requests repeated")
     assert interrupted > 0  # or else nothing was tried
     with closing(open_store(str(store))) as opened:
         sessions = [pt.SessionReader.open(opened, row.id) for row in opened.sessions()]

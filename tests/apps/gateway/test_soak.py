@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.gateway.soak import look, slope_of, soak
 from benchmarks.gateway.subjects import provider, subject
-from tests.long import examples
+from tests.long import examples, tell
 
 CLIENTS = examples(32, whole=256)
 SECONDS = examples(4, whole=600)
@@ -23,11 +23,13 @@ def test_memory_and_files_stay_as_they_are_under_load(tmp_path):
         idle = look(running.pid)[1]
     first, last = found.warm[0], found.warm[-1]
     minutes = slope_of([each.seconds for each in found.warm], [each.megabytes for each in found.warm]) * 60
-    print(f"{found.answers} answers, p99 {found.at(0.99):.0f} ms, {minutes:+.1f} MB a minute, {idle} files after it")
+    tell(f"{found.answers} answers, p99 {found.at(0.99):.0f} ms, {minutes:+.1f} MB a minute, {idle} files after it")
     assert found.failures == 0
     assert found.answers >= CLIENTS
     assert last.megabytes - first.megabytes < MEGABYTES
-    assert max(each.files for each in found.samples) < 3 * CLIENTS + 64  # a client's, an upstream's, and what it has itself
+    assert (
+        max(each.files for each in found.samples) < 3 * CLIENTS + 64
+    )  # a client's, an upstream's, and what it has itself
     assert idle < 2 * CLIENTS + 64
 
 

@@ -18,7 +18,7 @@ from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES
 from tests.apps.gateway.test_recalling import JSON, response
 from tests.apps.gateway.test_tenants import give, guarded  # noqa: F401 - fixtures
 from tests.apps.gateway.upstream import Reply
-from tests.long import examples
+from tests.long import examples, tell
 
 TIMES = examples(150, whole=10_000)
 SCOPES = ("crimson", "azure")  # the words of each begin with its name, and nothing else has it
@@ -202,6 +202,6 @@ def test_no_byte_crosses(guarded, ask, upstream, give, store, caplog):  # noqa: 
         assert not [each for each in mine.heard if f"{theirs.scope}-" in each]
         assert any(f"{mine.scope}-answer" in each for each in mine.heard)
     assert "denied: key" in caplog.text
-    print(f"{TIMES} operations: {dict(world.done)}, {provider.recalls} looks back, {len(provider.leaks)} bytes crossed")
+    tell(f"{TIMES} operations: {dict(world.done)}, {provider.recalls} looks back, {len(provider.leaks)} bytes crossed")
     assert len(world.done) == 8
     assert provider.recalls > 0
