@@ -20,7 +20,7 @@ from pageturn.apps.gateway.telemetry.bounded import Bounded
 from pageturn.apps.gateway.telemetry.facts import ModelCall, read_note
 from pageturn.apps.gateway.telemetry.prometheus import Prometheus
 from pageturn.values.usage import Usage
-from tests.apps.gateway.agent import Agent, Provider
+from tests.apps.gateway.agent import Agent, Provider, large
 from tests.apps.gateway.answers import ANTHROPIC, CHAT, RESPONSES, reply
 from tests.apps.gateway.upstream import Reply
 
@@ -138,6 +138,38 @@ def test_an_error_is_an_error_and_folds_are_events(started, ask, upstream, colle
     assert all(attributes(span)["gen_ai.conversation.compacted"] for span in folded)
     (points,) = [collector.points["pageturn.folds"]]
     assert max(each.as_int for each in points) == len(folded)
+
+
+class Repeating(Provider):
+    """A model that reads its first file again at the end."""
+
+    def reply(self, asked, body):
+        self.calls += 1
+        path = json.dumps({"path": f"file_{1 if self.calls > 14 else self.calls}.py"})
+        return self.answered("Again.", (f"toolu_{self.calls:016}", "read_file", path), self.calls)
+
+
+def test_a_span_of_a_derived_context_has_its_budget_and_its_faults(started, ask, upstream, collector):
+    upstream.answer = Repeating(CHAT)
+    agent = Agent(CHAT)
+    agent.says("Find the bug.")
+    with started(mode="manage", room=4_000, otlp=collector.url) as gateway:
+        for number in range(17):
+            for call in agent.calls(agent.turn(ask, gateway)):
+                agent.brings(call, large(0 if number >= 14 else number))
+    derived = [told for span in collector.spans if (told := attributes(span)).get("pageturn.mode") == "managed"]
+    assert derived
+    assert all(told["pageturn.tokens.sent"] <= told["pageturn.tokens.budget"] for told in derived)
+    assert any(told.get("pageturn.faults.duplicate_tool", 0) > 0 for told in derived)
+
+
+def test_a_span_says_where_the_gateway_was_unsure(started, ask, upstream, collector):
+    upstream.answer = lambda asked: reply(asked, "Hello yourself.")
+    with started(mode="manage", otlp=collector.url) as gateway:
+        kept = body(RESPONSES, conversation="conv_1")
+        ask(gateway, "POST", RESPONSES, kept, {"x-pageturn-session": "talk"}).read()
+    (span,) = collector.spans
+    assert attributes(span)["pageturn.unsure"] == "the provider keeps the conversation"
 
 
 def test_a_collector_that_is_gone_costs_the_client_nothing(started, ask, upstream):

@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 from pageturn.apps.gateway.tenants.grants import Grant
 from pageturn.values.usage import Usage
 
+PASSED = "passed"  # a request that went on as it came, with the reason why the gateway was unsure
 UNREACHABLE = "unreachable"  # the error of a call that no upstream took
 
 
@@ -31,6 +32,8 @@ class ModelCall(NamedTuple):
     is_whole: bool  # the answer came to its end, so that its usage is final
     usage: Usage | None
     note: Mapping[str, str]  # what the mode says of it, as in `x-pageturn`
+    budget_tokens: int | None  # of a derived context
+    faults: Mapping[str, int]  # of it, by code
     decision: str | None
     agent: str | None  # that was chosen
     why: str | None
@@ -88,4 +91,6 @@ def read_note(note: str) -> dict[str, str]:
     """What a mode said of a request, as in `managed; in=48211; sent=17402; fold=no`."""
     mode, *rest = note.split("; ")
     told = {"mode": mode} if mode else {}
+    if mode == PASSED and rest:
+        told["reason"] = "; ".join(rest)
     return {**told, **dict(each.partition("=")[::2] for each in rest if "=" in each)}

@@ -132,6 +132,8 @@ class Reporter:
             is_whole=passed.is_whole or (answered is not None and answered.reply is not None),
             usage=usage,
             note=read_note(exchange.note),
+            budget_tokens=exchange.derived.budget_tokens if exchange.derived is not None else None,
+            faults=exchange.derived.faults if exchange.derived is not None else {},
             decision=decision.id if decision is not None else None,
             agent=decision.choice if decision is not None else None,
             why=decision.why if decision is not None else None,
