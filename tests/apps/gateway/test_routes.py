@@ -379,7 +379,7 @@ class Locked(MemorySidecars):
 def test_a_locked_store_is_asked_once_in_a_while_and_no_request_waits_for_it(tmp_path):
     now, store = [0.0], Locked()
     routed = RoutedModel("coder", tuple(Candidate(f"near/{name}", None, name, None, Limits()) for name in ("a", "b")))
-    chooser = Chooser(store, None, [routed], lambda: now[0])
+    chooser = Chooser(store, None, [routed], clock=lambda: now[0])
 
     def ask_(text):
         endpoint = endpoint_of("POST", CHAT, (), "openai")
@@ -408,3 +408,13 @@ def test_the_store_that_clients_wait_for_is_waited_for_a_moment():
     url = "sqlite:/data/gateway.db?durability=normal&wait_seconds=1"
     assert impatient(url) == "sqlite:/data/gateway.db?durability=normal&wait_seconds=0.1"
     assert impatient(":memory:") == ":memory:"
+
+
+def test_outcomes_age_where_the_settings_say_so(two, ask, store, monkeypatch):
+    with two(more="value = 0.0", half_life_days=30) as gateway:
+        asked = call(ask, gateway)
+        asked.read()
+        assert gateway._dispatch._chooser._opened().beliefs._half_life.days == 30
+    assert load_config({}, None, {"HOME": "/nowhere"}).half_life_days is None
+    with pytest.raises(InvalidInput, match="half-life-days: expected a whole number above 0"):
+        load_config({"half_life_days": 0}, None, {"HOME": "/nowhere"})

@@ -160,6 +160,7 @@ _SETTINGS = (
     ),
     _Setting("ca_file", "gateway", None, _text, "certificates to trust in addition to the system's"),
     _Setting("grace", "gateway", 30, _seconds, "seconds for unfinished answers when the gateway stops"),
+    _Setting("half_life_days", "gateway", None, _count, "days after which the outcome of a routed call counts half"),
     _Setting("metrics", "telemetry", False, _is_on, "counts for Prometheus at /metrics"),
     _Setting("otlp", "telemetry", None, _url, "where an OpenTelemetry collector takes OTLP over HTTP"),
     _Setting("logs", "telemetry", "text", _logs, "text reports problems; json has a line for each request"),
@@ -208,6 +209,7 @@ class Config(NamedTuple):
     billing_line: str
     other: str | None
     grace: int
+    half_life_days: int | None
     metrics: bool
     otlp: str | None
     logs: str

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -170,7 +171,8 @@ def _way(config: Config, client: UpstreamClient, direct: Direct, scope: str | No
         for candidate in model.candidates:
             if candidate.server.key is not None:
                 candidate.server.key.read()  # a key that is missing is said now, and not to the first client
-    chooser = Chooser(config.store, scope, models)
+    half_life = timedelta(days=config.half_life_days) if config.half_life_days is not None else None
+    chooser = Chooser(config.store, scope, models, half_life)
     return Routed(direct, client, config.routes, chooser, None if config.mode == "watch" else config.room)
 
 

@@ -47,9 +47,11 @@ class Chooser:
         store: str | Sidecars | None,
         scope: str | None,
         models: Sequence[RoutedModel],
+        half_life: timedelta | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store, self._scope = impatient(store) if isinstance(store, str) else store, scope
+        self._half_life = half_life
         self._trouble = Trouble(clock)
         self._models = models
         self._router: Router | None = None
@@ -171,7 +173,8 @@ class Chooser:
 
     def _opened(self) -> Router:
         if self._router is None:
-            self._router = Router.open(self._store if self._store is not None else MemorySidecars(), self._scope)
+            store = self._store if self._store is not None else MemorySidecars()
+            self._router = Router.open(store, self._scope, half_life=self._half_life)
             for model in self._models:
                 self._router.declare(model.declared)
         return self._router
