@@ -67,7 +67,9 @@ def main() -> None:
     for name, unit in (("megabytes", "MB"), ("files", "files")):
         values = [getattr(each, name) for each in found.warm]
         slope = 60 * slope_of([each.seconds for each in found.warm], values)
-        print(f"{name}: {values[0]:.0f} to {values[-1]:.0f} (most {max(values):.0f}), slope {slope:+.2f} {unit} a minute")
+        print(
+            f"{name}: {values[0]:.0f} to {values[-1]:.0f} (most {max(values):.0f}), slope {slope:+.2f} {unit} a minute"
+        )
 
 
 async def soak(port: int, clients: int, seconds: float, look_: Callable[[], tuple[float, int]]) -> Soaked:

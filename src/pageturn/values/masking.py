@@ -11,22 +11,19 @@ import msgspec
 
 MASK = "[masked]"
 COVER = "•"
-_FORMS = tuple(
-    (tuple(words.split()), re.compile(form))
-    for words, form in (  # what begins a key, in lower case, and its form
-        (
-            "sk- pk- rk- pgt- gsk_ ghp_ gho_ ghs_ github_pat_ glpat- xox hf_",
-            r"\b(sk-|pk-|rk-|pgt-|gsk_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|hf_)[A-Za-z0-9_-]{12,512}",
-        ),
-        ("akia asia aiza", r"\b(AKIA|ASIA|AIza)[0-9A-Za-z_-]{16,64}"),
-        ("eyj", r"\b(eyJ)[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}"),
-        ("bearer basic", r"(?i)\b(bearer |basic )[A-Za-z0-9._~+/=-]{12,4096}"),
-        (
-            "api_key api-key apikey token secret passw",
-            r"(?i)((?:api[_-]?key|token|secret|passw(?:or)?d)[\"']?[ ]?[:=][ ]?[\"']?)[^\s\"',;]{8,512}",
-        ),
-        ("private", r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[^-]{1,16384}"),
-    )
+_FORMS = (  # what begins a key, in lower case, and its form
+    (
+        ("sk-", "pk-", "rk-", "pgt-", "gsk_", "ghp_", "gho_", "ghs_", "github_pat_", "glpat-", "xox", "hf_"),
+        re.compile(r"\b(sk-|pk-|rk-|pgt-|gsk_|ghp_|gho_|ghs_|github_pat_|glpat-|xox[abprs]-|hf_)[A-Za-z0-9_-]{12,512}"),
+    ),
+    (("akia", "asia", "aiza"), re.compile(r"\b(AKIA|ASIA|AIza)[0-9A-Za-z_-]{16,64}")),
+    (("eyj",), re.compile(r"\b(eyJ)[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}\.[A-Za-z0-9_-]{10,4096}")),
+    (("bearer", "basic"), re.compile(r"(?i)\b(bearer |basic )[A-Za-z0-9._~+/=-]{12,4096}")),
+    (
+        ("api_key", "api-key", "apikey", "token", "secret", "passw"),
+        re.compile(r"(?i)((?:api[_-]?key|token|secret|passw(?:or)?d)[\"']?[ ]?[:=][ ]?[\"']?)[^\s\"',;]{8,512}"),
+    ),
+    (("private",), re.compile(r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[^-]{1,16384}")),
 )
 
 
