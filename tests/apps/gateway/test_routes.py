@@ -396,17 +396,19 @@ def test_a_locked_store_is_asked_once_in_a_while_and_no_request_waits_for_it(tmp
     now[0] += 6.0
     during.append(ask_("later"))
     assert store.refused == 2
+    chooser.failed(during[0], ConnectionError("it broke off"))
     store.is_locked = False
     now[0] += 6.0
     after = ask_("after")
-    for decision in (before, *during, after):  # outcomes of all of them can be reported
+    for decision in (before, *during[1:], after):  # outcomes of all of them can be reported
         assert chooser.observe(decision.id, 1.0)
+    assert not chooser.observe(during[0].id, 0.0)  # which was learned while the store failed
     chooser.close()
 
 
 def test_the_store_that_clients_wait_for_is_waited_for_a_moment():
     url = "sqlite:/data/gateway.db?durability=normal&wait_seconds=1"
-    assert impatient(url) == "sqlite:/data/gateway.db?durability=normal&wait_seconds=0.1"
+    assert impatient(url) == "sqlite:/data/gateway.db?durability=normal&wait_seconds=0.25"
     assert impatient(":memory:") == ":memory:"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 _LEFT_ALONE = 5.0  # seconds
 _WAIT = re.compile(r"wait_seconds=[^&]*")
-_MOMENT = "wait_seconds=0.1"  # for another process that is writing
+_MOMENT = "wait_seconds=0.25"  # for another process that is writing
 
 
 class Trouble:

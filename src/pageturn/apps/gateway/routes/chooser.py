@@ -8,6 +8,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple, TypeVar
 
@@ -140,6 +141,7 @@ class Chooser:
             self._settle(self._turns.popitem()[1].decision, outcome=True)
         if self._router is not None:
             try:
+                self._catch_up(self._router)
                 self._router.close()
             except StoreError as error:
                 _LOG.warning("routing decisions were not stored (%s)", type(error).__name__)
@@ -160,8 +162,7 @@ class Chooser:
         if not self._trouble.is_fresh:
             try:
                 router = self._opened()
-                if self._trouble.is_known:
-                    router.beliefs.keep(self._beside.pending)  # so that their outcomes can be reported
+                self._catch_up(router)
                 done = act(router)
             except (StoreError, OSError) as error:
                 self._trouble.note()
@@ -170,6 +171,17 @@ class Chooser:
                 self._trouble.over()
                 return done
         return act(self._beside)
+
+    def _catch_up(self, router: Router) -> None:
+        """Store what was decided and learned while the store failed."""
+        if not self._trouble.is_known:
+            return
+        for _, entry in self._beside.beliefs.log():
+            if entry.is_settled:
+                with suppress(InvalidInput):  # another outcome was reported meanwhile
+                    router.beliefs.observe(entry.decision, entry.outcome)
+        router.beliefs.keep(self._beside.pending)
+        self._beside = Router()
 
     def _opened(self) -> Router:
         if self._router is None:
