@@ -133,7 +133,9 @@ class Chooser:
 
     def observe(self, decision: str, outcome: object, **how: object) -> bool:
         """Count a reported outcome; raises `InvalidInput` for an unknown decision, and `StoreError`."""
-        return self._opened().observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
+        router = self._opened()
+        self._catch_up(router)  # it may be of a decision that was made while the store failed
+        return router.observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
 
     def close(self) -> None:
         """Count what was left open as answered, and let go of the store."""
@@ -182,6 +184,7 @@ class Chooser:
                     router.beliefs.observe(entry.decision, entry.outcome)
         router.beliefs.keep(self._beside.pending)
         self._beside = Router()
+        self._trouble.over()
 
     def _opened(self) -> Router:
         if self._router is None:
