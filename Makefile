@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway trial-small trial-gemma calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway bench-soak test-openapi trial-small trial-gemma calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -99,6 +99,15 @@ bench-gateway: setup  ## the gateway compared with a bare proxy, LiteLLM's and h
 	@$(BIN)/python -m benchmarks.gateway.environments
 	@$(BIN)/python -m benchmarks.gateway $(ARGS)
 	@$(BIN)/python -m benchmarks.gateway.costs
+
+bench-soak: setup  ## the gateway under 256 clients for ten minutes: memory, open files, how late answers begin (ARGS="CLIENTS SECONDS MODE")
+	@$(BIN)/python -m benchmarks.gateway.soak $(ARGS)
+
+test-openapi: setup  ## schemathesis over the gateway's own endpoints, in an environment of its own
+	@test -x .venv-schemathesis/bin/python || $(PYTHON) -m venv .venv-schemathesis
+	@.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check schemathesis
+	@.venv-schemathesis/bin/python -m pytest -q -p no:randomly tests/apps/gateway/test_openapi.py $(ARGS)
 
 trial-small: setup .venv-small/installed  ## a trial with a real small model on CPU, about half an hour of one idle core (ARGS=...)
 	@nice -n 10 $(BIN)/python -m benchmarks.trial_small .venv-small/bin/python $(ARGS)

@@ -175,3 +175,26 @@ def test_an_outcome_is_reported_once_and_corrected_when_said_so(tmp_path):
         assert "expected success, failure or a grade" in run("outcome", file, decision.id, wrong).stderr
     assert run("outcome", file, "unknown", "success").returncode == 1
     assert run("route", "replay", file).returncode == 0
+
+
+def test_forget_drops_what_was_learned_of_an_agent_and_nothing_else(tmp_path):
+    file = str(tmp_path / "agent.db")
+    with pt.Router.open(file, rng=1) as made:
+        for _ in range(20):
+            decision = made.choose(["old/model", "other/model"])
+            made.observe(decision, decision.choice == "old/model")
+        known = {agent: evidence(made, agent) for agent in ("old/model", "other/model")}
+    shown = run("route", "forget", file, "old/model", "--keep", "0.5")
+    assert shown.stdout == "forgot the outcomes of old/model in 1 cells; 50% of what they counted stays\n"
+    with pt.Router.open(file) as made:
+        assert evidence(made, "old/model") == pytest.approx(known["old/model"] / 2)
+        assert evidence(made, "other/model") == known["other/model"]
+    assert run("route", "forget", file, "old/model").returncode == 0
+    with pt.Router.open(file) as made:
+        assert evidence(made, "old/model") == 0
+    assert "route stats" in run("route", "forget", file, "nobody").stderr
+
+
+def evidence(router, agent):
+    """How many outcomes of an agent count."""
+    return sum(each.known(1.0).trials for key, each in router.beliefs.state.beliefs.items() if key.startswith(agent))

@@ -1,4 +1,4 @@
-"""Defines `pageturn route` and `pageturn outcome`: shows, replays, prunes, exports and imports routing state, and reports outcomes."""
+"""Defines `pageturn route` and `pageturn outcome`: shows, replays, prunes, forgets, exports and imports routing state, and reports outcomes."""
 
 import sys
 from pathlib import Path
@@ -91,6 +91,22 @@ def route_prune(store: str, keep: int | None, days: float | None, scope: str, *,
     """
     with journals.opened(store) as opened:
         routes.prune_log(terminal(), routes.beliefs_of(opened, scope), keep, days, abandoned=abandoned)
+
+
+@route.command("forget")
+@_STORE
+@click.argument("agent")
+@click.option(
+    "--keep", default=0.0, show_default=True, type=click.FloatRange(0, 1), help="The share that still counts."
+)
+@_SCOPE
+def route_forget(store: str, agent: str, keep: float, scope: str) -> None:
+    """Forget the outcomes of an agent, for example after its model was replaced.
+
+    Declared scores and the log of decisions stay.
+    """
+    with journals.opened(store) as opened:
+        routes.forget_agent(terminal(), routes.beliefs_of(opened, scope), agent, keep)
 
 
 @route.command("export")

@@ -226,6 +226,15 @@ def prune_log(console: Console, beliefs: Beliefs, keep: int | None, days: float 
     console.print(f"pruned {gone:,} decisions; the posteriors did not change")
 
 
+def forget_agent(console: Console, beliefs: Beliefs, agent: str, keep: float) -> None:
+    """Forget the outcomes of an agent, or all but a share."""
+    cells = beliefs.forget(agent, keep)
+    if not cells:
+        raise InvalidInput("AGENT", expected="one that `pageturn route stats` shows", got=show(agent))
+    left = f"; {keep:.0%} of what they counted stays" if keep else ""
+    console.print(f"forgot the outcomes of {agent} in {cells:,} cells{left}", markup=False, soft_wrap=True)
+
+
 def export_state(beliefs: Beliefs) -> None:
     """Write the state as one JSON object to standard output."""
     write_json(to_json(beliefs.state))

@@ -160,6 +160,7 @@ _SETTINGS = (
     ),
     _Setting("ca_file", "gateway", None, _text, "certificates to trust in addition to the system's"),
     _Setting("grace", "gateway", 30, _seconds, "seconds for unfinished answers when the gateway stops"),
+    _Setting("half_life_days", "gateway", None, _count, "days after which the outcome of a routed call counts half"),
     _Setting("metrics", "telemetry", False, _is_on, "counts for Prometheus at /metrics"),
     _Setting("otlp", "telemetry", None, _url, "where an OpenTelemetry collector takes OTLP over HTTP"),
     _Setting("logs", "telemetry", "text", _logs, "text reports problems; json has a line for each request"),
@@ -171,6 +172,7 @@ _SETTINGS = (
             ("header_seconds", Limits().header_seconds, "until the headers of a request are complete"),
             ("body_seconds", Limits().body_seconds, "until its body is complete"),
             ("reading_seconds", Limits().reading_seconds, "for which a client may leave unread what was sent"),
+            ("idle_seconds", Limits().idle_seconds, "for which an upstream may send nothing more of an answer"),
             ("body_bytes", Limits().body_bytes, "of a request"),
         )
     ),
@@ -207,6 +209,7 @@ class Config(NamedTuple):
     billing_line: str
     other: str | None
     grace: int
+    half_life_days: int | None
     metrics: bool
     otlp: str | None
     logs: str
@@ -215,6 +218,7 @@ class Config(NamedTuple):
     header_seconds: int
     body_seconds: int
     reading_seconds: int
+    idle_seconds: int
     body_bytes: int
     routes: RouteSettings = RouteSettings()
 

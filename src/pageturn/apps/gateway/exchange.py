@@ -2,7 +2,9 @@
 
 import secrets
 import time
+from collections.abc import Mapping
 from enum import StrEnum
+from typing import NamedTuple
 
 from pageturn.apps.gateway.endpoints import Endpoint
 from pageturn.apps.gateway.headers import OWN, Headers, value_of
@@ -20,6 +22,13 @@ class Ending(StrEnum):
     CUT = "cut"  # the upstream broke off
     LEFT = "left"  # the client went away
     UNREACHED = "unreached"  # the upstream gave no answer at all
+
+
+class Derived(NamedTuple):
+    """What is told of a derived context: no text of it."""
+
+    budget_tokens: int
+    faults: Mapping[str, int]  # of the session since its last one, by code
 
 
 class Exchange:
@@ -40,9 +49,11 @@ class Exchange:
         self.is_too_large = False  # so that the chunks are not all
         self.ending: Ending | None = None
         self.rounds = 0  # of asking the upstream
+        self.calls = 0  # that were sent and may be billed, answered or not
         self.id = secrets.token_hex(8)
         self.began = time.monotonic()
         self.note = ""  # what the client gets as `x-pageturn`
+        self.derived: Derived | None = None  # where a derived context was sent
         self.asked_model: str | None = None  # as the client named it, where another one answers
         self.decision: Decision | None = None  # who that is, and why
         self.tenant: str | None = None  # the scope of who asks, where keys are given out

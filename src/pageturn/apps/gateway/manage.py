@@ -6,7 +6,7 @@ is stored before anything is sent, so that a restarted gateway sends the same by
 
 import asyncio
 import logging
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
@@ -23,7 +23,7 @@ from pageturn.apps.gateway.derived import (
     with_tool,
     without_billing_line,
 )
-from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Exchange
+from pageturn.apps.gateway.exchange import MOST_BYTES, TOO_LARGE, Derived, Exchange
 from pageturn.apps.gateway.headers import Headers, is_subscription
 from pageturn.apps.gateway.held_opening import HeldOpening
 from pageturn.apps.gateway.identity import identity_of
@@ -83,9 +83,9 @@ class Manage:
         self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # side calls
         self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
-        self._derived_here: WeakSet[Session] = (
-            WeakSet()
-        )  # sessions whose last context was derived here and is not answered yet
+        # Sessions whose last context was derived here and is not answered yet.
+        self._derived_here: WeakSet[Session] = WeakSet()
+        self._faults_told: WeakKeyDictionary[Session, int] = WeakKeyDictionary()
         self.counts = Counts()
         self.is_on = True  # a signal switches it
 
@@ -280,7 +280,16 @@ class Manage:
         fold = "yes" if managed.context.fold is not None else "no"
         note = f"managed; in={managed.whole_tokens}; sent={managed.context.tokens}; fold={fold}"
         note += "; edits=off" if made.edits_off else ""
+        exchange.derived = Derived(managed.context.budget_tokens, self._new_faults(managed))
         return Send(made.body, note, headers)
+
+    def _new_faults(self, managed: Managed) -> Counter[str]:
+        """The faults since the last derived request of the session, by code, and those of the context."""
+        session = self._sessions.session(managed.ticket.session, None)
+        codes = [record.entry.fault.code for record in session.reader.faults()]
+        told, self._faults_told[session] = self._faults_told.get(session, len(codes)), len(codes)
+        of_context = managed.context.faults if managed.context is not None else ()
+        return Counter([*codes[told:], *(fault.code for fault in of_context)])
 
     def _sent_whole(self, exchange: Exchange, managed: Managed, way: str) -> Send | None:
         """Send all of the history, hidden rounds too; None where it no longer fits the model.

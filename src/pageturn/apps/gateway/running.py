@@ -48,6 +48,7 @@ _GRACE_OF_RUN = 3  # seconds: the client has gone
 
 def serve(config: Config, say: Say) -> None:
     """Listen until a signal to stop, and print what was seen."""
+    _leave_no_core_file()
     mode = mode_for(config)
     inspected = inspected_for(config)
     gateway = Gateway(config, mode, starts=start_store(config, say), inspected=inspected)
@@ -67,6 +68,14 @@ def serve(config: Config, say: Say) -> None:
         mode.close()
         for line in closing_lines(mode.tally(), config):
             say(line)
+
+
+def _leave_no_core_file() -> None:
+    """If the process crashes, its memory is not written to the disk: keys are in it."""
+    with suppress(ImportError, ValueError, OSError):  # Windows has no such file
+        import resource  # noqa: PLC0415
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
 
 
 def run_client(config: Config, command: Sequence[str], say: Say) -> int:
