@@ -74,7 +74,11 @@ class Answer:
         """The body as it comes; raises `Cut` after the last byte where more was promised, or where nothing comes for too long."""
         content = self._response.content
         try:
-            while chunk := await asyncio.wait_for(content.readany(), self._idle_seconds):
+            while True:
+                async with asyncio.timeout(self._idle_seconds):
+                    chunk = await content.readany()
+                if not chunk:
+                    return
                 yield chunk
         except (aiohttp.ClientError, OSError) as error:  # a TimeoutError is one
             # What came before the cut and was not read yet is the client's, and aiohttp has no public way to ask for it.

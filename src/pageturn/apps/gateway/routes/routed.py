@@ -102,8 +102,11 @@ class Routed:
     async def over(self, exchange: Exchange) -> None:
         """Keep an answer that came whole, so that the next request can say how good it was; one that is none counts as a failure."""
         journey = self._journeys.pop(exchange, None)
-        if journey is not None and exchange.status in _SUCCESS and exchange.ending in (Ending.WHOLE, Ending.CUT):
-            self._reading.submit(self._judge, journey, exchange)
+        if journey is None or exchange.status not in _SUCCESS or exchange.ending not in (Ending.WHOLE, Ending.CUT):
+            return
+        if exchange.ending is Ending.WHOLE:  # known at once, since the next request may be here already
+            self._thread.submit(self._chooser.answered, journey.outline, journey.decision, journey.tokens)
+        self._reading.submit(self._judge, journey, exchange)
 
     async def observe(self, decision: str, outcome: object, **how: object) -> bool:
         """Count a reported outcome."""
@@ -116,12 +119,10 @@ class Routed:
         self._thread.shutdown()
 
     def _judge(self, journey: Journey, exchange: Exchange) -> None:
-        """Tell the chooser how a call ended."""
+        """Tell the chooser of an answer that is none, which counts for more than what is taken from the next request."""
         if (why := broken(exchange)) is not None:
             _LOG.warning("%s failed (%s)", journey.decision.choice, why)
             self._thread.submit(self._chooser.failed, journey.decision, NoAnswer(None, (), b"", why))
-        else:
-            self._thread.submit(self._chooser.answered, journey.outline, journey.decision, journey.tokens)
 
     def _decided(
         self, routed: RoutedModel, candidates: tuple[Candidate, ...], outline: RequestOutline, tokens: int
