@@ -32,6 +32,7 @@ from pageturn.apps.gateway.journaling import Recorded, reply_fields, written
 from pageturn.apps.gateway.managed import Managed
 from pageturn.apps.gateway.model_request import ModelRequest, ToolTokens
 from pageturn.apps.gateway.modes import Pass, Refuse, Send
+from pageturn.apps.gateway.new_words import NewWords, capacity_for, derivation_for
 from pageturn.apps.gateway.places import Terms
 from pageturn.apps.gateway.reading import Seen, read_answer
 from pageturn.apps.gateway.reasons import why_failed, why_unread
@@ -41,8 +42,6 @@ from pageturn.apps.gateway.side_calls import shortened
 from pageturn.apps.gateway.stored_messages import annotated
 from pageturn.formats import anthropic
 from pageturn.session import Session
-from pageturn.tokens.windows import input_capacity, window_of
-from pageturn.values.context import Context
 from pageturn.values.errors import (
     BudgetTooSmall,
     Busy,
@@ -53,7 +52,6 @@ from pageturn.values.errors import (
     StoreError,
 )
 from pageturn.values.messages import Message
-from pageturn.values.pages import ResidencyLevel
 from pageturn.values.reasoning import without_reasoning
 
 T = TypeVar("T")
@@ -213,11 +211,7 @@ class Manage:
             if not is_off and not request.is_compaction:
                 told = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
                 return Refuse(400, f"{told}; ask for one answer, or in the foreground", "refused; it cannot recall")
-        derived = self._derived(managed)
-        if derived.is_derived or derived.tool is not None:
-            return self._sent(exchange, derived)
-        self._managed[exchange] = derived
-        return Pass(f"whole; in={derived.whole_tokens}", may_follow=True)
+        return self._made(exchange, managed)
 
     def _is_name_held(self, headers: Headers) -> bool:
         """Whether a client's own name for its conversation is that of a session that is derived."""
@@ -240,28 +234,59 @@ class Manage:
             self._sessions.places.note_terms(ticket.session, terms)
         if terms.tool is not None and has_tool(request, terms.tool):  # the client has one of that name since
             terms = self._sessions.rename_tool(ticket.session, name_for_tool(request))
-        pages = self._sessions.session(ticket.session, request.model).reader.pages(uncounted=True)
-        whole = sum(page.tokens for page in pages if page.counts) + self._tools.of(request)
+        whole = self._whole_tokens(self._sessions.session(ticket.session, request.model), request)
         self._sessions.ask(ticket)
         return Managed(request, ticket, terms, whole, is_subscription)
+
+    def _whole_tokens(self, session: Session, request: ModelRequest) -> int:
+        """The tokens of all of a conversation, with the tools."""
+        return sum(page.tokens for page in session.reader.pages()) + self._tools.of(request)
+
+    def _made(self, exchange: Exchange, managed: Managed) -> Pass | Send:
+        """A derived history, or all of it as long as that says the same or no derived one has a person's newest words."""
+        derived, id_ = self._derived(managed), managed.ticket.session
+        if derived.words is NewWords.CUT and self._goes_whole(self._sessions.session(id_, None), managed.request):
+            self.counts.note_new_words("sent with all of the history")
+            self._sessions.reopen(id_)  # the context that nobody gets is not answered either
+            return self._all_of(exchange, derived._replace(context=None, is_derived=False), "new words")
+        if derived.words is not NewWords.FIT:
+            self.counts.note_new_words("cut" if derived.words is NewWords.CUT else "sent beyond the room")
+        if derived.is_derived or derived.tool is not None:
+            return self._sent(exchange, derived)
+        self._managed[exchange] = derived
+        return Pass(derived.whole_note, may_follow=True)
 
     def _derived(self, managed: Managed) -> Managed:
         """The request with a context."""
         request, terms = managed.request, managed.terms
         session = self._sessions.session(managed.ticket.session, request.model)
-        context = session.derive(request.tools, model=request.model, room_tokens=terms.room)
+        derivation = derivation_for(session, request, terms)
         self._derived_here.add(session)
-        is_whole = _is_whole(context) and not terms.hidden and not self._sessions.has_erased(session.id)
-        if not is_whole:
-            self._remember(managed.ticket.link)
-        return managed._replace(context=context, is_derived=not is_whole, is_apart=False)
+        is_whole = derivation.is_whole and not terms.hidden and not self._sessions.has_erased(session.id)
+        context, words = derivation
+        return managed._replace(context=context, words=words, is_derived=not is_whole, is_apart=False)
 
-    def _derive_again(self, session: Session, request: ModelRequest) -> None:
-        """Derive what was sent when the gateway stopped before its reply was written: the reply belongs to it."""
+    def _derive_again(self, session: Session, request: ModelRequest) -> bool:
+        """Derive what was sent when the gateway stopped before its reply was written: the reply belongs to it.
+
+        False if all of the history was sent, so that the reply stands behind another one than ours.
+        """
         terms = self._sessions.places.terms(session.id)
-        if terms is not None and session not in self._derived_here:
-            with suppress(PageturnError):
-                session.derive(request.tools, model=request.model, room_tokens=terms.room)
+        if terms is None or session in self._derived_here:
+            return True
+        with suppress(PageturnError):
+            words = derivation_for(session, request, terms).words
+            if words is NewWords.CUT and self._goes_whole(session, request):
+                self._sessions.reopen(session.id)
+                return False
+        return True
+
+    def _goes_whole(self, session: Session, request: ModelRequest) -> bool:
+        """Whether new words that fit no derived history are sent with all of the client's.
+
+        A client that has all of the conversation is told by the provider if that is too long, and can act on it.
+        """
+        return not self._sessions.is_held(session.id) or self._whole_tokens(session, request) <= capacity_for(request)
 
     def _sent(self, exchange: Exchange, managed: Managed) -> Send:
         """Send what was derived, or what the client wrote with the recall tool."""
@@ -269,23 +294,28 @@ class Manage:
         if not managed.is_derived:
             assert managed.tool is not None
             self._managed[exchange] = managed
-            return Send(with_tool(managed.request, managed.tool), f"whole; in={managed.whole_tokens}", headers)
+            return Send(with_tool(managed.request, managed.tool), managed.whole_note, headers)
         assert managed.context is not None
+        self._remember(managed.ticket.link)
         made = with_context(managed.request, managed.context, managed.tool)
         self._managed[exchange] = managed._replace(sent_bytes=len(made.body))
         fold = "yes" if managed.context.fold is not None else "no"
         note = f"managed; in={managed.whole_tokens}; sent={managed.context.tokens}; fold={fold}"
+        note += f"; {managed.words}" if managed.words else ""
         note += "; edits=off" if made.edits_off else ""
         return Send(made.body, note, headers)
 
     def _sent_whole(self, exchange: Exchange, managed: Managed, way: str) -> Send | None:
-        """Send all of the history, hidden rounds too; None where it no longer fits the model.
+        """Send all of the history; None where it no longer fits the model."""
+        is_too_long = managed.whole_tokens > capacity_for(managed.request)
+        return None if is_too_long else self._all_of(exchange, managed, way)
+
+    def _all_of(self, exchange: Exchange, managed: Managed, way: str) -> Send:
+        """All of the history, hidden rounds too.
 
         Reasoning that was made on a derived history, or beside other tools, is left out: its provider would refuse it.
         """
         request, id_ = managed.request, managed.ticket.session
-        if managed.whole_tokens > input_capacity(window_of(request.model or "")):
-            return None
         is_apart = self._sessions.is_folded(id_) or (managed.tool is None and managed.terms.tool is not None)
         self._managed[exchange] = managed._replace(is_apart=is_apart, note=way)
         messages, is_stripped = self._sessions.whole(id_, with_reasoning=not is_apart)
@@ -297,13 +327,18 @@ class Manage:
 
     def _tightened(self, managed: Managed, exchange: Exchange, body: bytes) -> Send | None:
         """What to send instead of what was too long."""
+        if managed.words is NewWords.CUT:
+            return None  # less would not have a person's newest words, and nobody would know
         session = self._sessions.session(managed.ticket.session, None)
         try:
             if managed.context is None:  # it went out whole
                 managed = self._derived(managed)
             if not session.overflow(body):
                 return None
-            return self._sent(exchange, self._derived(managed)._replace(is_derived=True))
+            derived = self._derived(managed)
+            return (
+                self._sent(exchange, derived._replace(is_derived=True)) if derived.words is not NewWords.CUT else None
+            )
         except (PageturnError, OSError) as error:
             _LOG.warning("a prompt that was too long was not shortened (%s)", why_failed(error))
             return None
@@ -403,8 +438,3 @@ class Manage:
 def _unsure(reason: str) -> Pass:
     _LOG.warning("passed as it came: %s", reason)
     return Pass(f"passed; {reason}")
-
-
-def _is_whole(context: Context) -> bool:
-    """Whether a context says all that was said, so that the client's own words will do."""
-    return all(each.line is None and each.level is ResidencyLevel.FULL for each in context.folded)
