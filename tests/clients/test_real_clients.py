@@ -75,7 +75,7 @@ TOO_LONG_AGAIN = {14: Fault(is_too_long=True, times=3)}
 MANAGED_COMPACTIONS = {
     "claude": COMPACTION._replace(compact_at=None, faults=TOO_LONG_AGAIN),
     "codex": COMPACTION._replace(compact_at=26_000),
-    "opencode": COMPACTION._replace(compact_at=28_000),
+    "opencode": COMPACTION._replace(compact_at=22_000),
     "qwen": COMPACTION._replace(compact_at=56_000),
     "pi": COMPACTION._replace(compact_at=None, faults=TOO_LONG_AGAIN),
 }

@@ -54,7 +54,9 @@ def capacity_for(request: ModelRequest) -> int:
 def _newest_words(reader: SessionReader, tool: str | None) -> tuple[str, ...]:
     """What people said since the last answer that a client got; rounds that only call the recall tool are hidden from it."""
     found: list[str] = []
-    for page in reversed(reader.pages()):
+    for page in reversed(reader.pages(uncounted=True)):
+        if not page.counts:
+            continue
         if page.role is Role.ASSISTANT and not _only_recalls(page, tool):
             break
         message = reader.message(page) if page.role is Role.USER and not page.synthetic else None
