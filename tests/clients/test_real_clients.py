@@ -69,9 +69,9 @@ COMPACTIONS = {
     "qwen": COMPACTION._replace(compact_at=90_000),
     "pi": COMPACTION._replace(window=45_000),  # it makes a summary when it is told that the prompt is too long
 }
-# A client that sees small usage makes a summary at a smaller threshold, or where the gateway's shorter prompt is too long as well.
-# Where the first of these is met in a round that the client does not see, it sends its request again.
-TOO_LONG_AGAIN = {14: Fault(is_too_long=True, times=3)}
+# A client that sees small usage makes a summary at a smaller threshold, or where the gateway's shorter prompt is too long as well,
+# at a step before the model recalls anything: what fails in a round that it does not see breaks off for it.
+TOO_LONG_AGAIN = {9: Fault(is_too_long=True, times=2)}
 MANAGED_COMPACTIONS = {
     "claude": COMPACTION._replace(compact_at=None, faults=TOO_LONG_AGAIN),
     "codex": COMPACTION._replace(compact_at=26_000),
