@@ -58,7 +58,7 @@ class ManagedWorld(World):
         self.mode._sessions.forget()
         self.mode._reader = ItemReader()
         self.mode._derived_here.clear()
-        self.mode._derived_links.clear()
+        self.mode._shortened.forget()
 
     def record(self, client, body, chunks, ending):
         return self.finish(*self.begin(client, body), chunks, ending)

@@ -6,7 +6,6 @@ is stored before anything is sent, so that a restarted gateway sends the same by
 
 import asyncio
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
@@ -38,6 +37,7 @@ from pageturn.apps.gateway.reading import Seen, read_answer
 from pageturn.apps.gateway.reasons import why_failed, why_unread
 from pageturn.apps.gateway.reconcile import Located
 from pageturn.apps.gateway.sessions import Sessions
+from pageturn.apps.gateway.shortened import Shortened
 from pageturn.apps.gateway.side_calls import shortened
 from pageturn.apps.gateway.stored_messages import annotated
 from pageturn.formats import anthropic
@@ -57,7 +57,6 @@ from pageturn.values.reasoning import without_reasoning
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
-_MOST_DERIVED = 4_096  # histories that are remembered as derived, for when the store fails
 _UNPACKED: tuple[tuple[bytes, bytes | None], ...] = ((b"accept-encoding", b"identity"),)
 
 
@@ -68,6 +67,7 @@ class Manage:
         self, url: str, mode: str, room: int, scope: str | None = None, *, drops_billing_line: bool = False
     ) -> None:
         self._sessions = Sessions(url, scope)
+        self._shortened = Shortened(self._sessions)
         self._mode, self._room, self._drops_billing_line = mode, room, drops_billing_line
         self._reader = ItemReader()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-sessions")
@@ -75,7 +75,6 @@ class Manage:
         # what is then noted here goes with the exchange.
         self._managed: WeakKeyDictionary[Exchange, Managed] = WeakKeyDictionary()
         self._passed: WeakSet[Exchange] = WeakSet()  # those of which nobody was sure, and which are counted
-        self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client can send whole any more
         # Of answers that may still be refusals.
         self._openings: WeakKeyDictionary[Exchange, HeldOpening] = WeakKeyDictionary()
         self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # calls beside a conversation
@@ -101,7 +100,7 @@ class Manage:
     async def unread(self, headers: Headers) -> Pass | Refuse:
         """A request that is too large to be read passes, unless its session is derived: its client does not have all of that."""
         self.counts.pass_over(TOO_LARGE)
-        if await self._in_thread(lambda: self._is_name_held(headers)):
+        if await self._in_thread(lambda: self._shortened.has_name(headers)):
             told = f"the request is larger than {MOST_BYTES:,} bytes, and this conversation was shortened before"
             return Refuse(413, f"{told}; start a new one, or send less (large pictures, for example)", "refused; large")
         return Pass(f"passed; {TOO_LARGE}")
@@ -202,7 +201,7 @@ class Manage:
         managed = self._taken(request, located, is_subscription=is_subscription(exchange.headers))
         is_held = self._sessions.is_held(managed.ticket.session)
         if is_held:
-            self._remember(managed.ticket.link)
+            self._shortened.remember(managed.ticket.link)
         if is_off or (request.is_compaction and is_held) or (managed.terms.tool is not None and not request.can_recall):
             way = "off" if is_off else "compaction" if request.is_compaction else "without recall"
             whole = self._sent_whole(exchange, managed, way)
@@ -212,15 +211,6 @@ class Manage:
                 told = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
                 return Refuse(400, f"{told}; ask for one answer, or in the foreground", "refused; it cannot recall")
         return self._made(exchange, managed)
-
-    def _is_name_held(self, headers: Headers) -> bool:
-        """Whether a client's own name for its conversation is that of a session that is derived."""
-        identity = identity_of(headers)
-        try:
-            found = self._sessions.named(identity.name) if identity is not None else ()
-            return any(map(self._sessions.is_held, found))
-        except (PageturnError, OSError):
-            return False
 
     def _taken(self, request: ModelRequest, located: Located, *, is_subscription: bool) -> Managed:
         """Write down what is new."""
@@ -296,7 +286,7 @@ class Manage:
             self._managed[exchange] = managed
             return Send(with_tool(managed.request, managed.tool), managed.whole_note, headers)
         assert managed.context is not None
-        self._remember(managed.ticket.link)
+        self._shortened.remember(managed.ticket.link)
         made = with_context(managed.request, managed.context, managed.tool)
         self._managed[exchange] = managed._replace(sent_bytes=len(made.body))
         fold = "yes" if managed.context.fold is not None else "no"
@@ -366,7 +356,7 @@ class Manage:
     def _answer(self, managed: Managed, reply: Message, seen: Message | None = None) -> str | None:
         request = managed.request
         if managed.is_derived or managed.is_apart:
-            self._remember(self._sessions.reply_link(managed.ticket.link, request, seen or reply))
+            self._shortened.remember(self._sessions.reply_link(managed.ticket.link, request, seen or reply))
         if managed.is_apart:
             reply = without_reasoning(reply) or reply
         fields = reply_fields(
@@ -383,7 +373,7 @@ class Manage:
         self._is_busy = isinstance(error, Busy)
         reason = why_failed(error) if isinstance(error, StoreError | OSError) else f"not derived: {why_failed(error)}"
         _LOG.warning("%s", reason)
-        if not self._was_derived(request):
+        if not self._shortened.has(request):
             return Pass("off") if is_off else _unsure(reason)
         if is_off:
             # Reasoning of a derived history would be refused in the client's own, and nobody knows which that is.
@@ -395,27 +385,12 @@ class Manage:
         told = "`x-pageturn: off` sends what the client has, without what was recalled"
         return Refuse(503, f"{reason}; {advice}; {told}", "refused; store")
 
-    def _was_derived(self, request: ModelRequest) -> bool:
-        """Whether a request goes on with a derived history, as far as can still be read."""
-        if any(link in self._derived_links for link in self._sessions.links(request)):
-            return True
-        try:
-            place = self._sessions.locate(request).place
-            return place is not None and self._sessions.is_held(place.session)
-        except (PageturnError, OSError):
-            return False
-
     @contextmanager
     def _impatient(self) -> Iterator[None]:
         """Within it, a store that another program has locked for long is not waited for again."""
         with self._sessions.store.at_once() if self._is_busy else nullcontext():
             yield
         self._is_busy = False
-
-    def _remember(self, link: str) -> None:
-        self._derived_links[link] = None
-        if len(self._derived_links) > _MOST_DERIVED:
-            self._derived_links.popitem(last=False)
 
     def _again(self, act: Callable[[], T]) -> T:
         """Do something, once more where another gateway wrote to the same session meanwhile."""
