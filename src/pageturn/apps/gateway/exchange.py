@@ -13,6 +13,7 @@ from pageturn.routing import Decision
 
 MOST_BYTES = 32 * 1024 * 1024  # of a body that is read; a larger one passes all the same
 TOO_LARGE = "too large"
+_OFF, _ON = ("off", "false", "no", "0"), ("", "on", "true", "yes", "1")  # what a client may say in `x-pageturn`
 
 
 class Ending(StrEnum):
@@ -81,7 +82,16 @@ class Exchange:
     @property
     def is_off(self) -> bool:
         """Whether the client asked the gateway not to manage this request."""
-        return (value_of(self.headers, OWN) or "").strip().lower() == "off"
+        return self._wish in _OFF
+
+    @property
+    def remark(self) -> str:
+        """What the client is told of its own `x-pageturn`, where nobody knows what it means by it."""
+        return "" if self._wish in (*_ON, *_OFF) else "; the x-pageturn of the request is neither on nor off"
+
+    @property
+    def _wish(self) -> str:
+        return (value_of(self.headers, OWN) or "").strip().lower()
 
     def begin_answer(self, status: int, headers: Headers) -> None:
         """Take the head of an answer; if the upstream is called again, earlier output is no longer the answer."""

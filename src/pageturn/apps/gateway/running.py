@@ -183,10 +183,15 @@ def closing_lines(tally: Tally, config: Config, client: str | None = None) -> It
     turns, sessions = _counted(tally.turns, "turn"), _counted(len(tally.sessions), "session")
     passed = ", ".join(f"{reason} ({number})" for reason, number in tally.passed.most_common(3))
     where = f" in {sessions}" if config.store is not None else ", none of them stored"
-    yield f"{_DONE[config.mode]} {turns}{of_client}{where}{f'; passed over: {passed}' if passed else ''}"
+    words = ", ".join(f"{done} ({number})" for done, number in tally.new_words.most_common())
+    more = f"{f'; passed over: {passed}' if passed else ''}{f'; long new words: {words}' if words else ''}"
+    yield f"{_DONE[config.mode]} {turns}{of_client}{where}{more}"
     used = tally.usage
     if not used.input_tokens and not tally.turns:
-        yield f"no call of a model came through; does a setting of {whose} name another address?"
+        if tally.passed:
+            yield "calls of a model came through, but none was both answered and recorded, for the reasons above"
+        else:
+            yield f"no call of a model came through; does a setting of {whose} name another address?"
     else:
         cached = f" ({used.cache_read_tokens:,} of them from its cache)" if used.cache_read_tokens else ""
         counted = f"the provider counted {used.input_tokens:,} tokens in{cached} and {used.output_tokens:,} out"
