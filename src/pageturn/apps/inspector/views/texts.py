@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from pageturn.journal.journal import Journal
-from pageturn.values.errors import PageturnError
 from pageturn.values.json import Closed, to_json
 from pageturn.values.messages import (
     File,
@@ -17,8 +15,6 @@ from pageturn.values.messages import (
     ToolResult,
     Visibility,
 )
-from pageturn.values.pages import Page
-from pageturn.values.search_text import search_text
 
 HIDDEN = "internal: only the model may see it (start the inspector with --internal)"
 PIECE = 20_000  # characters of a part in one answer
@@ -70,17 +66,3 @@ def _words(part: Part) -> tuple[str, str]:
             return f"item of {vendor}", text or to_json(item).decode()
         case _:
             return "", ""
-
-
-def beginning(journal: Journal, page: Page, characters: int, *, internal: bool) -> str:
-    """How the words of a page begin, on one line."""
-    if page.visibility is Visibility.INTERNAL and not internal:
-        return "(internal)"
-    try:
-        message = journal.message(page)
-    except PageturnError as error:
-        return f"(cannot be read: {error})"
-    if message is None:
-        return "(erased)"
-    words = " ".join(search_text(message)[: 4 * characters].split())
-    return words if len(words) <= characters else f"{words[:characters]}…"
