@@ -35,7 +35,8 @@ _EVERYWHERE = {"--help", "--json", "--quiet"}
 _HEAD = """\
 # The command line
 
-`pip install 'pageturn[cli]'` installs the command `pageturn`. This page is made from its code: `python -m tools.cli_reference` writes it.
+`pip install 'pageturn[cli]'` installs the command `pageturn`; `uvx --from 'pageturn[cli]' pageturn demo` and `pipx run --spec 'pageturn[cli]' pageturn demo`
+run it without. This page is made from its code: `python -m tools.cli_reference` writes it.
 
 - `STORE` is the path of a store, and comes first. Where it is in brackets, it is by default the store of the gateway. `restore` and `unpack` take
   first what they read, then what they write, as `cp` does.
