@@ -1,9 +1,10 @@
 """What holds for every command: an example that parses, --json with a documented form, --quiet, and its exit codes."""
 
+import json
 import shlex
+from pathlib import Path
 
 import click
-import msgspec
 import pytest
 from click.shell_completion import ShellComplete
 
@@ -11,7 +12,7 @@ import pageturn as pt
 from pageturn.apps.cli import answers
 from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.main import cli
-from pageturn.values.json import from_json
+from pageturn.values.json import from_json, to_json
 from tests.apps.cli.command import run
 from tests.sessions import open_session, take_turn
 from tools.cli_reference import FILE, commands, page
@@ -118,8 +119,26 @@ def test_json_is_one_line_of_the_documented_form(name, path, tmp_path, monkeypat
     done = run(*name.split(), *words, "--json")
     assert done.stdout.count("\n") == 1, (done.stdout, done.stderr)
     found = from_json(ALL[name].printed[0], done.stdout.encode())
-    assert msgspec.json.encode(found) == msgspec.json.encode(msgspec.convert(found, type(found)))
+    assert json.loads(to_json(found)) == json.loads(done.stdout)
     assert "\x1b" not in done.stdout
+
+
+def test_results_are_compared_and_reported_as_json_too(path, tmp_path):
+    results, page = str(tmp_path / "results.jsonl"), str(tmp_path / "report.html")
+    run("replay", path, "--policy", "everything", "--policy", "legacy", "--out", results)
+    (pool,) = from_json(answers.Comparison, run("flip", results, "--json").stdout.encode()).pools
+    assert {method.policy for method in pool.methods} == {"everything", "legacy"}
+    assert pool.elected == "legacy"
+    (written,) = from_json(answers.FilesWritten, run("report", results, "--out", page, "--json").stdout.encode()).files
+    assert (written.file, written.bytes) == (page, len(Path(page).read_bytes()))
+
+
+def test_a_session_is_unpacked_under_its_name(path, tmp_path):
+    packed, other = str(tmp_path / "packed"), str(tmp_path / "other.db")
+    written = from_json(answers.FileWritten, run("pack", path, packed, "-s", "log", "--json").stdout.encode())
+    assert (written.session, written.bytes) == ("login-bug", Path(packed).stat().st_size)
+    unpacked = from_json(answers.SessionUnpacked, run("unpack", packed, other, "--json").stdout.encode())
+    assert unpacked == answers.SessionUnpacked(other, "login-bug")
 
 
 ACTING = [name for name in ANSWERED if ALL[name].acts and name != "keys create"]  # whose key nobody can show again

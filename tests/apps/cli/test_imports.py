@@ -170,3 +170,14 @@ def test_names_with_brackets_are_shown_as_they_are(run, logs, name):
     wrong = run("import", f"logs/{name}")
     assert wrong.returncode == 1
     assert f"pageturn: logs/{name}: not a recorded session of a known tool" in wrong.stderr.splitlines()
+
+
+def test_every_reason_is_listed_when_it_is_asked_for(run, logs):
+    for number in range(14):
+        (logs / f"other.x{number:02}").write_text("no log")
+    short, whole = run("import", "logs"), run("import", "logs", "--all-reasons")
+    assert "--all-reasons lists them" in short.stdout
+    assert "--all-reasons" not in whole.stdout
+    assert all(f"file with ending .x{number:02}" in whole.stdout for number in range(14))
+    told = json.loads(run("import", "logs", "--json").stdout)
+    assert {f"file with ending .x{number:02}" for number in range(14)} <= {each["reason"] for each in told["skipped"]}

@@ -1,5 +1,6 @@
 """Pins and plans arrive as proposals: they change nothing until a person has approved them on the command line."""
 
+import json
 import re
 
 import pytest
@@ -36,6 +37,19 @@ def test_a_pin_holds_once_it_is_approved(store):
     assert (done.returncode, done.stdout) == (0, "")
     assert in_force(store) == ([RULE], None)
     assert run("proposals", store).stdout == "nothing waits\n"
+
+
+def test_a_program_decides_by_json_and_by_the_beginning_of_an_id(store):
+    id_ = proposed(store)
+    (listed,) = json.loads(run("proposals", "list", store, "--json").stdout)["proposals"]
+    assert (listed["id"], listed["field"], listed["value"]) == (id_, "pin", RULE)
+    assert listed["rests_on"] == [handles(store)[1], handles(store)[3]]
+    unknown = run("proposals", "approve", store, "nobody:3")
+    assert (unknown.returncode, unknown.stderr.count("\n")) == (1, 1)
+    done = run("proposals", "approve", store, id_.replace("login-bug", "log"), "--json")
+    assert json.loads(done.stdout) == {"id": id_, "is_approved": True, "reason": None}
+    assert done.stderr == ""
+    assert in_force(store) == ([RULE], None)
 
 
 def test_a_plan_waits_even_where_there_is_none_to_replace(store):
