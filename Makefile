@@ -19,7 +19,7 @@ setup: .venv/installed  ## make .venv and install everything into it
 	 else $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; fi
 	@touch $@
 
-demo: setup  ## a session of 120 turns: what was sent, what came back, what it cost
+demo: setup  ## a session of 120 turns through the gateway: a crash, a recall, what it cost
 	@$(BIN)/pageturn demo
 
 # With bytecode, the many small processes of the tests start in two thirds of the time.

@@ -35,7 +35,7 @@ class Answered(NamedTuple):
     step: int
     kind: str
     is_right: bool
-    in_view: bool  # every line that one has to have seen stood in the request, word for word
+    in_view: bool  # every line that one has to have seen was in the request, word for word
     tokens: int
     cached: int
     seconds: float

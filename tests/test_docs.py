@@ -11,6 +11,7 @@ import pytest
 import pageturn as pt
 from pageturn.values.messages import Part
 from tests.formats.upstream import upstream
+from tools import sizes
 from tools.examples import blocks, hidden, pages, prompts
 from tools.typed_examples import complaints
 
@@ -55,6 +56,22 @@ def completion(call):
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if call else "stop"}
     usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
     return {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5", "choices": [choice], "usage": usage}
+
+
+def test_the_sizes_of_the_code_are_as_they_are_today():
+    """Within a tenth, so that not every change has to edit the page."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("sizes are counted from the git repository")
+    page = (ROOT / "docs" / "how-it-works.md").read_text().splitlines()
+    for row in sizes.own_rows():
+        name = row.split("|")[1]
+        (written,) = [line for line in page if line.startswith(f"|{name}|")]
+        assert numbers(written) == pytest.approx(numbers(row), rel=0.1), "run: python -m tools.sizes"
+
+
+def numbers(row):
+    """The numbers of a row of a table."""
+    return [int(number.replace(",", "")) for number in re.findall(r"\d[\d,]*", row)]
 
 
 def test_the_readme_has_an_example():

@@ -13,7 +13,7 @@ from pageturn.apps.cli.demo import show_demo
 from tools.pictures import FOLDER
 
 NAME = "demo"
-WIDTH = 80
+WIDTH = 90
 # Rich's own frame asks for a font from elsewhere; a picture of ours asks for nothing.
 FORMAT = """<svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg" role="img">
 <style>
@@ -43,7 +43,13 @@ def main() -> None:
 def picture() -> str:
     """The demo as a picture of a terminal."""
     console = Console(
-        file=StringIO(), width=WIDTH, record=True, force_terminal=True, color_system="truecolor", legacy_windows=False
+        file=StringIO(),
+        width=WIDTH,
+        record=True,
+        force_terminal=True,
+        force_interactive=False,  # the line that moves would stay
+        color_system="truecolor",
+        legacy_windows=False,
     )
     show_demo(console)
     drawn = console.export_svg(title="make demo", theme=SVG_EXPORT_THEME, code_format=FORMAT, unique_id=NAME)

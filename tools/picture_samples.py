@@ -1,4 +1,4 @@
-"""The results of tools in the pictures of docs/renditions.md, one for each content type. All of them are made up."""
+"""The results of tools in the pictures of docs/renditions.md, one for each content type. All of them are synthetic."""
 
 import json
 from typing import NamedTuple

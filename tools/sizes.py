@@ -17,6 +17,7 @@ from statistics import median
 from typing import NamedTuple
 
 ROOT = Path(__file__).parent.parent
+PACKAGE = "src/pageturn"
 _OLDER = re.compile(r"python_version\s*<")
 HEAD = "| | files | lines | median / p90 / largest file | names in `__all__` | entries of the root | modules with a test file of their name | dependencies |\n|---|---|---|---|---|---|---|---|"
 
@@ -42,12 +43,13 @@ class Sizes(NamedTuple):
         return f"| {name} | {self.files:,} | {self.lines:,} | {spread} | {self.names} | {self.entries} | {tested} | {self.dependencies} |"
 
 
-def sizes(repository: str, package: str) -> Sizes:
-    """The sizes of a package as it was last committed to a repository."""
+def sizes(repository: str, package: str, *, without: tuple[str, ...] = ()) -> Sizes:
+    """The sizes of a package as it was last committed to a repository; folders of it may be left out."""
     paths = _git(repository, "ls-tree", "-r", "--name-only", "HEAD").splitlines()
     inside = [
         path for path in paths if path.startswith(f"{package}/") and path.endswith(".py") and "/tests/" not in path
     ]
+    inside = [path for path in inside if not path.startswith(tuple(f"{package}/{folder}/" for folder in without))]
     texts = {path: _git(repository, "show", f"HEAD:{path}") for path in inside}
     lengths = sorted(length for text in texts.values() if (length := len(text.splitlines())))
     modules = {_module(path) for path in inside if not PurePosixPath(path).name.startswith("__")}
@@ -96,10 +98,18 @@ def _git(repository: str, *arguments: str) -> str:
     return done.stdout.decode("utf-8", "replace")
 
 
+def own_rows() -> list[str]:
+    """The rows of this project: the whole, and what a session needs."""
+    apart = ("apps", "lab", "testing")
+    return [
+        sizes(str(ROOT), PACKAGE).row("pageturn"),
+        sizes(str(ROOT), PACKAGE, without=apart).row(f"pageturn without {', '.join(apart)}"),
+    ]
+
+
 def main() -> None:
     """Print the table."""
-    print(HEAD)
-    print(sizes(str(ROOT), "src/pageturn").row("pageturn"))
+    print("\n".join((HEAD, *own_rows())))
     for named in sys.argv[1:]:
         repository, _, package = named.rpartition(":")
         print(sizes(repository, package).row(PurePosixPath(package).name))

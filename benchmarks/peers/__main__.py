@@ -147,19 +147,19 @@ def laws(console: Console, systems: Mapping[str, System], *, why: bool) -> None:
     console.print(table)
     for name, told in verdicts.items():
         late = told["delayed"]
-        console.print(f"  a late result, {name}: {late.told or 'told, and with its call or as a note of its own'}")
+        console.print(f"  a late result, {name}: {late.detail or 'told, and with its call or as a note of its own'}")
     if why:
         for name, told in verdicts.items():
             console.print(f"\n{name}")
             for law, verdict in told.items():
                 if not verdict.holds:
-                    console.print(f"  {law}: {verdict.told}", soft_wrap=True)
+                    console.print(f"  {law}: {verdict.detail}", soft_wrap=True)
 
 
 def _cell(law: str, verdict: Verdict) -> str:
     if not verdict.applies:
         return "n/a"
-    return verdict.told if law == "steady" and verdict.told.endswith("%") else "yes" if verdict.holds else "-"
+    return verdict.detail if law == "steady" and verdict.detail.endswith("%") else "yes" if verdict.holds else "-"
 
 
 def hard_case(console: Console, systems: Mapping[str, System]) -> None:

@@ -58,7 +58,7 @@ def main(session: Given) -> None:
         ).messages
         told: list[int | Message] = []
         back: dict[int, str] = {}
-        # Messages are never dropped, so one stands where it stood.
+        # Messages are never dropped, so one is put where it was.
         for place, (was, now) in enumerate(zip(history, sent, strict=False)):
             told.append(place if now == was else ours(now))
             if now != was:

@@ -267,9 +267,9 @@ class Session:
         results = []
         source = _Source(self, sessions)
         for call in calls.ours:
-            told = answer(self._parts.recall, RecallRequest.of(call), source, self._deriver.most_answered)
-            results.append(tool_result(call, told.text, is_error=told.is_error))
-            self._deriver.note_fetched(told.given)
+            answered = answer(self._parts.recall, RecallRequest.of(call), source, self._deriver.most_answered)
+            results.append(tool_result(call, answered.text, is_error=answered.is_error))
+            self._deriver.note_fetched(answered.given)
         self.extend(results)
         return bool(calls.ours) and not calls.others
 

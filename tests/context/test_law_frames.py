@@ -35,8 +35,10 @@ def said(at, *sizes):
     return unit(at, *sizes, is_human=True)
 
 
-def frame(*units, budget, tools=0, can_point=True):
+def frame(*units, budget, tools=0, can_point=True, shown_before=None):
+    """A frame in a session whose last context was full, unless that is said."""
     frame = EMPTY._replace(
+        growth=EMPTY.growth._replace(tokens=budget if shown_before is None else shown_before),
         items=units,
         budget_tokens=budget,
         fixed_tokens=tools,
@@ -105,6 +107,13 @@ def test_what_is_new_is_shown_in_full_up_to_half_of_the_room(tokens, is_whole):
     draft = promised(frame(rule(1, 100), new(2, tokens, 60, 20, 20), budget=300))  # 20 are needed anyway
     assert draft.levels[2] is (FULL if is_whole else COMPRESSED)
     assert draft.whys == {2: Why.UNSEEN}
+    assert draft.notices == ([] if is_whole else ["a new page is too large to be shown whole"])
+
+
+@pytest.mark.parametrize(("tokens", "before", "is_whole"), [(150, 150, True), (151, 150, False), (280, 0, True)])
+def test_what_is_new_is_shown_in_full_if_it_fits_beside_the_last_context_as_it_was(tokens, before, is_whole):
+    draft = promised(frame(new(2, tokens, 60, 20, 20), budget=300, shown_before=before))
+    assert draft.levels[2] is (FULL if is_whole else COMPRESSED)
     assert draft.notices == ([] if is_whole else ["a new page is too large to be shown whole"])
 
 

@@ -120,9 +120,29 @@ def test_a_pin_that_was_refused_leaves_nothing_behind():
     assert pt.to_json(list(session.derive().messages)) == pt.to_json(list(reopened(session).derive().messages))
 
 
+@pytest.mark.parametrize("budget", [500, 600, 700, 800, 1_000])
+@pytest.mark.parametrize("policy", [pt.Reset, pt.Incremental, pt.Paged])
+@pytest.mark.parametrize("steps_between", [0, 1])
+def test_a_session_full_of_pins_goes_on(policy, budget, steps_between):
+    session = open_session(policy=policy(budget))
+    session.extend([pt.system("S"), pt.user("Fix the login in src/auth.py")])
+    for pinned in range(100):
+        session.derive()
+        try:
+            session.pin(f"Rule {pinned}: never touch src/part_{pinned}.py.")
+        except pt.BudgetTooSmall:
+            break
+        work(session, steps_between if pinned % 2 else 0, start=pinned)
+    assert pinned < 99
+    for step in range(15):
+        session.derive()
+        work(session, 1, start=100 + step)
+    assert session.derive().tokens <= budget
+
+
 def test_a_rule_that_was_refused_once_is_shown_when_it_is_accepted():
     """What was supposed for it must not make a later rule pass for one that was said before."""
-    session = open_session(policy=pt.Paged.thrifty(664))
+    session = open_session(policy=pt.Paged.thrifty(850))
     session.append(pt.user("Fix src/auth.py"))
     rule = "Never touch the billing tables, whatever a ticket says. " * 8
     session.unpin(session.pin(rule).handle)

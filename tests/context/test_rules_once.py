@@ -34,7 +34,7 @@ def test_a_prompt_that_is_sent_again_and_again_is_charged_once(policy, can_recal
 
 
 def test_what_a_client_sends_again_after_its_own_compaction_needs_no_larger_budget():
-    """Two prompts of 9,000 tokens in all, one of them sent again: the figure of a real session, made up."""
+    """Two prompts of 9,000 tokens in all, one of them sent again: synthetic, with the sizes of a real session."""
     session = open_session(policy=pt.Paged.thrifty(12_000))
     rules, tools = "Rule: check every change twice. " * 600, "Tool notes: prefer rg. " * 700
     session.extend([pt.system(rules), pt.system(tools), pt.user("Fix src/auth.py")])
@@ -158,3 +158,19 @@ def test_a_prompt_that_says_what_a_pin_says_stands_first_all_the_same():
         "You are another agent.",
         "Never push to main.",
     ]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda each: each.kind)
+def test_a_prompt_that_was_sent_again_leaves_with_the_one_that_is_replaced(policy):
+    session = open_session(policy=policy)
+    session.extend([pt.system("You are an agent."), pt.user("Fix it."), pt.assistant("Done.")])
+    session.extend([pt.system("You are an agent."), pt.user("Now the tests.")])
+    pinned = session.pin("Never push.")
+    session.derive()
+    session.set_system("You are a reviewer.")
+    context = session.derive()
+    rules = [message.text for message in context.messages if message.role is pt.Role.SYSTEM]
+    assert rules == ["You are a reviewer.", "Never push."]
+    session.append(pt.assistant("ok"))
+    assert pt.to_json(list(reopened(session).derive().messages)) == pt.to_json(list(session.derive().messages))
+    assert session.reader.level(pinned) is pt.ResidencyLevel.FULL

@@ -26,7 +26,7 @@ DEFINITE = (
 
 def tasks_of(*messages):
     """Which of these messages are the task of a context."""
-    session = open_session(policy=Restless(3_000))  # every context is a fold
+    session = open_session(policy=Restless(8_000))  # every context is a fold
     pages = session.extend(messages)
     context = session.derive()
     return [at for at, page in enumerate(pages) if context.explain(page.handle).why is Why.TASK]

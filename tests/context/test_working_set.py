@@ -155,7 +155,7 @@ def test_a_fold_that_leaves_less_than_a_tenth_of_the_room_free_says_so(free, is_
     layout = Layout((), 2_000 - free, 2_000, needed_tokens=1_000, notices=("something else",))
     first, *others = _notices(layout)
     assert first == "something else"
-    said = f"little room: the last fold left {free:,} of 1,000 tokens free; the next will come soon."
+    said = f"little room: the last fold left {free:,} of 1,000 tokens free; another fold is likely soon."
     assert [each.startswith(said) for each in others] == [True] * is_short
 
 

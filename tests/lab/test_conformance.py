@@ -21,7 +21,7 @@ OURS = {
 def test_our_policies_keep_every_law(name):
     verdicts = examine(OURS[name])
     assert all(verdict.applies for verdict in verdicts.values())
-    assert {law: verdict.told for law, verdict in verdicts.items() if not verdict.holds} == {}
+    assert {law: verdict.detail for law, verdict in verdicts.items() if not verdict.holds} == {}
     assert set(verdicts) == set(NAMES)
 
 
@@ -113,7 +113,7 @@ def test_a_note_that_is_said_never_or_late_or_twice_breaks_its_law():
 
 def test_a_law_of_notes_does_not_apply_to_who_takes_none():
     verdict = examine(sent())["one-shot"]
-    assert (verdict.holds, verdict.applies, verdict.told) == (True, False, "takes no notes")
+    assert (verdict.holds, verdict.applies, verdict.detail) == (True, False, "takes no notes")
 
 
 def test_sending_everything_breaks_only_what_it_must():
@@ -146,7 +146,7 @@ def test_a_failure_breaks_the_laws_of_its_case_and_is_told():
         return sent()(case)
 
     verdict = examine(failing)["delayed"]
-    assert (verdict.holds, verdict.told) == (False, "delayed: peer: expected a request, got none")
+    assert (verdict.holds, verdict.detail) == (False, "delayed: peer: expected a request, got none")
 
 
 def test_each_law_says_what_it_means_and_names_cases_that_exist():

@@ -116,7 +116,7 @@ def test_looking_ahead_costs_nothing_now():
     assert scores[0].missed > 0
 
 
-# -- made-up sessions
+# -- synthetic sessions
 
 
 @pytest.mark.parametrize("budget", BUDGETS)
@@ -148,7 +148,7 @@ def read(number, text):
 LONG = "so it goes on and on for a while, as results do\n" * 12
 SMALL = Trace(
     "small",
-    "made up",
+    "synthetic",
     (
         pt.system("Be brief."),
         pt.user("Look around and then edit."),

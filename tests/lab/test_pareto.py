@@ -144,8 +144,8 @@ def test_it_must_dominate_at_every_budget():
 
 def test_a_budget_that_nothing_fits_into_compares_nobody():
     refused = [result(policy, 0.0, 0.0, budget=10, refused=9) for policy in ("legacy", "paged")]
-    sketch = result("keep-last", 0.9, 0.5, budget=10, own=False)
-    points = pooled(*refused, sketch, result("legacy", 0.5, 0.8), result("paged", 0.4, 0.9))
+    baseline = result("keep-last", 0.9, 0.5, budget=10, own=False)
+    points = pooled(*refused, baseline, result("legacy", 0.5, 0.8), result("paged", 0.4, 0.9))
     assert flip(points) == ("paged", {"paged": [8_000]}, [8_000])
     assert [(point.policy, point.budget_tokens) for point in front(points)] == [("keep-last", 10), ("paged", 8_000)]
     assert flip(pooled(*refused)).elected == "legacy"

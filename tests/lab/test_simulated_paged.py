@@ -1,4 +1,4 @@
-"""Paged loses nothing on the made-up sessions that the budget does not take from it."""
+"""Paged loses nothing on the synthetic sessions that the budget does not take from it."""
 
 import pytest
 

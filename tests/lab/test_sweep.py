@@ -53,7 +53,7 @@ def test_sessions_are_streamed():
     def drawing():
         for seed in range(30):
             drawn.append(seed)
-            yield Trace(str(seed), "made up", (pt.user("hello"), pt.assistant("hello")))
+            yield Trace(str(seed), "synthetic", (pt.user("hello"), pt.assistant("hello")))
 
     small = Setup((Method.parse("paged"),), (1_000,))
     with ThreadPoolExecutor(1) as one:

@@ -1,4 +1,4 @@
-"""The made-up coding session resembles recorded ones in what matters to a budget."""
+"""The synthetic coding session resembles recorded ones in what matters to a budget."""
 
 import json
 

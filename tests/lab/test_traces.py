@@ -13,7 +13,7 @@ from pageturn.lab.traces import Trace, estimated_tokens, read_traces
 def path(tmp_path):
     session = {
         "id": "t1",
-        "source": "made-up",
+        "source": "synthetic",
         "messages": [
             {"role": "system", "content": "Be brief."},
             {"role": "user", "content": "a" * 40},

@@ -322,9 +322,9 @@ class Driver:
             return
         try:
             self._derive(asked)
-            self._take([("L2", [])])
+            self._take([("rules", [])])
         except pt.BudgetTooSmall as error:
-            self._take([("L2", [f"a {what} was accepted, and then {asked} was refused: {error}"])])
+            self._take([("rules", [f"a {what} was accepted, and then {asked} was refused: {error}"])])
 
     def unpin(self, ref: int) -> None:
         pinned = [item for item in self.model.items if item.pinned and item.counts]
@@ -546,7 +546,7 @@ class Driver:
         wrong = [f"undo took back the rule or plan {item.handle}" for item in kept]
         wrong += [f"undo left the turn {handle}" for handle in stayed]
         self._undone(last)
-        self._take([("L1", wrong)])
+        self._take([("journal", wrong)])
 
     def _undone(self, turns: list[Item]) -> None:
         """What these turns brought does not count any more, but for what is pinned or a rule by itself."""

@@ -50,7 +50,7 @@ class Tally:
         """The summary, for a terminal."""
         names = ("sessions", "contexts", "folded", "with open calls", "with erased pages", "over 90 % full", "refused")
         told = ", ".join(f"{self.counts[name]:,} {name}" for name in names)
-        laws = sorted(self.checks, key=lambda law: int(law[1:]))
+        laws = sorted(self.checks)
         return [told, *(f"{law}: {self.checks[law]:,} checks, {self.violations[law]:,} violations" for law in laws)]
 
 

@@ -73,28 +73,28 @@ def altered(monkeypatch, change):
     monkeypatch.setattr(pt.Session, "derive", lambda self, *given, **options: change(derive(self, *given, **options)))
 
 
-# -- L1
+# -- journal
 
 
-def test_l1_an_undo_that_takes_nothing_back(monkeypatch):
+def test_an_undo_that_takes_nothing_back(monkeypatch):
     monkeypatch.setattr(pt.Session, "undo", lambda self, turns=1: None)
-    assert noticed(monkeypatch, "L1", "undo left the turn")
+    assert noticed(monkeypatch, "journal", "undo left the turn")
 
 
-def test_l1_erasures_that_nobody_notices(monkeypatch):
+def test_erasures_that_nobody_notices(monkeypatch):
     monkeypatch.setattr(Journal, "notice_erased", lambda self: [])
     say = Act("say", {"salt": 1, "kind": "task", "lines": 2})
     turn = (say, Act("derive", _ASKED), Act("reply", {"salt": 2, "calls": 0, **_REPLY}))
     erased = Act("peer", {"salt": 3, "does": "erase", "ref": 0})
-    assert noticed(monkeypatch, "L1", "is still sent", *turn, erased, Act("derive", _ASKED))
+    assert noticed(monkeypatch, "journal", "is still sent", *turn, erased, Act("derive", _ASKED))
 
 
-def test_l1_an_erase_that_keeps_the_words(monkeypatch):
+def test_an_erase_that_keeps_the_words(monkeypatch):
     monkeypatch.setattr(pt.Session, "erase", lambda self, what: None)
-    assert noticed(monkeypatch, "L1", "was erased, and resolve gives")
+    assert noticed(monkeypatch, "journal", "was erased, and resolve gives")
 
 
-def test_l1_a_journal_that_gives_back_other_words(monkeypatch):
+def test_a_journal_that_gives_back_other_words(monkeypatch):
     resolve = sessions.resolve
 
     def shortened(*given, **options):
@@ -106,52 +106,52 @@ def test_l1_a_journal_that_gives_back_other_words(monkeypatch):
         )
 
     monkeypatch.setattr(sessions, "resolve", shortened)
-    assert noticed(monkeypatch, "L1", "resolves to other words")
+    assert noticed(monkeypatch, "journal", "resolves to other words")
 
 
-# -- L2
+# -- rules
 
 
-def test_l2_rules_that_are_like_any_other_page(monkeypatch):
+def test_rules_that_are_like_any_other_page(monkeypatch):
     why = candidates._why
     monkeypatch.setattr(candidates, "_why", lambda *given: Why.ROOM if (is_why := why(*given)) is Why.RULE else is_why)
-    assert noticed(monkeypatch, "L2", "is missing")
+    assert noticed(monkeypatch, "rules", "is missing")
 
 
-def test_l2_rules_that_come_again_are_shown_again(monkeypatch):
+def test_rules_that_come_again_are_shown_again(monkeypatch):
     monkeypatch.setattr(SessionState, "repeats_rule", lambda self, page: False)
     again = (Act("system", {"salt": salt, "lines": 2, "repeat": True}) for salt in (1, 2))
-    assert noticed(monkeypatch, "L2", "times", *again, Act("derive", _ASKED))
+    assert noticed(monkeypatch, "rules", "times", *again, Act("derive", _ASKED))
 
 
-def test_l2_an_opening_prompt_that_stays(monkeypatch):
+def test_an_opening_prompt_that_stays(monkeypatch):
     monkeypatch.setattr(applying, "_system", lambda state, seq, entry: None)
     monkeypatch.setitem(applying._APPLY, applying.e.SystemReplaced, lambda state, seq, entry: None)
-    assert noticed(monkeypatch, "L2", "which set_system replaced")
+    assert noticed(monkeypatch, "rules", "which set_system replaced")
 
 
-def test_l2_a_pin_that_does_not_count(monkeypatch):
+def test_a_pin_that_does_not_count(monkeypatch):
     monkeypatch.setattr(deriving.Deriver, "require_room", lambda self, *given: None)
-    assert noticed(monkeypatch, "L2", "a pin was accepted")
+    assert noticed(monkeypatch, "rules", "a pin was accepted")
 
 
-def test_l2_a_plan_that_is_like_any_other_page(monkeypatch):
+def test_a_plan_that_is_like_any_other_page(monkeypatch):
     why = candidates._why
     monkeypatch.setattr(candidates, "_why", lambda *given: Why.ROOM if (is_why := why(*given)) is Why.PLAN else is_why)
-    assert noticed(monkeypatch, "L2", "the plan in force")
+    assert noticed(monkeypatch, "rules", "the plan in force")
 
 
-# -- L3
+# -- pairs
 
 
-def test_l3_open_calls_without_a_pending_result(monkeypatch):
+def test_open_calls_without_a_pending_result(monkeypatch):
     monkeypatch.setattr(
         pairing.Pairing, "messages", property(lambda self: (*self._messages, *(m for m, _ in self._held)))
     )
-    assert noticed(monkeypatch, "L3", "have no result")
+    assert noticed(monkeypatch, "pairs", "have no result")
 
 
-def test_l3_calls_that_are_not_as_they_were_made(monkeypatch):
+def test_calls_that_are_not_as_they_were_made(monkeypatch):
     def change(context):
         def shortened(part):
             return msgspec.structs.replace(part, arguments="{}") if isinstance(part, pt.ToolCall) else part
@@ -160,100 +160,100 @@ def test_l3_calls_that_are_not_as_they_were_made(monkeypatch):
         return msgspec.structs.replace(context, messages=messages)
 
     altered(monkeypatch, change)
-    assert noticed(monkeypatch, "L3", "is not as the model made it")
+    assert noticed(monkeypatch, "pairs", "is not as the model made it")
 
 
-def test_l3_calls_that_are_never_abandoned(monkeypatch):
+def test_calls_that_are_never_abandoned(monkeypatch):
     monkeypatch.setattr(states, "ABANDONED", 10**9)
     acts = (Act("reply", {"salt": 1, "calls": 1, **_REPLY}), Act("many", {"salt": 2, "turns": 34}))
-    assert noticed(monkeypatch, "L3", "answered, abandoned or gone", *acts)
+    assert noticed(monkeypatch, "pairs", "answered, abandoned or gone", *acts)
 
 
-def test_l3_open_calls_that_the_host_is_not_told_of(monkeypatch):
+def test_open_calls_that_the_host_is_not_told_of(monkeypatch):
     monkeypatch.setattr(pt.Session, "pending", lambda self: ())
-    assert noticed(monkeypatch, "L3", "is not in pending()")
+    assert noticed(monkeypatch, "pairs", "is not in pending()")
 
 
-# -- L4
+# -- budget
 
 
-def test_l4_the_counter_of_another_model(monkeypatch):
+def test_the_counter_of_another_model(monkeypatch):
     monkeypatch.setattr(sessions, "counter_for", lambda model: counter_for("gpt-5"))
-    assert noticed(monkeypatch, "L4", "are charged")
+    assert noticed(monkeypatch, "budget", "are charged")
 
 
-def test_l4_tools_that_are_not_charged(monkeypatch):
+def test_tools_that_are_not_charged(monkeypatch):
     count = deriving.Deriver._count
     monkeypatch.setattr(deriving.Deriver, "_count", lambda self, *given: (count(self, *given)[0], 0))
-    assert noticed(monkeypatch, "L4", "are charged")
+    assert noticed(monkeypatch, "budget", "are charged")
 
 
-def test_l4_a_smallest_budget_that_is_not_the_smallest(monkeypatch):
+def test_a_smallest_budget_that_is_not_the_smallest(monkeypatch):
     init = pt.BudgetTooSmall.__init__
     monkeypatch.setattr(
         pt.BudgetTooSmall,
         "__init__",
         lambda self, *, needed_tokens, **more: init(self, needed_tokens=needed_tokens + 9, **more),
     )
-    assert noticed(monkeypatch, "L4", "were enough")
+    assert noticed(monkeypatch, "budget", "were enough")
 
 
-def test_l4_a_smallest_budget_that_does_not_work(monkeypatch):
+def test_a_smallest_budget_that_does_not_work(monkeypatch):
     init = pt.BudgetTooSmall.__init__
     monkeypatch.setattr(
         pt.BudgetTooSmall,
         "__init__",
         lambda self, *, needed_tokens, **more: init(self, needed_tokens=needed_tokens - 9, **more),
     )
-    assert noticed(monkeypatch, "L4", "were said to be enough")
+    assert noticed(monkeypatch, "budget", "were said to be enough")
 
 
-def test_l4_a_budget_that_nobody_keeps(monkeypatch):
+def test_a_budget_that_nobody_keeps(monkeypatch):
     monkeypatch.setattr(TokenLimits, "limit", lambda self, policy, model, budget: 100_000)
-    assert noticed(monkeypatch, "L4", "were allowed")
+    assert noticed(monkeypatch, "budget", "were allowed")
 
 
-# -- L5
+# -- people
 
 
-def test_l5_no_law_of_the_task(monkeypatch):
+def test_no_law_of_the_task(monkeypatch):
     without_law(monkeypatch, "task")
-    assert noticed(monkeypatch, "L5", "the task")
+    assert noticed(monkeypatch, "people", "the task")
 
 
-def test_l5_no_law_of_people(monkeypatch):
+def test_no_law_of_people(monkeypatch):
     without_law(monkeypatch, "people")
-    assert noticed(monkeypatch, "L5", "of a person, is not verbatim")
+    assert noticed(monkeypatch, "people", "of a person, is not verbatim")
 
 
-# -- L6
+# -- pointers
 
 
-def test_l6_handles_without_recall(monkeypatch):
+def test_handles_without_recall(monkeypatch):
     for maker in (working_set.WorkingSet, folding.FormMaker, folding.IndexLines):
         monkeypatch.setattr(maker, "__init__", partialmethod(_shows_handles, maker.__init__))
-    assert noticed(monkeypatch, "L6", "and there is no recall tool")
+    assert noticed(monkeypatch, "pointers", "and there is no recall tool")
 
 
 def _shows_handles(self, init, *given, **options):
     init(self, *given, **options | {"shows_handles": True})
 
 
-def test_l6_handles_that_mean_nothing(monkeypatch):
+def test_handles_that_mean_nothing(monkeypatch):
     monkeypatch.setattr(folding.FormMaker, "handle", lambda self, page: f"p{page.seq}-aaaa")
-    assert noticed(monkeypatch, "L6", "no handle of this session")
+    assert noticed(monkeypatch, "pointers", "no handle of this session")
 
 
-def test_l6_old_steps_that_cannot_leave(monkeypatch):
+def test_old_steps_that_cannot_leave(monkeypatch):
     why = candidates._why
     monkeypatch.setattr(candidates, "_why", lambda *given: Why.PLAN if (is_why := why(*given)) is Why.ROOM else is_why)
-    assert noticed(monkeypatch, "L6", "tokens needed, though")
+    assert noticed(monkeypatch, "pointers", "tokens needed, though")
 
 
-# -- L7
+# -- order
 
 
-def test_l7_pages_in_another_order(monkeypatch):
+def test_pages_in_another_order(monkeypatch):
     steps = frozen_prefix.FrozenPrefixMaker._missing_steps
 
     def reversing(self, placed):
@@ -262,20 +262,20 @@ def test_l7_pages_in_another_order(monkeypatch):
         return steps(self, placed)
 
     monkeypatch.setattr(frozen_prefix.FrozenPrefixMaker, "_missing_steps", reversing)
-    assert noticed(monkeypatch, "L7", "stands behind")
+    assert noticed(monkeypatch, "order", "stands behind")
 
 
-def test_l7_a_page_that_stands_twice(monkeypatch):
+def test_a_page_that_stands_twice(monkeypatch):
     altered(
         monkeypatch, lambda context: msgspec.structs.replace(context, messages=(*context.messages, *context.messages))
     )
-    assert noticed(monkeypatch, "L7", "stands twice")
+    assert noticed(monkeypatch, "order", "stands twice")
 
 
-# -- L8, L9
+# -- reopening, stored
 
 
-def test_l8_a_context_that_depends_on_what_was_derived_before(monkeypatch):
+def test_a_context_that_depends_on_what_was_derived_before(monkeypatch):
     limit = TokenLimits.limit
 
     def drifting(self, *given):
@@ -283,50 +283,50 @@ def test_l8_a_context_that_depends_on_what_was_derived_before(monkeypatch):
         return limit(self, *given) - self._drift
 
     monkeypatch.setattr(TokenLimits, "limit", drifting)
-    assert noticed(monkeypatch, "L8", "opened again")
+    assert noticed(monkeypatch, "reopening", "opened again")
 
 
-def test_l9_a_store_that_loses_what_came_last(monkeypatch):
+def test_a_store_that_loses_what_came_last(monkeypatch):
     records = MemoryStore.records
     monkeypatch.setattr(
         MemoryStore, "records", lambda self, *given, **more: iter([*records(self, *given, **more)][:-1])
     )
-    assert noticed(monkeypatch, "L9", "too many or too few")
+    assert noticed(monkeypatch, "stored", "too many or too few")
 
 
-# -- L10
+# -- escaping
 
 
-def test_l10_nothing_is_escaped(monkeypatch):
+def test_nothing_is_escaped(monkeypatch):
     everywhere(monkeypatch, "escaped", fencing.escaped, lambda text, *more: text)
-    assert noticed(monkeypatch, "L10", "has a bare")
+    assert noticed(monkeypatch, "escaping", "has a bare")
 
 
-def test_l10_a_model_that_speaks_as_the_system(monkeypatch):
+def test_a_model_that_speaks_as_the_system(monkeypatch):
     def change(context):
         told = [msgspec.structs.replace(m, role=pt.Role.SYSTEM) if m.synthetic else m for m in context.messages]
         return msgspec.structs.replace(context, messages=tuple(told))
 
     altered(monkeypatch, change)
-    assert noticed(monkeypatch, "L10", "and no host said it")
+    assert noticed(monkeypatch, "escaping", "and no host said it")
 
 
-# -- L11
+# -- prefix
 
 
-def test_l11_folds_that_nobody_is_told_of(monkeypatch):
+def test_folds_that_nobody_is_told_of(monkeypatch):
     altered(monkeypatch, lambda context: msgspec.structs.replace(context, fold=None))
-    assert noticed(monkeypatch, "L11", "and no fold says so")
+    assert noticed(monkeypatch, "prefix", "and no fold says so")
 
 
-def test_l11_notes_that_cannot_be_taken_back(monkeypatch):
+def test_notes_that_cannot_be_taken_back(monkeypatch):
     retract = pt.Session.retract
     monkeypatch.setattr(pt.Session, "retract", lambda self, key, *, now=False: retract(self, key, now=False))
     note = {"key": "a", "band": "system", "lines": 1, "cooldown": 0, "once": False, "same": False}
     turn = (Act("inject", {"salt": 1, **note}), Act("derive", _ASKED), Act("reply", {"salt": 2, "calls": 0, **_REPLY}))
     assert noticed(
         monkeypatch,
-        "L11",
+        "prefix",
         "was taken back at once",
         *turn,
         Act("retract", {"ref": 0, "now": True}),
@@ -334,23 +334,23 @@ def test_l11_notes_that_cannot_be_taken_back(monkeypatch):
     )
 
 
-# -- L12
+# -- seen once
 
 
-def test_l12_no_law_of_what_is_new(monkeypatch):
+def test_no_law_of_what_is_new(monkeypatch):
     without_law(monkeypatch, "seen once")
-    assert noticed(monkeypatch, "L12", "are not whole")
+    assert noticed(monkeypatch, "seen once", "are not whole")
 
 
-# -- L14
+# -- shape
 
 
-def test_l14_reasoning_that_stays_behind_a_change(monkeypatch):
+def test_reasoning_that_stays_behind_a_change(monkeypatch):
     monkeypatch.setattr(folding.FoldMaker, "_without_stale_reasoning", lambda self, folded, *more: folded)
-    assert noticed(monkeypatch, "L14", "not what it was made on")
+    assert noticed(monkeypatch, "shape", "not what it was made on")
 
 
-def test_l14_neighbours_of_one_role_that_are_not_joined(monkeypatch):
+def test_neighbours_of_one_role_that_are_not_joined(monkeypatch):
     turn = shape._turn
 
     def apart(shaped, role):
@@ -361,9 +361,9 @@ def test_l14_neighbours_of_one_role_that_are_not_joined(monkeypatch):
         return made
 
     monkeypatch.setattr(shape, "_turn", apart)
-    assert noticed(monkeypatch, "L14", "roles_repeat")
+    assert noticed(monkeypatch, "shape", "roles_repeat")
 
 
-def test_l14_results_that_do_not_stand_first(monkeypatch):
+def test_results_that_do_not_stand_first(monkeypatch):
     monkeypatch.setattr(shape.Turn, "put_results_first", lambda self: self.pieces.reverse())
-    assert noticed(monkeypatch, "L14", "result")
+    assert noticed(monkeypatch, "shape", "result")

@@ -284,7 +284,7 @@ def test_a_limit_above_what_the_model_takes_is_no_limit(names):
 
 
 def test_levels_are_wanted_above_the_floor_or_not_at_all(names):
-    """The seed: what would drop a page below its minimum fidelity is rejected, and not quietly made to fit."""
+    """What would show a page below its floor is rejected, and not silently corrected."""
     low = lambda self, frame, least, tokens: {unit.first: POINTER for unit in frame.candidates}  # noqa: E731
     session = answering(names, plan=low)
     rule = session.reader.pages()[0].handle

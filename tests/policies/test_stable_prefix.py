@@ -12,9 +12,9 @@ ROOM = 10_000
 READING, WRITING = 1.0, 1.15
 
 
-def unit(number, stands, full=1_000):
+def unit(number, shown_at, full=1_000):
     sizes = {FULL: full, STRUCTURED: full // 10, POINTER: full // 50}
-    return Candidate(number, number, sizes, POINTER, stands=stands)
+    return Candidate(number, number, sizes, POINTER, shown_at=shown_at)
 
 
 def holding(units, wanted, least=(), room=ROOM):
@@ -66,8 +66,8 @@ def test_a_level_that_is_no_longer_offered_is_not_held():
     st.lists(st.tuples(st.sampled_from([*ResidencyLevel, None]), st.sampled_from([*ResidencyLevel, None])), max_size=12)
 )
 def test_what_is_held_is_a_beginning_as_it_stands(levels):
-    units = [unit(number, stands) for number, (stands, _) in enumerate(levels)]
+    units = [unit(number, shown_at) for number, (shown_at, _) in enumerate(levels)]
     wanted = {number: level for number, (_, level) in enumerate(levels) if level in (FULL, STRUCTURED, POINTER)}
     still = holding(units, wanted)
     assert list(still) == list(range(len(still)))
-    assert all(still[each.first] is each.stands for each in units[: len(still)])
+    assert all(still[each.first] is each.shown_at for each in units[: len(still)])

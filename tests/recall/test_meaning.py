@@ -203,11 +203,24 @@ def test_an_embedder_that_failed_is_left_alone_for_a_while():
     assert embedder.asked == asked
     clock.now += timedelta(seconds=1)
     session.recall("kitten")
-    assert embedder.asked == asked + 1
+    assert embedder.asked == asked + 2  # with the query, and with a harmless text
     embedder.fails = None
     assert embed(store_of(session), "s", embedder) == 3  # whoever asks for that does not want to wait
     clock.now += timedelta(seconds=30)
     assert session.recall("feline").notices == ()
+
+
+def test_a_query_that_the_embedder_refuses_holds_up_no_other():
+    embedder = Topics()
+    embedder.refuses = "motor"
+    session = open_session(embedder=embedder)
+    session.append(pt.user("the kitten purrs"))
+    assert embed(store_of(session), "s", embedder) == 1
+    assert session.recall("kitten motor").notices == (
+        "searched by words alone, the embedder has no answer: ValueError",
+    )
+    assert session.recall("feline").notices == ()
+    assert excerpts(session.recall("feline")) == ["the kitten purrs"]
 
 
 def test_a_text_that_the_embedder_refuses_stops_nothing_behind_it(path):

@@ -7,7 +7,7 @@ import pytest
 import pageturn as pt
 from pageturn.recall.question import aims_of, is_wish
 from pageturn.stores.words import parts_of, terms
-from tests.sessions import open_session
+from tests.sessions import Clock, open_session, store_of
 
 
 def read(session, number, path, text):
@@ -214,3 +214,26 @@ def test_a_hit_names_its_neighbours_and_when_it_was():
     assert session.resolve(hit.before).text == "where does it sleep?"
     (last,) = session.recall("thanks").hits
     assert (last.handle, last.after) == (after.handle, None)
+
+
+def test_of_sessions_that_disagree_the_newest_comes_first_where_the_question_asks_for_what_holds_now():
+    clock = Clock()
+    old = open_session(id="old", clock=clock)
+    old.append(pt.user("The deploy region is eu-west-1 for the billing service."))
+    new = open_session(store_of(old), id="new", clock=clock)
+    new.append(pt.user("The deploy region of billing moved to us-east-2."))
+    asker = open_session(store_of(old), id="asker")
+    found = asker.recall("What is the current deploy region for the billing service?", sessions=["old", "new"])
+    assert [hit.session for hit in found.hits] == ["new", "old"]
+    plain = asker.recall("What is the deploy region for the billing service?", sessions=["old", "new"])
+    assert [hit.session for hit in plain.hits] == ["old", "new"]
+
+
+def test_the_same_words_in_two_sessions_are_one_hit():
+    clock = Clock()
+    one = open_session(id="one", clock=clock)
+    two = open_session(store_of(one), id="two", clock=clock)
+    for session in (one, two):
+        session.append(pt.user("The login token expires after 15 minutes."))
+    (hit,) = open_session(store_of(one), id="asker").recall("login token", sessions=["one", "two"]).hits
+    assert (hit.session, hit.count) == ("two", 2)

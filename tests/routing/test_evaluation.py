@@ -1,4 +1,4 @@
-"""Hindsight: who drifted, what another mode would have come to, and whether a log is as its outcomes make it."""
+"""Evaluation: which agents drifted, what another mode would have earned, and whether a log agrees with its outcomes."""
 
 import random
 

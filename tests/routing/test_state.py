@@ -1,4 +1,4 @@
-"""Delegation: the seed's arithmetic, its two selection rules, and the state on the wire."""
+"""Delegation: the arithmetic of CADMAS-CTX, its two selection rules, and the stored state."""
 
 import math
 from datetime import UTC, datetime, timedelta, timezone
@@ -315,7 +315,9 @@ def test_borrowing_is_what_the_seed_does_with_neighbours():
 
 def test_the_unseen_beats_the_proven_bad():
     state = state_with(hopeless=(0, 100))
-    assert state.rank_candidates(["unseen", "hopeless"], "skill", EASY) == "hopeless"  # the seed starves it
+    assert (
+        state.rank_candidates(["unseen", "hopeless"], "skill", EASY) == "hopeless"
+    )  # the published rule never tries it
     assert warmed(state, "unseen").score(0.5) > warmed(state, "hopeless").score(0.5)
 
 

@@ -38,6 +38,16 @@ def test_a_file_gives_what_it_gave_when_it_was_written(kept):
     store.close()
 
 
+def test_a_session_that_has_folded_gives_the_bytes_that_it_gave_when_it_was_written(tmp_path):
+    file = written.FIXTURES / f"{written.FOLDED}.db"
+    path = shutil.copy(file, tmp_path / "agent.db")
+    expected = json.loads(file.with_suffix(".json").read_text())
+    assert expected["folds"]  # the context is the one of a fold, with messages after it
+    assert not expected["is_folded_now"]
+    assert {level for *_, level in expected["levels"]} >= {"full", "structured"}
+    assert json.loads(json.dumps(written.read_folded(path))) == expected
+
+
 def test_a_file_goes_on(kept):
     path, told = kept
     with pt.Session.open(path, id="whole") as session:

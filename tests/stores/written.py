@@ -1,7 +1,8 @@
-"""A store file with some of everything in it, and what it gives when it is read: the file of each format is kept beside the tests.
+"""Store files that are kept beside the tests, and what they give when they are read.
 
-`python -m tests.stores.written PATH` writes the file, and beside it what is read from it. A new format gets a new file, written
-by the version that brought it; files that are there are never written again.
+`python -m tests.stores.written format-N.db` writes a file with some of everything in it, and beside it what is read from it. A new
+format gets a new file, written by the version that brought it. `python -m tests.stores.written folded.db` writes a session that has
+folded, with the bytes of its next context. Files that are there are never written again.
 """
 
 import json
@@ -19,6 +20,7 @@ from tests.sessions import Clock
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SESSIONS = ("whole", "reset", "fork", "folded")
+FOLDED = "folded"
 SCOPES = {"reset": "garden"}
 QUERIES = ("tulip", "SECRET", "carnation")
 
@@ -88,15 +90,46 @@ def write(path):
     db.close()
 
 
+def write_folded(path):
+    """A session whose context was folded in a turn that was answered, and that went on after it."""
+    store = SqliteStore(str(path))
+    session = opened(store, FOLDED, 5, policy=pt.Paged(budget_tokens=2_400), model="gpt-5")
+    session.extend([pt.system("Look closely."), pt.user("Read the modules of the garden.")])
+    session.pin("Never push.")
+    for number in range(11):
+        step(session, number, lines=20)
+    session.checkpoint()
+    session.append(pt.user("Go on."))
+    store.close()
+    with sqlite3.connect(path) as db:
+        db.execute("PRAGMA journal_mode = DELETE")
+    db.close()
+
+
+def read_folded(path):
+    """The next context of the session: the turns that folded, the level of each page, and its bytes."""
+    store = SqliteStore(str(path))
+    session = opened(store, FOLDED, 6)
+    context = session.derive()
+    turns = session.reader.turns()
+    store.close()
+    return {
+        "folds": [turn.number for turn in turns if turn.shown is not None and turn.shown.fold is not None],
+        "is_folded_now": context.fold is not None,
+        "levels": [[placement.first, placement.last, str(placement.level)] for placement in context.layout.placements],
+        "context": json.dumps(openai_chat.dump(context), ensure_ascii=False),
+    }
+
+
 def read(path):
     """What the sessions of a file give: their messages, faults and promises, and the bytes of the contexts that need no fold."""
     store = SqliteStore(str(path))
-    told = {}
+    read_back = {}
     for id in SESSIONS:
         session = pt.Session.open(store, id=id, scope=SCOPES.get(id))
         context = session.derive()
         plan = session.reader.plan
-        told[id] = {
+        read_back[id] = {
             "pages": [page.handle for page in session.reader.pages()],
             "messages": [json.loads(pt.to_json(message)) for message in session.reader.messages()],
             "plan": json.loads(pt.to_json(plan)) if plan else None,
@@ -108,14 +141,15 @@ def read(path):
             },
         }
         if id != "folded":  # how pages are put shorter is not the file's business
-            told[id]["context"] = json.dumps(openai_chat.dump(context)["messages"], ensure_ascii=False)
+            read_back[id]["context"] = json.dumps(openai_chat.dump(context)["messages"], ensure_ascii=False)
     store.close()
-    return told
+    return read_back
 
 
 if __name__ == "__main__":
     file = Path(sys.argv[1])
-    write(file)
+    is_folded = file.stem == "folded"
+    (write_folded if is_folded else write)(file)
     with TemporaryDirectory() as folder:  # what is looked for and not found is written down
-        told = read(shutil.copy(file, Path(folder) / "agent.db"))
-    file.with_suffix(".json").write_text(json.dumps(told, indent=1, ensure_ascii=False) + "\n")
+        read_back = (read_folded if is_folded else read)(shutil.copy(file, Path(folder) / "agent.db"))
+    file.with_suffix(".json").write_text(json.dumps(read_back, indent=1, ensure_ascii=False) + "\n")

@@ -33,7 +33,7 @@ class Wanted(NamedTuple):
 
 
 def people_of(state: SessionState, sizes: PageSizes, tasks: AbstractSet[int], most_tokens: int) -> frozenset[int]:
-    """The newest pages that people wrote beside the task, as many as fit into `most_tokens` when long ones are shortened."""
+    """The newest pages that people wrote besides the task, as many as fit into `most_tokens` when long ones are shortened."""
     people: list[int] = []
     for seq in reversed(state.people):
         page = state.page(seq)
@@ -132,7 +132,7 @@ def candidates_of(
             is_repetition=is_repetition(first, made.contents, brought),
             tokens_after=0 if state.fetched_since_fold and _includes(unit, state.fetched_since_fold) else after,
             fetched=sum(state.fetched.get(page.seq, 0) for page in unit) if state.fetched else 0,
-            stands=_FULL
+            shown_at=_FULL
             if first > folded
             else placed[first].level
             if first in placed and not lines.cover(first)

@@ -54,7 +54,7 @@ class _Asked(NamedTuple):
     policy: DerivePolicy | None = None
 
     def is_again(self, policy: DerivePolicy, model: str, budget_tokens: int | None) -> bool:
-        """Whether a derivation has the same arguments, which need no check then, beside its tools."""
+        """Whether a derivation has the same arguments, and then only its tools need a check."""
         return policy is self.policy and model is self.model and budget_tokens is self.budget_tokens
 
 
@@ -339,7 +339,7 @@ class Deriver:
         opening = getattr(counter, "opening", None)
         if opening is None or not (pages or self._state.notes):
             return 0
-        first = pages[at].role if at < len(pages) else Role.ASSISTANT  # nobody has spoken: the user is made to
+        first = pages[at].role if at < len(pages) else Role.ASSISTANT  # no message yet: a user message is inserted
         tokens: int = opening(first)
         if at < len(pages):
             self._opened = _Opened(counter, changes, tokens)

@@ -1,4 +1,4 @@
-"""Holds a layout while laws and wishes raise its levels."""
+"""Holds a layout while the laws and the policy's choices raise its levels."""
 
 from collections.abc import Callable
 

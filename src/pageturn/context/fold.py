@@ -15,13 +15,13 @@ from pageturn.context.candidates import Wanted, candidates_of, near, people_of
 from pageturn.context.draft import lowest_levels
 from pageturn.context.forms import FormMaker
 from pageturn.context.frozen_prefix import FrozenPrefix, FrozenPrefixMaker
-from pageturn.context.index_details import AdmittedSummaries, changes
 from pageturn.context.index_lines import IndexLines
 from pageturn.context.laws import enforce, most_needed, most_of_people, promised, room_above_laws
 from pageturn.context.layouts import lay_out
 from pageturn.context.notes import NO_NOTES, NO_PLACED_NOTES, NoteRequests, PlacedNotes, base_of, fold_in, settle
 from pageturn.context.placed_lines import Folders, PlacedLines, Units
 from pageturn.context.renditions import Renderers
+from pageturn.context.run_details import AdmittedSummaries, changes
 from pageturn.context.sealed_runs import outside, still_sealed, units_within
 from pageturn.context.unit_forms import Forms
 from pageturn.context.unsealed_units import UnsealedUnits
@@ -54,7 +54,7 @@ class Needed(NamedTuple):
     """The tokens that a context takes at least, and an upper bound of them for any budget, without tools."""
 
     tokens: int
-    at_most: int
+    upper_bound: int
 
 
 class Sent(NamedTuple):
@@ -124,8 +124,10 @@ class FoldMaker:
         """The tokens that a context takes at least, including tools, with the task verbatim where that is allowed."""
         state = self._journal.state
         sealed = self._sealed(tasks)
-        units = units_within(state, outside(state, sealed))  # not those that are kept: there may be a rule on trial
-        frame = self._ground(terms, self._wanted(tasks), FoldReason.FULL, sealed, units).frame
+        units = units_within(
+            state, outside(state, sealed)
+        )  # not those that are kept: a rule may be under test by `pin`
+        frame = self._inputs(terms, self._wanted(tasks), FoldReason.FULL, sealed, units).frame
         return Needed(frame.budget_tokens - room_above_laws(frame), most_needed(frame))
 
     def fold(
@@ -139,14 +141,14 @@ class FoldMaker:
         """A new layout of the whole session. Writes nothing."""
         wanted = self._wanted(tasks)
         sealed = self._sealed(tasks)
-        ground = self._ground(terms, wanted, reason, sealed, self._units_outside(sealed))
+        inputs = self._inputs(terms, wanted, reason, sealed, self._units_outside(sealed))
         hidden = self._behind_lines(self._people(tasks, terms.budget_tokens))
-        if hidden and ground.frame.needed_tokens <= terms.budget_tokens:
+        if hidden and inputs.frame.needed_tokens <= terms.budget_tokens:
             sealed = self._sealed(tasks | hidden)
-            opened = self._ground(terms, wanted, reason, sealed, self._units_outside(sealed))
-            if opened.frame.needed_tokens + sum(map(self._size, hidden)) <= terms.budget_tokens:
-                ground = opened
-        frame, forms, lines = ground
+            unsealed = self._inputs(terms, wanted, reason, sealed, self._units_outside(sealed))
+            if unsealed.frame.needed_tokens + sum(map(self._size, hidden)) <= terms.budget_tokens:
+                inputs = unsealed
+        frame, forms, lines = inputs
         placed_notes = fold_in(notes, room_above_laws(frame)) if notes is not NO_NOTES else NO_PLACED_NOTES
         terms = terms._replace(fixed_tokens=terms.fixed_tokens + placed_notes.tokens)
         frame = frame._replace(fixed_tokens=terms.fixed_tokens, needed_tokens=frame.needed_tokens + placed_notes.tokens)
@@ -197,9 +199,9 @@ class FoldMaker:
     def _people(self, tasks: frozenset[int], budget_tokens: int) -> frozenset[int]:
         return people_of(self._journal.state, self.forms.sizes, tasks, most_of_people(budget_tokens))
 
-    def _sealed(self, opened: frozenset[int]) -> list[IndexLine]:
+    def _sealed(self, unsealed: frozenset[int]) -> list[IndexLine]:
         """The sealed lines, split around these pages."""
-        return [self._lines.narrowed(line) for line in still_sealed(self._journal.state, opened)]
+        return [self._lines.narrowed(line) for line in still_sealed(self._journal.state, unsealed)]
 
     def _units_outside(self, sealed: Sequence[IndexLine]) -> list[Unit]:
         """The units that these lines do not cover."""
@@ -210,9 +212,9 @@ class FoldMaker:
             else units_within(state := self._journal.state, outside(state, sealed))
         )
 
-    def _ground(
+    def _inputs(
         self, terms: Terms, wanted: Wanted, reason: FoldReason, sealed: Sequence[IndexLine], units: Sequence[Unit]
-    ) -> "_Ground":
+    ) -> "_FoldInputs":
         """The units of the session in a frame for the policy, with the tokens they need."""
         state = self._journal.state
         if state.preferences:
@@ -245,7 +247,7 @@ class FoldMaker:
         )
         placements = lines.place(lay_out(frame, lowest_levels(frame)), candidates, seal=False)
         lowest = self._prefixes.made_of(placements, forms)
-        return _Ground(frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens), forms, lines)
+        return _FoldInputs(frame._replace(needed_tokens=terms.fixed_tokens + lowest.tokens), forms, lines)
 
     def _behind_lines(self, people: frozenset[int]) -> frozenset[int]:
         """Those of these pages that are covered by sealed lines."""
@@ -357,7 +359,7 @@ class FoldMaker:
         self._lines.keep(frozenset(folded.fold.lines))
 
 
-class _Ground(NamedTuple):
+class _FoldInputs(NamedTuple):
     """The input of a fold: the frame, the forms of units, and the index lines that were there before."""
 
     frame: Frame

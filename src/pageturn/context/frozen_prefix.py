@@ -148,7 +148,7 @@ class FrozenPrefixMaker:
             yield line._replace(first=seq, last=seq, why=Why.SCOPE, handles=(page.handle,))
 
     def _notices(self, placements: Sequence[Placement], forms: Mapping[int, Forms]) -> Iterator[str]:
-        """Notices for the user: the task or human messages are not shown verbatim, or steps are missing for good."""
+        """Notices for the user: the task or human messages are not shown verbatim, or steps are permanently missing."""
         state = self._journal.state
         last = max((each.last for each in placements), default=0)
         tasks = self.tasks(upto=last)

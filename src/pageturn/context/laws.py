@@ -17,10 +17,12 @@ from pageturn.values.pages import ResidencyLevel
 
 _FULL, _COMPRESSED = ResidencyLevel.FULL, ResidencyLevel.COMPRESSED
 _TASK_SHARE = 3  # the task is shown verbatim if it takes at most a third of the budget
-_UNSEEN_SHARE = 2  # what the model has not seen yet, if it takes at most half of the room
-_PEOPLE_SHARE = 4  # what people said is shown verbatim up to a quarter of the budget,
-_PEOPLE_TOKENS = 4_000  # and up to this many tokens
-_STEPS_SHARE = 2  # without the recall tool, old steps take half of what is then free; the rest is for new ones
+_TASK_SHARE_WITHOUT_RECALL = 2  # ... or half, if the model cannot fetch the rest
+# What the model has not seen yet is shown in full if it takes at most half of the room, or if nothing has to make room for it.
+_UNSEEN_SHARE = 2
+_PEOPLE_SHARE = 4  # what people said is shown verbatim up to a quarter of the budget
+_PEOPLE_TOKENS = 4_000  # what people said is shown verbatim up to this many tokens
+_STEPS_SHARE = 2  # without the recall tool, old steps take at most half of what is then free; the rest is for new ones
 _PASTED = 64  # tokens; what people type is often shorter, and shortening it saves nothing
 
 
@@ -69,13 +71,18 @@ def most_of_people(budget_tokens: int) -> int:
     return min(budget_tokens // _PEOPLE_SHARE, _PEOPLE_TOKENS)
 
 
+def _most_of_task(frame: Frame) -> int:
+    """The tokens up to which the task is shown verbatim; its outline may not take more either, since new pages need room."""
+    return frame.budget_tokens // (_TASK_SHARE if frame.can_point else _TASK_SHARE_WITHOUT_RECALL)
+
+
 def _may_be_verbatim(task: Candidate, frame: Frame) -> bool:
-    return task.sizes[_FULL] * _TASK_SHARE <= frame.budget_tokens
+    return task.sizes[_FULL] <= _most_of_task(frame)
 
 
 def _task(draft: Draft) -> None:
+    most = _most_of_task(draft.frame)
     for unit in sorted(_tasks(draft.frame), key=lambda unit: unit.sizes[_FULL]):
-        most = draft.frame.budget_tokens // _TASK_SHARE  # also for its outline: new pages must have room
         wanted = sorted((level for level, size in unit.sizes.items() if size <= most), reverse=True)
         any(draft.raised(unit, level, Why.TASK) for level in [*wanted, unit.cheapest])
 
@@ -87,7 +94,7 @@ def _unseen(draft: Draft) -> None:
     if not units:
         return
     before = dict(draft.levels)
-    most = (draft.frame.budget_tokens - draft.frame.needed_tokens) // _UNSEEN_SHARE
+    most = _most_unseen(draft.frame, units)
     free = draft.frame.budget_tokens - draft.tokens() + _own_tokens(draft, units)
     draft.levels = before | _highest(before, _largest_first(units, most, free))
     while free >= 0 and (excess := draft.tokens() - draft.frame.budget_tokens) > 0:  # when a line was cut in two
@@ -99,6 +106,14 @@ def _unseen(draft: Draft) -> None:
     if shortened:
         what = "a new page is" if shortened == 1 else f"{shortened} new pages are"
         draft.notices.append(f"{what} too large to be shown whole")
+
+
+def _most_unseen(frame: Frame, units: Sequence[Candidate]) -> int:
+    """The tokens that new pages may take: half of the room, or all that they need if they fit beside the last context as it was."""
+    needed = sum(_charged(unit, _FULL) for unit in units)
+    if frame.growth.tokens + needed <= frame.budget_tokens:
+        return needed
+    return (frame.budget_tokens - frame.needed_tokens) // _UNSEEN_SHARE
 
 
 def _own_tokens(draft: Draft, units: Sequence[Candidate]) -> int:
@@ -114,7 +129,7 @@ def _highest(before: Levels, after: Levels) -> dict[int, ResidencyLevel]:
 def _largest_first(units: Sequence[Candidate], most: int, free: int) -> dict[int, ResidencyLevel]:
     """All at full; then the largest is lowered level by level, until new pages take `most` and all take `free` tokens.
 
-    What was fetched again is not held to `most`: a model that needs the whole and is shown an extract each time would fetch it for ever.
+    What was fetched again is not held to `most`: a model that needs the whole and is shown an extract each time would fetch it repeatedly.
     """
     levels = {unit.first: _FULL for unit in units}
     _shorten(levels, [unit for unit in units if not unit.is_repetition], most, _charged)
@@ -248,8 +263,16 @@ LAWS = (
         "Rules are never shown below their floor, and the plan in force not below structured.",
         _room_for_floors,
     ),
-    Law("task", "The task is in every context: verbatim if it takes at most a third of the budget.", _task),
-    Law("seen once", "What is new is shown in full once, unless it alone takes more than half of the room.", _unseen),
+    Law(
+        "task",
+        "The task is in every context: verbatim if it takes at most a third of the budget, or half without the recall tool.",
+        _task,
+    ),
+    Law(
+        "seen once",
+        "What is new is shown in full once, unless it does not fit beside the last context and takes more than half of the room.",
+        _unseen,
+    ),
     Law("people", "What people said is shown verbatim, up to a quarter of the budget and 4,000 tokens.", _people),
     Law("open calls", "A call that is still open stays a call, as long as there is room.", _open),
     Law(
@@ -269,7 +292,7 @@ def promised(frame: Frame) -> Draft:
 
 
 def enforce(draft: Draft, wanted: Levels) -> Layout:
-    """The layout that a policy wants, with what the laws demand, within the budget; its first wishes come first."""
+    """The layout that a policy wants, with what the laws demand, within the budget; its first choices come first."""
     frame = draft.frame
     least, whys = dict(draft.levels), dict(draft.whys)
     units = {unit.first: unit for unit in draft.units}

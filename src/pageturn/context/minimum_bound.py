@@ -38,7 +38,7 @@ class MinimumBound:
         self._least: _Least | None = None
         self._heard = 0  # pages
         self._places: dict[str, int] = {}  # by the id of a call, the newest page that made it
-        self._starts: list[int] = []  # where the pages begin that stand together, as calls and their results span them
+        self._starts: list[int] = []  # the first pages of runs that stay together, as a call and its results do
 
     def keep(self, tokens: int) -> None:
         """Set the bound for the present state."""

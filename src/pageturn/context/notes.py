@@ -51,7 +51,7 @@ class NoteRequests(NamedTuple):
     lasting: tuple[Wanted, ...] = ()
     passing: tuple[Wanted, ...] = ()  # in this context only
     sent: tuple[NoteOutcome, ...] = ()  # in what was sent, while no fold is made
-    gone: tuple[NoteOutcome, ...] = ()  # what a fold removes for good
+    gone: tuple[NoteOutcome, ...] = ()  # what a fold removes permanently
     apart: tuple[NoteOutcome, ...] = ()  # not shown in any case
     is_first: bool = False  # whether nothing was sent yet
     is_leaving: bool = False  # whether the next fold removes what was shown once

@@ -10,7 +10,8 @@ from pageturn.tokens.calibration import Calibration
 from pageturn.tokens.windows import window_of
 from pageturn.values.errors import BudgetTooSmall, ModelTooSmall
 
-_NO_RESERVE = 600  # tokens of a budget of which nothing is kept back
+_RESERVE_SHARE = 4  # a quarter of a small budget is kept back,
+_SMALL_BUDGET = 600  # and half of what a budget has beyond this, if that is more
 _LARGEST_RESERVE = 512
 _LEAST_CALIBRATED = 4  # at least a quarter of the budget is left, whatever a provider reports
 
@@ -27,7 +28,7 @@ class _Known(NamedTuple):
 
 def reserve(budget_tokens: int) -> int:
     """The tokens that a promise leaves to the steps to come: their index lines grow, though slowly."""
-    return min(max(0, budget_tokens - _NO_RESERVE) // 2, _LARGEST_RESERVE)
+    return min(max(budget_tokens // _RESERVE_SHARE, (budget_tokens - _SMALL_BUDGET) // 2), _LARGEST_RESERVE)
 
 
 def budget_with_reserve(tokens: int) -> int:

@@ -192,7 +192,7 @@ class WorkingSet:
         return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
 
     def _tokens_unfolded(self) -> int:
-        """The tokens of everything that stands, if nothing is folded; what was not taken in, far over the budget, counts as it came."""
+        """The tokens of everything that is shown, if nothing is folded; what was not taken in, far over the budget, counts as it came."""
         pages = self._journal.state.pages
         if self._taken >= len(pages):
             return self._frozen_tokens + self._tail.tokens
@@ -326,7 +326,7 @@ class WorkingSet:
 
     def accept_rule(self, needed: Needed) -> None:
         """Note that the rule of `needed_with` was written."""
-        self._least.keep(needed.at_most)
+        self._least.keep(needed.upper_bound)
 
     def unpinned(self) -> None:
         """Note that a page is no longer a rule."""
@@ -458,5 +458,5 @@ def _notices(layout: Layout) -> tuple[str, ...]:
 
 
 def _little_room(free: int, room: int) -> str:
-    soon = "the next will come soon. Raise the budget, or unpin rules"
+    soon = "another fold is likely soon. Raise the budget, or unpin rules"
     return f"little room: the last fold left {free:,} of {room:,} tokens free; {soon}"

@@ -34,14 +34,20 @@ from pageturn.formats.settings import settings_for
 from pageturn.formats.shape import shaped
 from pageturn.formats.streams.anthropic import AnthropicEvents
 from pageturn.formats.tools import tools_for
+from pageturn.formats.usage import Counts, usage_with_cache_apart
 from pageturn.formats.user_messages import split
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
 from pageturn.values.prompt import Prompt
-from pageturn.values.usage import Usage
 from pageturn.values.vendors import MOST_BREAKPOINTS, profile_of
 
 _IDS = r"[a-zA-Z0-9_-]{1,64}"
+_COUNTS = Counts(
+    input="input_tokens",
+    output="output_tokens",
+    cache_read="cache_read_input_tokens",
+    cache_write="cache_creation_input_tokens",
+)
 
 
 @refusing_depth
@@ -131,27 +137,12 @@ def _messages(raw: Any, path: str) -> Iterator[Message]:
     if role == "user":
         yield from split(blocks, fields.kept(VENDOR))
         return
-    usage = _usage(fields)
+    usage = usage_with_cache_apart(fields, _COUNTS, VENDOR)
     is_response = fields.take("type", str) == "message"
     metadata = {"response": fields.rest} if is_response and fields.rest else None
     mark = {IN_THE_MIDDLE: True} if role == "system" else {}
     extra = None if is_response else fields.kept(VENDOR, **mark)
     yield Message(role=Role(role), content=blocks, usage=usage, metadata=metadata, extra=extra)
-
-
-def _usage(fields: Fields) -> Usage | None:
-    if "usage" not in fields.rest:
-        return None
-    usage = fields.inner("usage")
-    read, written = usage.count("cache_read_input_tokens"), usage.count("cache_creation_input_tokens")
-    return Usage(
-        input_tokens=usage.count("input_tokens") + read + written,
-        output_tokens=usage.count("output_tokens"),
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-        model=fields.take("model", str),
-        extra=usage.kept(VENDOR),
-    )
 
 
 def _blocks(content: Any, path: str) -> tuple[Part, ...]:
@@ -214,7 +205,7 @@ def _words(raw: dict[str, Any]) -> str:
         case {"source": {"data": str() as text, "type": "text"}}:
             return text
         case {"source": {"content": inner}} | {"content": inner}:
-            told = [_words(each) for each in (inner if isinstance(inner, list) else [inner]) if isinstance(each, dict)]
-            return "\n".join(filter(None, told))
+            words = [_words(each) for each in (inner if isinstance(inner, list) else [inner]) if isinstance(each, dict)]
+            return "\n".join(filter(None, words))
         case _:
             return ""

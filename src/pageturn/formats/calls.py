@@ -1,7 +1,7 @@
 """Converts the ids, names and arguments of tool calls to a form that the vendor accepts."""
 
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -18,16 +18,19 @@ class CallIds:
         self._fits = re.compile(pattern).fullmatch
         self._prefix, self._digits = prefix, digits  # for an id that replaces one that is not valid
         self._used: set[str] = set()
-        self._open: defaultdict[str, list[str]] = defaultdict(list)
+        self._tries: defaultdict[str, int] = defaultdict(
+            int
+        )  # how many replacements of an id were tried; those are used
+        self._open: defaultdict[str, deque[str]] = defaultdict(deque)
         self._answered: dict[str, str] = {}
 
     def of_call(self, id_: str) -> str:
         """The id under which a call is sent."""
-        shown, again = id_, 1
+        shown = id_
         while not self._fits(shown) or shown in self._used:
-            name = f"{again}:{id_}".encode("utf-8", "surrogatepass")
+            self._tries[id_] += 1
+            name = f"{self._tries[id_]}:{id_}".encode("utf-8", "surrogatepass")
             shown = self._prefix + blake2b(name, digest_size=12).hexdigest()[: self._digits]
-            again += 1
         self._used.add(shown)
         self._open[id_].append(shown)
         return shown
@@ -36,7 +39,7 @@ class CallIds:
         """The id of the call that a result answers: the oldest one without a result, else the last that was answered."""
         waiting = self._open[id_]
         if waiting:
-            self._answered[id_] = waiting.pop(0)
+            self._answered[id_] = waiting.popleft()
         elif id_ not in self._answered:
             self._answered[id_] = self.of_call(id_)
             waiting.clear()

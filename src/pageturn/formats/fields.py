@@ -132,6 +132,14 @@ def as_json(value: Any, path: str) -> str:
         raise InvalidInput(path, expected="a value that JSON can hold", got=str(error)) from error
 
 
+def spelled(value: Any) -> str:
+    """A value from outside as text, also one that cannot be written out: a number of too many digits, or a foreign object."""
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - a foreign class may raise anything
+        return show(value)
+
+
 def refusing_depth(read: Callable[P, T]) -> Callable[P, T]:
     """A decorator for functions that read or write a vendor's JSON: input nested too deeply raises our error."""
 
@@ -140,11 +148,14 @@ def refusing_depth(read: Callable[P, T]) -> Callable[P, T]:
         try:
             return read(*given, **named)
         except RecursionError:
-            raise InvalidInput(
-                "$", expected="objects and lists in a limited number of levels", got="more than can be read"
-            ) from None
+            raise too_deep("$") from None
 
     return bounded
+
+
+def too_deep(path: str) -> InvalidInput:
+    """The error about input that is nested too deeply."""
+    return InvalidInput(path, expected="objects and lists in a limited number of levels", got="more than can be read")
 
 
 def inside(kept: dict[str, Any], name: str) -> dict[str, Any]:
@@ -188,9 +199,9 @@ _HUMP = re.compile(r"(?<=[a-z0-9])([A-Z])")
 
 def snake(value: Any) -> Any:
     """A value with the client's names for the wire's, except inside tool arguments and results."""
-    value = plain(value)
-    if type(value) is list:
+    if isinstance(value, list | tuple):
         return [snake(each) for each in value]
+    value = plain(value)
     if type(value) is not dict:
         return value
     return {

@@ -83,7 +83,7 @@ def load_request(body: object) -> Prompt:
         messages=(*system, *messages),
         host_tools=tools,
         model=model_in(fields),
-        settings=settings_in(fields) | ({"config": told} if (told := settings_in(config)) else {}),
+        settings=settings_in(fields) | ({"config": rest} if (rest := settings_in(config)) else {}),
         vendor=VENDOR,
     )
 
@@ -109,8 +109,8 @@ def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
             sign_first_call(content["parts"])
     tools = tools_for(given, VENDOR)
     request = settings_for(given, VENDOR, has_tools=bool(tools))
-    told = request.pop("config", {})
-    config: dict[str, Any] = {**told} if isinstance(told, Mapping) else {}
+    given = request.pop("config", {})
+    config: dict[str, Any] = {**given} if isinstance(given, Mapping) else {}
     if shape.opening.pieces:
         config["system_instruction"] = {"parts": shape.opening.blocks}
     if tools:

@@ -1,6 +1,7 @@
 """Decides which images and documents a vendor accepts, and writes placeholder text for the others."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from typing import Any
 
 from pageturn.values import data_urls
 from pageturn.values.data_urls import DataUrl
@@ -50,6 +51,17 @@ def words_in(path: str) -> str | None:
         return None
     text = content.data.decode("utf-8", "replace")
     return text if text.strip() else None
+
+
+def in_words(part: Part, vendor: str, say: Callable[[str], dict[str, Any]]) -> list[dict[str, Any]]:
+    """The blocks of a part that no other form fits: the vendor's own item unchanged, else the words of a text document or a placeholder.
+
+    `say` makes a block of a text.
+    """
+    if isinstance(part, Native) and part.vendor == vendor and isinstance(part.item.get("type"), str):
+        return [dict(part.item)]
+    said = (words_in(part.path) if isinstance(part, File) else None) or placeholder(part)
+    return [say(said)] if said else []
 
 
 def placeholder(part: Part) -> str:

@@ -29,7 +29,6 @@ from pageturn.formats.fields import (
     inside_result,
     refusing_depth,
 )
-from pageturn.formats.openai_usage import usage_of
 from pageturn.formats.prompts import (
     expects_answer,
     listed,
@@ -43,6 +42,7 @@ from pageturn.formats.settings import settings_for
 from pageturn.formats.shape import shaped
 from pageturn.formats.streams.openai_chat import ChatChunks
 from pageturn.formats.tools import tools_for
+from pageturn.formats.usage import usage_of
 from pageturn.formats.user_messages import is_synthetic, marked
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -164,7 +164,7 @@ def _beside_content(fields: Fields) -> Iterator[Part]:
 
 
 def _audio(fields: Fields) -> Iterator[Part]:
-    """What the model said aloud: its id is sent back, its transcript is for everybody else."""
+    """Audio of the model: its id is sent back, its transcript is for other vendors."""
     if isinstance(fields.rest.get("audio"), dict):
         audio = fields.inner("audio")
         yield Native(vendor=VENDOR, item={"audio": {"id": audio.text("id")}}, text=audio.take("transcript", str) or "")

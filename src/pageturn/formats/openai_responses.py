@@ -20,8 +20,8 @@ from pageturn.formats.fields import (
     own,
     plain,
     refusing_depth,
+    spelled,
 )
-from pageturn.formats.openai_usage import usage_of
 from pageturn.formats.prompts import (
     listed,
     loaded_prompt,
@@ -34,6 +34,7 @@ from pageturn.formats.settings import settings_for
 from pageturn.formats.shape import shaped
 from pageturn.formats.streams.openai_responses import ResponsesEvents
 from pageturn.formats.tools import tools_for
+from pageturn.formats.usage import usage_of
 from pageturn.formats.user_messages import is_synthetic, marked
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -97,7 +98,7 @@ def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
     """
     given = prompt_of(prompt)
     kept = _MARKS.kept(given)
-    told = [message.text for message in kept if _is_instructions(message) and message.text.strip()]
+    instructions = [message.text for message in kept if _is_instructions(message) and message.text.strip()]
     dumped = Dump(CallIds(_IDS))
     shape = shaped(
         [message for message in kept if not _is_instructions(message)],
@@ -109,8 +110,8 @@ def dump(prompt: Prompt | Sequence[Message]) -> dict[str, Any]:
     )
     tools = tools_for(given, VENDOR)
     request = settings_for(given, VENDOR, has_tools=bool(tools))
-    if told:
-        request["instructions"] = told[-1]
+    if instructions:
+        request["instructions"] = instructions[-1]
     request["input"] = [*items_of(shape)]
     return request | ({"tools": tools} if tools else {})
 
@@ -134,8 +135,8 @@ def _response(fields: Fields) -> Message:
     output = fields.need("output", list)
     parts = [part for index, raw in enumerate(output) for part in _answer_parts(raw, f"{fields.path}.output[{index}]")]
     usage = usage_of(fields, VENDOR, asked="input_tokens", answered="output_tokens")
-    told = {name: response[name] for name in _TOLD if name in response}
-    return Message(role=Role.ASSISTANT, content=tuple(parts), usage=usage, metadata={"response": told})
+    kept = {name: response[name] for name in _TOLD if name in response}
+    return Message(role=Role.ASSISTANT, content=tuple(parts), usage=usage, metadata={"response": kept})
 
 
 def _instructions(fields: Fields) -> list[Message]:
@@ -234,7 +235,7 @@ def _words(raw: dict[str, Any]) -> str:
     action = raw.get("action")
     query = action.get("query") or action.get("command") if isinstance(action, dict) else None
     said = query or raw.get("code") or raw.get("output") or raw.get("name") or ""
-    return " ".join(map(str, said)) if isinstance(said, list) else str(said) if isinstance(said, str) else ""
+    return " ".join(map(spelled, said)) if isinstance(said, list) else said if isinstance(said, str) else ""
 
 
 def _message(raw: Any, path: str) -> Message:

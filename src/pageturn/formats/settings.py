@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from pageturn.formats.calls import fitting_name
-from pageturn.formats.fields import snake
+from pageturn.formats.fields import snake, spelled
 from pageturn.formats.tools import ANTHROPIC, CHAT, GEMINI, RESPONSES
 from pageturn.values.prompt import Prompt
 
@@ -87,7 +87,7 @@ def _anthropic(settings: Mapping[str, Any]) -> Common:
     choice = settings.get("tool_choice")
     kind, tool, alone = None, None, None
     if isinstance(choice, Mapping):
-        kind = {"auto": "auto", "any": "required", "tool": "required", "none": "none"}.get(str(choice.get("type")))
+        kind = {"auto": "auto", "any": "required", "tool": "required", "none": "none"}.get(spelled(choice.get("type")))
         tool = _of(str, choice.get("name"))
         alone = _of(bool, choice.get("disable_parallel_tool_use"))
     return Common(
@@ -110,7 +110,7 @@ def _gemini(settings: Mapping[str, Any]) -> Common:
     calling = calling.get("function_calling_config") if isinstance(calling, Mapping) else None
     calling = calling if isinstance(calling, Mapping) else {}
     names = _texts(calling.get("allowed_function_names"))
-    kind = {"AUTO": "auto", "ANY": "required", "NONE": "none"}.get(str(calling.get("mode")).upper())
+    kind = {"AUTO": "auto", "ANY": "required", "NONE": "none"}.get(spelled(calling.get("mode")).upper())
     return Common(
         output_tokens=_of(int, config.get("max_output_tokens")),
         temperature=_number(config.get("temperature")),

@@ -141,8 +141,8 @@ def _gemini(function: Function) -> dict[str, Any]:
 
 
 def _described(function: Function, schema: str) -> dict[str, Any]:
-    told = {"description": function.description} if function.description is not None else {}
-    return {"name": function.name, **told, schema: dict(function.parameters)}
+    described = {"description": function.description} if function.description is not None else {}
+    return {"name": function.name, **described, schema: dict(function.parameters)}
 
 
 def _strict(function: Function) -> dict[str, Any]:

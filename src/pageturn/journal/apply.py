@@ -5,6 +5,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 import msgspec
@@ -49,15 +50,17 @@ def _model(state: SessionState, _: int, entry: e.ModelChosen) -> None:
 
 
 def _system(state: SessionState, _: int, entry: e.SystemReplaced) -> None:
-    for at, page in enumerate(state.pages):
-        is_opening = page.kind is PageKind.BOOTSTRAP and page.seq not in state.pins
-        if is_opening and page.seq < entry.page:
-            state.pages[at] = msgspec.structs.replace(page, replaced=True)
-        if not page.kind.is_rule:
-            break
-    before = state.index(state.system) if state.system is not None and state.system not in state.pins else None
-    if before is not None:
-        state.pages[before] = msgspec.structs.replace(state.pages[before], replaced=True)
+    opening = [
+        page for page in takewhile(lambda page: page.kind.is_rule, state.pages) if page.kind is PageKind.BOOTSTRAP
+    ]
+    before = [page.seq for page in opening if page.seq < entry.page]
+    before += [state.system] if state.system is not None else []
+    digests = {page.digest for page in map(state.page, before) if page is not None and page.seq not in state.pins}
+    again = [seq for digest in digests for seq in state.rules.get(digest, ())]  # a client may have sent it again later
+    for seq in {*before, *again} - {*state.pins, entry.page}:
+        at = state.index(seq)
+        if at is not None:
+            state.pages[at] = msgspec.structs.replace(state.pages[at], replaced=True)
     state.system = entry.page
     state.changes += 1
 

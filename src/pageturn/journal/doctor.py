@@ -135,11 +135,11 @@ def texts_of(entry: Entry) -> Iterator[str]:
         case RenditionAdmitted(digest=digest) | Pinned(structured=TextReference(digest=digest)) | Staged(value=digest):
             yield digest
         case TurnTaken(shown=Shown(fold=Fold(lines=lines))):
-            yield from (told for line in lines for told in (line.folders, line.ledger) if told is not None)
+            yield from (digest for line in lines for digest in (line.folders, line.ledger) if digest is not None)
 
 
 def needed_by(journal: Journal, entry: Entry) -> Iterator[str]:
-    """The blobs that an entry needs, as far as can be told."""
+    """The blobs that an entry is known to need."""
     if not isinstance(entry, MessageAdded):
         # Their texts were stored with an earlier entry, or may have been.
         if not isinstance(entry, TurnTaken | RenditionAdmitted):

@@ -132,8 +132,8 @@ class _Derived:
         self._page = page
         self._entries = [(record.seq, entry) for record, entry in journal.entries(after=page.seq)]
         resets = {entry.page for _, entry in self._entries if isinstance(entry, SessionReset) and entry.page > page.seq}
-        told = (entry.page for _, entry in self._entries if isinstance(entry, MessageAdded))
-        self.summaries = [each for each in told if each.seq in resets]
+        pages = (entry.page for _, entry in self._entries if isinstance(entry, MessageAdded))
+        self.summaries = [each for each in pages if each.seq in resets]
         self._gone = (page, *self.summaries)
         self.pages = set(self._derived_pages())  # pages in their own right that a model derived from it
 
@@ -146,8 +146,8 @@ class _Derived:
             text = _text(self._journal, page)
             yield Loss(self._journal.owner(page.seq), page.seq, (page.digest, *inner, *about), text)
         for seq, entry in self._entries:
-            if told := tuple(digest for page in self._gone for digest in _texts_about(page, entry)):
-                yield Loss(self._journal.owner(seq), seq, told)
+            if lost := tuple(digest for page in self._gone for digest in _texts_about(page, entry)):
+                yield Loss(self._journal.owner(seq), seq, lost)
 
     def _derived_pages(self) -> Iterator[int]:
         resting: set[int] = set()
@@ -218,7 +218,7 @@ def _texts_about(page: Page, entry: Entry) -> Iterator[str]:
             yield digest
         case TurnTaken(shown=Shown(fold=Fold(lines=lines))):
             covering = (line for line in lines if line.first <= page.seq <= line.last)
-            yield from (told for line in covering for told in (line.folders, line.ledger) if told is not None)
+            yield from (digest for line in covering for digest in (line.folders, line.ledger) if digest is not None)
 
 
 def _rests_on(page: Page, proposal: Proposal) -> bool:

@@ -28,7 +28,7 @@ from pageturn.values.pages import Page
 from pageturn.values.relevance import RelevanceMeta
 
 _SNAPSHOT_EVERY = 2_000  # entries between two snapshots: at least this many, and a quarter of the journal
-# Characters of a text from which on a store is told where to read it, so that it need not copy it.
+# From this many characters on, a store is given the place of a text in the message, so that it need not copy it.
 _VERY_LONG = 1_000_000
 _MOST_UNFOUNDED = 100  # entries that depend on lost ones, after which the session is given up
 
@@ -94,7 +94,7 @@ class Journal:
         try:
             self.store.append(self.row.id, self.head, Batch(records, blobs, documents, references, inside))
         except Conflict as conflict:
-            raise self._told(conflict) from None
+            raise self._described(conflict) from None
         for record, entry in zip(records, applied, strict=True):
             apply(self.state, record.seq, entry)
         if self.head - self._snapshot_seq > max(_SNAPSHOT_EVERY, self.head // 4) and not self._is_damaged:
@@ -108,7 +108,7 @@ class Journal:
         try:
             freed = self.store.erase(self.row.id, self.head, record, losses)
         except Conflict as conflict:
-            raise self._told(conflict) from None
+            raise self._described(conflict) from None
         apply(self.state, record.seq, entry)
         return freed
 
@@ -226,7 +226,7 @@ class Journal:
             for name, value in before.items():
                 setattr(self.state, name, value)
 
-    def _told(self, conflict: Conflict) -> Conflict:
+    def _described(self, conflict: Conflict) -> Conflict:
         """A conflict with the missed entries, instead of the store's records."""
         missed = [
             _decoded(self.row.id, record) if isinstance(record, Record) else self._salvaged(record)

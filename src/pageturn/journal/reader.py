@@ -13,9 +13,9 @@ from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
-from pageturn.journal.fields import field_value
 from pageturn.journal.journal import Journal, copy_of, require_scope
 from pageturn.journal.lookup import Damage, page_of, pages_between
+from pageturn.journal.memory_fields import field_value
 from pageturn.journal.paging import plan_in_force
 from pageturn.journal.state import FaultRecord, SessionState
 from pageturn.policies import DerivePolicy, restored

@@ -1,4 +1,4 @@
-"""Erases sessions that nobody used for long, and shows that their bytes have left the file.
+"""Erases sessions that were not used for long, and shows that their bytes have left the file.
 
 A session and its forks share a past, so they go together, when the last of them is old enough. The words go; digests and tombstones stay, and
 with them the session's name. What went by age is noted: unlike words that a person destroyed, they may come again.
@@ -26,8 +26,8 @@ class Expired(NamedTuple):
     pages: int = 0
     bytes: int = 0  # that the file gave back
     unread: tuple[str, ...] = ()  # sessions that could not be read, and stay
-    looked_for: int = 0  # texts whose bytes stood in the file before
-    still_there: int = 0  # ... and stand there still: other sessions that stay have them too
+    looked_for: int = 0  # texts whose bytes were in the file before
+    still_there: int = 0  # ... and are still: sessions that stay have them too
 
 
 def has_expired(store: Sidecars, digest: str) -> bool:
@@ -98,13 +98,13 @@ def _has_words(store: Maintained, row: SessionRow) -> bool:
 
 
 def _sample(body: bytes) -> bytes:
-    """Some bytes of a text that hardly stand anywhere else."""
+    """Some bytes of a text that are hardly anywhere else."""
     middle = len(body) // 2
     return body[middle : middle + _SAMPLE] if len(body) >= 2 * _SAMPLE else b""
 
 
 def _found(path: Path, samples: set[bytes]) -> set[bytes]:
-    """Which of them stand in the file, or in its log."""
+    """Which of them are in the file, or in its log."""
     data = [part for file in (path, Path(f"{path}-wal")) if file.exists() for part in _parts(file)]
     return {sample for sample in samples if any(sample in part for part in data)}
 

@@ -55,7 +55,7 @@ class Selector(NamedTuple):
         pages: Sequence[PageSpec],
         *,
         required: Mapping[str, ResidencyLevel],
-        demands: Sequence[Demand],  # noqa: ARG002  # they stand in `required`
+        demands: Sequence[Demand],  # noqa: ARG002  # they are in `required`
         recency: Mapping[str, float],
         budget_tokens: int,
         future: Sequence[Turn],

@@ -82,7 +82,7 @@ def reference_dollars(score: Score) -> float:
 
 def legend(prices: Iterable[ModelPrice]) -> str:
     """The line below a table that says what its dollars are."""
-    told = "; ".join(dict.fromkeys(map(str, prices)))
-    if not told:
+    lists = "; ".join(dict.fromkeys(map(str, prices)))
+    if not lists:
         return f"{DOLLARS}: price unknown, give --model or --price"
-    return f"{DOLLARS}: the priced bill and the output, at list prices of {told}"
+    return f"{DOLLARS}: the priced bill and the output, at list prices of {lists}"

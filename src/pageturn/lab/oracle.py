@@ -148,9 +148,9 @@ class _Sight:
     ) -> dict[int, ResidencyLevel]:
         """The levels beyond the minimum that show the most of what is wanted."""
         near = {unit.first: unit for unit in frame.candidates if unit.sizes}
-        stands = {first: near[first].at_least(level) for first, level in least.items() if first in near}
+        shown_at = {first: near[first].at_least(level) for first, level in least.items() if first in near}
         shown = {
-            name for first, level in stands.items() for name in self._held(first, level, frozenset().union(*wanted))
+            name for first, level in shown_at.items() for name in self._held(first, level, frozenset().union(*wanted))
         }
         missing = [names - shown for names in wanted]
         if not any(missing):
@@ -158,7 +158,7 @@ class _Sight:
         offers = {
             first: offered
             for first, unit in near.items()
-            if (offered := self._offered(unit, stands.get(first), frozenset().union(*missing)))
+            if (offered := self._offered(unit, shown_at.get(first), frozenset().union(*missing)))
         }
         cheapest = {first: -unit.sizes[unit.cheapest] for first, unit in near.items()}
         alone = _alone(frame, least, offers) if len(offers) <= _FEW else cheapest
@@ -216,7 +216,7 @@ class _Sight:
         state = self._journal.state
         room = self._budget_tokens - self._fixed_tokens
         groups: dict[int, list[Choice]] = {}
-        told: set[str] = set()
+        shown: set[str] = set()
         for first, unit in self._units.items():
             forms = self._folds.forms_of(unit)
             floor = state.path(unit)[-1]
@@ -229,12 +229,12 @@ class _Sight:
                 for level in allowed
                 if (names := self._held(first, level, wanted))
             ]
-            told |= {name for name in wanted if self._is_told_by_lines(forms, name)}
-            told |= {name for choice in choices if choice.tokens <= 0 for name in choice.names}
+            shown |= {name for name in wanted if self._is_told_by_lines(forms, name)}
+            shown |= {name for choice in choices if choice.tokens <= 0 for name in choice.names}
             groups[first] = [choice for choice in choices if choice.tokens > 0]
         if room < 0:
             return len(wanted)
-        left = wanted - told
+        left = wanted - shown
         groups = {
             first: kept
             for first, choices in groups.items()
@@ -254,13 +254,13 @@ class _Sight:
         return any(name in effect.target or name in effect.text for effect in self._folds.forms.effects(forms))
 
     def _offered(
-        self, unit: Candidate, stands: ResidencyLevel | None, wanted: frozenset[str]
+        self, unit: Candidate, shown_at: ResidencyLevel | None, wanted: frozenset[str]
     ) -> list[tuple[Choice, ResidencyLevel]]:
         """The levels above a unit's present one that show wanted names, with their extra tokens; without those that another one beats."""
-        base = unit.sizes[stands] if stands is not None else 0
+        base = unit.sizes[shown_at] if shown_at is not None else 0
         offered: list[tuple[Choice, ResidencyLevel]] = []
         for level, tokens in reversed(unit.sizes.items()):
-            if level < unit.floor or (stands is not None and level <= stands):
+            if level < unit.floor or (shown_at is not None and level <= shown_at):
                 continue
             names = self._held(unit.first, level, wanted)
             if names and not any(names <= before.names for before, _ in offered):

@@ -76,7 +76,7 @@ class Deriving:
         session = session_of(
             self._policy, self._counter, recall=self._recall_tool, clock=clock, renderers=self._renderers
         )
-        told = 0
+        counted = 0
         starts = [0, *trace.turns]
         for start, turn, end in zip(starts, trace.turns, [*trace.turns[1:], len(trace.messages)], strict=False):
             if start == 0:
@@ -87,8 +87,8 @@ class Deriving:
                 if self._summarise is not None:
                     self.summaries += write_summary(session, wish, self._summarise)
             faults = session.reader.faults()
-            yield self._shown(context, Counter(record.entry.fault.code for record in faults[told:]))
-            told = len(faults)
+            yield self._shown(context, Counter(record.entry.fault.code for record in faults[counted:]))
+            counted = len(faults)
 
     def _derived(self, session: Session) -> Context | None:
         try:
@@ -182,5 +182,5 @@ def first_lines(messages: Sequence[Message], most_chars: int = 4_000) -> str:
     said = [
         f"{message.role}: {message.text.split(chr(10), 1)[0][:160]}" for message in messages if message.text.strip()
     ]
-    told = "\n".join(said)[: most_chars // 2]
-    return f"{told}\n{' '.join(name for name, _ in names.most_common())}"[:most_chars].rstrip()
+    beginning = "\n".join(said)[: most_chars // 2]
+    return f"{beginning}\n{' '.join(name for name, _ in names.most_common())}"[:most_chars].rstrip()

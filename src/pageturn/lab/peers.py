@@ -106,14 +106,14 @@ class Peer:
     def _read(self, line: bytes, number: int, before: Sequence[Message]) -> Request:
         path = f"{self.name}, turn {number}"
         try:
-            told = _LINES.decode(line)
+            answer = _LINES.decode(line)
         except (msgspec.DecodeError, UnicodeError) as error:
             raise InvalidInput(path, expected="a request as a line of JSON", got=f"{line[:60]!r} ({error})") from error
-        if (told.request is None) == (told.refused is None):
+        if (answer.request is None) == (answer.refused is None):
             raise InvalidInput(path, expected="either a request or why it is refused", got=f"{line[:60]!r}")
-        if told.request is None:
+        if answer.request is None:
             return Request(None)
-        return Request(tuple(self._message(path, item, before) for item in told.request), told.recalled)
+        return Request(tuple(self._message(path, item, before) for item in answer.request), answer.recalled)
 
     def _message(self, path: str, item: int | dict[str, Any], before: Sequence[Message]) -> Message:
         if isinstance(item, dict):

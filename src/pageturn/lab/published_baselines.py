@@ -128,9 +128,9 @@ def _without(pinned: dict[str, ToolResult], path: str) -> dict[str, ToolResult]:
 
 
 def _stubbed(message: Message, result: ToolResult, path: str | None) -> Message:
-    told = f"[{path or 'a result'}, {len(str(result.content)):,} characters: not shown]"
+    mark = f"[{path or 'a result'}, {len(str(result.content)):,} characters: not shown]"
     parts = (
-        replace(part, content=told)
+        replace(part, content=mark)
         if isinstance(part, ToolResult) and part.tool_call_id == result.tool_call_id
         else part
         for part in message.content

@@ -165,11 +165,11 @@ class Recording:
         """The faults of a turn: those that its method reports, and repeated results that were not in the request in full."""
         if shown is None:
             return {}
-        told = {code: count for code, count in (shown.faults or {}).items() if code not in FETCHED_AGAIN}
+        counted = {code: count for code, count in (shown.faults or {}).items() if code not in FETCHED_AGAIN}
         again = self._again.get(at, ())
         stand = {result.content for message in shown.messages for result in results_of(message)} if again else ()
         lost = Counter(one.fault.code for one in again if one.content not in stand)
-        return dict(sorted({**told, **lost}.items()))
+        return dict(sorted({**counted, **lost}.items()))
 
     def _marks(self, shown: Shown | None, reads: Sequence[Read]) -> tuple[int, ...]:
         """Where the cache keeps the prompt: as the method says, or else after the opening and at the end."""
@@ -277,9 +277,9 @@ def _forms(shown: Shown | None, reads: Iterable[Read], tokens: int) -> dict[Form
         return {}
     if shown.forms is None:
         full = sum(read.tokens for read in reads if read.is_recorded)
-        told = {Form.FULL: full, Form.OTHER: tokens - full}
+        tokens_of = {Form.FULL: full, Form.OTHER: tokens - full}
     else:
         rest = tokens - shown.tools_tokens - sum(shown.forms.values())
-        told = {**shown.forms, Form.FULL: shown.forms.get(Form.FULL, 0) + rest}
-        told[Form.OTHER] = told.get(Form.OTHER, 0) + shown.tools_tokens
-    return {form: told[form] for form in Form if told.get(form)}
+        tokens_of = {**shown.forms, Form.FULL: shown.forms.get(Form.FULL, 0) + rest}
+        tokens_of[Form.OTHER] = tokens_of.get(Form.OTHER, 0) + shown.tools_tokens
+    return {form: tokens_of[form] for form in Form if tokens_of.get(form)}

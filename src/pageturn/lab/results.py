@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from pageturn.stores.files import require_regular
 from pageturn.values.errors import InvalidInput
 from pageturn.values.json import Closed, from_json, to_json
 from pageturn.values.model_prices import REFERENCE, ModelPrice
@@ -232,7 +233,7 @@ def to_line(result: Result) -> bytes:
 
 def read_results(path: Path) -> Iterator[Result]:
     """The results of a file, one after the other."""
-    with path.open("rb") as lines:
+    with require_regular(path).open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 yield from_json(Result, line)

@@ -20,7 +20,7 @@ _OPENING = (Role.SYSTEM, Role.DEVELOPER)
 def compact(threshold_tokens: int, *, keeps_people: bool = False) -> Shows:
     """Everything before is replaced by a summary: Anthropic's `compact_20260112`, and OpenAI's `compact_threshold` with `keeps_people`.
 
-    OpenAI's item is opaque. That it carries on what the user asked is all that is known, so users' messages stand beside the summary.
+    OpenAI's item is opaque. That it carries on what the user asked is all that is known, so users' messages are kept beside the summary.
     """
     stays = (*_OPENING, Role.USER) if keeps_people else _OPENING
 
@@ -40,7 +40,7 @@ def clear_tool_uses(threshold_tokens: int, *, keep: int = _KEPT_USES) -> Shows:
 
     def shows(trace: Trace) -> Iterator[list[Message]]:
         shown: list[Message] = []
-        whole: list[int] = []  # where results stand that were not emptied
+        whole: list[int] = []  # where results are that were not emptied
         tokens = 0
         for turn in trace.turns:
             fresh = trace.messages[len(shown) : turn]

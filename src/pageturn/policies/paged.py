@@ -62,9 +62,9 @@ class Paged(DerivePolicy, tag="paged", repr_omit_defaults=True, omit_defaults=Tr
     def notices(self) -> tuple[str, ...]:
         if self.low is None and self.high is None and self.thrift is None:
             return ()
-        told = ", ".join(f"{name}={value:g}" for name, value in self._retired.items())
+        settings = ", ".join(f"{name}={value:g}" for name, value in self._retired.items())
         return (
-            f"paged no longer has {told}: when it folds and what stays follow from miss_tokens={self.miss_tokens:,}",
+            f"paged no longer has {settings}: when it folds and what stays follow from miss_tokens={self.miss_tokens:,}",
         )
 
     @classmethod
@@ -111,7 +111,7 @@ class Paged(DerivePolicy, tag="paged", repr_omit_defaults=True, omit_defaults=Tr
         for unit in frame.candidates:
             if unit.sizes:
                 worth = valuation.billed.worth(unit)
-                before, after = unit.stands, levels.get(unit.first)
+                before, after = unit.shown_at, levels.get(unit.first)
                 stood = worth[before] if before is not None else 0.0
                 risk += max(0.0, stood - (worth[after] if after is not None else 0.0))
         return Forecast(round(valuation.turns), round(risk), round(_token_price(valuation), 3))
@@ -129,7 +129,7 @@ class Paged(DerivePolicy, tag="paged", repr_omit_defaults=True, omit_defaults=Tr
 
 def _as_shown(units: Sequence[Candidate]) -> dict[int, ResidencyLevel]:
     """The units at their present levels, without those in index lines; none if a fold would pay for that many tokens."""
-    levels = {unit.first: unit.at_least(unit.stands) for unit in units if unit.stands is not None}
+    levels = {unit.first: unit.at_least(unit.shown_at) for unit in units if unit.shown_at is not None}
     tokens = sum(unit.sizes[levels[unit.first]] for unit in units if unit.first in levels)
     return levels if tokens <= _FIRST_TOKENS else {}
 

@@ -34,18 +34,18 @@ def held(
         lowest = least.get(unit.first)
         if not _may_stay(unit, lowest):
             break
-        if unit.stands is not None:
-            taken += beyond(unit, unit.stands, lowest)
+        if unit.shown_at is not None:
+            taken += beyond(unit, unit.shown_at, lowest)
         if taken > room:
             break
         values = worth(unit)
-        levels[unit.first] = unit.stands
-        stays = _net(unit, unit.stands, values, reading)
+        levels[unit.first] = unit.shown_at
+        stays = _net(unit, unit.shown_at, values, reading)
         best, free = max(
             ((_net(unit, level, values, reading + writing), level) for level in _open_to(unit, lowest)),
             key=lambda choice: choice[0],
         )
-        wasted += max(0, _tokens(unit, unit.stands) - _tokens(unit, free))
+        wasted += max(0, _tokens(unit, unit.shown_at) - _tokens(unit, free))
         if wasted > _MOST * room:
             break
         gain += stays - best
@@ -55,8 +55,8 @@ def held(
 
 
 def _may_stay(unit: Candidate, least: ResidencyLevel | None) -> bool:
-    is_offered = unit.stands is None or unit.stands in unit.sizes
-    return is_offered and (least is None or (unit.stands is not None and unit.stands >= least))
+    is_offered = unit.shown_at is None or unit.shown_at in unit.sizes
+    return is_offered and (least is None or (unit.shown_at is not None and unit.shown_at >= least))
 
 
 def _open_to(unit: Candidate, least: ResidencyLevel | None) -> list[ResidencyLevel | None]:

@@ -40,7 +40,7 @@ class SearchFilter(NamedTuple):
     see_internal: Callable[[Journal], bool]
     recall_tool: str | None = None  # its calls and answers only repeat other pages
 
-    def may_tell(self, journal: Journal, page: Page) -> bool:
+    def may_show(self, journal: Journal, page: Page) -> bool:
         """Whether a page may be shown at all: it counts, is not hidden, and holds more than calls or answers of the recall tool."""
         if not page.counts or (page.visibility == Visibility.INTERNAL and not self.see_internal(journal)):
             return False

@@ -85,7 +85,7 @@ def hit_of(ranked: Ranked, query: str, filter_by: SearchFilter) -> Hit | Damage 
 
 def _neighbour(journal: Journal, page: Page, step: int, filter_by: SearchFilter) -> str | None:
     """The handle of the next page in a direction that may be shown."""
-    return next((each.handle for each in _from(journal, page, step) if filter_by.may_tell(journal, each)), None)
+    return next((each.handle for each in _from(journal, page, step) if filter_by.may_show(journal, each)), None)
 
 
 def _from(journal: Journal, page: Page, step: int) -> Iterator[Page]:

@@ -23,6 +23,7 @@ _MEANING = 2.0  # a cosine of 1, relative to the best match by words
 _LONGER = 0.1  # what a result gains with every doubling of its size: a search for a file wants its text, not the note that it was written
 _SMALL, _LARGE = 200, 20_000  # bytes
 _AS_GOOD = 0.8  # of the best score: if the latest is asked for, the newest of these come first
+_AS_GOOD_ELSEWHERE = 0.5  # in another session, which says the same in words of its own
 _FURTHEST_RESULT = 64  # pages after its call
 _LOOKED_AT = 40  # candidates whose text is read
 
@@ -64,7 +65,7 @@ def rank(found: Iterable[Candidate], query: str, filter_by: SearchFilter, *, by_
 
     for candidate in found:
         journal = candidate.journal
-        results = [page for page in _results(candidate, query) if filter_by.may_tell(journal, page)]
+        results = [page for page in _results(candidate, query) if filter_by.may_show(journal, page)]
         wanted = [page for page in results if filter_by.wants(journal, page)]
         for page in wanted:
             add(candidate._replace(page=page, passage=None))
@@ -97,21 +98,28 @@ def _folded(ranked: Iterable[Ranked]) -> list[Ranked]:
 
 
 def _said(candidate: Candidate) -> object:
-    """A key that pages of a session with the same content share; for results also the call that they answer."""
+    """A key that pages with the same content share, in any session; for results also the call that they answer."""
     journal, page = candidate.journal, candidate.page
     if not page.results:
-        return journal.row.id, page.role, page.digest
+        return page.role, page.digest
     caller = journal.state.caller(page)
     called = {call.id: (call.name, call.arguments) for call in caller.calls} if caller is not None else {}
-    return journal.row.id, tuple((called.get(result.call), result.content) for result in page.results)
+    return tuple((called.get(result.call), result.content) for result in page.results)
 
 
 def _newest_first(ranked: Sequence[Ranked]) -> list[Ranked]:
     """Those that answer nearly as well as the best, newest first, and then the others."""
-    least = _AS_GOOD * ranked[0].score if ranked else 0.0
-    good = [each for each in ranked if each.score >= least]
+    if not ranked:
+        return []
+    best = ranked[0]
+
+    def is_good(each: Ranked) -> bool:
+        is_elsewhere = each.candidate.journal is not best.candidate.journal
+        return each.score >= best.score * (_AS_GOOD_ELSEWHERE if is_elsewhere else _AS_GOOD)
+
+    good = [each for each in ranked if is_good(each)]
     good.sort(key=lambda each: (-each.candidate.page.at, -each.candidate.page.seq))
-    return [*good, *ranked[len(good) :]]
+    return [*good, *(each for each in ranked if not is_good(each))]
 
 
 def _score(candidate: Candidate, query: str, *, by_meaning: bool) -> float:

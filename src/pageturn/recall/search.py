@@ -4,6 +4,7 @@ An unreadable page does not hide others: the rest is returned, and its own fault
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import isfinite
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
@@ -17,7 +18,7 @@ from pageturn.recall.hits import Hit, Recalled, hit_of
 from pageturn.recall.ranking import Candidate, Ranked, rank
 from pageturn.stores import Found, MemoryStore, Reindexed, Span, Store
 from pageturn.stores.words import in_parts, terms
-from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
+from pageturn.values.errors import Damaged, InvalidInput, PageturnError, StoreError, show
 from pageturn.values.faults import AnyFault, BackendError, NoMatch
 from pageturn.values.ids import require_session_id
 
@@ -75,11 +76,28 @@ def recall(
     if not hits:
         return Search(damages[0].fault if damages else NoMatch(), damages)
     if reranker is not None:
-        scores = reranker.score(query, [hit.excerpt for hit in hits])
-        ranked = sorted(zip(hits, scores, strict=True), key=lambda pair: -pair[1])
-        hits = [msgspec.structs.replace(hit, score=round(score, 3)) for hit, score in ranked]
+        try:
+            hits = _reranked(reranker, query, hits)
+        except _RerankerFailed as error:
+            notices = (*notices, f"in the order of the search, the reranker has no answer: {error}")
     damaged = tuple(each.page.handle for each in damages if each.page is not None)
     return Search(Recalled(tuple(hits[:limit]), damaged, notices=notices), damages)
+
+
+class _RerankerFailed(Exception):
+    """A reranker raised, or gave no usable scores."""
+
+
+def _reranked(reranker: Reranker, query: str, hits: Sequence[Hit]) -> list[Hit]:
+    """The hits in the order of a reranker, with its scores."""
+    try:
+        scores = [float(score) for score in reranker.score(query, [hit.excerpt for hit in hits])]
+    except Exception as error:  # whatever a user's own reranker raises
+        raise _RerankerFailed(str(error) if isinstance(error, PageturnError) else type(error).__name__) from error
+    if len(scores) != len(hits) or not all(map(isfinite, scores)):
+        raise _RerankerFailed(f"expected {len(hits)} finite scores, got {show(scores)}")
+    ranked = sorted(zip(hits, scores, strict=True), key=lambda pair: -pair[1])
+    return [msgspec.structs.replace(hit, score=round(score, 3)) for hit, score in ranked]
 
 
 def session_ids(given: Iterable[str] | None) -> tuple[str, ...]:
@@ -217,6 +235,6 @@ class _Look(NamedTuple):
         """
         for upto, journal in self.seers[session]:
             page = journal.state.page(seq) if seq <= upto else None
-            if page is not None and self.filter_by.may_tell(journal, page):
+            if page is not None and self.filter_by.may_show(journal, page):
                 return Candidate(journal, page)
         return None

@@ -61,7 +61,13 @@ class Meaning:
         """The vector of a query; raises `EmbedderFailed`, for a while after a failure without asking."""
         if self.is_pausing and self._failed is not None:
             raise EmbedderFailed(f"{self._failed[1]} (it is asked again {_PAUSE.total_seconds():.0f} s after that)")
-        return QueryVector(self, self._embed([query])[0])
+        try:
+            return QueryVector(self, self._embed([query])[0])
+        except EmbedderFailed:
+            self._embed(
+                [_HARMLESS]
+            )  # if it answers this, only this query was rejected, and the next one is asked at once
+            raise
 
     def near(
         self, vector: NDArray[np.float32], spans: Sequence[Span], found: Iterable[Found], most: int

@@ -82,14 +82,14 @@ class Decision(Closed, omit_defaults=True):
     @property
     def why(self) -> str:
         """The reason, in a sentence."""
-        told = [self._why]
+        reasons = [self._why]
         if self.running is not None and self.cache_money > 0.0:
             if self.choice == self.running:
-                told.append(f"it has the session's prompt in its cache, which saves {self.cache_money:g}")
+                reasons.append(f"it has the session's prompt in its cache, which saves {self.cache_money:g}")
             else:
-                told.append(f"although leaving {self.running} loses a prompt cache worth {self.cache_money:g}")
-        told += [f"{agent} is left out: {reason}" for agent, reason in self.reasons.items()]
-        return "; ".join(told)
+                reasons.append(f"although leaving {self.running} loses a prompt cache worth {self.cache_money:g}")
+        reasons += [f"{agent} is left out: {reason}" for agent, reason in self.reasons.items()]
+        return "; ".join(reasons)
 
     @property
     def _why(self) -> str:
@@ -184,8 +184,8 @@ class Outcome(Closed, omit_defaults=True):
         return Evidence(successes * lambda_**age, trials * lambda_**age)
 
     def __str__(self) -> str:
-        told = "an excuse" if self.verdict is None else f"{self.verdict:g}"
-        return f"{told} with {self.retries} retries" + (" (weak)" if self.is_weak else "")
+        value = "an excuse" if self.verdict is None else f"{self.verdict:g}"
+        return f"{value} with {self.retries} retries" + (" (weak)" if self.is_weak else "")
 
 
 class Former(Closed):

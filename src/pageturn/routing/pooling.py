@@ -165,22 +165,22 @@ class Pool:
     def _learn_usual(self, cells: Mapping[str, list[_Fitted]]) -> None:
         """The rate of an average agent in each context, given how much better those are that were tried there."""
         apart = self._spread.groups + self._spread.contexts
-        told = []  # for each cell: its context, its precision, and the rate it implies for an average agent
+        rates = []  # for each cell: its context, its precision, and the rate it implies for an average agent
         for agent, some in cells.items():
             better = self._known.get(agent, _UNKNOWN).mean
-            told += [(each.context, 1.0 / (apart + 1.0 / each.weight), each.seen - better) for each in some]
+            rates += [(each.context, 1.0 / (apart + 1.0 / each.weight), each.seen - better) for each in some]
         weights = 1.0 / _USUAL_EXPECTED**2
         pull = 0.0
-        for (group, name), weight, seen in told:
+        for (group, name), weight, seen in rates:
             weights += weight
             pull += weight * (seen - self._of_group.get(group, 0.0) - self._of_context.get(name, 0.0))
         self._everywhere = pull / weights
         self._of_group = _offsets(
             (group, weight, seen - self._everywhere - self._of_context.get(name, 0.0))
-            for (group, name), weight, seen in told
+            for (group, name), weight, seen in rates
         )
         self._of_context = _offsets(
-            (name, weight, seen - self._everywhere - self._of_group[group]) for (group, name), weight, seen in told
+            (name, weight, seen - self._everywhere - self._of_group[group]) for (group, name), weight, seen in rates
         )
 
     def _agent(self, cells: Iterable[_Fitted]) -> _Known:
@@ -218,10 +218,10 @@ class Pool:
         _, of_groups, of_contexts = self._spread
         agents = groups = contexts = 0.0
         group_count = context_count = 0
-        for mean, variance, told in self._known.values():
+        for mean, variance, by_group in self._known.values():
             agents += mean * mean + variance
-            group_count += len(told)
-            for trust, better, cells in told.values():
+            group_count += len(by_group)
+            for trust, better, cells in by_group.values():
                 step = trust * (better - mean)
                 left = of_groups * (1.0 - trust)
                 groups += step * step + left + trust * trust * variance
@@ -237,10 +237,10 @@ class Pool:
         )
 
 
-def _offsets(told: Iterable[tuple[str, float, float]]) -> dict[str, float]:
+def _offsets(rates: Iterable[tuple[str, float, float]]) -> dict[str, float]:
     """For each name its offset from the usual rate, shrunk towards 0."""
     totals: dict[str, tuple[float, float]] = {}
-    for name, weight, seen in told:
+    for name, weight, seen in rates:
         weights, pull = totals.get(name, (2.0 / _USUAL_APART**2, 0.0))  # half of it between groups, half within
         totals[name] = weights + weight, pull + weight * seen
     return {name: pull / weights for name, (weights, pull) in totals.items()}

@@ -1,4 +1,4 @@
-"""Estimates from a log of decisions the loss compared with the best single candidate of each bucket, as far as the log can tell.
+"""Estimates from a log of decisions the loss compared with the best single candidate of each bucket, as far as the log allows.
 
 Only the outcome of the chosen candidate is known. An agent's rate over all tasks is estimated from those that it was given, each
 weighted by how unlikely that was (self-normalised importance weights). If an agent was hardly ever likely to be chosen, the log says

@@ -1,4 +1,4 @@
-"""Keeps which agents are to be left alone for a while, shared by all routers on a store: requested rests, and cool-downs after errors.
+"""Keeps which agents may not be chosen for a while, shared by all routers on a store: requested rests, and cool-downs after errors.
 
 An agent that asks to be tried later rests as long as it asks. One that fails several times in a row rests too, longer each time, and
 is then tried again; an answer ends it. It is a sidecar, and says nothing about how good an agent is.

@@ -25,9 +25,9 @@ from pageturn.routing.limits import Limits, Needs, Traffic
 from pageturn.routing.modes import MODES, RandomSource, mode_of, name_now
 from pageturn.routing.prices import MONEY_A_SECOND, VALUE_OF_SUCCESS, Costs, Price
 from pageturn.routing.scoring import Scoring, best
-from pageturn.routing.seats import Seats
 from pageturn.routing.skills import MODEL_CALL, require_name, require_skill_name, setting
 from pageturn.routing.stored_state import scope_of_beliefs
+from pageturn.routing.warm_caches import WarmCaches
 from pageturn.stores import MemorySidecars, Sidecars, SqliteStore, open_store, path_of
 from pageturn.values.checks import require_bool, require_callable, require_finite, require_instance, require_text
 from pageturn.values.errors import InvalidInput, show
@@ -76,7 +76,7 @@ class Router:
         self._pending: dict[str, Decision] = {}
         self._rests = self.beliefs.rests()
         self._traffic = Traffic()
-        self._seats = Seats()
+        self._warm_caches = WarmCaches()
         self._scoring = Scoring(self.beliefs)
         self._arguments = Arguments(self.skills)
 
@@ -150,13 +150,13 @@ class Router:
         where = self._arguments.setting(skill, bucket, messages)
         if session is not None:
             require_text("session", session)
-            running = running if running is not None else self._seats.of(session, self._clock())
+            running = running if running is not None else self._warm_caches.of(session, self._clock())
         costs = Costs.of(prices, running, money_a_second, cached_tokens, self._value if value is None else value)
         needs = Needs.of(limits, tokens, most_money, least_success)
         usual = "lcb" if local is not None else "cost" if prices else "thompson"
         decision = self._decide(agents, where, mode or self._mode or usual, costs, local, needs)
         if session is not None:
-            self._seats.take(session, decision.choice, self._clock())
+            self._warm_caches.note(session, decision.choice, self._clock())
         return decision
 
     def choose_router_target(
@@ -323,16 +323,17 @@ class Router:
         a quarter and is replaced by a strong outcome; any other change must be marked as a correction. `seconds` and `money` are what
         the call took.
         """
-        told = _told(outcome, retries, weight, is_weak, seconds, money, self._clock())
-        return self._count(self._known(decision), *told, is_correction=is_correction)
+        reports = _reported(outcome, retries, weight, is_weak, seconds, money, self._clock())
+        return self._count(self._known(decision), *reports, is_correction=is_correction)
 
     def observe_all(self, outcomes: Iterable[tuple[Decision | str, object]]) -> int:
         """Record many outcomes; returns how many changed anything. All are checked before any is counted."""
         now = self._clock()
-        told = [
-            (self._known(decision), *_told(outcome, 0, None, None, None, None, now)) for decision, outcome in outcomes
+        reports = [
+            (self._known(decision), *_reported(outcome, 0, None, None, None, None, now))
+            for decision, outcome in outcomes
         ]
-        return sum(self._count(*each) for each in told)
+        return sum(self._count(*each) for each in reports)
 
     @property
     def pending(self) -> tuple[Decision, ...]:
@@ -394,7 +395,7 @@ class Router:
         return known
 
 
-def _told(  # noqa: PLR0917
+def _reported(  # noqa: PLR0917
     outcome: object,
     retries: int,
     weight: float | None,

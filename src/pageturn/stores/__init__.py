@@ -28,6 +28,7 @@ from pageturn.stores.ports import (
     Snapshot,
     Span,
     Store,
+    Transactional,
     VectorStore,
 )
 from pageturn.stores.sqlite import SqliteStore
@@ -60,6 +61,7 @@ __all__ = [
     "Span",
     "SqliteStore",
     "Store",
+    "Transactional",
     "VectorStore",
     "open_store",
     "path_of",

@@ -25,8 +25,8 @@ def digest(*parts: bytes) -> bytes:
 
 def origin_of(row: SessionRow, parent_digest: bytes) -> bytes:
     """The first digest of a session's chain: everything in its row that never changes, and where it left its parent."""
-    told = [row.id, row.key, row.created_at, row.scope, row.parent, row.parent_seq, parent_digest]
-    return digest(msgspec.msgpack.encode(told))
+    fields = [row.id, row.key, row.created_at, row.scope, row.parent, row.parent_seq, parent_digest]
+    return digest(msgspec.msgpack.encode(fields))
 
 
 def link(origin: bytes, before: bytes, record: Record) -> bytes:
@@ -54,7 +54,7 @@ def snapshot_digest(origin: bytes, at: bytes, body: bytes) -> bytes:
 
 
 class Row(NamedTuple):
-    """A record as stored, of whatever types, with its chain digests."""
+    """A record as stored, whatever the types of its fields, with its chain digests."""
 
     seq: Any
     at: Any
@@ -134,7 +134,7 @@ class Checker:
         if (doubtful := self._doubtful) is None:
             return
         self._doubtful = None
-        if following in doubtful.worked_out:  # the record is intact, and only the digest beside it was altered
+        if following in doubtful.worked_out:  # the record is intact, and only its digest was altered
             self._known, self._is_sure = following, True
             yield doubtful.record
         else:

@@ -37,7 +37,7 @@ def back_up(source: Path, target: Path) -> int:
 
 
 def restore(copy: Path, target: Path) -> Path | None:
-    """Put a copy in the place of a store, which nobody may have open; where the one that was there is kept now."""
+    """Replace a store, which must not be open, by a copy; returns where the old file is kept now."""
     if not copy.is_file():
         raise InvalidInput("FILE", expected="a copy of a store", got=str(copy))
     fresh = Path(f"{target}.restored")

@@ -1,8 +1,10 @@
-"""Checks a store's file in the file system: who may read it, whether it was replaced, and whether it can be written."""
+"""Checks files in the file system: who may read a store's file, whether it was replaced, and whether it can be written."""
 
 import os
 from contextlib import suppress
 from pathlib import Path
+
+from pageturn.values.errors import InvalidInput
 
 SCHEME = "file:"
 
@@ -13,6 +15,13 @@ def make_private(path: str) -> None:
         return
     with suppress(OSError):  # it exists, or cannot be made, which SQLite reports better
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def require_regular(path: Path) -> Path:
+    """The path, unless there is something else than a file: reading a pipe would wait for whoever writes to it."""
+    if path.exists() and not path.is_file():
+        raise InvalidInput(str(path), expected="a regular file", got="a folder, a pipe or a device")
+    return path
 
 
 def identity(path: str) -> tuple[int, int] | None:

@@ -317,6 +317,15 @@ class Reindexed(Protocol):
         ...
 
 
+@runtime_checkable
+class Transactional(Protocol):
+    """A store that can write to several sessions, all or nothing."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Within it, everything that this thread writes is written when it ends; if it ends by an exception, nothing is."""
+        ...
+
+
 class Embedded(NamedTuple):
     """The vectors of the passages of a record, as bytes that the embedder can read."""
 

@@ -1,4 +1,4 @@
-"""A store that can be read and not written, whoever asks: SQLite itself opens the file that way."""
+"""A store that cannot be written: SQLite itself opens the file read-only."""
 
 import sqlite3
 from contextlib import AbstractContextManager

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from pageturn.stores import index, sidecars, tables
+from pageturn.stores import index, losses, sidecars, tables
 from pageturn.stores.chain import SIZE, link, origin_of, snapshot_digest
 from pageturn.stores.ports import LAST, Record, Repairs, SessionRow
 from pageturn.values.errors import Damaged, StoreError
@@ -42,10 +42,10 @@ def _check_lineage(db: sqlite3.Connection) -> Iterator[str]:
 
 def _check_digests(db: sqlite3.Connection) -> Iterator[str]:
     """Intact records with a digest that does not match."""
-    told = (
+    query = (
         "SELECT number, id, parent_seq, origin, chain FROM sessions LEFT JOIN records ON session = number AND seq = ?"
     )
-    sessions = db.execute(told, (tables.END,)).fetchall()
+    sessions = db.execute(query, (tables.END,)).fetchall()
     for number, session, first, origin, end in sessions:
         if not (isinstance(first, int) and isinstance(origin, bytes) and isinstance(end, bytes)):
             continue
@@ -89,7 +89,7 @@ def _is_whole(db: sqlite3.Connection, number: int) -> bool:
 
 def _check_losses(db: sqlite3.Connection) -> Iterator[str]:
     try:
-        for _ in tables.losses_after(db, 0):
+        for _ in losses.after(db, 0):
             pass
     except StoreError as error:
         yield str(error)
@@ -132,7 +132,7 @@ def repair(db: sqlite3.Connection, found: Repairs) -> None:
     tables.keep_names(db)
     sidecars.repair(db)
     if found.losses is not None:
-        tables.relink_losses(db, [(numbers[session], seq) for session, seq in found.losses])
+        losses.relink(db, [(numbers[session], seq) for session, seq in found.losses])
     if found.documents is not None:
         index.rebuild(db, [(numbers[session], document) for session, document in found.documents])
 
@@ -167,11 +167,15 @@ def _restore_rows(db: sqlite3.Connection) -> None:
         begun = first[0][:SIZE] if first is not None else None
         if begun != origin and (made := _origin(row)) is not None and made == origin:
             continue  # the first record is damaged, not the row
-        for told in (row, copy):
-            made = _origin(told) if told is not None else None
-            if told is not None and made is not None and (made in (origin, begun) or (first is None and told is copy)):
+        for named in (row, copy):
+            made = _origin(named) if named is not None else None
+            if (
+                named is not None
+                and made is not None
+                and (made in (origin, begun) or (first is None and named is copy))
+            ):
                 fields = ", ".join(f"{name} = ?" for name in tables.ROW.split(", "))
-                db.execute(f"UPDATE sessions SET {fields}, origin = ? WHERE number = ?", (*told, made, number))
+                db.execute(f"UPDATE sessions SET {fields}, origin = ? WHERE number = ?", (*named, made, number))
                 break
 
 

@@ -25,6 +25,11 @@ ALTER TABLE sidecars ADD COLUMN digest BLOB;
 CREATE TABLE sidecar_digests (name TEXT PRIMARY KEY, total BLOB NOT NULL) WITHOUT ROWID;
 """
 _NOTHING = bytes(16)
+# One statement, so that no write comes between: the last number, and whether documents are missing although there is none.
+_VERSION = (
+    "SELECT number, number = 0 AND EXISTS (SELECT 1 FROM sidecar_digests WHERE total <> ?)"
+    " FROM (SELECT coalesce(max(version), 0) AS number FROM sidecars)"
+)
 _LAST_DROP = ("", "")  # a row of no sidecar, which keeps the number of the last change that deleted something
 
 
@@ -57,8 +62,7 @@ def document(db: sqlite3.Connection, slot: Slot) -> bytes | None:
 
 def version(db: sqlite3.Connection) -> int:
     """The number of the last change of any sidecar."""
-    (number,) = db.execute("SELECT coalesce(max(version), 0) FROM sidecars").fetchone()
-    is_lost = number == 0 and db.execute("SELECT 1 FROM sidecar_digests WHERE total <> ?", (_NOTHING,)).fetchone()
+    number, is_lost = db.execute(_VERSION, (_NOTHING,)).fetchone()
     if type(number) is not int or is_lost:
         raise Damaged("the number of the last change of a sidecar was altered, or all documents are missing")
     return number

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from pageturn.stores import chain, index, repair, sidecars, tables, vectors
+from pageturn.stores import chain, index, losses, repair, sidecars, tables, vectors
 from pageturn.stores.chain import SIZE
 from pageturn.stores.ports import (
     LAST,
@@ -238,7 +238,7 @@ class SqliteStore(SqliteFile):
     def keep_vectors(self, session: str, embedder: str, given: Sequence[Embedded]) -> None:
         with self._writing() as db:
             for number in self._numbers(db, session):
-                gone = {seq for each, seq in tables.losses_after(db, 0) if each == number}
+                gone = {seq for each, seq in losses.after(db, 0) if each == number}
                 vectors.keep(db, number, embedder, [each for each in given if each.seq not in gone])
 
     def vectors(self, session: str, embedder: str, after: int = 0) -> list[Embedded]:
@@ -301,7 +301,7 @@ class SqliteStore(SqliteFile):
     def erasures(self) -> int:
         try:  # called before every context, so without the overhead of a context manager
             with (db := self._connection).busy:
-                return tables.losses_end(db)[0]
+                return losses.end_of(db)[0]
         except FAILURES as error:
             raise self._failure(error) from error
 
@@ -309,7 +309,7 @@ class SqliteStore(SqliteFile):
         with self._translated():
             db = self._connection
             upto = {number: span.upto for span in spans for number in self._numbers(db, span.session)}
-            return {seq for session, seq in tables.losses_after(db, after) if seq <= upto.get(session, -1)}
+            return {seq for session, seq in losses.after(db, after) if seq <= upto.get(session, -1)}
 
     def is_erased(self, digest: str) -> bool:
         with self._translated():
@@ -424,7 +424,7 @@ class SqliteStore(SqliteFile):
         # A fork or its parent may have erased it before.
         index.forget(db, number, loss.seq, loss.text if gone else None)
         vectors.forget(db, number, loss.seq)
-        tables.add_loss(db, number, loss.seq)
+        losses.add(db, number, loss.seq)
 
     def _drop_unnamed(self, db: sqlite3.Connection, digests: Iterable[str]) -> Freed:
         """Delete the blobs among these that no record needs any more, and remember that this was intended."""

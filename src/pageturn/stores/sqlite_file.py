@@ -39,16 +39,18 @@ class Connection(sqlite3.Connection):
 class _Transaction:
     """A transaction: everything in it is written, or nothing. A class for speed, since every append uses it."""
 
-    __slots__ = ("_db", "_failure")
+    __slots__ = ("_db", "_failure", "_is_inner")
 
     def __init__(self, db: "Connection", failure: Callable[[Exception], StoreError]) -> None:
         self._db = db
         self._failure = failure
+        self._is_inner = False  # inside another one, with which it is written or not
 
     def __enter__(self) -> sqlite3.Connection:
         self._db.busy.acquire()
         try:
-            self._db.execute("BEGIN IMMEDIATE")
+            self._is_inner = self._db.in_transaction
+            self._db.execute("SAVEPOINT inner_writing" if self._is_inner else "BEGIN IMMEDIATE")
         except BaseException as error:
             self._db.busy.release()
             if isinstance(error, FAILURES):
@@ -60,7 +62,7 @@ class _Transaction:
         try:
             if error is None:
                 try:
-                    self._db.execute("COMMIT")
+                    self._db.execute("RELEASE inner_writing" if self._is_inner else "COMMIT")
                 except BaseException as failed:
                     self._undo(failed)
                     raise
@@ -70,7 +72,10 @@ class _Transaction:
             self._db.busy.release()
 
     def _undo(self, error: BaseException) -> None:
-        if self._db.in_transaction:
+        if self._db.in_transaction and self._is_inner:
+            self._db.execute("ROLLBACK TO inner_writing")
+            self._db.execute("RELEASE inner_writing")
+        elif self._db.in_transaction:
             self._db.execute("ROLLBACK")
         if isinstance(error, FAILURES):
             raise self._failure(error) from error
@@ -97,7 +102,7 @@ class SqliteFile:
     def close(self) -> None:
         self._closed = True
         for connection in list(self._connections):
-            if connection.busy.acquire(timeout=_PATIENCE):  # else it is closed once its thread has let go of it
+            if connection.busy.acquire(timeout=_PATIENCE):  # else it is closed once its thread has released it
                 try:
                     connection.close()
                 finally:
@@ -196,6 +201,11 @@ class SqliteFile:
         db = self._connection
         self._require_file()
         return _Transaction(db, self._failure)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self._writing():
+            yield
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

@@ -6,10 +6,9 @@ from hashlib import blake2b
 
 import msgspec
 
-from pageturn.stores import index, sidecars, vectors
-from pageturn.stores.chain import NOTHING, SIZE, digest, links, origin_of
-from pageturn.stores.ports import ERASURES_UNKNOWN, LAST, Record, SessionRow
-from pageturn.values.errors import StoreError
+from pageturn.stores import index, losses, sidecars, vectors
+from pageturn.stores.chain import NOTHING, SIZE, links, origin_of
+from pageturn.stores.ports import LAST, Record, SessionRow
 
 APPLICATION_ID = 0x50414745  # "PAGE"
 END = LAST + 1
@@ -31,11 +30,11 @@ CREATE TABLE refs (
     digest TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (digest, session, seq)
 ) WITHOUT ROWID;
 """
-# Every record that lost words to an erasure, by any session; the last number tells whether there was another erasure.
+# Every record that lost words to an erasure, by any session; the last number shows whether there was another erasure.
 _LOSSES = "CREATE TABLE losses (number INTEGER PRIMARY KEY, session INTEGER NOT NULL, seq INTEGER NOT NULL);\n"
 # `chain` has the digests; after its last record a session has a row numbered END with the digest of that record,
 # in the page of the file that an append writes anyway. `names` has a copy of every session's row,
-# so that a lost session can be told from one that never existed; `losses_end` protects the losses in the same way.
+# so that a lost session can be distinguished from one that never existed; `losses_end` protects the losses in the same way.
 _CHAINED = """
 ALTER TABLE sessions ADD COLUMN parent_digest BLOB;
 ALTER TABLE sessions ADD COLUMN origin BLOB;
@@ -50,11 +49,11 @@ _VERY_LONG = 1_000_000  # bytes of a blob written in place
 
 
 def _chain_all(db: sqlite3.Connection) -> None:
-    """Chain the records of a file from before there were chains. Snapshots are deleted: it is unknown whether they are intact."""
+    """Chain the records of an unchained file (format 4 or older). Snapshots are deleted: it is unknown whether they are intact."""
     db.execute("DELETE FROM snapshots")
     rechain(db, [number for (number,) in db.execute("SELECT number FROM sessions").fetchall()])
     keep_names(db)
-    relink_losses(db, db.execute("SELECT session, seq FROM losses ORDER BY number").fetchall())
+    losses.relink(db, db.execute("SELECT session, seq FROM losses ORDER BY number").fetchall())
 
 
 # Each upgrades a file from the format before to its own: with statements, and with code for the rest.
@@ -149,8 +148,8 @@ def parent_digest(db: sqlite3.Connection, parent: str | None, seq: int) -> bytes
 def rechain(db: sqlite3.Connection, numbers: Iterable[int]) -> None:
     """Rebuild the chains of these sessions from their present records; parents come before their forks."""
     for number in sorted(numbers):
-        told = "SELECT id, key, created_at, scope, parent, parent_seq FROM sessions WHERE number = ?"
-        row = SessionRow(*db.execute(told, (number,)).fetchone())
+        query = "SELECT id, key, created_at, scope, parent, parent_seq FROM sessions WHERE number = ?"
+        row = SessionRow(*db.execute(query, (number,)).fetchone())
         shared = parent_digest(db, row.parent, row.parent_seq)
         origin = last = origin_of(row, shared)
         for records in _batches(db, number, row.parent_seq):
@@ -177,52 +176,3 @@ def _batches(db: sqlite3.Connection, number: int, seq: int) -> Iterator[list[Rec
         ]
         yield records
         seq = records[-1].seq
-
-
-# -- losses
-
-
-def add_loss(db: sqlite3.Connection, number: int, seq: int) -> None:
-    """Record that a record lost words."""
-    last, before = losses_end(db)
-    linked = _loss_digest(before, last + 1, number, seq)
-    db.execute("INSERT INTO losses(number, session, seq, digest) VALUES (?,?,?,?)", (last + 1, number, seq, linked))
-    db.execute("UPDATE losses_end SET number = ?, digest = ?", (last + 1, linked))
-
-
-def losses_after(db: sqlite3.Connection, after: int) -> Iterator[tuple[int, int]]:
-    """The records, as (session, number), that lost words after that loss; raises `StoreError` if that cannot be determined."""
-    last, end = losses_end(db)
-    begin = db.execute("SELECT digest FROM losses WHERE number = ?", (after,)).fetchone() if after else (NOTHING,)
-    if begin is None:  # they were rewritten since
-        after, begin = 0, (NOTHING,)
-    before = begin[0]
-    for number, session, seq, carried in db.execute(
-        "SELECT number, session, seq, digest FROM losses WHERE number > ? ORDER BY number", (after,)
-    ):
-        if number != after + 1 or type(before) is not bytes or _loss_digest(before, number, session, seq) != carried:
-            raise StoreError(f"{ERASURES_UNKNOWN}: loss {after + 1} is damaged")
-        yield session, seq
-        after, before = number, carried
-    if (after, before) != (last, end):
-        raise StoreError(f"{ERASURES_UNKNOWN}: loss {after + 1} is missing")
-
-
-def losses_end(db: sqlite3.Connection) -> tuple[int, bytes]:
-    """The number and the digest of the last loss."""
-    found = db.execute("SELECT number, digest FROM losses_end").fetchone()
-    if found is None or type(found[0]) is not int or type(found[1]) is not bytes:
-        raise StoreError(f"{ERASURES_UNKNOWN}: the last number is damaged")
-    return found[0], found[1]
-
-
-def relink_losses(db: sqlite3.Connection, losses: Iterable[tuple[int, int]]) -> None:
-    """Rebuild the losses."""
-    db.execute("DELETE FROM losses")
-    db.execute("INSERT OR REPLACE INTO losses_end VALUES (1, 0, ?)", (NOTHING,))
-    for session, seq in losses:
-        add_loss(db, session, seq)
-
-
-def _loss_digest(before: bytes, number: int, session: int, seq: int) -> bytes:
-    return digest(before, f"{number} {session} {seq}".encode())

@@ -97,8 +97,8 @@ def terms(query: str) -> list[str]:
     words = (found[0][:_LONGEST_TERM] for found in _WORD.finditer(query))
     names = (name if _is_mixed(name) else name.lower() for word in words for name in _names(word))
     said = dict.fromkeys(name for name in names if name.lower() not in _STOPWORDS)
-    telling = [word for word in said if word.lower() not in _ASKING]
-    return list(islice(telling or said, _MOST_TERMS))
+    distinctive = [word for word in said if word.lower() not in _ASKING]
+    return list(islice(distinctive or said, _MOST_TERMS))
 
 
 def _names(word: str) -> tuple[str, ...]:

@@ -117,6 +117,6 @@ def check_all(runs: Sequence[Run], only: str | None = None) -> None:
             failures.append((run, failure))
     if failures:
         (_, first), *others = failures
-        told = "".join(f"\n  {run.case.claim}" for run, _ in others)
-        more = f"\n{len(others)} more of {len(chosen)} claims fail:{told}" if others else ""
+        listed = "".join(f"\n  {run.case.claim}" for run, _ in others)
+        more = f"\n{len(others)} more of {len(chosen)} claims fail:{listed}" if others else ""
         raise AssertionError(f"{first}{more}") from first.__cause__

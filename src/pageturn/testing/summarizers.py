@@ -10,7 +10,8 @@ from pageturn.testing.sessions import Script, open_session
 from pageturn.values.entries import Committed
 from pageturn.values.errors import SummaryFailed
 from pageturn.values.messages import Message, ToolCall, assistant, tool_result, user
-from pageturn.writeback.summaries.contract import Stop, Summarizer, SummaryRequest, require_summarizer
+from pageturn.writeback.summaries.contract import Summarizer, SummaryRequest, require_summarizer
+from pageturn.writeback.summaries.stop import Stop
 
 MakeSummarizer = Callable[[], Summarizer]
 """Makes a summarizer; two that are made one after the other have the same name."""

@@ -67,7 +67,7 @@ _UNKNOWN = Profile(
 
 _PATCHES = images.openai_patches(2.46)
 # Without the tiles of gpt-4o-mini, whose price per picture is raised 33 times to fit its price per token.
-_DEAREST = images.largest(images.openai_tiles(85, 170), _PATCHES, images.anthropic, images.gemini, images.qwen)
+_MOST_EXPENSIVE = images.largest(images.openai_tiles(85, 170), _PATCHES, images.anthropic, images.gemini, images.qwen)
 
 # By vendor; the first pattern that occurs in the model's name wins, so special ones come before general ones.
 _PROFILES: dict[str, tuple[tuple[str, Profile, ImageRule], ...]] = {
@@ -95,4 +95,4 @@ def family_of(model: str) -> tuple[Profile, ImageRule]:
     name = model.lower()
     known = _PROFILES.get(profile_of(model).vendor or "", ())
     found = ((profile, rule) for pattern, profile, rule in known if re.search(pattern, name))
-    return next(found, (_UNKNOWN, _DEAREST))
+    return next(found, (_UNKNOWN, _MOST_EXPENSIVE))

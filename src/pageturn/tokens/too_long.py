@@ -133,8 +133,8 @@ def _with_causes(error: object) -> Iterator[object]:
 
 def _words(error: object) -> str:
     """The text of an error, in lower case and on one line."""
-    told = (_text_of(error, "code"), _text_of(error, "body"), _text_of(error))
-    return " ".join(" ".join(told).lower().split())
+    texts = (_text_of(error, "code"), _text_of(error, "body"), _text_of(error))
+    return " ".join(" ".join(texts).lower().split())
 
 
 def _text_of(error: object, field: str = "") -> str:

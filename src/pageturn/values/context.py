@@ -63,7 +63,7 @@ REASONS = {
     Why.OPEN: "its call waits for a result",
     Why.PERSON: "a person said it",
     Why.WORTH: "it is worth its tokens",
-    Why.ROOM: "other units were worth the room more",
+    Why.ROOM: "other units were worth more",
     Why.NEW: "it came after the last fold",
     Why.COVERED: "a summary replaces it",
     Why.SCOPE: "it is a preference for another scope",

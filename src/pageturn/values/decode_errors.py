@@ -105,7 +105,7 @@ class _Walk:
             return None if is_allowed else _mismatch(raw, info)
         scalar = _SCALARS.get(type(info))
         if scalar is None:
-            return None  # anything is allowed here, or only msgspec can tell
+            return None  # anything is allowed here, or only msgspec can decide
         return _out_of_bounds(raw, info) if _fits(raw, scalar) else _mismatch(raw, info)
 
     def _in_union(self, raw: Any, info: inspect.UnionType) -> InvalidInput | None:

@@ -1,4 +1,4 @@
-"""Makes ids for sessions and messages. Time and randomness are passed in."""
+"""Checks names of sessions, and makes ids from a clock and randomness that are passed in."""
 
 import re
 from collections.abc import Callable

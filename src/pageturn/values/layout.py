@@ -94,7 +94,7 @@ class Candidate(NamedTuple):
     is_repetition: bool = False  # an older unit had the same bytes
     tokens_after: int = 0  # turns of the session since it was added
     fetched: int = 0  # how often it had to be fetched
-    stands: ResidencyLevel | None = None  # the level at which it was shown last; None if it was in an index line
+    shown_at: ResidencyLevel | None = None  # its level in the last context; None if it was in an index line
     kind: PageKind = PageKind.CONVERSATION  # of its page; a call with its results is evidence
     turn: int = 0  # that it belongs to
     since_edit: int | None = None  # the turns since its file was last changed; None if it never was

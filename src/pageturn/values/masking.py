@@ -1,6 +1,6 @@
 """Masks what looks like a key in text that is shown: in logs, in exports. What is stored is never changed, since nothing may be lost.
 
-It is a guess by form, and finds neither every key nor only keys.
+A heuristic: it misses some keys and masks some other text.
 """
 
 import re
@@ -20,7 +20,7 @@ _PRIVATE_KEY = re.compile(r"(-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)[^-]{1,1638
 
 
 def masked(text: str) -> str:
-    """The text with a mask in the place of what looks like a key; how it began stays, so that one can tell its kind."""
+    """The text with a mask in place of what looks like a key; its beginning stays, which shows its kind."""
     for form in (*_FORMS, _PRIVATE_KEY):
         text = form.sub(rf"\g<1>{MASK}", text)
     return text

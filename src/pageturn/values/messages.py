@@ -227,7 +227,7 @@ def system(*content: str | Part, **fields: Unpack[MessageFields]) -> Message:
 
 
 def developer(*content: str | Part, **fields: Unpack[MessageFields]) -> Message:
-    """A developer message: instructions of the program around the agent."""
+    """A developer message: instructions of the host."""
     return Message(role=Role.DEVELOPER, content=_parts(content), **fields)
 
 

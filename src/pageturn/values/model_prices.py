@@ -77,8 +77,8 @@ class ModelPrice(Closed, omit_defaults=True):
         return f"{self.model} at {self.input:g}/{self.output:g}/{self.cached_read:g}/{self.cache_write:g}"
 
     def __str__(self) -> str:
-        told = f"${self.input:g} in, ${self.output:g} out, ${self.cached_read:g} cached, ${self.cache_write:g} written to the cache"
-        return f"{self.model}, {told}, per million tokens as of {self.as_of}"
+        prices = f"${self.input:g} in, ${self.output:g} out, ${self.cached_read:g} cached, ${self.cache_write:g} written to the cache"
+        return f"{self.model}, {prices}, per million tokens as of {self.as_of}"
 
 
 _ANTHROPIC = "platform.claude.com/docs/en/about-claude/pricing"
@@ -195,9 +195,9 @@ def prices_from(text: str, path: str = "prices") -> dict[str, ModelPrice]:
             raise InvalidInput(
                 f"{path}: {model}", expected=f"input and output, perhaps {', '.join(known[2:])}", got=show(row)
             )
-        told = {"cached_read": row["input"], "cache_write": row["input"], "source": path, **row}
+        fields = {"cached_read": row["input"], "cache_write": row["input"], "source": path, **row}
         try:
-            own[_key(model)] = ModelPrice(model=model, as_of=str(as_of), **told)
+            own[_key(model)] = ModelPrice(model=model, as_of=str(as_of), **fields)
         except InvalidInput as error:
             raise InvalidInput(f"{path}: {model}", expected=error.expected, got=error.got) from error
     return own

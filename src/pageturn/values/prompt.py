@@ -12,7 +12,7 @@ Tool = Mapping[str, Any] | RecallTool
 
 
 class Bands(NamedTuple):
-    """Where the bands of a prompt end, in messages: the base prompt, the notes behind it, and the history before the suffix."""
+    """Where the bands of a prompt end, in messages: the base prompt, the notes after it, and the history before the suffix."""
 
     base: int
     notes: int

@@ -35,6 +35,10 @@ class Vendor(NamedTuple):
         """The tokens of a prefix that are read from the cache, if the last request had it too."""
         return tokens // self.step_tokens * self.step_tokens if tokens >= self.least_tokens else 0
 
+    def is_warm_after(self, seconds: float) -> bool:
+        """Whether a prompt is still cached so long after its last use."""
+        return self.ttl_seconds is None or seconds <= self.ttl_seconds
+
 
 IDEAL_CACHE = Vendor("ideal-cache")  # for comparing policies: any prefix, forever
 # The minimum is 512 to 4,096 for some models.

@@ -89,9 +89,9 @@ def omission_of(text: str, messages: Iterable[Message]) -> str | None:
     if _names(text):
         return None
     shown = [_without_thinking(each) for each in messages if each.visibility is Visibility.ALL]
-    names = {_in_short(name) for name in _names(without_middle(evidence_of(shown))) if _is_telling(name)}
-    told = text.casefold()
-    if len(names) < _MANY_NAMES or any(name in told for name in names):
+    names = {_in_short(name) for name in _names(without_middle(evidence_of(shown))) if _is_distinctive(name)}
+    folded = text.casefold()
+    if len(names) < _MANY_NAMES or any(name in folded for name in names):
         return None
     return f"it names none of the {len(names)} names in what it replaces"
 
@@ -102,7 +102,7 @@ def _without_thinking(message: Message) -> Message:
     )
 
 
-def _is_telling(name: str) -> bool:
+def _is_distinctive(name: str) -> bool:
     """Whether a name is a file or an identifier in code. Numbers, digests and addresses need not be mentioned."""
     return (name.isalpha() or "_" in name or "/" in name) and not name.startswith("//")
 

@@ -7,7 +7,7 @@ session is opened again. A rejection stays in the journal forever, so it never q
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pageturn.journal.fields import field_value
+from pageturn.journal.memory_fields import field_value
 from pageturn.journal.state import SessionState
 from pageturn.values import proposals as p
 from pageturn.values.errors import InvalidInput

@@ -58,6 +58,26 @@ def test_a_scope_is_given_where_it_is_read(store, tmp_path):
     assert {row.scope for row in open_store(str(other)).sessions()} == {"team"}
 
 
+def test_a_file_that_was_cut_is_refused_and_creates_no_store(store, tmp_path):
+    file, other = tmp_path / "child.session", tmp_path / "other.db"
+    run("pack", store, file, "--session", "child")
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(b"".join(lines[:-1]))
+    refused = run("unpack", file, other)
+    assert (refused.returncode, "the rest of the file" in refused.stderr) == (1, True)
+    assert not other.exists()
+
+
+def test_a_file_of_an_older_format_is_read_and_the_command_says_what_it_cannot_check(store, tmp_path):
+    file, other = tmp_path / "child.session", tmp_path / "other.db"
+    run("pack", store, file, "--session", "child")
+    head, *lines, _ = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(head.replace(b'"version":2', b'"version":1') + b"".join(lines))
+    done = run("unpack", file, other)
+    assert (done.returncode, "could not be checked" in done.stdout) == (0, True)
+    assert handles(other) == handles(store)
+
+
 def test_a_file_that_is_damaged_brings_nothing(store, tmp_path):
     with closing(open_store(str(store))) as opened:
         lines = [*pack(opened, "child")]

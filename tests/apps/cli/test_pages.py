@@ -46,6 +46,19 @@ def test_a_pin_is_shown_in_the_short_form_that_its_author_gave(store):
     assert levels_of(store, "short", "--level", "structured")[2].splitlines()[1:] == ["No pushes to main."]
 
 
+def test_a_page_is_counted_as_by_the_model_of_its_session(tmp_path):
+    counts = []
+    for model in ("gpt-5", "claude-opus-4-6"):
+        file = str(tmp_path / f"{model}.db")
+        session = open_session(file, model=model)
+        handle = session.append(pt.user(BODY)).handle
+        session.close()
+        shown = run("page", "show", file, handle, "--level", "full").stdout.splitlines()[0]
+        counts.append(shown)
+        assert shown == f"full, {session.reader.pages()[-1].tokens:,} tokens, 100%"
+    assert len(set(counts)) == 2
+
+
 def test_a_pin_without_a_short_form_is_shown_whole_alone(store):
     assert levels_of(store, "bare")[:2] == (["full"], ["compressed", "structured", "pointer"])
 

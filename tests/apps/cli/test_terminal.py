@@ -70,9 +70,26 @@ def files(tmp_path_factory):
     }
 
 
+@pytest.fixture(autouse=True)
+def home(tmp_path, monkeypatch):
+    """A home folder with one session of Claude Code, in a file of such a name."""
+    said = {"role": "assistant", "id": "m", "type": "message", "model": f"model{ACTS}", "content": HOSTILE}
+    common = {"sessionId": HOSTILE, "timestamp": "2026-03-01T10:00:00.000Z"}
+    lines = (
+        common | {"type": "user", "uuid": "a", "message": {"role": "user", "content": HOSTILE}},
+        common | {"type": "assistant", "uuid": "b", "message": said},
+    )
+    folder = tmp_path / ".claude" / "projects"
+    folder.mkdir(parents=True)
+    (folder / f"x{ACTS.replace('/', '')}.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
 SCOPE = ("--scope", HOSTILE)
 COMMANDS = {
-    "demo": ("demo",),
+    "demo": ("demo", "--your-own", "--yes"),
     "sessions": ("sessions", "{store}"),
     "show": ("show", "{store}", *SCOPE),
     "recall": ("recall", "{store}", "zebra", *SCOPE),

@@ -88,31 +88,34 @@ async def _connection(state: Upstream, reader: asyncio.StreamReader, writer: asy
     with suppress(
         ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError
     ):  # the last when the server ends
-        while (asked := await _request(reader)) is not None:
+        ahead = b""
+        while (asked := await _request(reader, ahead)) is not None:
             state.asked.append(asked)
             reply = state.answer(asked)
             playing = asyncio.ensure_future(_play(reply, asked, writer))
-            leaving = asyncio.ensure_future(
-                reader.read(1)
-            )  # nothing comes but the end, since clients wait for the answer
+            # A client waits for the answer, so what comes is the end, or the next request of one that has the whole answer already.
+            leaving = asyncio.ensure_future(reader.read(1))
             await asyncio.wait({playing, leaving}, return_when=asyncio.FIRST_COMPLETED)
-            if not playing.done():
+            has_left = leaving.done() and (leaving.exception() is not None or not leaving.result())
+            if has_left and not playing.done():
                 state.was_left.set()
                 playing.cancel()
                 break
             await playing
             if reply.is_cut:
                 break
-            if leaving.done():
-                break
-            leaving.cancel()
+            if not leaving.done():
+                leaving.cancel()
+            ahead = b""
             with suppress(asyncio.CancelledError):
-                await leaving
+                ahead = await leaving
+                if not ahead:
+                    break
     writer.close()
 
 
-async def _request(reader: asyncio.StreamReader) -> Asked | None:
-    first = await reader.readline()
+async def _request(reader: asyncio.StreamReader, ahead: bytes) -> Asked | None:
+    first = ahead + await reader.readline()
     if not first:
         return None
     method, target, _ = first.decode("latin-1").split(" ", 2)

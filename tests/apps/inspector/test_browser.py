@@ -91,7 +91,7 @@ SAYS = {
     "sessions": [TASK, "claude-sonnet-5", "hostile-fork"],
     "session": [TASK, "paged, budget_tokens 4,000", "rolling trim", "turn 1"],
     "turn": ["Turn 20", "Never push to main.", "it is a rule", "structured extracts"],
-    "page": ["Where it stood", "lowest level allowed", "value_0 = compute_0()"],
+    "page": ["Its levels", "lowest level allowed", "value_0 = compute_0()"],
     "search": ["match", "login-bug", "compute_12"],
     "routing": ["anthropic/claude-opus-5", "What is believed", "scores"],
 }

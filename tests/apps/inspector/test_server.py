@@ -53,7 +53,7 @@ def test_every_view_has_an_address_and_a_strict_policy(port, path):
 
 def test_no_file_of_the_page_names_another_server(port):
     _, _, shell = get(port, "/")
-    seen, names = set(), ["app.js", "style.css", "icon.svg"]
+    seen, names = set(), ["app.js", "style.css", "dark.css", "icon.svg"]
     while names:
         name = names.pop()
         seen.add(name)

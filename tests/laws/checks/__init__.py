@@ -1,4 +1,4 @@
-"""The checks, law by law: each gets a case and says what it finds wrong, in sentences. L13, time, is measured elsewhere."""
+"""The checks, law by law: each gets a case and says what it finds wrong, in sentences. How time grows is measured in `tests/hostile`."""
 
 from tests.laws.case import Case
 from tests.laws.checks import budget, escaping, journal, order, pairs, people, pointers, prefix, rules, seen_once, shape
@@ -7,17 +7,17 @@ from tests.laws.checks.journal import check_end, check_twin
 from tests.laws.checks.pairs import check_pending
 
 _CHECKS = (
-    ("L1", journal.problems),
-    ("L2", rules.problems),
-    ("L3", pairs.problems),
-    ("L4", budget.problems),
-    ("L5", people.problems),
-    ("L6", pointers.problems),
-    ("L7", order.problems),
-    ("L10", escaping.problems),
-    ("L11", prefix.problems),
-    ("L12", seen_once.problems),
-    ("L14", shape.problems),
+    ("journal", journal.problems),
+    ("rules", rules.problems),
+    ("pairs", pairs.problems),
+    ("budget", budget.problems),
+    ("people", people.problems),
+    ("pointers", pointers.problems),
+    ("order", order.problems),
+    ("escaping", escaping.problems),
+    ("prefix", prefix.problems),
+    ("seen once", seen_once.problems),
+    ("shape", shape.problems),
 )
 
 

@@ -1,4 +1,4 @@
-"""L4: everything that goes out is charged by the counter of the model that it is for, and is within the budget."""
+"""Everything that goes out is charged by the counter of the model that it is for, and is within the budget."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -55,7 +55,7 @@ def check_refusal(
 ) -> list[tuple[str, list[str]]]:
     """What is said to be the smallest budget works, and one token less does not; and old steps are not what it is for."""
     counter = counter_for(asked.model or session.reader.model)
-    found = [("L6" if recall is None else "L5", list(_only_what_must(model, counter, asked, error, recall)))]
+    found = [("pointers" if recall is None else "people", list(_only_what_must(model, counter, asked, error, recall)))]
     needed = error.needed_tokens
     limit = _own_limit(session.reader.policy)
     window = window_of(asked.model or session.reader.model) * 7 // 10
@@ -75,7 +75,7 @@ def check_refusal(
         pass
     except pt.BudgetTooSmall as again:
         broken.append(f"{needed} tokens were said to be enough, then {again.needed_tokens}")
-    return [*found, ("L4", broken)]
+    return [*found, ("budget", broken)]
 
 
 def _only_what_must(

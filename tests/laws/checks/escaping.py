@@ -1,4 +1,4 @@
-"""L10: text is never control: what the library writes escapes look-alikes, what stands whole is not altered, and no model speaks as the system."""
+"""Text is never control: what the library writes escapes look-alikes, what stands whole is not altered, and no model speaks as the system."""
 
 import re
 from collections.abc import Iterable, Iterator

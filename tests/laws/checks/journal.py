@@ -1,4 +1,4 @@
-"""L1, L8, L9: the journal only grows, gives everything back but what was erased, and opened again it derives the same."""
+"""The journal only grows, gives everything back but what was erased, and opened again it derives the same."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ def check_twin(context: pt.Context, other: pt.Session, asked: Asked) -> list[tup
     try:
         again = other.derive(asked.tools, **asked.options)
     except pt.BudgetTooSmall as error:
-        return [("L8", [f"opened again, the context is refused: {error}"])]
+        return [("reopening", [f"opened again, the context is refused: {error}"])]
     broken = []
     if pt.to_json(again.messages) != pt.to_json(context.messages):
         at = next(
@@ -40,7 +40,7 @@ def check_twin(context: pt.Context, other: pt.Session, asked: Asked) -> list[tup
         broken.append(f"opened again, the context differs at message {at}")
     if (again.tokens, again.budget_tokens, again.model) != (context.tokens, context.budget_tokens, context.model):
         broken.append(f"opened again, {again.tokens} tokens instead of {context.tokens}")
-    return [("L8", broken)]
+    return [("reopening", broken)]
 
 
 def check_end(
@@ -53,7 +53,7 @@ def check_end(
     if now[: len(before)] != before:
         broken.append("an entry of the journal has changed")
     records[session.id] = now
-    return [("L1", broken), ("L9", _reread(session, model, store))]
+    return [("journal", broken), ("stored", _reread(session, model, store))]
 
 
 def _resolved(session: pt.Session, item: Item) -> Iterator[str]:

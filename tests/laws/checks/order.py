@@ -1,4 +1,4 @@
-"""L7: pages keep the order of the journal, and each appears once; index lines cover no rules."""
+"""Pages keep the order of the journal, and each appears once; index lines cover no rules."""
 
 import re
 from collections.abc import Iterator

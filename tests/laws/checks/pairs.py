@@ -1,4 +1,4 @@
-"""L3: each call has its result directly after it, each result an earlier call; calls keep their arguments; what is open is pending."""
+"""Each call has its result directly after it, each result an earlier call; calls keep their arguments; what is open is pending."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -89,4 +89,4 @@ def check_pending(session: pt.Session, model: Model, recall: pt.RecallTool | Non
     broken += [f"pending() has {id!r} twice" for id, times in Counter(call.id for call in told).items() if times > 1]
     if [call for call in may if call in told] != told and not broken:
         broken.append("pending() is not in the order of the calls")
-    return [("L3", broken)]
+    return [("pairs", broken)]

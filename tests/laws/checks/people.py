@@ -1,4 +1,4 @@
-"""L5: the task stands verbatim where it takes at most a third of the budget, and people's other words up to their share."""
+"""The task stands verbatim where it takes at most a third of the budget, and people's other words up to their share."""
 
 from collections.abc import Iterator
 

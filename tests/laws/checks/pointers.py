@@ -1,4 +1,4 @@
-"""L6: every handle that is shown can be redeemed; without the recall tool there is none."""
+"""Every handle that is shown can be redeemed; without the recall tool there is none."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""L11: between folds nothing that was sent changes: block by block, the last context without its suffix begins the next one."""
+"""Between folds nothing that was sent changes: block by block, the last context without its suffix begins the next one."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""L2: every rule that counts stands verbatim, or in its author's short form; the same rule once; a replaced one not at all."""
+"""Every rule that counts stands verbatim, or in its author's short form; the same rule once; a replaced one not at all."""
 
 from collections import Counter
 from collections.abc import Iterator

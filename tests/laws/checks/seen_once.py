@@ -1,4 +1,4 @@
-"""L12: what is new stands whole in its first context, unless all that is new takes more than half of the room; then a notice says so."""
+"""What is new stands whole in its first context, unless all that is new takes more than half of the room; then a notice says so."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""L14: what is sent passes the strictest reader of each vendor's format, and reasoning stands only behind what it was made on."""
+"""What is sent passes the strictest reader of each vendor's format, and reasoning stands only behind what it was made on."""
 
 from collections.abc import Iterator
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 import pageturn as pt
 from pageturn.tokens.counters import counter_for
 from pageturn.values.units import entangled, unanswered, units_of
-from pageturn.writeback.summaries.contract import cut
+from pageturn.writeback.summaries.cutting import cut
 from pageturn.writeback.summaries.runs import Run, RunsAhead, still_holds
 from pageturn.writeback.validation import summary_floor
 from tests import long

@@ -278,6 +278,7 @@ class SessionUnpacked(Closed):
 
     store: str
     session: str
+    unchecked: str = ""  # what could not be checked, if anything
 
 
 class StoreRestored(Closed):

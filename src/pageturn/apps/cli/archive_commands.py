@@ -11,8 +11,7 @@ from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.journals import Wanted
 from pageturn.apps.cli.options import SCOPE, SESSION, STORE
 from pageturn.apps.cli.terminal import answered, inert, terminal
-from pageturn.journal.archive import pack as packed
-from pageturn.journal.archive import unpack as unpacked
+from pageturn.journal import archive, packed_file
 from pageturn.stores import open_store
 from pageturn.stores.files import make_private
 from pageturn.values.errors import InvalidInput
@@ -36,7 +35,7 @@ def pack(store: str, file: Path, session: str | None, scope: str | None) -> None
         make_private(str(half))
         try:
             with half.open("wb") as out:
-                out.writelines(packed(opened, row.id))
+                out.writelines(archive.pack(opened, row.id))
             half.replace(file)
         finally:
             half.unlink(missing_ok=True)
@@ -53,7 +52,11 @@ def unpack(file: Path, store: str, scope: str | None) -> None:
     """Read a session from a FILE into a store, which is created if it does not exist."""
     if not file.is_file():
         raise InvalidInput("FILE", expected="a packed session", got=str(file))
-    with closing(open_store(store)) as opened, file.open("rb") as lines:
-        name = unpacked(opened, lines, scope)
-    if not answered(SessionUnpacked(store, name)):
-        terminal().print(inert(f"session {name} is in {store}"), markup=False, highlight=False)
+    with file.open("rb") as lines:
+        packed = packed_file.read(lines)  # before the store, so that a file that is refused creates none
+    with closing(open_store(store)) as opened:
+        name = archive.write(opened, packed, scope)
+    if answered(SessionUnpacked(store, name, packed.unchecked)):
+        return
+    told = [f"session {name} is in {store}", *filter(None, [packed.unchecked])]
+    terminal().print(inert("\n".join(told)), markup=False, highlight=False)

@@ -1,194 +1,221 @@
-"""Plays a session of 120 turns through the library: what each request sends, what a recall returns, and what it all costs."""
+"""Shows a session in one screen and a half: each turn, what happened, what it cost in five ways, a picture, and where to look closer."""
 
-from collections.abc import Callable, Iterator, Mapping
+import sys
+from collections.abc import Iterable
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import wrap
-from typing import NamedTuple
 
+import click
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-import pageturn as pt
+from pageturn.apps.cli.documented import Documented
+from pageturn.apps.cli.extras import imported
+from pageturn.apps.cli.imports import claude_code_folder, codex_folder
+from pageturn.apps.cli.journals import Wanted, journal_of
 from pageturn.apps.cli.terminal import terminal
-from pageturn.lab.baselines import everything, keep_last, masking
-from pageturn.lab.columns import leading_cells, leading_heads, reference_dollars
-from pageturn.lab.demo_session import FACT, PREFERENCE, QUESTION, RULE, Story, demo_session
-from pageturn.lab.our_policies import CharacterCounter, Deriving, first_lines
-from pageturn.lab.replay import Recording, Shows
-from pageturn.lab.traces import estimated_tokens
-from pageturn.values.json import to_json
-from pageturn.values.messages import Role
-from pageturn.values.model_prices import REFERENCE
+from pageturn.apps.demo.agent import SESSION
+from pageturn.apps.demo.gateway import ROOM
+from pageturn.apps.demo.kept import for_a_shell, fresh_store
+from pageturn.apps.demo.own_session import OwnSession, newest
+from pageturn.apps.demo.picture import NAMES, Picture, picture
+from pageturn.apps.demo.play import Play
+from pageturn.apps.demo.table import OURS, Played, rows
+from pageturn.apps.demo.turns import Event, Turn
+from pageturn.apps.inspector.history import History
+from pageturn.lab.columns import COVERAGE, PRICED_BILL, VERBATIM
+from pageturn.stores import open_store
+from pageturn.values.model_prices import money
 
-BUDGET = 16_000
-_EVERY = 8  # turns per line
-_RECALL_AT = 108  # turns
-_SENT, _SAVED = "█", "░"
-_PLAIN = {_SENT: "#", _SAVED: "."}  # if the terminal lacks these characters
-_COLUMNS = ("priced bill", "dollars", "bill", "coverage", "turns that miss")
-
-
-class Turn(NamedTuple):
-    """One request: its number, its tokens, those of sending everything, and whether it folded."""
-
-    number: int
-    sent: int
-    everything: int
-    folded: bool
+_LINES = 24  # of turns
+_SENT, _SAVED, _FOLD = "█", "░", "▲"
+_LEVELS = " ░▒▓█"  # by the numbers of `NAMES`
+_COLOURS = ("", "grey50", "blue", "cyan", "bright_cyan")
+_PLAIN = dict(zip("█▓▒░▲", "#+=.^", strict=True))  # for a terminal that lacks these characters
+_MEGABYTE = 1_000_000
 
 
-class Event(NamedTuple):
-    """Something that happened after a turn, described."""
+@click.command(cls=Documented, example="demo --your-own", fails="something did not go as promised")
+@click.option("--your-own", is_flag=True, help="The newest session of Claude Code or Codex found here; asks first.")
+@click.option("--yes", is_flag=True, help="With --your-own: do not ask.")
+def demo(*, your_own: bool, yes: bool) -> None:
+    """Play a session of 120 turns through the gateway: what was sent, a crash, a recall, and what it costs in five ways.
 
-    number: int
-    text: str
-
-
-def show_demo(console: Console | None = None) -> None:
-    """Print the session, line by line, and the table."""
-    console = console or terminal()
-    story = demo_session()
-    scale = sum(map(estimated_tokens, story.trace.messages))
+    Nothing leaves this machine. With --your-own it replays the newest session that Claude Code or Codex recorded here.
+    """
+    if not your_own:
+        imported("gateway.server", "the demo", extra="gateway")
+        sys.exit(0 if show_demo(terminal()) else 1)
+    console = terminal()
+    folders = [claude_code_folder(), codex_folder()]
+    file = newest(folders)
+    if file is None:
+        raise click.ClickException(f"no session of Claude Code or Codex found in {folders[0]} or {folders[1]}")
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC).astimezone()
     console.print(
-        f"[bold]A coding agent at work[/]: 120 turns, {scale:,} tokens in all.\n"
-        f"Pageturn keeps each request within {BUDGET:,} tokens.\n\n"
-        f"turn  [green]{_letter(console, _SENT)}[/] tokens sent  {_letter(console, _SAVED)} what sending everything adds to them\n",
+        f"The newest session found here: {file} ({file.stat().st_size / _MEGABYTE:,.1f} MB, {written:%Y-%m-%d %H:%M}).",
+        markup=False,
         highlight=False,
+        soft_wrap=True,
     )
-    with TemporaryDirectory(prefix="pageturn-demo-", ignore_cleanup_errors=True) as folder:
-        folds = 0
-        for happened in play(story, str(Path(folder, "demo.db"))):
-            if isinstance(happened, Event):
-                console.print(_told(console, happened))
+    if not yes:
+        click.confirm("Read and replay it? Nothing leaves this machine.", abort=True)
+    show_own(console, file)
+
+
+def show_demo(console: Console) -> bool:
+    """Play the generated session and show it; returns whether all of it went as promised."""
+    store = fresh_store("demo")
+    play = Play(store)
+    trace = play.story.trace
+    _say(
+        console,
+        f"[bold]A coding agent at work[/]: {len(trace.turns)} turns through `pageturn serve --mode recall --room {ROOM}`, a scripted model behind it.",
+    )
+    is_kept = _show_turns(console, play.turns(), len(trace.turns), max(trace.tokens, ROOM))
+    _show_result(console, play.played, store, SESSION)
+    return is_kept
+
+
+def show_own(console: Console, file: Path) -> None:
+    """Replay a recorded session and show it."""
+    store = fresh_store("your-own")
+    own = OwnSession(file, store)
+    turns = len(own.trace.turns)
+    part = "" if turns == own.recorded_turns else f" (the first of {own.recorded_turns:,})"
+    _say(
+        console,
+        f"[bold]Your session[/]: {turns:,} turns{part}, {own.trace.tokens:,} tokens; Paged has a budget of {own.budget_tokens:,}.",
+    )
+    _show_turns(console, own.turns(), turns, max(own.trace.tokens, own.budget_tokens))
+    _show_result(console, own.played, store, own.session)
+
+
+# -- turn by turn
+
+
+def _show_turns(console: Console, happened: Iterable[Turn | Event], turns: int, scale: int) -> bool:
+    """A line for every few turns and for each event; on a terminal the present turn moves below them. Whether all went as promised."""
+    is_kept = True
+    every = max(1, -(-turns // _LINES))
+    _say(
+        console,
+        f"turn  [green]{_letter(console, _SENT)}[/] tokens sent  {_letter(console, _SAVED)} what sending everything adds",
+    )
+    folds: list[int] = []
+    live = Live(console=console, transient=True, auto_refresh=False) if console.is_interactive else None
+    with live or nullcontext():
+        for each in happened:
+            if isinstance(each, Event):
+                is_kept = is_kept and each.is_kept
+                _keep(console, live, _event(console, each))
                 continue
-            folds += happened.folded
-            if happened.number % _EVERY == 0:
-                console.print(_line(console, happened, scale, folds))
-                folds = 0
-    console.print("\n[bold]What the 120 turns cost[/], by how the context is managed:\n", highlight=False)
-    console.print(table(story))
-    console.print(
-        "\npriced bill: all requests with a prompt cache, plus re-fetching what a later\n"
-        "call needed and did not see; sending everything is 1. dollars: that and the\n"
-        f"output, at {REFERENCE.model}'s list prices of {REFERENCE.as_of}. A table of your own\n"
-        "sessions: pageturn replay ~/.claude/projects",
-        highlight=False,
-        style="dim",
-    )
+            folds += [each.number] if each.folded else []
+            line = _turn(console, each, scale, folds)
+            if each.number % every == 0 or each.number == turns:
+                _keep(console, live, line)
+                folds.clear()
+            elif live is not None:
+                live.update(line, refresh=True)
+    return is_kept
 
 
-def play(story: Story, path: str) -> Iterator[Turn | Event]:
-    """The session through the library, as an agent's loop would run it, with a crash and a recall."""
-    messages = story.trace.messages
-    session = _opened(path)
-    session.pin(RULE)
-    yield Event(0, f'a rule is pinned: "{RULE}"')
-    number = whole = 0
-    context: pt.Context | None = None
-    for place, message in enumerate(messages):
-        if message.role is Role.ASSISTANT:
-            number += 1
-            if number == _RECALL_AT:
-                yield from _recalled(session, number, _turn_of(story, story.page))
-            context = session.derive()
-            yield Turn(number, context.tokens, whole, context.fold is not None)
-        session.append(message)
-        whole += estimated_tokens(message)
-        if place == story.page:
-            yield Event(number, f'a web page is read; in it: "{FACT}"')
-        if place == story.preference:
-            session.prefer(PREFERENCE)
-            yield Event(number, f'the user prefers: "{PREFERENCE}"')
-        if place == story.crash:
-            del session  # nothing is closed: what was acknowledged is on disk
-            session = _opened(path)
-            calls = ", ".join(call.name for call in session.pending())
-            yield Event(number, f"a crash; opened again, the session knows which call to rerun: {calls}")
-    assert context is not None
-    shown = "\n".join(said.text for said in context.messages)
-    kept = "word for word" if RULE in shown and PREFERENCE in shown else "NOT"
-    yield Event(number, f"the rule and the preference are {kept} in the last request")
-    session.close()
+def _keep(console: Console, live: Live | None, line: Text) -> None:
+    """Print a line above the one that moves."""
+    if live is not None:
+        live.update(Text())
+    console.print(line)
 
 
-def _opened(path: str) -> pt.Session:
-    return pt.Session.open(
-        path,
-        id="demo",
-        policy=pt.Paged(budget_tokens=BUDGET),
-        counter=CharacterCounter(),
-        clock=lambda: datetime(2026, 1, 1, tzinfo=UTC),
-        entropy=bytes,
-    )
+def _turn(console: Console, turn: Turn, scale: int, folds: list[int]) -> Text:
+    room = max(20, min(60, console.width - 41))
+    sent = max(1, round(room * turn.sent / scale))
+    rest = round(room * max(turn.everything - turn.sent, 0) / scale)
+    line = Text(f"{turn.number:>4}  ", no_wrap=True, overflow="crop")
+    line.append(_letter(console, _SENT) * sent, style="green")
+    line.append(_letter(console, _SAVED) * rest, style="dim")
+    line.append(" " * max(1, room + 1 - sent - rest))
+    line.append(f"{turn.sent:>6,} of {turn.everything:>7,}")
+    told = f"fold at {folds[0]}" if len(folds) == 1 else f"{len(folds)} folds"
+    line.append(f"  {_letter(console, _FOLD)} {told}" if folds else "", style="yellow")
+    return line
 
 
-def _recalled(session: pt.Session, number: int, read_at: int) -> Iterator[Event]:
-    """The model asks for something that its context only points to, and the session answers."""
-    context = session.derive()
-    stands = any(FACT in message.text or FACT in _results(message) for message in context.messages)
-    call = pt.ToolCall(id="call_recall", name="recall", arguments=to_json({"query": QUESTION}).decode())
-    session.append(pt.assistant(call))
-    session.answer()
-    answer = session.derive().messages[-1]
-    found = "the line" if FACT in _results(answer) else "NOTHING"
-    where = "still in its request" if stands else "no longer in its request"
-    yield Event(number, f'the model asks to recall: "{QUESTION}"')
-    yield Event(number, f"{found} of turn {read_at} comes back, {number - read_at} turns later ({where})")
-
-
-def _results(message: pt.Message) -> str:
-    return "\n".join(str(part.content) for part in message.tool_results)
-
-
-def _turn_of(story: Story, place: int) -> int:
-    return sum(message.role is Role.ASSISTANT for message in story.trace.messages[:place])
-
-
-def _told(console: Console, event: Event) -> Text:
+def _event(console: Console, event: Event) -> Text:
     """An event next to its turn; on a narrow terminal its lines wrap after the numbers."""
     lines = wrap(event.text, max(20, console.width - 6))
     return Text(f"{event.number:>4}  ").append("\n      ".join(lines), style="cyan")
 
 
-def _line(console: Console, turn: Turn, scale: int, folds: int) -> Text:
-    room = max(20, min(60, console.width - 40))
-    sent, rest = (round(room * tokens / scale) for tokens in (turn.sent, max(turn.everything - turn.sent, 0)))
-    line = Text(f"{turn.number:>4}  ", no_wrap=True, overflow="crop")
-    line.append(_letter(console, _SENT) * max(sent, 1), style="green")
-    line.append(_letter(console, _SAVED) * rest, style="dim")
-    line.append(" " * max(1, room + 1 - max(sent, 1) - rest))
-    line.append(f"{turn.sent:>6,} of {turn.everything:>6,}")
-    line.append(f"  {'fold' if folds == 1 else f'{folds} folds'}" if folds else "", style="yellow")
-    return line
+# -- the end
+
+
+def _show_result(console: Console, played: Played, store: Path, session: str) -> None:
+    _say(console, "\n[bold]What it costs[/], by what is sent:")
+    with console.status("comparing ...") if console.is_interactive else nullcontext():
+        table = _table(played)
+    console.print(table)
+    price = played.price
+    told = (
+        f"priced bill: with a prompt cache, and re-fetching what later calls miss. dollars: that and the output, {price.model} as of {price.as_of}. "
+        "coverage, verbatim: names and lines used later that were shown. rules: requests that show every rule of the user. "
+        "rejected: requests that a strict provider rejects. summary reset: its summary is an extract, which costs nothing."
+    )
+    _say(console, "\n".join(wrap(told, console.width)), style="dim")
+    with closing(open_store(str(store))) as opened:
+        history = History(journal_of(opened, Wanted(session)))
+        _show_picture(console, picture(history, max(20, console.width - 12)))
+    command = Text(f"pageturn inspect {for_a_shell(store)}", style="bold")
+    console.print(Text("\nLook at every turn of it in a browser: ").append_text(command), soft_wrap=True)
+
+
+def _table(played: Played) -> Table:
+    shown = Table(box=None, pad_edge=False)
+    figures = (PRICED_BILL, COVERAGE, VERBATIM)
+    heads = (PRICED_BILL.head, "dollars", COVERAGE.head, VERBATIM.head, "rules", "rejected")
+    for head in ("", *heads):
+        shown.add_column(head, justify="right" if head else "left", no_wrap=True)
+    for row in rows(played):
+        bill, *others = (column.cell(row.score) for column in figures)
+        kept = "-" if row.rules_kept is None else f"{row.rules_kept:.0%}"
+        cells = (bill, money(row.dollars), *others, kept, f"{row.rejected:,}")
+        shown.add_row(row.name, *cells, style="bold" if row.name == OURS else "")
+    return shown
+
+
+def _show_picture(console: Console, drawn: Picture) -> None:
+    legend = Text("\n").append("Pages over turns", style="bold").append(": ")
+    for number in range(len(NAMES) - 1, 0, -1):
+        legend.append(_letter(console, _LEVELS[number]), style=_COLOURS[number]).append(f" {NAMES[number]}  ")
+    console.print(legend.append(_letter(console, _FOLD), style="yellow").append(" fold"))
+    for line in drawn.lines:
+        console.print(
+            Text(f"{line.label:>9}  ", no_wrap=True, overflow="crop").append_text(_cells(console, line.cells))
+        )
+    columns = range(len(drawn.lines[0].cells) if drawn.lines else 0)
+    marks = "".join(_letter(console, _FOLD) if column in drawn.folds else " " for column in columns)
+    if marks.strip():
+        console.print(Text(f"{'':>11}{marks.rstrip()}", style="yellow", no_wrap=True, overflow="crop"))
+
+
+def _cells(console: Console, cells: Iterable[int]) -> Text:
+    drawn = Text()
+    for cell in cells:
+        drawn.append(_letter(console, _LEVELS[max(cell, 0)]), style=_COLOURS[max(cell, 0)])
+    return drawn
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    console.print(text, highlight=False, style=style)
 
 
 def _letter(console: Console, letter: str) -> str:
     try:
         letter.encode(console.encoding)
     except (UnicodeError, LookupError):
-        return _PLAIN[letter]
+        return _PLAIN.get(letter, letter)
     return letter
-
-
-def table(story: Story) -> Table:
-    """What the session costs under each method."""
-    methods: Mapping[str, Callable[[], Shows]] = {
-        "send everything": lambda: everything,
-        "rolling trim": lambda: keep_last(BUDGET),
-        "observation masking": masking,
-        "summary reset": lambda: Deriving(pt.Reset(threshold_tokens=BUDGET), summarise=first_lines),
-        "Pageturn": lambda: Deriving(pt.Paged(budget_tokens=BUDGET)),
-    }
-    shown = Table(box=None, pad_edge=False)
-    heads = leading_heads()
-    for head in ("", *_COLUMNS):
-        shown.add_column(head, justify="right" if head else "left", no_wrap=True)
-    recording = Recording(story.trace)
-    for name, shows in methods.items():
-        score = recording.score(shows())
-        cells = dict(zip(heads, leading_cells(score, reference_dollars(score)), strict=True))
-        shown.add_row(name, *(cells[head] for head in _COLUMNS), style="bold" if name == "Pageturn" else "")
-    return shown

@@ -7,6 +7,7 @@ import click
 
 from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.extras import imported
+from pageturn.apps.cli.listening import listening_options
 from pageturn.apps.cli.options import GATEWAYS_STORE
 from pageturn.apps.cli.terminal import complain
 
@@ -15,21 +16,7 @@ from pageturn.apps.cli.terminal import complain
 @GATEWAYS_STORE
 @click.option("--scope", help="Only the sessions of this scope; by default those of all scopes.")
 @click.option("--internal", is_flag=True, help="Show content that only the model may see.")
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="The address to listen on; any but this machine's own needs a token.",
-)
-@click.option(
-    "--port", default=8789, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
-)
-@click.option(
-    "--token",
-    envvar="PAGETURN_TOKEN",
-    show_envvar=True,
-    help="The token that a browser must send: open /?token=TOKEN once; better set in the environment.",
-)
+@listening_options(8789, "The token that a browser must send: open /?token=TOKEN once; better set in the environment.")
 @click.option("--open", "opens", is_flag=True, help="Open a browser at its address.")
 def inspect(
     store: str | None, scope: str | None, host: str, port: int, token: str | None, *, internal: bool, opens: bool

@@ -25,7 +25,7 @@ from pageturn.apps.cli.answers import (
 )
 from pageturn.apps.cli.archive_commands import pack, unpack
 from pageturn.apps.cli.completion_command import completion
-from pageturn.apps.cli.demo import show_demo
+from pageturn.apps.cli.demo import demo
 from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.gateway_commands import run, savings, serve, show_installation
 from pageturn.apps.cli.imports import claude_code_folder, codex_folder
@@ -53,12 +53,6 @@ from pageturn.values.pages import ResidencyLevel
 @click.version_option(package_name="pageturn")
 def cli() -> None:
     """Pageturn decides what an LLM agent sees on each turn."""
-
-
-@cli.command(cls=Documented, example="demo")
-def demo() -> None:
-    """Play a session of 120 turns: what each request sends, a crash, a recall, and what it costs compared with other methods."""
-    show_demo()
 
 
 @cli.command(cls=Documented, example="sessions agent.db", prints=SessionsFound)
@@ -313,6 +307,7 @@ def import_(
 
 
 for _command in (
+    demo,
     route,
     outcome,
     replay,

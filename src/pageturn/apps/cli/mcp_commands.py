@@ -9,6 +9,7 @@ from pageturn.apps.cli.answers import SettingsChanged
 from pageturn.apps.cli.default_command import DefaultGroup
 from pageturn.apps.cli.documented import Documented
 from pageturn.apps.cli.extras import imported
+from pageturn.apps.cli.listening import listening_options
 from pageturn.apps.cli.options import GATEWAYS_STORE
 from pageturn.apps.cli.terminal import answered, complain, inert, say
 from pageturn.apps.gateway.config import usual_store
@@ -37,20 +38,8 @@ def mcp() -> None:
 @GATEWAYS_STORE
 @_SCOPE
 @click.option("--http", is_flag=True, help="Listen on HTTP (streamable) instead of standard input and output.")
-@click.option(
-    "--host",
-    default="127.0.0.1",
-    show_default=True,
-    help="The address to listen on; any but this machine's own needs a token.",
-)
-@click.option(
-    "--port", default=8788, show_default=True, type=click.IntRange(0, 65535), help="The port; 0 picks a free one."
-)
-@click.option(
-    "--token",
-    envvar="PAGETURN_TOKEN",
-    show_envvar=True,
-    help="The token that HTTP clients must send as `Authorization: Bearer`; better set in the environment.",
+@listening_options(
+    8788, "The token that HTTP clients must send as `Authorization: Bearer`; better set in the environment."
 )
 def serve(store: str | None, scope: str | None, host: str, port: int, token: str | None, *, http: bool) -> None:
     """Run the server, by default on the store of the gateway. `pageturn mcp agent.db` is enough."""

@@ -12,13 +12,12 @@ from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
 from pageturn.journal.state import SessionState
 from pageturn.tokens.counters import counter_for
+from pageturn.tokens.windows import DEFAULT_MODEL
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Visibility
 from pageturn.values.pages import ResidencyLevel
 from pageturn.values.search_text import search_text
 from pageturn.values.units import units_of
-
-_MODEL = "gpt-5"
 
 
 def whole_handle(state: SessionState, typed: str) -> str:
@@ -46,7 +45,7 @@ def show_page(
         raise InvalidInput(
             "handle", expected="a page that is not internal, or --internal", got=f"{handle}, which is internal"
         )
-    offered = offers(journal, unit, counter_for(_MODEL))
+    offered = offers(journal, unit, counter_for(journal.state.model or DEFAULT_MODEL))
     shown = tuple(
         LevelText(level.value, offered[level].tokens, "\n".join(map(search_text, offered[level].messages)))
         if level in offered

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import click
 
+from pageturn.stores.files import require_regular
 from pageturn.values.model_prices import AS_OF, MODEL_PRICES, ModelPrice, given_price, price_of, prices_from
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -35,7 +36,11 @@ def price_options(command: F) -> F:
 
 def chosen_price(model: str | None, price: str | None, prices: Path | None) -> ModelPrice | None:
     """The price that the options name, or None; raises for a model without a known price."""
-    own = prices_from(prices.read_text(encoding="utf-8", errors="replace"), str(prices)) if prices is not None else {}
+    own = (
+        prices_from(require_regular(prices).read_text(encoding="utf-8", errors="replace"), str(prices))
+        if prices is not None
+        else {}
+    )
     if price is not None:
         return given_price(model or "a model", price)
     if model is not None:

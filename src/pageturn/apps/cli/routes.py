@@ -35,6 +35,7 @@ from pageturn.routing.pruning import Entry
 from pageturn.routing.regret import Regret, regrets
 from pageturn.routing.router import Router
 from pageturn.stores import MemorySidecars, Sidecars
+from pageturn.stores.files import require_regular
 from pageturn.values.errors import PageturnError
 from pageturn.values.json import from_json, to_json
 from pageturn.values.relevance import Bucket
@@ -337,7 +338,7 @@ def export_state(beliefs: Beliefs) -> None:
 
 def import_state(console: Console, beliefs: Beliefs, path: Path) -> None:
     """Merge an exported state into this one."""
-    state = from_json(DelegationState, path.read_bytes())
+    state = from_json(DelegationState, require_regular(path).read_bytes())
     beliefs.take(state)
     if answered(RoutingMerged(beliefs.scope, len(state.beliefs))):
         return

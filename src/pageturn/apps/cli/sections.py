@@ -17,7 +17,7 @@ SECTIONS = (
     Section(
         "Recorded sessions",
         (
-            ("demo", "A session of 120 turns: what was sent, and what it cost."),
+            ("demo", "A session of 120 turns, or your newest: what it cost."),
             ("import", "Import sessions that other tools recorded."),
             ("replay", "What recorded sessions would have cost, by method."),
             ("report", "The results of replay as a page with pictures."),

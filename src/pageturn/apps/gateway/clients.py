@@ -1,6 +1,6 @@
 """Makes each known client use the gateway, without changing anyone's files.
 
-By variables if the client reads them, else by a flag, or by a configuration in a variable or a temporary folder. An unknown client
+It sets variables if the client reads them, else a flag, or a configuration in a variable or a temporary folder. An unknown client
 gets the variables that most SDKs read.
 """
 
@@ -83,7 +83,7 @@ def _pi(start: _Start) -> _Changes:
     _inner(models, "providers", OPENAI)["baseUrl"] = f"{start.url}/v1"
     home.mkdir(parents=True, exist_ok=True)
     for name in {"auth.json", "settings.json", "sessions", *(each.name for each in home.iterdir())} - {"models.json"}:
-        (start.folder / name).symlink_to(home / name)  # also to what is not there yet, so that it comes to be there
+        (start.folder / name).symlink_to(home / name)  # also for targets that do not exist yet
     (home / "sessions").mkdir(exist_ok=True)
     (start.folder / "models.json").write_text(json.dumps(models))
     return _Changes({"PI_CODING_AGENT_DIR": str(start.folder)})

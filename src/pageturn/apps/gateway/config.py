@@ -348,8 +348,8 @@ def commented(config: Config, environ: Mapping[str, str] = os.environ) -> str:
         for setting in (each for each in _SETTINGS if each.table == table):
             value = shown[setting.name]
             note = f"  # {setting.comment}" if setting.comment else ""
-            told = f"{setting.name} = {_toml(value)}" if value is not None else f'# {setting.name} = ""'
-            lines.append(f"{told}{note}")
+            line = f"{setting.name} = {_toml(value)}" if value is not None else f'# {setting.name} = ""'
+            lines.append(f"{line}{note}")
     names = [f"models.{name}" for name in config.routes.models] + [
         f"upstreams.{name}" for name in config.routes.servers
     ]

@@ -36,14 +36,14 @@ _FAILURES = (zlib.error, brotli.error, zstandard.ZstdError)
 
 
 class _Deflate:
-    """Deflate as servers use it: with the zlib header of the standard, or without. The first two bytes tell which."""
+    """Deflate as servers use it: with the zlib header of the standard, or without. The first two bytes show which."""
 
     def __init__(self) -> None:
         self._begun = b""
         self._unpack: _Unpacker | None = None
 
     def unpack(self, piece: bytes, /) -> bytes:
-        """What a piece comes to."""
+        """The decoded piece."""
         if self._unpack is None:
             self._begun += piece
             if len(self._begun) < 2:
@@ -83,7 +83,7 @@ def can_unpack(encoding: str | None) -> bool:
 
 
 def is_object(begun: bytes) -> bool | None:
-    """Whether a body is one JSON object, and not a stream of events, by its beginning; None if that is too short to tell.
+    """Whether a body is one JSON object, and not a stream of events, by its beginning; None if that is too short to decide.
 
     Headers say it too, but not all servers send the right ones.
     """
@@ -121,7 +121,7 @@ class _Layer:
         self._size = 0
 
     def unpacked(self, chunk: bytes) -> bytes:
-        """What a chunk comes to; in pieces so small that none of them comes to very much."""
+        """The decoded chunk. It is decoded in small pieces, so that none of them gets very large before its size is checked."""
         made: list[bytes] = []
         try:
             for at in range(0, len(chunk), _PACKED_PIECE):

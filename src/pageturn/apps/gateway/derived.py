@@ -121,7 +121,7 @@ def _with_tool(request: ModelRequest, fields: dict[str, Any], tool: RecallTool) 
             listed = bytes(item["tools"]).rstrip()
             item["tools"] = msgspec.Raw(listed[:-1] + (b"," if listed[1:-1].strip() else b"") + definition + b"]")
             return [*request.opening[:at], joined(item), *request.opening[at + 1 :]]
-    fields["tools"] = msgspec.Raw(b"[" + definition + b"]")  # nothing may name a page where nobody can ask for it
+    fields["tools"] = msgspec.Raw(b"[" + definition + b"]")  # without the tool, no page may be named
     return request.opening
 
 

@@ -19,7 +19,7 @@ class Dispatch(Protocol):
         ...
 
     def ask(self, exchange: Exchange, headers: Headers, body: bytes) -> AbstractAsyncContextManager[Answer]:
-        """Send a request; raises `Unreachable` where nobody answers, and `Cut` where an answer broke off before it began."""
+        """Send a request; raises `Unreachable` if there is no answer, and `Cut` if the answer broke off before it began."""
         ...
 
     async def over(self, exchange: Exchange) -> None:

@@ -8,8 +8,8 @@ from pageturn.apps.gateway.endpoints import Endpoint
 from pageturn.apps.gateway.exchange import MOST_BYTES
 from pageturn.apps.gateway.headers import Headers, value_of
 from pageturn.apps.gateway.limits import Limits
-from pageturn.apps.gateway.own import MOST_BYTES as MOST_OWN
-from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoint
+from pageturn.apps.gateway.own_endpoints import MOST_BYTES as MOST_OWN
+from pageturn.apps.gateway.own_endpoints import OwnAnswer, OwnEndpoint
 from pageturn.apps.gateway.refusals import refusal
 from pageturn.apps.gateway.tenants.keys import VirtualKey
 from pageturn.apps.gateway.upstream import Body
@@ -41,8 +41,8 @@ class Client:
             body = await self.whole_body(MOST_OWN)
         except ClientLeft:
             return
-        told = OwnAnswer.error(413, "too large") if body is None else await own(self.headers, body)
-        await self.tell(told.status, told.body, content_type=told.content_type)
+        answer = OwnAnswer.error(413, "too large") if body is None else await own(self.headers, body)
+        await self.tell(answer.status, answer.body, content_type=answer.content_type)
 
     @property
     def is_too_large(self) -> bool:

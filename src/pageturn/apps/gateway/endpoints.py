@@ -83,5 +83,5 @@ def _vendor(path: str, headers: Headers) -> str | None:
 
 
 def _account(vendor: str, headers: Headers) -> str:
-    """OpenAI's models behind a ChatGPT account are elsewhere than those behind a key."""
+    """OpenAI's models for a ChatGPT account have another address than those for a key."""
     return CHATGPT if vendor == OPENAI and value_of(headers, b"chatgpt-account-id") else vendor

@@ -1,4 +1,4 @@
-"""Estimates what a session would have taken the other way: a replay, counted as its provider counts.
+"""Estimates what a session would have cost in the other mode: a replay, counted as its provider counts.
 
 A request reads from the provider's cache what it shares with the one before, wherever the reports say that the cache was there. Where
 something that was folded is named or quoted later, bringing it back is priced as one more call.
@@ -27,7 +27,7 @@ from pageturn.values.vendors import profile_of
 _MICROS = 1_000_000
 _CHARACTERS = 4  # of a token, about
 _AROUND = 40  # characters around a call or a result
-FEWEST = 8  # reports that tell how a provider counts, or whether its cache works
+FEWEST = 8  # reports that show how a provider counts, or whether its cache works
 
 Measure = Callable[[Message], int]
 
@@ -72,7 +72,7 @@ class Recorded(NamedTuple):
     turns: list[Turn]
     model: str
     counter: TokenCounter
-    size: Measure | None = None  # by which its provider's reports go; None is our count
+    size: Measure | None = None  # what its provider counts; None is our count
 
     def sized(self, page: Page, message: Message) -> int:
         """What a message takes, before calibration."""
@@ -106,7 +106,7 @@ class Scale(NamedTuple):
 
 
 def measure_of(recorded: Recorded) -> Measure | None:
-    """What a provider's reports go by: None is our count, else it counts characters, as some servers do.
+    """What a provider counts: None is tokens by our count, else characters, as some servers do.
 
     Both may fit the words of one agent. What was folded consists of other words, on which they differ.
     """
@@ -184,7 +184,7 @@ def managed_requests(recorded: Recorded, room: int, calibration: Scale | Calibra
 
 
 def _tools(counter: TokenCounter, tokens: int) -> list[dict[str, Any]]:
-    """A tool definition that takes about so many tokens, in place of those that nobody wrote down."""
+    """A tool definition that takes about so many tokens, in place of definitions that were not recorded."""
     if not tokens:
         return []
     made = [{"name": "tools", "description": "a " * tokens, "parameters": {}}]

@@ -1,4 +1,4 @@
-"""Represents one request of a client and its answer. It does no I/O: whoever moves the bytes reports them here."""
+"""Represents one request of a client and its answer. It does no I/O: the code that moves the bytes reports them here."""
 
 import secrets
 import time
@@ -42,7 +42,7 @@ class Exchange:
         self.rounds = 0  # of asking the upstream
         self.id = secrets.token_hex(8)
         self.began = time.monotonic()
-        self.note = ""  # what `x-pageturn` tells the client
+        self.note = ""  # what the client gets as `x-pageturn`
         self.asked_model: str | None = None  # as the client named it, where another one answers
         self.decision: Decision | None = None  # who that is, and why
         self.tenant: str | None = None  # the scope of who asks, where keys are given out

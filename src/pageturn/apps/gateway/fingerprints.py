@@ -54,14 +54,14 @@ def _units(messages: Sequence[Message]) -> list[Any]:
     parts = [part for message in messages for part in message.content]
     results = sorted((_said(part)[0] for part in parts if isinstance(part, ToolResult)), key=lambda unit: str(unit[1]))
     calls = [part for part in parts if isinstance(part, ToolCall)]
-    # Words around calls are left out by some clients; the ids are enough where nobody else can have them.
+    # Words around calls are left out by some clients; the ids are enough where they are unique.
     is_known_by_ids = bool(calls) and all(len(call.id) >= _UNIQUE_ID for call in calls)
     others: list[Any] = []
     for message in messages:
         for part in message.content:
             is_left_out = isinstance(part, Text) and (is_known_by_ids or part.synthetic)
             if not isinstance(part, ToolResult) and not is_left_out:
-                # A message of a harness's words alone is what it says; beside a person's it is none of their business.
+                # A message of a harness's text alone counts by that text; next to a person's words the text does not count.
                 others += [] if message.synthetic and len(messages) > 1 and isinstance(part, Text) else _said(part)
     return [*results, *others]
 

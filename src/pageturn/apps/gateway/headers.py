@@ -27,7 +27,7 @@ _LONGEST = 1_000  # characters of a value that we write
 _PLAIN = bytes(byte if 32 <= byte < 127 else ord("?") for byte in range(256))
 _TOO_MANY = 429
 _WAIT = ((b"retry-after", b"5"),)  # seconds; where the provider names none, some clients give up at once
-_OF_A_REQUEST = frozenset((b"host", b"expect", b"content-length"))  # which whoever sends it writes anew
+_OF_A_REQUEST = frozenset((b"host", b"expect", b"content-length"))  # which every sender sets itself
 
 
 def value_of(headers: Headers, name: bytes) -> str | None:
@@ -70,7 +70,7 @@ def with_changes(headers: Headers, changes: Iterable[tuple[bytes, bytes | None]]
     return (*kept, *((name, value) for name, value in new.items() if value is not None))
 
 
-def told(text: str) -> bytes:
+def as_header(text: str) -> bytes:
     """A text as the value of a header: one line of ASCII, and no more than clients take."""
     line = " ".join(text[:_LONGEST].split())
     return line.encode("ascii", "replace").translate(_PLAIN)

@@ -47,11 +47,11 @@ def identity_in(metadata: Any) -> Identity | None:
     if not isinstance(user, str):
         return None
     try:
-        told = json.loads(user)
+        identity = json.loads(user)
     except (ValueError, RecursionError):
-        told = None
-    if isinstance(told, dict):
-        id_ = told.get("session_id")
+        identity = None
+    if isinstance(identity, dict):
+        id_ = identity.get("session_id")
         return Identity(f"claude-code-{id_}") if isinstance(id_, str) and id_ else None
     found = _SESSION_OF_CLAUDE.search(user)
     return Identity(f"claude-code-{found[1]}") if found else None

@@ -1,4 +1,4 @@
-"""Looks at an installation: versions, settings, who may read what, whether the upstreams answer, and whether the clock is right."""
+"""Checks an installation: versions, settings, permissions of files, whether the upstreams answer, and whether the clock is right."""
 
 import asyncio
 import stat
@@ -36,8 +36,8 @@ def look(file: Path | None, environ: Mapping[str, str]) -> Iterator[Finding]:
     except InvalidInput as error:
         yield Finding(is_ok=False, what=str(error))
         return
-    told = f"settings file {path}" if path.is_file() else f"no settings file ({path}): defaults and variables"
-    yield Finding(is_ok=True, what=f"{told}; {config.mode} mode at {config.host}, port {config.port}")
+    source = f"settings file {path}" if path.is_file() else f"no settings file ({path}): defaults and variables"
+    yield Finding(is_ok=True, what=f"{source}; {config.mode} mode at {config.host}, port {config.port}")
     yield from _permissions(path, config)
     yield from _keys(config)
     yield from asyncio.run(_upstreams(config))

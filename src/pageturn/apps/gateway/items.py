@@ -69,8 +69,10 @@ def load_items(format_: ModuleType, raws: Sequence[bytes]) -> list[Message]:
 def changes_tools(message: Message) -> bool:
     """Whether a message in the middle defines the tools or the form of the answer, so that it applies to everything after it."""
     kinds = (part.item.get("type") for part in message.content if isinstance(part, Native))
-    told = any(kind in (*_TOOLS, *_TOOL_CHANGES) for kind in kinds)
-    return told or any("output_config" in each for each in (message.extra or {}).values() if isinstance(each, Mapping))
+    has_tools = any(kind in (*_TOOLS, *_TOOL_CHANGES) for kind in kinds)
+    return has_tools or any(
+        "output_config" in each for each in (message.extra or {}).values() if isinstance(each, Mapping)
+    )
 
 
 def _item(format_: ModuleType, raw: bytes) -> Item:

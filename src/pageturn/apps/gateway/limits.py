@@ -1,4 +1,4 @@
-"""Defines what one client may take of a gateway: connections, bytes and time. And which paths are none."""
+"""Defines what one client may take of a gateway: connections, bytes and time; and which paths are refused."""
 
 import re
 from typing import NamedTuple

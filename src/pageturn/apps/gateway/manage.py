@@ -73,17 +73,19 @@ class Manage:
         self._mode, self._room, self._drops_billing_line = mode, room, drops_billing_line
         self._reader = ItemReader()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-sessions")
-        # Requests that are on their way. A client may leave while the thread still works on its request, so that `after` comes first:
-        # what is then noted here goes with the exchange.
+        # Requests in progress. A client may leave while the thread still works on its request; then `after` comes first, and what is
+        # noted here later is dropped with the exchange.
         self._managed: WeakKeyDictionary[Exchange, Managed] = WeakKeyDictionary()
-        self._passed: WeakSet[Exchange] = WeakSet()  # those of which nobody was sure, and which are counted
-        self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client can send whole any more
-        # Of answers that may still be refusals.
+        self._passed: WeakSet[Exchange] = WeakSet()  # requests whose session was uncertain; they are counted
+        self._derived_links: OrderedDict[str, None] = OrderedDict()  # histories that no client has in full any more
+        # The beginnings of answers that may still turn out to be refusals.
         self._openings: WeakKeyDictionary[Exchange, HeldOpening] = WeakKeyDictionary()
-        self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # calls beside a conversation
+        self._aside: WeakKeyDictionary[Exchange, ModelRequest] = WeakKeyDictionary()  # side calls
         self._is_busy = False  # another program has locked the store
         self._tools = ToolTokens()
-        self._derived_here: WeakSet[Session] = WeakSet()  # whose last context has not been answered, and was made here
+        self._derived_here: WeakSet[Session] = (
+            WeakSet()
+        )  # sessions whose last context was derived here and is not answered yet
         self.counts = Counts()
         self.is_on = True  # a signal switches it
 
@@ -101,11 +103,13 @@ class Manage:
         return plan._replace(is_held=True)
 
     async def unread(self, headers: Headers) -> Pass | Refuse:
-        """A request that is too large to be read passes, unless its session is derived: its client does not have all of that."""
+        """Pass a request that is too large to be read, unless its session is derived: then the client does not have the whole history."""
         self.counts.pass_over(TOO_LARGE)
         if await self._in_thread(lambda: self._is_name_held(headers)):
-            told = f"the request is larger than {MOST_BYTES:,} bytes, and this conversation was shortened before"
-            return Refuse(413, f"{told}; start a new one, or send less (large pictures, for example)", "refused; large")
+            reason = f"the request is larger than {MOST_BYTES:,} bytes, and this conversation was shortened before"
+            return Refuse(
+                413, f"{reason}; start a new one, or send less (large pictures, for example)", "refused; large"
+            )
         return Pass(f"passed; {TOO_LARGE}")
 
     async def refused(self, exchange: Exchange, body: bytes) -> Send | None:
@@ -118,12 +122,12 @@ class Manage:
         return await self._in_thread(lambda: self._tightened(managed, exchange, body))
 
     def on_chunk(self, exchange: Exchange, chunk: bytes) -> bytes:
-        """As the upstream wrote it, from the first word of the model on."""
+        """The chunk as the upstream wrote it, once the model has said something; until then the beginning is held."""
         opening = self._openings.get(exchange)
         return opening.feed(exchange, chunk) if opening is not None else chunk
 
     def overdue(self, exchange: Exchange) -> bytes:
-        """What was held."""
+        """The beginning that was held."""
         opening = self._openings.pop(exchange, None)
         return opening.released() if opening is not None else b""
 
@@ -211,8 +215,8 @@ class Manage:
             if whole is not None:
                 return whole
             if not is_off and not request.is_compaction:
-                told = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
-                return Refuse(400, f"{told}; ask for one answer, or in the foreground", "refused; it cannot recall")
+                reason = "this conversation was shortened, and a request for several answers, or one in the background, cannot recall"
+                return Refuse(400, f"{reason}; ask for one answer, or in the foreground", "refused; it cannot recall")
         derived = self._derived(managed)
         if derived.is_derived or derived.tool is not None:
             return self._sent(exchange, derived)
@@ -299,7 +303,7 @@ class Manage:
         """What to send instead of what was too long."""
         session = self._sessions.session(managed.ticket.session, None)
         try:
-            if managed.context is None:  # it went out whole
+            if managed.context is None:  # the whole history was sent
                 managed = self._derived(managed)
             if not session.overflow(body):
                 return None
@@ -351,14 +355,14 @@ class Manage:
         if not self._was_derived(request):
             return Pass("off") if is_off else _unsure(reason)
         if is_off:
-            # Reasoning of a derived history would be refused in the client's own, and nobody knows which that is.
+            # Reasoning of a derived history would be refused in the client's own, and it is not known which that is.
             loaded = load_items(request.format, request.raws)
             messages = [each for message in loaded if (each := without_reasoning(message))]
             made = with_history(request, messages, frozen=0, tool=None)
             return Send(made.body, f"off; {reason}; without what was recalled", PLAIN, may_follow=False)
         advice = "this conversation was shortened before, and its client does not have all of it"
-        told = "`x-pageturn: off` sends what the client has, without what was recalled"
-        return Refuse(503, f"{reason}; {advice}; {told}", "refused; store")
+        otherwise = "`x-pageturn: off` sends what the client has, without what was recalled"
+        return Refuse(503, f"{reason}; {advice}; {otherwise}", "refused; store")
 
     def _was_derived(self, request: ModelRequest) -> bool:
         """Whether a request goes on with a derived history, as far as can still be read."""
@@ -372,7 +376,7 @@ class Manage:
 
     @contextmanager
     def _impatient(self) -> Iterator[None]:
-        """Within it, a store that another program has locked for long is not waited for again."""
+        """Inside this context, a store that another program has locked for long is not waited for again."""
         with self._sessions.store.at_once() if self._is_busy else nullcontext():
             yield
         self._is_busy = False
@@ -406,5 +410,5 @@ def _unsure(reason: str) -> Pass:
 
 
 def _is_whole(context: Context) -> bool:
-    """Whether a context says all that was said, so that the client's own words will do."""
+    """Whether a context has everything in full, so that the client's own messages can be sent."""
     return all(each.line is None and each.level is ResidencyLevel.FULL for each in context.folded)

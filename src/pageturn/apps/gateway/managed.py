@@ -19,7 +19,7 @@ class Managed(NamedTuple):
     is_subscription: bool  # its client pays by the month
     context: Context | None = None  # where one was derived
     is_derived: bool = False  # the context was sent, and not what the client wrote
-    # Sent whole although the session is derived, so that its answer stands behind another history.
+    # Sent whole although the session is derived, so that its answer follows a different history.
     is_apart: bool = False
     note: str = ""
     sent_bytes: int | None = None  # of the body in the place of the client's

@@ -59,12 +59,12 @@ class ModelRequest:
     @cached_property
     def system(self) -> str:
         """The instructions that open the request, with tools given as items, as one text."""
-        told = (
+        settings = (
             [self.field("system" if self.format is anthropic else "instructions")]
             if self.key != "messages" or self.format is anthropic
             else []
         )
-        texts = [text for each in told for text in _texts(each)]
+        texts = [text for each in settings for text in _texts(each)]
         for message in load_items(self.format, self.opening):
             texts += [message.text] if message.text else []
             texts += [msgspec.json.encode(part.item).decode() for part in message.content if isinstance(part, Native)]

@@ -13,7 +13,7 @@ from pageturn.apps.gateway.headers import Headers
 
 
 class Pass(NamedTuple):
-    """Send the request as the client wrote it. `note` is what `x-pageturn` tells the client.
+    """Send the request as the client wrote it. `note` is what the client gets as `x-pageturn`.
 
     `may_follow`: the mode wants to see an error before the client does. `is_held`: the client sees nothing of the answer, not even
     that there is one, before `on_chunk` or `overdue` returns something for it.

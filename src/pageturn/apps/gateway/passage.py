@@ -57,7 +57,7 @@ class Passage:
     async def stream(
         self, endpoint: Endpoint, method: str, query: str, body: Body | None, note: tuple[bytes, bytes] | None
     ) -> None:
-        """Pass a request and its answer, neither of which is looked at."""
+        """Pass a request and its answer without reading either."""
         sent, url = for_upstream(self.client.headers), self._place.url(endpoint, query)
         try:
             async with self._upstream.ask(method, url, sent, body) as answer:
@@ -93,7 +93,7 @@ class Passage:
             _LOG.warning("%s", error)
             await self.client.refuse(exchange.endpoint, 502, str(error))
         finally:
-            exchange.end(Ending.LEFT)  # unless it ended otherwise
+            exchange.end(Ending.LEFT)  # unless it ended in another way
             try:
                 await self._dispatch.over(exchange)
             finally:
@@ -115,7 +115,7 @@ class Passage:
                 if head is None or not head.is_sent:
                     head = _Head(answer, plan)
                 elif answer.status >= _ERRORS:
-                    raise Cut  # the client has the beginning of an answer, and nobody can take that back
+                    raise Cut  # the client has the beginning of an answer, which cannot be taken back
                 if answer.status >= _ERRORS and plan.may_follow:
                     following = await self._pass_error(exchange, mode, head, answer)
                     continue
@@ -150,7 +150,7 @@ class Passage:
 
 
 class _Overdue:
-    """The time for which a client may wait for an answer without a word, over all rounds of it."""
+    """The time for which a client may see nothing of an answer, over all of its rounds."""
 
     def __init__(self, exchange: Exchange, mode: Mode) -> None:
         self._exchange, self._mode = exchange, mode

@@ -49,7 +49,7 @@ class Places:
 
     def __init__(self, store: Sidecars, scope: str | None = None) -> None:
         self._store = store
-        self._name = SIDECAR if scope is None else f"{SIDECAR}/{scope}"  # nobody finds a history of another scope
+        self._name = SIDECAR if scope is None else f"{SIDECAR}/{scope}"  # so no history of another scope is found
 
     def at(self, link: str) -> tuple[Place, ...]:
         """The places of a history."""
@@ -87,7 +87,7 @@ class Places:
         self._store.amend([slot], lambda _: {slot: origin.encode()})
 
     def forms(self, words: str) -> tuple[str, ...]:
-        """The digests under which the same words of a person were kept, each time with other words of a client beside them."""
+        """The digests under which the same words of a person were kept, each time with other text of a client next to them."""
         body = self._store.document(Slot(self._name, f"words/{words}"))
         return tuple(body.decode().split()) if body else ()
 

@@ -66,7 +66,7 @@ class ProjectedAnswer:
             self.is_stream = not is_whole
             piece = bytes(self._unsent or piece)
             if is_whole and self.projection.is_sent:
-                raise Cut  # an object behind the beginning of a stream
+                raise Cut  # an object after the beginning of a stream
         if self.is_stream:
             return self._streamed(piece)
         return self._given_up() if len(self._unsent) > MOST_BYTES else b""

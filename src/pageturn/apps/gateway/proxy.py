@@ -11,7 +11,7 @@ from pageturn.apps.gateway.exchange import Exchange
 from pageturn.apps.gateway.headers import OWN, TOKEN, Headers, lowered, value_of, wants_websocket
 from pageturn.apps.gateway.limits import Limits, is_odd
 from pageturn.apps.gateway.modes import Mode, Refuse
-from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
+from pageturn.apps.gateway.own_endpoints import OwnAnswer, OwnEndpoints
 from pageturn.apps.gateway.passage import Passage
 from pageturn.apps.gateway.readiness import PATH as READY
 from pageturn.apps.gateway.routes.outcomes import PATH as OUTCOMES
@@ -21,7 +21,7 @@ from pageturn.apps.gateway.upstream import UpstreamClient
 Scope = MutableMapping[str, Any]
 
 HEALTH = "/healthz"
-_OPEN = (HEALTH, READY)  # which supervisors ask, and which tell nothing
+_OPEN = (HEALTH, READY)  # which supervisors ask, and which reveal nothing
 
 
 class Proxy:
@@ -46,7 +46,9 @@ class Proxy:
         self._mode = mode
         self._other = other
         self._token = token
-        self._is_shut = keys is not None and token is None  # what is ours is nobody's who has no more than a key
+        self._is_shut = (
+            keys is not None and token is None
+        )  # our own endpoints are closed to clients that only have a key
         self._starts = starts  # of gateways on this store, so far
         self._dispatch = dispatch or Direct(client, upstreams)
         self._keys = keys
@@ -102,8 +104,8 @@ class Proxy:
         try:
             body = await client.whole_body()
         except TooSlow:
-            told = f"the request was not whole after {self._limits.body_seconds} seconds"
-            await client.refuse(endpoint, 408, told, CLOSE)
+            reason = f"the request was not whole after {self._limits.body_seconds} seconds"
+            await client.refuse(endpoint, 408, reason, CLOSE)
             return
         if body is None:
             plan = await self._mode.unread(client.headers)

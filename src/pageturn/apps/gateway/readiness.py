@@ -1,11 +1,11 @@
-"""Says whether a gateway can take requests: `/readyz`, for a supervisor that sends traffic only where it is welcome."""
+"""Says whether a gateway can take requests: `/readyz`, for a supervisor that sends traffic only to gateways that are ready."""
 
 import asyncio
 from collections.abc import Callable
 from contextlib import closing
 
 from pageturn.apps.gateway.headers import Headers
-from pageturn.apps.gateway.own import OwnAnswer
+from pageturn.apps.gateway.own_endpoints import OwnAnswer
 from pageturn.stores import open_store
 from pageturn.values.errors import PageturnError
 

@@ -77,7 +77,7 @@ class Recalling(Manage):
             if answer.projection.is_sent or answer.projection.rounds:
                 raise Cut from error
             del self._answers[exchange]
-            return answer.body  # the client may understand it
+            return answer.body  # the client may be able to read it
 
     async def _following(self, exchange: Exchange, managed: Managed, answer: ProjectedAnswer) -> Send | bytes:
         """What follows an answer that was projected."""
@@ -114,7 +114,7 @@ class Recalling(Manage):
         """Forget the answer; what of it was not written yet is written as with manage."""
         is_changed = (answer := self._answers.pop(exchange, None)) is not None and answer.projection.rounds > 0
         self._recalled.pop(exchange, None)
-        if is_changed and exchange in self._managed:  # it broke off in the middle of its rounds
+        if is_changed and exchange in self._managed:  # the answer broke off in the middle of its rounds
             del self._managed[exchange]
             self.counts.pass_over(why_no_reply(exchange.ending))
             return

@@ -2,8 +2,8 @@
 
 Clients send their whole history each time, and move, edit, strip or compact it as they like. The longest known beginning of it gives
 the place. If a session ends there, it is continued; if the session has continued since, the request is a fork of it. So whatever a
-client does, a session is exactly its history: nothing is lost, nothing is duplicated, and two histories are never mixed. Pure: `Known`
-answers.
+client does, a session is exactly its history: nothing is lost, nothing is duplicated, and two histories are never mixed. It does no I/O: what
+is known comes from a `Known`.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from pageturn.values.digests import digest_of
 
 
 class Known(Protocol):
-    """What is known of histories."""
+    """Answers which histories are known."""
 
     def at(self, link: str) -> Sequence[Place]:
         """The places of a history."""

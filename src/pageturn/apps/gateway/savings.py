@@ -40,14 +40,14 @@ class Account(NamedTuple):
     model: str
     turns: int
     used: Usage  # as the provider reported it
-    price: ModelPrice | None  # None where nobody knows it
-    is_managed: bool  # or else it was watched
-    is_subscription: bool  # who used it pays by the month
+    price: ModelPrice | None  # None if it is unknown
+    is_managed: bool  # or else watched
+    is_subscription: bool  # its user pays by the month
     otherwise: Usage  # estimated
     fetching: float  # tokens of fresh input that bringing things back would cost
     folds: int
     client_bytes: int  # of the bodies that the client sent
-    sent_bytes: int  # of those that went on
+    sent_bytes: int  # of those that were sent on
 
     @property
     def is_uncached(self) -> bool:
@@ -105,8 +105,8 @@ def account_of(
         calibration = Scale.of(turns, whole)
     replayed = whole if is_managed else [*managed_requests(recorded, room, calibration)]
     fetching = 0.0 if is_managed else fetching_tokens(recorded, replayed)
-    told = (_told(said[turn.place][1]) for turn in turns if turn.is_own)
-    bodies = [(size := int(each.get("request_bytes", 0)), int(each.get("sent_bytes", size))) for each in told]
+    notes = (_recorded(said[turn.place][1]) for turn in turns if turn.is_own)
+    bodies = [(size := int(each.get("request_bytes", 0)), int(each.get("sent_bytes", size))) for each in notes]
     return Account(
         session=session,
         model=model,
@@ -114,7 +114,7 @@ def account_of(
         used=total_usage(turn.usage for turn in turns if turn.is_own),
         price=price or _price(model, own),
         is_managed=is_managed,
-        is_subscription=any(_told(message).get("subscription") for _, message in said),
+        is_subscription=any(_recorded(message).get("subscription") for _, message in said),
         otherwise=total_usage(billed(turns, replayed, calibration)),
         fetching=fetching * calibration.factor,
         folds=sum(request.is_folded for request in replayed),
@@ -133,12 +133,12 @@ def lines(accounts: Sequence[Account]) -> Iterator[str]:
 
 def in_short(accounts: Sequence[Account]) -> Iterator[str]:
     """The same in short, for those who know the tokens: what was paid, and the estimate."""
-    for told in (each for each in (False, True) if any(account.is_managed is each for account in accounts)):
-        some = [account for account in accounts if account.is_managed is told]
+    for is_managed in (each for each in (False, True) if any(account.is_managed is each for account in accounts)):
+        some = [account for account in accounts if account.is_managed == is_managed]
         paid = [account.dollars for account in some if account.dollars is not None]
         if paid:
             yield f"{money(sum(paid))}{_at_list(some)}"
-        yield [*_lines(some, is_managed=told)][1]
+        yield [*_lines(some, is_managed=is_managed)][1]
 
 
 def _at_list(accounts: Sequence[Account]) -> str:
@@ -179,13 +179,13 @@ def _turns(journal: Journal, said: Sequence[tuple[Page, Message]]) -> Iterator[T
     for record, entry in journal.entries():
         if isinstance(entry, TurnTaken) and entry.usage is not None and entry.page in places:
             place = places[entry.page]
-            tools = _told(said[place][1]).get("tools_tokens", 0)
+            tools = _recorded(said[place][1]).get("tools_tokens", 0)
             yield Turn(place, entry.usage, int(tools), record.seq > journal.row.parent_seq)
 
 
-def _told(message: Message) -> dict[str, Any]:
-    told = (message.metadata or {}).get("gateway")
-    return dict(told) if isinstance(told, dict) else {}
+def _recorded(message: Message) -> dict[str, Any]:
+    recorded = (message.metadata or {}).get("gateway")
+    return dict(recorded) if isinstance(recorded, dict) else {}
 
 
 def _price(model: str, own: Mapping[str, ModelPrice] | None) -> ModelPrice | None:

@@ -23,7 +23,7 @@ from pageturn.apps.gateway.endpoints import OPENAI
 from pageturn.apps.gateway.headers import Headers
 from pageturn.apps.gateway.inspected import Inspected
 from pageturn.apps.gateway.modes import Mode, Refuse
-from pageturn.apps.gateway.own import OwnAnswer, OwnEndpoints
+from pageturn.apps.gateway.own_endpoints import OwnAnswer, OwnEndpoints
 from pageturn.apps.gateway.proxy import Proxy
 from pageturn.apps.gateway.readiness import PATH as READY
 from pageturn.apps.gateway.readiness import Readiness
@@ -86,7 +86,7 @@ class Gateway:
         self._thread: threading.Thread | None = None
         self._is_ready = threading.Event()
         self._is_stopping = False
-        self.failure: BaseException | None = None  # why it stopped, where nobody told it to
+        self.failure: BaseException | None = None  # why it stopped by itself
 
     def serve(self) -> None:
         """Answer requests until a signal says to stop."""
@@ -112,7 +112,7 @@ class Gateway:
             self.serve()
             if not self._is_stopping:
                 raise RuntimeError("the server stopped by itself")  # noqa: TRY301
-        except BaseException as error:  # noqa: BLE001 - kept for whoever waits for the client
+        except BaseException as error:  # noqa: BLE001 - reported when the client has ended
             self.failure = error
         finally:
             self._is_ready.set()
@@ -138,7 +138,7 @@ def _server_for(app: Starlette, config: Config) -> uvicorn.Server:
         uvicorn.Config(
             app,
             http=limited(config.limits),
-            ws="none",  # so that an upgrade comes to the proxy as the request that it is
+            ws="none",  # so that an upgrade reaches the proxy as a plain request
             lifespan="on",
             log_config=None,
             log_level=logging.CRITICAL,  # it would log addresses, which may have keys in them
@@ -175,7 +175,7 @@ def _way(config: Config, client: UpstreamClient, direct: Direct, scope: str | No
 
 
 def _own_endpoints(config: Config, way: Dispatch, keys: KeyGate | None) -> OwnEndpoints:
-    """What answers beside the health of the proxy."""
+    """The endpoints besides the health of the proxy."""
     if not config.routes.models:
         return {}
 

@@ -25,7 +25,7 @@ from pageturn.values.usage import Usage
 
 _MOST_ORIGINS = 8
 _MOST_OPEN = 32  # sessions that are held open
-_LONGEST_NAME = 110  # of a session, before a number is appended to it
+_LONGEST_NAME = 110  # of a session's id, before a number is appended to it
 # The beginning of a message after a compaction.
 _SUMMARIES = "This session is being continued from a previous conversation"
 
@@ -39,7 +39,7 @@ class Ticket(NamedTuple):
     seq: int  # of the last entry of the request
     link: str  # of its history
     name: str | None
-    hidden: str = ""  # the link behind hidden rounds, if any came since
+    hidden: str = ""  # the link after hidden rounds, if any came since
 
     @property
     def last_link(self) -> str:
@@ -163,7 +163,7 @@ class Sessions:
     ) -> Ticket:
         """Record what is new in a request. `before_reply` is called if the first new item is the reply to the last request."""
         place = located.place
-        if place is not None and request.is_compaction:  # asked beside the conversation, whether that goes on or not
+        if place is not None and request.is_compaction:  # a side call, whether the conversation continues or not
             located = located._replace(is_end=False)
             if located.name is not None:
                 self.places.note_compacted(located.name, place.session)
@@ -176,7 +176,7 @@ class Sessions:
         is_reply = bool(groups) and located.is_end and end.is_asked and request.items[located.known].by_model
         if is_reply and before_reply is not None:
             before_reply(session)
-        if session.reader.folds:  # what was said behind another history than ours has reasoning that stands there alone
+        if session.reader.folds:  # what follows a different history has reasoning that is valid only there
             ours = 1 if is_reply else 0
             groups = groups[:ours] + [list(filter(None, map(without_reasoning, group))) for group in groups[ours:]]
         links += self._extend(session, request, located, groups, usage)

@@ -1,4 +1,4 @@
-"""Shortens calls beside a conversation, such as one for a title, where the provider found them too long."""
+"""Shortens side calls, such as one for a title, if the provider found them too long."""
 
 import logging
 
@@ -15,7 +15,7 @@ _LOG = logging.getLogger("pageturn.gateway")
 
 
 def shortened(request: ModelRequest, body: bytes) -> Send | None:
-    """What to send instead of a call beside a conversation that was too long: a history of its own, which nobody keeps."""
+    """What to send instead of a side call that was too long: a history of its own, which is not stored."""
     messages = load_items(request.format, request.raws)
     try:
         with Session.open(model=request.model, recall=None) as session:

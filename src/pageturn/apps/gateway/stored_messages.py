@@ -1,4 +1,4 @@
-"""The form in which messages of clients are stored, and what is kept beside them."""
+"""The form in which messages of clients are stored, and what is stored next to them."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def restored_role(message: Message) -> Message:
 
 
 def without_reminders(message: Message) -> Message:
-    """A message with the words of a person alone, where a client put its own beside them."""
+    """A message with only the words of a person, where a client put its own next to them."""
     if message.is_synthetic or not any(isinstance(part, Text) and part.synthetic for part in message.content):
         return message
     left = tuple(part for part in message.content if not (isinstance(part, Text) and part.synthetic))

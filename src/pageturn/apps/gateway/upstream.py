@@ -24,7 +24,7 @@ _CONNECT = 30.0
 _PIECE = 1 << 16  # of a body that is in memory, written at a time
 _WHOLE = 1 << 19  # a body up to this size is written at once
 _LONGEST_HEADER = 1 << 16
-_CAUSES: tuple[tuple[type[Exception], str], ...] = (  # those of which no system has words, the narrower first
+_CAUSES: tuple[tuple[type[Exception], str], ...] = (  # those that have no message of their own, the narrower first
     (aiohttp.ClientConnectorDNSError, "no address is known for that name; is this machine online?"),
     (aiohttp.ClientConnectorCertificateError, "its certificate is not trusted here; --ca-file names one that is"),
     (aiohttp.ClientConnectorSSLError, "it does not speak TLS as we do"),
@@ -90,7 +90,7 @@ class UpstreamClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self) -> None:
-        """Begin; nothing is connected yet."""
+        """Create the pool; nothing is connected yet."""
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._trust, keepalive_timeout=_KEEP_ALIVE),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT),
@@ -102,7 +102,7 @@ class UpstreamClient:
         )
 
     async def close(self) -> None:
-        """Let go of all connections."""
+        """Close all connections."""
         if self._session is not None:
             await self._session.close()
 

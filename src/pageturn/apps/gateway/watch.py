@@ -125,7 +125,7 @@ class Recorder:
                 self._changed.notify_all()
         try:
             self._journaling.close()
-        except Exception as error:  # noqa: BLE001 - the last sessions may stay open in the store, which harms nobody
+        except Exception as error:  # noqa: BLE001 - the last sessions may stay open in the store, which does no harm
             _LOG.warning("the store was not closed (%s)", why_failed(error))
 
     def _record(self, seen: Seen) -> Recorded | None:
@@ -133,7 +133,7 @@ class Recorder:
             return self._journaling.record(seen)
         except InvalidInput as error:  # its text may quote the body, which belongs in no log
             reason = f"not understood: {seen.name} {error.path}"
-        except Exception as error:  # noqa: BLE001 - whatever it is, the traffic goes on
+        except Exception as error:  # noqa: BLE001 - whatever the error, the traffic continues
             reason = f"not stored: {why_failed(error)}"
         self.pass_over(reason)
         _LOG.warning("%s", reason)

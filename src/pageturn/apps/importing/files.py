@@ -27,4 +27,4 @@ class FileSource(Source):
 
     def around(self, up: int, pattern: str) -> Iterable[Source]:
         """The files that match a pattern relative to the folder `up` levels above, in order."""
-        return [FileSource(path) for path in sorted(self._path.parents[up].glob(pattern))]
+        return [FileSource(path) for path in sorted(self._path.parents[up].glob(pattern)) if path.is_file()]

@@ -99,6 +99,9 @@ def import_file(
     if scope is not None:
         require_text("scope", scope)
     try:
+        if path.exists() and not path.is_file():  # reading a pipe would wait for whoever writes to it
+            report.failed[path] = "not a regular file"
+            return
         source = FileSource(path)
         first = source.first()
         reader = next((reader for reader in READERS if reader.recognises(first)), None)

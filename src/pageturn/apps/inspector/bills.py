@@ -1,6 +1,6 @@
-"""What each turn of a session took and cost, beside two others: sending everything, and a rolling trim.
+"""What each turn of a session took and cost, compared with sending everything and with a rolling trim.
 
-What was sent is told by the provider's usage where there is one, and estimated by our count where there is none. The two others are
+What was sent comes from the provider's usage, and where there is none from an estimate by our count. The two others are
 estimates from the sizes of the pages: everything grows at its end, so that the cache has all of the request before; a trim keeps the
 instructions and the newest messages that fit, as `pageturn.lab.baselines.keep_last` does, so that its cache ends where it cuts.
 Costs are in tokens of fresh input, which a known price makes dollars.
@@ -97,7 +97,7 @@ def _places(pages: Sequence[Page], turns: Sequence[Taken]) -> list[int]:
 
 
 def _fixed_tokens(turns: Sequence[Taken], places: Sequence[int], sums: Sequence[int]) -> list[int]:
-    """The tokens of tools and notes beside the pages, as far as contexts tell that were never folded."""
+    """The tokens of tools and notes besides the pages, as far as contexts show them that were never folded."""
     fixed, known, is_folded = [], 0, False
     for taken, place in zip(turns, places, strict=True):
         is_folded = is_folded or (taken.shown is not None and taken.shown.fold is not None)
@@ -108,7 +108,7 @@ def _fixed_tokens(turns: Sequence[Taken], places: Sequence[int], sums: Sequence[
 
 
 def _scale(turns: Sequence[Taken], whole: Sequence[int]) -> Calibration:
-    """How the provider counts, by what it reported of requests that are known: derived ones, or all of a history that nobody compacted yet."""
+    """How the provider counts, by what it reported of requests that are known: derived ones, or all of a history that was not compacted yet."""
     scale, most = Calibration(), 0
     for taken, tokens in zip(turns, whole, strict=True):
         counted = taken.shown.tokens if taken.shown is not None else tokens

@@ -1,4 +1,4 @@
-"""Lets only those in who may look, and tells the browser what a page of ours may do: nothing but show what this server sends."""
+"""Admits only those who may look, and restricts what a page may do in the browser: nothing but show what this server sends."""
 
 import hmac
 from collections.abc import Mapping
@@ -60,8 +60,8 @@ class Guard:
             answer = RedirectResponse(f"{scope.get('root_path', '')}/", 303)
             answer.set_cookie(_COOKIE, self._token, httponly=True, samesite="strict")
             return answer
-        told = "a token is needed: open /?token=TOKEN once, or send Authorization: Bearer TOKEN\n"
-        return PlainTextResponse(told, 401, {"www-authenticate": "Bearer"})
+        advice = "a token is needed: open /?token=TOKEN once, or send Authorization: Bearer TOKEN\n"
+        return PlainTextResponse(advice, 401, {"www-authenticate": "Bearer"})
 
     def _has_token(self, headers: Mapping[bytes, str]) -> bool:
         kind, _, given = headers.get(b"authorization", "").partition(" ")

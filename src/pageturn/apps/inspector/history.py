@@ -1,4 +1,4 @@
-"""Follows the entries of a session, and keeps what each turn showed: at which level every page stood, since when and why.
+"""Follows the entries of a session, and keeps what each turn showed: the level at which every page was shown, since when and why.
 
 The journal's state knows only the present. A history is made once from all entries, and goes on with those that come later.
 """
@@ -33,7 +33,7 @@ class Taken(NamedTuple):
 
 
 class Move(NamedTuple):
-    """From this turn on a page stands at this level; None: nowhere."""
+    """From this turn on a page is shown at this level; None: it is not shown."""
 
     turn: int
     level: ResidencyLevel | None
@@ -41,7 +41,7 @@ class Move(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something beside the conversation: the turn that it came after, what kind of thing, about which page, in words."""
+    """Something besides the conversation: the turn that it came after, what kind of thing, about which page, in words."""
 
     turn: int
     seq: int
@@ -50,8 +50,8 @@ class Event(NamedTuple):
     text: str
 
 
-class _Told(NamedTuple):
-    """What an event is: its kind, its page, and a few words."""
+class _Description(NamedTuple):
+    """What is said of an entry: the kind of event, its page, and a few words."""
 
     kind: str
     page: int | None
@@ -84,14 +84,14 @@ class History:
         self.journal.notice_erased()
         for _, record in self.journal.records(self._read):
             if isinstance(record, Broken):
-                self._tell("damage", None, str(record))
+                self._add_event("damage", None, str(record))
                 self._read = record.last
                 continue
             self._read = record.seq
             try:
                 entry = from_json(e.Entry, record.body)
             except ValueError as error:
-                self._tell("damage", None, f"entry {record.seq} cannot be read: {error}")
+                self._add_event("damage", None, f"entry {record.seq} cannot be read: {error}")
                 continue
             self._take(entry)
 
@@ -108,7 +108,7 @@ class History:
         return self._times[page.seq]
 
     def level_at(self, page: int, turn: int) -> Move | None:
-        """Where a page stood in a turn; None where it had not come yet."""
+        """How a page was shown in a turn; None where it had not come yet."""
         past = [*takewhile(lambda move: move.turn <= turn, self.moves.get(page, ()))]
         return past[-1] if past else None
 
@@ -125,15 +125,15 @@ class History:
             case e.Imported(tool=tool):
                 self.client = tool
             case e.TurnsUndone(first=first, last=last):
-                self._tell("undo", None, "turns were undone")
+                self._add_event("undo", None, "turns were undone")
                 self._remove(page for page in self.journal.state.pages if page.undone and first <= page.seq <= last)
             case e.PageErased(page=seq, also=also):
-                self._tell("erase", seq, "words were erased")
+                self._add_event("erase", seq, "words were erased")
                 self._remove(page for each in (seq, *also) if (page := self.journal.state.page(each)) is not None)
             case _:
-                told = _told(entry)
-                if told is not None:
-                    self._tell(*told)
+                described = _description(entry)
+                if described is not None:
+                    self._add_event(*described)
 
     def _take_turn(self, entry: e.TurnTaken) -> None:
         number = len(self.turns) + 1
@@ -151,7 +151,7 @@ class History:
             self.events.append(Event(number, self._read, "note", None, f"the note {note.key} was shown"))
 
     def _show(self, page: Page, turn: int) -> None:
-        """A page stands in a context for the first time, unless it was undone or erased before."""
+        """A page is shown in a context for the first time, unless it was undone or erased before."""
         if page.seq in self._removed:
             return
         unit = next((self._units[result.call] for result in page.results if result.call in self._units), page.seq)
@@ -163,16 +163,16 @@ class History:
         self.moves[page.seq] = [Move(turn, ResidencyLevel.FULL, Why.NEW)]
 
     def _fold(self, fold: e.Fold, turn: int) -> None:
-        """A fold tells what differs from the one before; what came since and is not placed is in a line, or stands nowhere."""
+        """A fold records what differs from the one before; what came since and is not placed is in a line, or is not shown."""
         self._placed.update(fold.placed)
         for first in fold.gone:
             self._placed.pop(first, None)
         moved = [seq for first in (*fold.placed, *fold.gone) for seq in self._members.get(first, ())]
         for seq in dict.fromkeys((*moved, *self._recent)):
-            self._move(seq, self._stands(seq, fold, turn))
+            self._move(seq, self._move_of(seq, fold, turn))
         self._recent.clear()
 
-    def _stands(self, seq: int, fold: e.Fold, turn: int) -> Move:
+    def _move_of(self, seq: int, fold: e.Fold, turn: int) -> Move:
         first = self._unit_of[seq]
         placed = self._placed.get(first)
         if placed is not None:
@@ -198,7 +198,7 @@ class History:
             if moves and moves[-1].level is not None:
                 moves.append(Move(len(self.turns) + 1, None, Why.COVERED))
 
-    def _tell(self, kind: str, page: int | None, text: str) -> None:
+    def _add_event(self, kind: str, page: int | None, text: str) -> None:
         self.events.append(Event(max(1, len(self.turns)), self._read, kind, page, text))
 
 
@@ -209,40 +209,44 @@ def policy_words(policy: ChosenPolicy) -> str:
     return ", ".join((str(named["policy"]), *numbers))
 
 
-def _told(entry: Any) -> _Told | None:
-    """What to say of an entry; None where there is nothing to say."""
-    tell = _TELLING.get(type(entry))
-    return tell(entry) if tell is not None else None
+def _description(entry: Any) -> _Description | None:
+    """The description of an entry; None where there is nothing to say."""
+    describe = _DESCRIPTIONS.get(type(entry))
+    return describe(entry) if describe is not None else None
 
 
-def _fault(entry: e.Faulted) -> _Told:
-    return _Told("fault", entry.page, f"{entry.fault}: {entry.detail}" if entry.detail else str(entry.fault))
+def _fault(entry: e.Faulted) -> _Description:
+    return _Description("fault", entry.page, f"{entry.fault}: {entry.detail}" if entry.detail else str(entry.fault))
 
 
-def _plan(entry: e.PlanSet) -> _Told:
-    return _Told("plan", entry.page or None, f"plan, version {entry.version}" if entry.page else "the plan was cleared")
+def _plan(entry: e.PlanSet) -> _Description:
+    return _Description(
+        "plan", entry.page or None, f"plan, version {entry.version}" if entry.page else "the plan was cleared"
+    )
 
 
-def _boundary(entry: e.BoundaryCrossed) -> _Told | None:
+def _boundary(entry: e.BoundaryCrossed) -> _Description | None:
     is_cold = entry.kind is e.BoundaryKind.COLD_CACHE
-    return _Told("cold", None, "the provider's cache had expired") if is_cold else None
+    return _Description("cold", None, "the provider's cache had expired") if is_cold else None
 
 
-_TELLING: Mapping[type, Callable[[Any], _Told | None]] = {
+_DESCRIPTIONS: Mapping[type, Callable[[Any], _Description | None]] = {
     e.Faulted: _fault,
-    e.Pinned: lambda entry: _Told("pin", entry.page, "pinned: it is a rule from here on"),
-    e.Unpinned: lambda entry: _Told("pin", entry.page, "no longer pinned"),
+    e.Pinned: lambda entry: _Description("pin", entry.page, "pinned: it is a rule from here on"),
+    e.Unpinned: lambda entry: _Description("pin", entry.page, "no longer pinned"),
     e.PlanSet: _plan,
-    e.Preferred: lambda entry: _Told("preference", entry.page, "a preference was stated"),
-    e.NoteAdded: lambda entry: _Told("note", None, f"the note {entry.note.key} was added"),
-    e.NoteRetracted: lambda entry: _Told("note", None, f"the note {entry.key} was retracted"),
-    e.RenditionAdmitted: lambda entry: _Told("form", entry.first, f"a written form was admitted, at {entry.level}"),
-    e.Waiting: lambda _: _Told("proposal", None, "a proposal waits for a person"),
-    e.Rejected: lambda entry: _Told("proposal", None, f"a proposal was rejected: {entry.reason}"),
-    e.SessionReset: lambda entry: _Told("reset", entry.page, "a summary stands for everything before it"),
-    e.PolicyChosen: lambda entry: _Told("policy", None, f"the policy is now {policy_words(entry.policy)}"),
-    e.ModelChosen: lambda entry: _Told("model", None, f"the model is now {entry.model}"),
-    e.SystemReplaced: lambda entry: _Told("system", entry.page, "the system prompt was replaced"),
+    e.Preferred: lambda entry: _Description("preference", entry.page, "a preference was stated"),
+    e.NoteAdded: lambda entry: _Description("note", None, f"the note {entry.note.key} was added"),
+    e.NoteRetracted: lambda entry: _Description("note", None, f"the note {entry.key} was retracted"),
+    e.RenditionAdmitted: lambda entry: _Description(
+        "form", entry.first, f"a written form was admitted, at {entry.level}"
+    ),
+    e.Waiting: lambda _: _Description("proposal", None, "a proposal waits for a person"),
+    e.Rejected: lambda entry: _Description("proposal", None, f"a proposal was rejected: {entry.reason}"),
+    e.SessionReset: lambda entry: _Description("reset", entry.page, "a summary replaces everything before it"),
+    e.PolicyChosen: lambda entry: _Description("policy", None, f"the policy is now {policy_words(entry.policy)}"),
+    e.ModelChosen: lambda entry: _Description("model", None, f"the model is now {entry.model}"),
+    e.SystemReplaced: lambda entry: _Description("system", entry.page, "the system prompt was replaced"),
     e.BoundaryCrossed: _boundary,
-    e.EntryLost: lambda entry: _Told("damage", None, entry.what),
+    e.EntryLost: lambda entry: _Description("damage", None, entry.what),
 }

@@ -1,6 +1,6 @@
 """Makes the context of a past turn again, from the journal alone and without writing: what the model was sent, message by message.
 
-The journal keeps the levels of every fold and a digest of what stood where. So the session is taken as it was before the answer, the
+The journal keeps the levels of every fold and a digest of what was where. So the session is taken as it was before the answer, the
 fold that was recorded is applied, and what comes out is compared with the digest: either it is exact, or the page says that it is not.
 """
 

@@ -18,7 +18,7 @@ class Trimmed(NamedTuple):
 
 
 def trimmed(pages: Sequence[Page], places: Sequence[int], fixed: Sequence[int], budget_tokens: int) -> list[Trimmed]:
-    """The requests that were made at some places among the pages, each with so many tokens beside them that no trim removes."""
+    """The requests that were made at some places among the pages, each with the number of other tokens, which no trim removes."""
     sizes = [page.tokens for page in pages]
     sums = [0, *accumulate(sizes)]
     instructions = _Instructions(pages, sizes)
@@ -34,7 +34,7 @@ def trimmed(pages: Sequence[Page], places: Sequence[int], fixed: Sequence[int], 
 
 
 class _Kept(NamedTuple):
-    """The newest pages that a trim keeps, beside the instructions: from one place on, and their tokens."""
+    """The newest pages that a trim keeps, in addition to the instructions: from one place on, and their tokens."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class _Kept(NamedTuple):
 
 
 class _Instructions:
-    """The instructions, which a trim keeps wherever they stand."""
+    """The instructions, which a trim keeps wherever they are."""
 
     def __init__(self, pages: Sequence[Page], sizes: Sequence[int]) -> None:
         self._sizes = sizes
@@ -54,7 +54,7 @@ class _Instructions:
         return self._sums[place]
 
     def kept(self, place: int, budget_tokens: int, sums: Sequence[int]) -> _Kept:
-        """As many of the newest others as fit beside them; the last one always."""
+        """As many of the newest others as fit next to them; the last one always."""
         room = budget_tokens - self._sums[place]
         start = place
         while start > 0:
@@ -71,5 +71,5 @@ class _Instructions:
 
 
 def _overlap(last: _Kept, now: _Kept, sums: Sequence[int]) -> int:
-    """What both requests have behind the instructions: all of the one before, if the trim still begins where it did."""
+    """What both requests have after the instructions: all of the one before, if the trim still begins where it did."""
     return last.tokens if last.start == now.start and sums[last.end] <= sums[now.end] else 0

@@ -114,7 +114,7 @@ class _Site:
                 return _refused(str(error), 404)
             except PageturnError as error:
                 return _refused(str(error), 503)
-            except Exception as error:  # noqa: BLE001 - a browser is told no more than what kind of error it was
+            except Exception as error:  # noqa: BLE001 - a browser gets no more than the kind of the error
                 _LOG.warning("a view failed: %s", type(error).__name__)
                 return _refused(f"the inspector could not answer ({type(error).__name__})", 500)
             return Response(body, media_type="application/json", headers=_NEVER_KEPT)
@@ -148,9 +148,9 @@ class _Site:
 
 
 def serve(place: Place, host: str, port: int, token: str | None, say: Callable[[str], None]) -> None:
-    """Answer browsers until a signal says to stop. Any address but loopback needs a token. `say` is told the address."""
+    """Answer browsers until a signal says to stop. Any address but loopback needs a token. `say` is called with the address."""
     require_token(host, token)
-    Opened(place).close()  # whoever starts it is told at once what is wrong with the store
+    Opened(place).close()  # so that a store that cannot be opened is reported at once
     listening = listening_at(host, port)
     say(f"{url_of(listening)}/")
     inspector = Inspector(place, host, token)

@@ -36,12 +36,12 @@ def listed(rows: Iterable[str], start: int, total: int) -> Answer:
     """As many rows as there is room for, from number `start` on, and where to continue."""
     if start and start >= total:
         return failed(NoMatch(f"nothing from {start:,} on, there are {total:,}"))
-    told: list[str] = []
+    shown: list[str] = []
     room = MOST_BYTES
     for at, row in enumerate(rows, start):
         room -= len(row.encode()) + 1
-        if told and (room < 0 or len(told) == _MOST_ROWS):
-            told.append(f"[{total - at:,} more; go on with start {at}]")
+        if shown and (room < 0 or len(shown) == _MOST_ROWS):
+            shown.append(f"[{total - at:,} more; go on with start {at}]")
             break
-        told.append(row)
-    return Answer("\n".join(told))
+        shown.append(row)
+    return Answer("\n".join(shown))

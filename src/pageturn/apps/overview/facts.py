@@ -1,4 +1,4 @@
-"""What is known of a session beside its words: which model it talked to, and when its messages were really said."""
+"""What is known of a session besides its messages: which model it talked to, and when its messages were really said."""
 
 from datetime import UTC, datetime
 
@@ -30,16 +30,16 @@ def said_at(journal: Journal, page: Page, message: Message | None = None) -> int
     return (_read(source.get("at")) if isinstance(source, dict) else 0) or page.at
 
 
-def _read(told: object) -> int:
+def _read(time: object) -> int:
     """A time as recordings write it: an ISO date, or a number of seconds or milliseconds; 0 where it is none."""
-    if isinstance(told, str) and not told.strip().isdigit():
+    if isinstance(time, str) and not time.strip().isdigit():
         try:
-            moment = datetime.fromisoformat(told)
+            moment = datetime.fromisoformat(time)
         except ValueError:
             return 0
         return round((moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).timestamp() * _MICROS)
     try:
-        number = int(told) if isinstance(told, str | int) else 0
+        number = int(time) if isinstance(time, str | int) else 0
     except ValueError:
         return 0
     return number * 1_000 if number >= _MILLIS_FROM else number * _MICROS if number > 0 else 0

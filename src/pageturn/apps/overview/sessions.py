@@ -14,7 +14,7 @@ _TITLE = 140  # characters
 
 
 class Inside(Closed):
-    """What the entries of a session come to."""
+    """The totals of the entries of a session."""
 
     title: str  # how the first words of a person begin
     model: str
@@ -28,7 +28,7 @@ class Inside(Closed):
     input_tokens: int  # as the provider reported them, or else by our count of what was derived
     output_tokens: int
     is_reported: bool
-    dollars: float | None  # None: no usage was reported, or nobody knows the price
+    dollars: float | None  # None: no usage was reported, or the price is unknown
 
 
 def inside_of(journal: Journal, *, internal: bool) -> Inside:
@@ -66,12 +66,12 @@ def inside_of(journal: Journal, *, internal: bool) -> Inside:
 
 
 def client_of(journal: Journal) -> str:
-    """Who ran a session that was not imported: the gateway, which tells so with each answer, or the library."""
+    """Who ran a session that was not imported: the gateway, which records that with each answer, or the library."""
     state = journal.state
     answer = state.page(state.turns[-1]) if state.turns else None
     try:
         message = journal.message(answer) if answer is not None else None
     except PageturnError:
         return "library"
-    told = (message.metadata or {}).get("gateway") if message is not None else None
-    return f"gateway, {told.get('endpoint', 'unknown')}" if isinstance(told, dict) else "library"
+    recorded = (message.metadata or {}).get("gateway") if message is not None else None
+    return f"gateway, {recorded.get('endpoint', 'unknown')}" if isinstance(recorded, dict) else "library"

@@ -40,11 +40,11 @@ class Run(NamedTuple):
 
 def index(run: Run) -> str:
     """A run of units as one entry: the first and the last handle, how often each tool was called, on what, and when."""
-    told = f"{run.first}..{run.last} {run.pages:,} pages, {run.size:,} bytes"
+    line = f"{run.first}..{run.last} {run.pages:,} pages, {run.size:,} bytes"
     if run.began and run.ended:
-        told += f", {_time(run.began)} to {_time(run.ended)}"
+        line += f", {_time(run.began)} to {_time(run.ended)}"
     tools, folders = _counted(run.tools, _MOST_TOOLS), _counted(run.folders, _MOST_FOLDERS)
-    return told + (f": {escaped(tools)}" if tools else "") + (f"; in {escaped(folders)}" if folders else "")
+    return line + (f": {escaped(tools)}" if tools else "") + (f"; in {escaped(folders)}" if folders else "")
 
 
 def summed_up(run: Run, summary: str) -> str:

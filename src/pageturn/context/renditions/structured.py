@@ -54,13 +54,13 @@ class Fields(NamedTuple):
 
     def text(self, without: AbstractSet[str] = frozenset()) -> str:
         """The lines as text, without names that are shown elsewhere."""
-        told = []
+        written = []
         for line in self.lines:
             if isinstance(line, str):
-                told.append(line)
+                written.append(line)
             elif left := [name for name in line if name.removeprefix(_ESCAPE) not in without]:
-                told.append("names: " + escaped(" ".join(left)))
-        return "\n".join(told)
+                written.append("names: " + escaped(" ".join(left)))
+        return "\n".join(written)
 
 
 def structured(unit: Sequence[PageMessage], vocabulary: Vocabulary) -> Fields:
@@ -89,14 +89,14 @@ def _result(
     handle: str, result: ToolResult, call: ToolCall | None, vocabulary: Vocabulary
 ) -> Iterator[str | tuple[str, ...]]:
     text = "\n".join(part.text for part in result.parts if isinstance(part, Text))
-    told = asked(call) if call is not None else "result"
-    yield labelled(handle, f"{told}: {_outcome(result, text)}")
+    subject = asked(call) if call is not None else "result"
+    yield labelled(handle, f"{subject}: {_outcome(result, text)}")
     if result.is_error or material_of(text, call).type is ContentType.LOG:
         yield from _errors(without_middle(text))
     if len(text) > _HUGE:
         yield f"begins: {_words(text[:_END])}"
         yield f"ends: {_words(text[-_END:])}"
-    yield from _names(text, vocabulary, shown=told)
+    yield from _names(text, vocabulary, shown=subject)
 
 
 def _said(page: PageMessage, vocabulary: Vocabulary) -> Iterator[str | tuple[str, ...]]:
@@ -128,10 +128,10 @@ def subject(call: ToolCall) -> str:
 
 def _argument_words(arguments: Mapping[str, Any]) -> str:
     """What a call is about: a path, a command, a pattern; else its first short texts. Long texts are shown by their effects."""
-    told = [arguments[name] for name in _SUBJECTS if isinstance(arguments.get(name), str)]
-    if not told:
-        told = [value for value in arguments.values() if isinstance(value, str) and len(value) <= _ASKED][:2]
-    return " ".join(told)
+    subjects = [arguments[name] for name in _SUBJECTS if isinstance(arguments.get(name), str)]
+    if not subjects:
+        subjects = [value for value in arguments.values() if isinstance(value, str) and len(value) <= _ASKED][:2]
+    return " ".join(subjects)
 
 
 def outcome(result: ToolResult, text: str) -> str:
@@ -151,9 +151,11 @@ def _errors(text: str) -> Iterator[str]:
     lines = text.split("\n")
     bare = dict.fromkeys(lines[at].strip().strip(_RULE).strip()[:_ERROR_CHARS] for at in error_lines(lines))
     # A line like FAILURES is only a heading.
-    told = [line for line in bare if not (line.isalpha() and line.isupper())] or list(bare)
+    lines_kept = [line for line in bare if not (line.isalpha() and line.isupper())] or list(bare)
     half = _ERROR_LINES // 2
-    shown = told if len(told) <= _ERROR_LINES else [*told[:half], *told[-half:]]  # its beginning and its end
+    shown = (
+        lines_kept if len(lines_kept) <= _ERROR_LINES else [*lines_kept[:half], *lines_kept[-half:]]
+    )  # its beginning and its end
     yield from (f"! {escaped(line)}" for line in shown)
 
 

@@ -7,10 +7,10 @@ from typing import Any
 from pageturn.formats.cache_marks import CacheMarks
 from pageturn.formats.calls import CallIds, as_object, fitting_name
 from pageturn.formats.fields import only_text, own, whole
-from pageturn.formats.media import PDF, PICTURES, inline, placeholder, words_in
+from pageturn.formats.media import PDF, PICTURES, in_words, inline, placeholder, words_in
 from pageturn.formats.shape import Block, Shape, Turn
 from pageturn.values.fillers import NO_OUTPUT
-from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
+from pageturn.values.messages import File, Image, Message, Part, Role, Text, Thinking, ToolCall, ToolResult
 
 VENDOR = "anthropic"
 IN_THE_MIDDLE = "in the middle"  # a field kept by `load_messages`: the vendor itself had a system message there
@@ -99,11 +99,8 @@ def _shown(part: Part) -> list[Block]:
             return [{"type": "image", "source": source, **kept}]
         case File(path=path) if (source := _source(path, kept, (PDF,))) is not None:
             return [{"type": "document", "source": source, **kept}]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
-            return [dict(item)]
         case _:
-            said = placeholder(part)
-            return [text_block(said)] if said else []
+            return in_words(part, VENDOR, text_block)
 
 
 def _is_ours(part: Thinking) -> bool:

@@ -107,9 +107,9 @@ class Dump:
         response = _object(text) if form_of(kept) else None
         if response is None:
             response = {"error" if result.is_error else "output": text}
-        told = kept.pop("name", None)
+        named = kept.pop("name", None)
         id_ = self._ids.of_result(result.tool_call_id)
-        name = self._names.get(id_) or fitting_name(told if isinstance(told, str) else "unknown", VENDOR)
+        name = self._names.get(id_) or fitting_name(named if isinstance(named, str) else "unknown", VENDOR)
         shown_result: Block = {"name": name, "response": response}
         if not kept.pop(NO_ID, False):
             shown_result["id"] = id_

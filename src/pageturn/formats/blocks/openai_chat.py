@@ -13,7 +13,7 @@ from pageturn.formats.fields import (
     own,
     whole,
 )
-from pageturn.formats.media import PDF, PICTURES, inline, is_inline, is_web, placeholder, words_in
+from pageturn.formats.media import PDF, PICTURES, in_words, inline, is_inline, is_web, placeholder
 from pageturn.formats.shape import Block, Piece, Shape, Turn
 from pageturn.values.fillers import HEARD, NO_OUTPUT
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -192,10 +192,5 @@ def _shown(part: Part) -> list[Block]:
             if form != "file_id":
                 file = {"filename": "document.pdf"} | file
             return [{"type": "file", "file": {"file_id" if form == "file_id" else "file_data": path, **file}, **kept}]
-        case File(path=path) if (words := words_in(path)) is not None:
-            return [text_block(words)]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
-            return [dict(item)]
         case _:
-            said = placeholder(part)
-            return [text_block(said)] if said else []
+            return in_words(part, VENDOR, text_block)

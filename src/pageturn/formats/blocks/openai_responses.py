@@ -12,7 +12,7 @@ from pageturn.formats.fields import (
     own,
     whole,
 )
-from pageturn.formats.media import PDF, PICTURES, inline, is_web, placeholder, words_in
+from pageturn.formats.media import PDF, PICTURES, in_words, inline, is_web, placeholder
 from pageturn.formats.shape import Block, Shape
 from pageturn.values.fillers import NO_OUTPUT
 from pageturn.values.messages import File, Image, Message, Native, Part, Role, Text, Thinking, ToolCall, ToolResult
@@ -176,12 +176,5 @@ def _shown(part: Part) -> list[Block]:
                 form = "file_url" if is_web(path) else "file_data"
             named_file = {"filename": "document.pdf"} if form == "file_data" else {}
             return [{"type": "input_file", form: path, **named_file, **kept}]
-        case File(path=path) if (words := words_in(path)) is not None:
-            return [text_block(words)]
-        case Native(vendor=vendor, item=item) if vendor == VENDOR and isinstance(item.get("type"), str):
-            return [dict(item)]
-        case ToolCall() | ToolResult() | Thinking():
-            return []
         case _:
-            said = placeholder(part)
-            return [text_block(said)] if said else []
+            return in_words(part, VENDOR, text_block)

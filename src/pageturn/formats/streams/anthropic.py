@@ -7,7 +7,7 @@ arguments are already a whole object.
 from typing import Any
 
 from pageturn.formats.calls import unparsed
-from pageturn.formats.fields import Fields, plain
+from pageturn.formats.fields import Fields, plain, spelled
 from pageturn.formats.streams.growing import as_json_object, grow, growing, joined
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
 from pageturn.values.errors import InvalidInput, show
@@ -40,7 +40,7 @@ class AnthropicEvents(EventStream):
         kind = event.get("type") if isinstance(event, dict) else getattr(event, "type", None)
         if kind in _OF_THE_HELPER:
             return None
-        return plain(event, without=_COPIES.get(str(kind), ()))
+        return plain(event, without=_COPIES.get(spelled(kind), ()))
 
     def _take(self, event: Fields) -> None:
         match event.take("type", str):

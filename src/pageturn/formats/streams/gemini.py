@@ -13,7 +13,7 @@ from pageturn.formats.streams.stream import EventStream, SoFar, error_object
 from pageturn.values.errors import InvalidInput, show
 
 _GROWING = ("citation_metadata", "logprobs_result")  # of a candidate: each chunk has only its own
-_STEP = re.compile(r"""\.(?P<name>[^.\[\]]+)|\[(?P<index>\d+)\]|\[(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\]""")
+_STEP = re.compile(r"""\.(?P<name>[^.\[\]]+)|\[(?P<index>\d{1,9})\]|\[(?P<quote>['"])(?P<quoted>.*?)(?P=quote)\]""")
 _UNSPECIFIED = "FINISH_REASON_UNSPECIFIED"
 
 
@@ -100,7 +100,7 @@ class _Call:
         """Whether a part continues this call."""
         call = part.rest["function_call"]
         ids = [one.get("id") for one in (self._call, call) if isinstance(one, dict)]
-        return self._is_open and (None in ids or len(set(map(str, ids))) == 1)
+        return self._is_open and (None in ids or all(each == ids[0] for each in ids))
 
     def take(self, part: Fields) -> None:
         """Add the call of a part, or a piece of one."""

@@ -6,7 +6,7 @@ Pieces of a call belong together by their index; if a server gives every call th
 from itertools import groupby
 from typing import Any
 
-from pageturn.formats.fields import Fields
+from pageturn.formats.fields import Fields, spelled
 from pageturn.formats.streams.growing import as_json_object, grow, growing, joined
 from pageturn.formats.streams.stream import EventStream, SoFar, error_object
 from pageturn.values.errors import InvalidInput, show
@@ -157,7 +157,7 @@ def _with_arguments(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _kind(call: dict[str, Any]) -> str:
-    return str(call.get("type") or "function")
+    return spelled(call.get("type") or "function")
 
 
 def _written(call: dict[str, Any]) -> str:

@@ -65,7 +65,9 @@ class ResponsesEvents(EventStream):
     def _take_response(self, response: Fields, step: str) -> None:
         id_, known = response.rest.get("id"), self._response.get("id")
         if id_ is not None and known is not None and id_ != known:
-            raise InvalidInput(f"{response.path}.id", expected=f"the events of one response, {known!r}", got=f"{id_!r}")
+            raise InvalidInput(
+                f"{response.path}.id", expected=f"the events of one response, {show(known)}", got=show(id_)
+            )
         output = response.rest.get("output")
         if output is not None and not isinstance(output, list):
             raise InvalidInput(f"{response.path}.output", expected="a list", got=show(output))
@@ -75,8 +77,8 @@ class ResponsesEvents(EventStream):
         if step == "failed":
             self._fail(error if isinstance(error, dict) else {"code": "failed", "message": "the response failed"})
         elif step == "incomplete":
-            told = details if isinstance(details, dict) else {}
-            self._note_error({"code": told.get("reason", step), "message": "the response is incomplete", **told})
+            reasons = details if isinstance(details, dict) else {}
+            self._note_error({"code": reasons.get("reason", step), "message": "the response is incomplete", **reasons})
 
     def _item(self, event: Fields) -> "_Item":
         """The item that an event is about. Events after its completion are ignored."""

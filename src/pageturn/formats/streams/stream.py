@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from pageturn.formats.fields import Fields, plain
+from pageturn.formats.fields import Fields, plain, refusing_depth, spelled, too_deep
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Message
 
@@ -45,10 +45,17 @@ class EventStream(ABC):
     def feed(self, event: Any) -> None:
         """Take the next event: an object of the official client, its JSON as a dict, or the text after `data:`.
 
-        Events of unknown types are ignored. A malformed event of a known type raises `InvalidInput`.
+        Events of unknown types are ignored. A malformed event of a known type raises `InvalidInput`, and so does one that is
+        nested too deeply.
         """
         path = f"$[{self._fed}]"
         self._fed += 1
+        try:
+            self._feed(event, path)
+        except RecursionError:
+            raise too_deep(path) from None
+
+    def _feed(self, event: Any, path: str) -> None:
         self._made = None
         if isinstance(event, str | bytes) and event.strip() in _DONE:
             self._has_ended |= self._ends_with_done
@@ -59,6 +66,7 @@ class EventStream(ABC):
             self._take(Fields(read, path))
 
     @property
+    @refusing_depth
     def message(self) -> Message:
         """The answer with its usage; before the end, or if the stream was cut, what has arrived of it.
 
@@ -68,12 +76,12 @@ class EventStream(ABC):
         message = self._load(so_far.response)
         if self.is_finished and not so_far.incomplete:
             return message
-        told: dict[str, Any] = {"finished": self.is_finished}
+        state: dict[str, Any] = {"finished": self.is_finished}
         if so_far.incomplete:
-            told["incomplete"] = so_far.incomplete
+            state["incomplete"] = so_far.incomplete
         if self._error is not None:
-            told["error"] = self._error.raw
-        return msgspec.structs.replace(message, metadata={**(message.metadata or {}), "stream": told})
+            state["error"] = self._error.raw
+        return msgspec.structs.replace(message, metadata={**(message.metadata or {}), "stream": state})
 
     @property
     def is_finished(self) -> bool:
@@ -86,6 +94,7 @@ class EventStream(ABC):
         return self._error
 
     @property
+    @refusing_depth
     def incomplete(self) -> tuple[dict[str, Any], ...]:
         """The incomplete parts that are not in the message, in the vendor's form: calls above all."""
         return tuple(self._so_far().incomplete)
@@ -104,7 +113,7 @@ class EventStream(ABC):
         code = next((raw[name] for name in ("code", "status", "type") if isinstance(raw.get(name), str)), None)
         message = raw.get("message")
         self._error = StreamError(
-            code=code if code is not None else str(raw.get("code", "error")),
+            code=code if code is not None else spelled(raw.get("code", "error")),
             message=message if isinstance(message, str) else show(raw),
             raw=raw,
         )

@@ -76,9 +76,9 @@ def _placed(record: dict[str, Any], file: str) -> tuple[str, dict[str, Any]]:
     match record:
         case {
             "type": "progress",
-            "data": {"type": "agent_progress", "agentId": str() as agent, "message": dict() as told},
+            "data": {"type": "agent_progress", "agentId": str() as agent, "message": dict() as inner},
         }:
-            return f"{session}.{agent}", {**told, "model": None}
+            return f"{session}.{agent}", {**inner, "model": None}
         case {"isSidechain": True, "agentId": str() as agent}:
             return f"{session}.{agent}", record
         case _:
@@ -145,18 +145,18 @@ class _Chain:
             yield from self._heard(record, messages, line)
 
     def _answered(self, record: dict[str, Any], message: Message, line: int) -> Iterator[Step]:
-        told = record["message"]
-        if told.get("model") == "<synthetic>":
+        raw = record["message"]
+        if raw.get("model") == "<synthetic>":
             yield Skipped("written by the tool itself", line)
             return
         said = self._said(record, message, line)
-        if self._response is not None and told.get("id") is not None and told.get("id") == self._response_id:
+        if self._response is not None and raw.get("id") is not None and raw.get("id") == self._response_id:
             whole = (*self._response.message.content, *message.content)
             grown = msgspec.structs.replace(self._response.message, content=whole, usage=message.usage)
             self._response = self._response._replace(message=grown)
             return
         yield from self.flush()
-        self._response, self._response_id = said._replace(id=told.get("id") or said.id), told.get("id")
+        self._response, self._response_id = said._replace(id=raw.get("id") or said.id), raw.get("id")
 
     def _heard(self, record: dict[str, Any], messages: list[Message], line: int) -> Iterator[Step]:
         if record.get("isCompactSummary"):

@@ -31,7 +31,7 @@ def read(source: Source) -> Iterator[Step]:
             case {"sessionId": str() as name}:
                 session = name
             case {"type": str()}:
-                yield from _told(session, value, number)
+                yield from _steps(session, value, number)
             case _:
                 yield Skipped(
                     "update of the header" if isinstance(value, dict) and "$set" in value else "not a message", number
@@ -49,7 +49,7 @@ def _records(source: Source) -> Iterator[tuple[int, Any]]:
         yield (line.number, line) if isinstance(line, Damaged) else line
 
 
-def _told(session: str, record: dict[str, Any], number: int) -> Iterator[Step]:
+def _steps(session: str, record: dict[str, Any], number: int) -> Iterator[Step]:
     kind, id_, at = record["type"], record.get("id"), record.get("timestamp")
     try:
         if kind == "user":
@@ -84,10 +84,10 @@ def _texts(record: dict[str, Any]) -> list[Part]:
 
 
 def _thoughts(record: dict[str, Any]) -> list[Part]:
-    told = (Fields(thought, "$.thoughts") for thought in _list(record, "thoughts"))
+    thoughts = (Fields(thought, "$.thoughts") for thought in _list(record, "thoughts"))
     return [
         Thinking(text=f"{each.take('subject', str) or ''}\n{each.take('description', str) or ''}".strip())
-        for each in told
+        for each in thoughts
     ]
 
 

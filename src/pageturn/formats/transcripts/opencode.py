@@ -40,9 +40,9 @@ def recognises(first: Any) -> bool:
 def read(source: Source) -> Iterator[Step]:
     match source.whole():
         case {"info": {"id": str() as session}, "messages": list() as messages}:
-            yield from _told(session, messages)
+            yield from _steps(session, messages)
         case {"id": str() as session, "projectID": _}:
-            yield from _told(session, _stored(source, session))
+            yield from _steps(session, _stored(source, session))
         case {"sessionID": _} | {"type": _}:
             yield Skipped("read with its session")
         case _:
@@ -82,7 +82,7 @@ def _created(info: dict[str, Any]) -> int | None:
             return None
 
 
-def _told(session: str, messages: list[Any]) -> Iterator[Step]:
+def _steps(session: str, messages: list[Any]) -> Iterator[Step]:
     for number, message in enumerate(messages, start=1):
         try:
             fields = Fields(message, f"$.messages[{number - 1}]")

@@ -11,11 +11,12 @@ import msgspec
 from pageturn.formats.fields import Fields
 from pageturn.formats.transcripts.source import Damaged, Source
 from pageturn.formats.transcripts.steps import Compacted, Said, Skipped, Step
+from pageturn.formats.usage import Counts, usage_with_cache_apart
 from pageturn.values.errors import InvalidInput, show
 from pageturn.values.messages import Image, Message, Part, Role, Text, Thinking, ToolCall, assistant, tool_result, user
-from pageturn.values.usage import Usage
 
 NAME = "pi"
+_COUNTS = Counts(input="input", output="output", cache_read="cacheRead", cache_write="cacheWrite")
 
 
 def recognises(first: Any) -> bool:
@@ -40,7 +41,7 @@ def read(source: Source) -> Iterator[Step]:
             case {"type": "message", "message": dict() as message} as record:
                 follows |= dict.fromkeys(settings, _id_at(record, line.number))
                 settings = []
-                yield from _told(session, message, record, line.number)
+                yield from _steps(session, message, record, line.number)
             case {"type": "compaction", "summary": str() as summary} as record:
                 yield _compaction(session, summary, record, line.number, follows)
                 yield Said(session, user(summary, synthetic=True), line.number, _id_at(record, line.number))
@@ -68,7 +69,7 @@ def _compaction(session: str, summary: str, record: dict[str, Any], line: int, f
     )
 
 
-def _told(session: str, raw: dict[str, Any], record: dict[str, Any], line: int) -> Iterator[Step]:
+def _steps(session: str, raw: dict[str, Any], record: dict[str, Any], line: int) -> Iterator[Step]:
     fields = Fields(raw, "$.message")
     id_, at = _id_at(record, line), record.get("timestamp")
     try:
@@ -87,7 +88,7 @@ def _message(fields: Fields) -> Message:
         case "user":
             return user(*_parts(fields))
         case "assistant":
-            return assistant(*_parts(fields), usage=_usage(fields))
+            return assistant(*_parts(fields), usage=usage_with_cache_apart(fields, _COUNTS))
         case "toolResult":
             content = tuple(part for part in _parts(fields) if isinstance(part, Text | Image))
             return tool_result(fields.text("toolCallId"), *content, is_error=fields.take("isError", bool) or False)
@@ -123,17 +124,3 @@ def _parts(fields: Fields) -> Iterator[Part]:
                 raise InvalidInput(
                     "$.message.content.type", expected="text, thinking, toolCall or image", got=show(kind)
                 )
-
-
-def _usage(fields: Fields) -> Usage | None:
-    if "usage" not in fields.rest:
-        return None
-    usage = fields.inner("usage")
-    read, written = usage.count("cacheRead"), usage.count("cacheWrite")
-    return Usage(
-        input_tokens=usage.count("input") + read + written,
-        output_tokens=usage.count("output"),
-        cache_read_tokens=read,
-        cache_write_tokens=written,
-        model=fields.take("model", str),
-    )

@@ -85,7 +85,7 @@ class _Log:
         session = name if name is not None else f"{self._name}.{self._sessions}"
         if known:
             yield Skipped("repeated by the next request", line, f"{known} messages")
-        yield from _told(session, value, messages, known, line)
+        yield from _steps(session, value, messages, known, line)
 
 
 def _name_of(value: Any) -> str | None:
@@ -93,7 +93,7 @@ def _name_of(value: Any) -> str | None:
     return next((name for name in names if isinstance(name, str) and name), None)
 
 
-def _told(session: str, value: Any, messages: list[Any], known: int, line: int) -> Iterator[Step]:
+def _steps(session: str, value: Any, messages: list[Any], known: int, line: int) -> Iterator[Step]:
     vendor = anthropic if _is_anthropic(value, messages) else openai_chat
     given: list[tuple[str, Any]] = [(str(place), raw) for place, raw in enumerate(messages)][known:]
     if vendor is anthropic and not known and isinstance(value, dict) and value.get("system"):

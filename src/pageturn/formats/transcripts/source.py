@@ -35,7 +35,7 @@ class Damaged(NamedTuple):
 
 
 class Source(ABC):
-    """A recording of a tool. `on_read` is told how many bytes were read."""
+    """A recording of a tool. `on_read` is called with the number of bytes read."""
 
     def __init__(self, name: str, on_read: Callable[[int], None] = lambda _: None, *, is_packed: bool = False) -> None:
         self.name = name  # without the extensions of the file

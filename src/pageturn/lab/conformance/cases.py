@@ -22,7 +22,7 @@ class Case(NamedTuple):
     trace: Trace
     budget_tokens: int
     pinned: tuple[int, ...] = (1,)
-    notes: Mapping[int, str] = {}  # one-shot notes of the program around the agent, by the place of their turn
+    notes: Mapping[int, str] = {}  # one-shot notes of the host, by the place of their turn
 
     @property
     def task(self) -> Message:
@@ -154,12 +154,12 @@ def _answer(call: ToolCall) -> Message:
 
 def _body(number: int, lines: int = 16) -> str:
     """Some lines of a log, with a finding in the middle."""
-    told = [
+    sentences = [
         f"{line:04d} part {number}: {' '.join(_WORDS[(number * 5 + line * 3 + step) % len(_WORDS)] for step in range(9))}"
         for line in range(lines)
     ]
-    told[lines // 2 : lines // 2] = [name_of(number), sentence_of(number)]
-    return "\n".join(told)
+    sentences[lines // 2 : lines // 2] = [name_of(number), sentence_of(number)]
+    return "\n".join(sentences)
 
 
 CASES = (loop(), delayed(), dead(), oversized(), images(), empty(), too_small(), notes())

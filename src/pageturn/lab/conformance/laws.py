@@ -13,7 +13,7 @@ from pageturn.values.messages import Image, Message, Role
 System = Callable[[Case], Sequence[Request]]
 """Whoever is examined: what it sends at each turn of a case. One that handles the notes of a case says so: it has `takes_notes`."""
 
-_Sent = tuple[int, Sequence[Message]]  # what stood before a turn: how many messages; and the request
+_Sent = tuple[int, Sequence[Message]]  # what was there before a turn: how many messages; and the request
 _STEADY = 0.5  # the share of turns below which a prompt cache does not pay
 
 
@@ -21,11 +21,11 @@ class Verdict(NamedTuple):
     """Whether a law holds, and what was observed. A law that does not apply is not broken."""
 
     holds: bool
-    told: str = ""
+    detail: str = ""
     applies: bool = True
 
 
-_NO_NOTES = Verdict(holds=True, told="takes no notes", applies=False)
+_NO_NOTES = Verdict(holds=True, detail="takes no notes", applies=False)
 
 
 class Law(NamedTuple):
@@ -60,17 +60,17 @@ def _judged(law: Law, runs: Mapping[str, Sequence[Request] | str]) -> Verdict:
         if case.name in law.cases:
             requests = runs[case.name]
             if isinstance(requests, str):
-                return Verdict(holds=False, told=f"{case.name}: {requests}")
+                return Verdict(holds=False, detail=f"{case.name}: {requests}")
             wrong = next(law.broken(case, requests), None)
             if wrong is not None:
-                return Verdict(holds=False, told=f"{case.name}: {wrong}")
+                return Verdict(holds=False, detail=f"{case.name}: {wrong}")
     return Verdict(holds=True)
 
 
 def _steady(requests: Sequence[Request] | str) -> Verdict:
     """The share of turns whose request begins with the one before."""
     if isinstance(requests, str):
-        return Verdict(holds=False, told=requests)
+        return Verdict(holds=False, detail=requests)
     sent = [request.messages for request in requests if request.messages is not None]
     kept = [list(after[: len(before)]) == list(before) for before, after in pairwise(sent)]
     share = sum(kept) / len(kept) if kept else 0.0
@@ -127,10 +127,10 @@ def _task(case: Case, requests: Sequence[Request]) -> Iterator[str]:
 
 def _way_back(case: Case, requests: Sequence[Request]) -> Iterator[str]:
     for turn, request in zip(case.trace.turns, requests, strict=True):
-        told = text_of_all(request.messages or ())
+        text_shown = text_of_all(request.messages or ())
         for place, message in enumerate(case.trace.messages[:turn]):
             text = text_of(message)
-            lines_stand = text in told or all(part in told for part in text.split("\n"))
+            lines_stand = text in text_shown or all(part in text_shown for part in text.split("\n"))
             if not lines_stand and request.recalled.get(place) != text:
                 yield f"message {place} is gone before message {turn}, and nothing refers to it"
 

@@ -56,9 +56,9 @@ def _recalled(session: Session, context: Context, places: Mapping[str, int]) -> 
     """What the handles of a context resolve to, if the model has the recall tool."""
     if not any(isinstance(tool, RecallTool) for tool in context.tools):
         return {}
-    told = text_of_all(context.messages)
+    shown = text_of_all(context.messages)
     recalled = {}
-    for handle in _HANDLES.findall(told):
+    for handle in _HANDLES.findall(shown):
         pages = session.reader.pages_between(handle) if ".." in handle else (handle,)
         for page in () if isinstance(pages, Fault) else pages:
             found = session.resolve(page)

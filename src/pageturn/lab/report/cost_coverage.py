@@ -19,7 +19,7 @@ def cost_against_coverage(group: Group, width: float) -> Node:
         by_ratio((end for row in group.rows for end in row.bill), _LEFT, width - 14),
         _within_one(around((end for row in group.rows for end in row.coverage), height - _BOTTOM, _TOP, margin=0.08)),
     )
-    drawing = picture(width, height, told(group))
+    drawing = picture(width, height, description(group))
     add(drawing, label("coverage: names in calls that the request showed", 0, 14, class_="faint"))
     if not is_narrow:
         add(drawing, label("↖ cheaper and more complete", width - 14, 14, anchor="end", class_="faint"))
@@ -50,7 +50,7 @@ def cost_against_coverage(group: Group, width: float) -> Node:
     return drawing
 
 
-def told(group: Group) -> str:
+def description(group: Group) -> str:
     """The front as text."""
     named = ", ".join(
         f"{row.policy} at {compact(row.budget_tokens)} tokens ({times(row.bill.value)}, {percent(row.coverage.value)})"

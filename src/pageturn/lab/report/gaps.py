@@ -40,11 +40,11 @@ def gap_to_oracle(group: Group, width: float) -> Node:
     height = 34 + sum(22 + _LANE * sum(gap.row.budget_tokens == budget for gap in found) for budget in budgets) + 46
     highest = max(max(gap.missed, gap.oracle, gap.row.missed.high) for gap in found)
     frame = Frame(from_nothing(highest, left, width - 66), Scale(0, 1, height - 46, 30))
-    told = "; ".join(
+    description = "; ".join(
         f"{gap.row.policy} at {compact(gap.row.budget_tokens)}: {percent(gap.missed)}, the oracle {percent(gap.oracle)}"
         for gap in found
     )
-    drawing = picture(width, height, f"Demanded names that were missed. {told}", *_key(width))
+    drawing = picture(width, height, f"Demanded names that were missed. {description}", *_key(width))
     add(drawing, *_across(frame, width))
     top = 34.0
     for budget in budgets:

@@ -58,11 +58,11 @@ _HEADS = (
     *map(_head, LEADING[1:]),
     _head(WITH_REFETCHES),
     _head(TIMES_THE_LOWER_BOUND),
-    ("missed", "demanded names that did not stand in the request"),
+    ("missed", "demanded names that were not in the request"),
     ("refused", "turns for which there was no request within the budget"),
     (
         "faults",
-        "of the policy: something lost, or a result that came again while it did not stand whole in the request",
+        "of the policy: something lost, or a result that came again while it was not whole in the request",
     ),
     ("sessions", "that were replayed"),
 )
@@ -193,7 +193,7 @@ def _row(row: Row, columns: int, *, is_best: bool) -> Node:
 
 
 def _priced(score: Score) -> list[Child]:
-    """The priced bill, and below it what it comes to if a turn that misses costs more than its bill."""
+    """The priced bill, and below it its value if a turn that misses costs more than its bill."""
     if not score.is_priced:
         return ["–"]
     first, *others = (score.priced(tokens) for tokens in MISS_TOKENS)

@@ -58,7 +58,7 @@ def _panel(each: Drawn, frame: Frame, left: float, wide: float, *, is_common: bo
     yield from _layers(turns, frame)
     yield from _budget(each.result, frame)
     yield from frame.bottom(compact, "turn", ticks=6)
-    yield from stretches(frame, len(turns), lambda some: _told(some, turns))
+    yield from stretches(frame, len(turns), lambda some: _description(some, turns))
 
 
 def _layers(turns: Sequence[ReplayedTurn], frame: Frame) -> Iterator[Node]:
@@ -78,9 +78,9 @@ def _wide(points: list[tuple[float, float]], frame: Frame) -> list[tuple[float, 
 
 
 def _sizes(turn: ReplayedTurn) -> list[int]:
-    told = [turn.forms.get(form, 0) for form in FORMS]
-    told[0] += max(turn.tokens - sum(told), 0)
-    return told
+    tokens = [turn.forms.get(form, 0) for form in FORMS]
+    tokens[0] += max(turn.tokens - sum(tokens), 0)
+    return tokens
 
 
 def _budget(result: Result, frame: Frame) -> Iterator[Node]:
@@ -106,7 +106,7 @@ def _key(used: Sequence[Form], width: float) -> Iterator[Node]:
         left += wide
 
 
-def _told(some: Sequence[int], turns: Sequence[ReplayedTurn]) -> str:
+def _description(some: Sequence[int], turns: Sequence[ReplayedTurn]) -> str:
     """The largest request of some turns."""
     at = max(some, key=lambda at: (turns[at].tokens, -at))
     turn = turns[at]

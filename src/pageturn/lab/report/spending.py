@@ -30,14 +30,14 @@ def spending(drawn: Sequence[Drawn], width: float, everything: Result | None = N
     highest = max(line.bills[-1] for line in lines)
     length = max(len(line.bills) for line in lines)
     frame = Frame(turns_across(length, _LEFT, width - margin), from_nothing(highest, height - _BOTTOM, _TOP))
-    told = f"The bill so far at each turn: {', '.join(line.words for line in lines)}"
-    drawing = picture(width, height, told, label("bill so far, in tokens of fresh input", 0, 14, class_="faint"))
+    description = f"The bill so far at each turn: {', '.join(line.words for line in lines)}"
+    drawing = picture(width, height, description, label("bill so far, in tokens of fresh input", 0, 14, class_="faint"))
     add(drawing, *frame.grid(compact))
     add(drawing, *frame.bottom(compact, "turn", ticks=8 if width > 500 else 4))
     for line in reversed(lines):
         add(drawing, _curve(line.bills, frame, "dashed" if line.number is None else f"line {colour(line.number)}"))
     add(drawing, *_ends(lines, frame, width))
-    add(drawing, *stretches(frame, length, lambda some: _told(lines, some[-1])))
+    add(drawing, *stretches(frame, length, lambda some: _description(lines, some[-1])))
     return drawing
 
 
@@ -77,7 +77,7 @@ def _ends(lines: Sequence[_Line], frame: Frame, width: float) -> Iterator[Node]:
         yield label(cut(line.words, width - left), left, moved + 4, class_="faint" if line.number is None else None)
 
 
-def _told(lines: Sequence[_Line], at: int) -> str:
+def _description(lines: Sequence[_Line], at: int) -> str:
     by_bill = sorted(lines, key=lambda line: (-line.until(at), line.name))
     return "\n".join([f"until {named([at])}", *(f"{line.name} {line.until(at):,.0f}" for line in by_bill)])
 

@@ -55,9 +55,9 @@ def path(points: Iterable[tuple[float, float]], class_: str, *, is_closed: bool 
     return node("path", d=f"M{steps}{'Z' if is_closed else ''}", class_=class_)
 
 
-def picture(width: float, height: float, told: str, *children: Child) -> Node:
-    """A drawing of that size; `told` describes it for people who cannot see it."""
-    made = node("svg", viewBox=f"0 0 {shown(width)} {shown(height)}", role="img", aria_label=told)
+def picture(width: float, height: float, description: str, *children: Child) -> Node:
+    """A drawing of that size; `description` is for people who cannot see it."""
+    made = node("svg", viewBox=f"0 0 {shown(width)} {shown(height)}", role="img", aria_label=description)
     return add(made, *children)
 
 

@@ -20,8 +20,8 @@ def timeline(drawn: Sequence[Drawn], width: float) -> Node:
     lanes = [_lanes(each.result.turns) for each in drawn]
     height = sum(_HEAD + _LANE * max(len(each), 1) + 8 for each in lanes) + 44
     x = turns_across(max(len(each.result.turns) for each in drawn), left, width - 52)
-    told = "; ".join(f"{each.result.policy}: {_summed(own)}" for each, own in zip(drawn, lanes, strict=True))
-    drawing = picture(width, height, f"Faults and misses by turn. {told}")
+    description = "; ".join(f"{each.result.policy}: {_summed(own)}" for each, own in zip(drawn, lanes, strict=True))
+    drawing = picture(width, height, f"Faults and misses by turn. {description}")
     top = 0.0
     for each, own in zip(drawn, lanes, strict=True):
         add(drawing, mark(each.number, 7, top + 12, 5))

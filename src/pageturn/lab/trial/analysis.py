@@ -46,8 +46,11 @@ class Paired(NamedTuple):
     @classmethod
     def of(cls, pairs: Iterable[tuple[bool, bool]]) -> "Paired":
         """The comparison of two methods, step by step."""
-        told = list(pairs)
-        return cls(sum(ours and not theirs for ours, theirs in told), sum(theirs and not ours for ours, theirs in told))
+        all_pairs = list(pairs)
+        return cls(
+            sum(ours and not theirs for ours, theirs in all_pairs),
+            sum(theirs and not ours for ours, theirs in all_pairs),
+        )
 
 
 class MethodOutcome(NamedTuple):

@@ -88,7 +88,7 @@ class LiveModel:
             reason = f"HTTP {answer.status_code}: {show(answer.text)}"
             if answer.status_code not in _AGAIN:
                 break
-            wait = _told(answer.headers.get("retry-after"), wait)
+            wait = _seconds(answer.headers.get("retry-after"), wait)
         raise EndpointFailed(reason)
 
     def _json(self, data: bytes) -> Any:
@@ -105,7 +105,7 @@ class LiveModel:
         return reply
 
 
-def _told(header: str | None, otherwise: float) -> float:
+def _seconds(header: str | None, otherwise: float) -> float:
     """The wait that a server asks for, if it is a number of seconds."""
     try:
         return min(max(float(header or ""), 0.0), _LONGEST_WAIT)

@@ -75,14 +75,14 @@ class _Folder:
         return self._sandbox.run(call)
 
     def check(self, step: int, answer: str, calls: Sequence[ToolCall]) -> bool:
-        told = {
+        given = {
             "step": step,
             "text": self._task.steps[step].text,
             "answer": answer,
             "calls": [{"name": call.name, "arguments": arguments_of(call)} for call in calls],
         }
         checker = str((self._task.folder / _CHECK).resolve())
-        return self._sandbox.python(checker, stdin=msgspec.json.encode(told).decode())[0]
+        return self._sandbox.python(checker, stdin=msgspec.json.encode(given).decode())[0]
 
 
 def read_task(folder: Path) -> FolderTask:
@@ -92,17 +92,17 @@ def read_task(folder: Path) -> FolderTask:
         if not needed.is_file():
             raise InvalidInput(str(folder), expected=f"a folder with {_TASK} and {_CHECK}", got=f"no {needed.name}")
     try:
-        told = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _TaskFile)
+        task = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _TaskFile)
     except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, not a task, a number of too many digits
         raise InvalidInput(str(path), expected="a task", got=str(error)) from error
-    if not told.steps:
-        raise InvalidInput(str(path), expected="at least one step", got=show(told.steps))
-    files = folder / told.files if told.files is not None else None
+    if not task.steps:
+        raise InvalidInput(str(path), expected="at least one step", got=show(task.steps))
+    files = folder / task.files if task.files is not None else None
     if files is not None and not files.is_dir():
-        raise InvalidInput(str(path), expected="files: a folder beside the task", got=show(told.files))
-    past = _messages(folder / told.history) if told.history is not None else ()
-    steps = tuple(Step(f"step {number}", text) for number, text in enumerate(told.steps, start=1))
-    return FolderTask(folder.resolve().name, folder, told.system, steps, past, files, told.calls_a_step)
+        raise InvalidInput(str(path), expected="files: a folder beside the task", got=show(task.files))
+    past = _messages(folder / task.history) if task.history is not None else ()
+    steps = tuple(Step(f"step {number}", text) for number, text in enumerate(task.steps, start=1))
+    return FolderTask(folder.resolve().name, folder, task.system, steps, past, files, task.calls_a_step)
 
 
 def _messages(path: Path) -> tuple[Message, ...]:

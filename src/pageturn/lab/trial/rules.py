@@ -108,8 +108,8 @@ class _Office:
                 sent = {str(arguments_of(call).get("to")) for call in calls if call.name == "send_mail"}
                 return sent == {each for each in self._task.addresses if each.endswith("@example.com")}
             case "euros":
-                told = answer.replace(",", "")
-                return str(self._task.price) in told and "$" not in told and "dollar" not in told.lower()
+                digits = answer.replace(",", "")
+                return str(self._task.price) in digits and "$" not in digits and "dollar" not in digits.lower()
             case _:
                 return "list_files" in answer and answer.rstrip().endswith(self._task.mark)
 

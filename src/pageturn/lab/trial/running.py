@@ -64,7 +64,7 @@ class _OutOfMoney(Exception):
     pass
 
 
-def run_trial(plan: Plan, model: Model, out: Path, told: Callable[[Run], None] = lambda _: None) -> Ended:
+def run_trial(plan: Plan, model: Model, out: Path, on_run: Callable[[Run], None] = lambda _: None) -> Ended:
     """Run what is not in the file yet."""
     runs = list(read_runs(out))
     final = {run.key for run in runs if run.final}
@@ -78,7 +78,7 @@ def run_trial(plan: Plan, model: Model, out: Path, told: Callable[[Run], None] =
         if run is not None:
             append_run(out, run)
             runs.append(run)
-            told(run)
+            on_run(run)
             final |= {run.key} if run.final else set()
             failures = 0 if run.final else failures + 1
         if run is None or run.error == _LIMIT:

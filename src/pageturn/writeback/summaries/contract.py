@@ -1,9 +1,7 @@
 """Defines the interface of a summarizer: it gets the text of a run of pages and a length, and returns a summary."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import Protocol, runtime_checkable
 
 from pageturn.context.renditions.structured import PageMessage
@@ -12,42 +10,7 @@ from pageturn.values.errors import InvalidInput
 from pageturn.values.fencing import escaped
 from pageturn.values.messages import File, Image, Message, Native, Text, ToolCall, ToolResult
 from pageturn.writeback.quality import objection_to
-
-_NEAR = 0.8  # of the available room
-
-
-class Stop:
-    """Signals that work is no longer needed; its callbacks are called at once, from another thread."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._calls: list[Callable[[], None]] = []
-        self.is_set = False
-        self.is_late = False  # because it took too long, and not because the session was closed
-
-    def set(self, *, is_late: bool = False) -> None:
-        """Stop what is running, and what starts later."""
-        with self._lock:
-            self.is_set = True
-            self.is_late = is_late
-            calls, self._calls = self._calls, []
-        for call in calls:
-            call()
-
-    @contextmanager
-    def calling(self, call: Callable[[], None]) -> Iterator[None]:
-        """While this context is active, a stop calls `call`."""
-        with self._lock:
-            if not self.is_set:
-                self._calls.append(call)
-        if self.is_set:
-            call()
-        try:
-            yield
-        finally:
-            with self._lock:
-                if call in self._calls:
-                    self._calls.remove(call)
+from pageturn.writeback.summaries.stop import Stop
 
 
 @dataclass(frozen=True)
@@ -93,21 +56,6 @@ def require_summarizer(value: object) -> None:
     require_instance("summarizer", value, Summarizer)
     assert isinstance(value, Summarizer)
     require_text("summarizer.name", value.name)
-
-
-def cut(text: str, most_tokens: int, count: Callable[[str], int]) -> str:
-    """A text cut to this many tokens: at the end of a line, a sentence or a word if there is one near enough."""
-    text = text.strip()
-    size = len(text)
-    while size and (tokens := count(text[:size])) > most_tokens:
-        size = min(size - 1, int(size * most_tokens / tokens))
-    if size == len(text):
-        return text
-    for ends in (("\n", ". ", "。"), (" ",)):
-        last = max(text.rfind(end, 0, size) for end in ends)
-        if last > _NEAR * size:
-            return text[: last + 1].strip()
-    return text[:size].strip()
 
 
 def _words(message: Message) -> str:

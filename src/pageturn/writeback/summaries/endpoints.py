@@ -14,7 +14,7 @@ import msgspec
 
 from pageturn.values.checks import require_finite, require_text
 from pageturn.values.errors import InvalidInput, MissingExtra, SummaryFailed, show
-from pageturn.writeback.summaries.contract import Stop
+from pageturn.writeback.summaries.stop import Stop
 
 _THOUGHT = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 

@@ -19,7 +19,8 @@ from pageturn.values.fencing import escaped
 from pageturn.values.identifiers import Vocabulary
 from pageturn.values.messages import Message, Role
 from pageturn.writeback.quality import commands, evidence_of, invented_in, omission_of, shape_of
-from pageturn.writeback.summaries.contract import SummaryRequest, cut
+from pageturn.writeback.summaries.contract import SummaryRequest
+from pageturn.writeback.summaries.cutting import cut
 
 _ASKED, _CHANGED, _WRONG, _SAID, _CALLED = 3.0, 2.5, 2.0, 1.6, 1.0  # weights
 _LATER = 0.3  # the weight of the last line relative to the first

@@ -12,7 +12,7 @@ from typing import Any
 import httpx2
 
 from pageturn.values.errors import SummaryFailed
-from pageturn.writeback.summaries.contract import Stop
+from pageturn.writeback.summaries.stop import Stop
 
 _MOST_BYTES = 4_000_000  # of an answer
 

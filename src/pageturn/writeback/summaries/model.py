@@ -8,7 +8,9 @@ from typing import Protocol
 
 from pageturn.values.checks import require_whole
 from pageturn.values.errors import InvalidInput, SummaryFailed
-from pageturn.writeback.summaries.contract import Stop, SummaryRequest, cut
+from pageturn.writeback.summaries.contract import SummaryRequest
+from pageturn.writeback.summaries.cutting import cut
+from pageturn.writeback.summaries.stop import Stop
 
 INSTRUCTIONS = """\
 You condense the record of an agent's work for the agent itself, which will read your text in place of the record.

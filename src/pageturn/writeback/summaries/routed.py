@@ -15,7 +15,8 @@ from pageturn.routing.skills import COMPACTION, require_name
 from pageturn.values.checks import require_instance
 from pageturn.values.errors import InvalidInput, StoreError, SummaryFailed, show
 from pageturn.values.messages import Message
-from pageturn.writeback.summaries.contract import Summarizer, SummaryRequest, cut, require_summarizer
+from pageturn.writeback.summaries.contract import Summarizer, SummaryRequest, require_summarizer
+from pageturn.writeback.summaries.cutting import cut
 
 
 @runtime_checkable

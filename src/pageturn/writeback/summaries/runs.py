@@ -62,8 +62,8 @@ _Group = list[Unit]  # whose pages interleave, so that a run has all of them or 
 _Stretch = list[_Group]  # between rules, and between open calls
 
 
-class _Rested:
-    """What only an undo, an erasure, a reset or a pin can change: the number of pages and units, and the stretches they form."""
+class _Settled:
+    """What only an undo, an erasure, a reset or a pin changes: the number of pages and units, and the stretches they form."""
 
     def __init__(self) -> None:
         self.pages = self.units = 0
@@ -77,45 +77,45 @@ class RunsAhead:
     def __init__(self, state: SessionState) -> None:
         self._state = state
         self._made_of: tuple[int, ...] | None = None  # the changes and promises of the journal
-        self._rested = _Rested()
+        self._settled = _Settled()
 
     def find(self, sizes: Sequence[int] = SIZES) -> list[Run]:
         """Small ones before large ones, and older before newer; at most 97."""
         state, now = self._state, (self._state.changes, self._state.promises)
         if self._made_of != now:
-            self._made_of, self._rested = now, _Rested()
-        past = self._rested
+            self._made_of, self._settled = now, _Settled()
+        known = self._settled
         groups = list(
-            entangled(units_of((page for page in state.pages[past.pages :] if page.counts), state.turns), _span)
+            entangled(units_of((page for page in state.pages[known.pages :] if page.counts), state.turns), _span)
         )
-        resting = self._resting(groups)
-        rested, units = self._uncovered(groups[:resting]), self._uncovered(groups[resting:])
-        self._extend(past.stretches, rested)
-        past.units += len(rested)
-        past.pages = state.after(groups[resting][0][0].seq - 1) if resting < len(groups) else len(state.pages)
-        if past.units + len(units) < _FEWEST:
+        settled = self._count_settled(groups)
+        settled_units, units = self._uncovered(groups[:settled]), self._uncovered(groups[settled:])
+        self._extend(known.stretches, settled_units)
+        known.units += len(settled_units)
+        known.pages = state.after(groups[settled][0][0].seq - 1) if settled < len(groups) else len(state.pages)
+        if known.units + len(units) < _FEWEST:
             return []
-        stretches = [*past.stretches[:-1], [*past.stretches[-1]]]
+        stretches = [*known.stretches[:-1], [*known.stretches[-1]]]
         self._extend(stretches, units[:-_RECENT])
         wanted = {(run[0][0][0].seq, max(map(_end, run[-1]))): run for run in _wanted(stretches, sizes)}
-        found = {span: past.runs.get(span) or _run(groups) for span, groups in wanted.items()}
-        past.runs = {span: run for span, run in found.items() if span in past.runs or self._may_stand(run)}
-        return list(past.runs.values())
+        found = {span: known.runs.get(span) or _run(groups) for span, groups in wanted.items()}
+        known.runs = {span: run for span, run in found.items() if span in known.runs or self._is_usable(run)}
+        return list(known.runs.values())
 
-    def _resting(self, groups: Sequence[_Group]) -> int:
+    def _count_settled(self, groups: Sequence[_Group]) -> int:
         """The number of groups that no new page can join: no call before that point can still get a result; the newest units are
         excluded.
         """
         turns = self._state.turns
         waiting_from = turns[-ABANDONED] if len(turns) >= ABANDONED else 0
-        newer, resting = 0, len(groups)
-        while resting and newer < _RECENT:
-            resting -= 1
-            newer += len(self._uncovered([groups[resting]]))
-        for at, group in enumerate(groups[:resting]):
+        newer, settled = 0, len(groups)
+        while settled and newer < _RECENT:
+            settled -= 1
+            newer += len(self._uncovered([groups[settled]]))
+        for at, group in enumerate(groups[:settled]):
             if any(unit[0].calls and unit[0].seq >= waiting_from for unit in group):
                 return at
-        return resting
+        return settled
 
     def _uncovered(self, groups: Iterable[_Group]) -> list[Unit]:
         return [unit for group in groups for unit in group if not self._state.is_covered(unit[0].seq)]
@@ -132,7 +132,7 @@ class RunsAhead:
                 together.append(unit)
         stretches[-1] += entangled(together, _span)
 
-    def _may_stand(self, run: Run) -> bool:
+    def _is_usable(self, run: Run) -> bool:
         return run.is_worthwhile and still_holds(self._state, run)
 
 

@@ -6,7 +6,8 @@ from threading import Condition, Thread
 from typing import NamedTuple
 
 from pageturn.values.errors import PageturnError
-from pageturn.writeback.summaries.contract import Summarizer, SummaryRequest, cut
+from pageturn.writeback.summaries.contract import Summarizer, SummaryRequest
+from pageturn.writeback.summaries.cutting import cut
 from pageturn.writeback.summaries.runs import Run
 
 _PATIENCE = 1.0  # seconds in which a cancelled job should return

@@ -115,8 +115,8 @@ class ResponsesProjection(Projection):
             made = [item for item in made if isinstance(item, dict) and item.get("type") != "reasoning"]
         self._output += made
         self._id = self._id or response.get("id")
-        told = {**self._without_tool(response), "id": self._id, "output": self._output}
-        self._last = _with_usage(told, self._tokens)
+        answer = {**self._without_tool(response), "id": self._id, "output": self._output}
+        self._last = _with_usage(answer, self._tokens)
         self._tokens += _output_tokens(response)
 
     def _without_tool(self, response: Event) -> Event:

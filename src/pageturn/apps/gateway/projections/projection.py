@@ -48,8 +48,8 @@ class Projection(ABC):
         self.has_others = False  # this round calls tools of the client
         self.failure = b""  # the event by which this round failed
         self.has_events = False
-        self.has_begun = False  # something was let go
-        self.is_sent = False  # and the client has it; whoever sends it says so
+        self.has_begun = False  # something was released
+        self.is_sent = False  # and the client has it; set by the sender
         self._is_open = False  # the client sees that there is an answer, so that nothing which says nothing need wait
 
     # -- a round
@@ -92,7 +92,7 @@ class Projection(ABC):
 
     @property
     def is_whole(self) -> bool:
-        """Whether this round came to its end, even if it says nothing."""
+        """Whether this round is complete, even if it says nothing."""
         return bool(self._stream.is_finished) and not self.has_failed
 
     def next_round(self) -> None:
@@ -104,7 +104,7 @@ class Projection(ABC):
         self.failure = b""
 
     def finish(self) -> bytes:
-        """What the client gets at the end: whatever waited, and the end of the answer."""
+        """What the client gets at the end: everything that waited, and the end of the answer."""
         carried, self._carried = self._carried, []
         shown = self._let_go(with_reasoning=not self.has_ours)
         waiting, self._waiting = self._waiting, []
@@ -160,7 +160,7 @@ class Projection(ABC):
         if with_reasoning:
             self._is_let_go = True
         elif not any(said.is_words for _, said in waiting):
-            # Nothing was said yet: the beginning of the answer waits on, so that an error can still be told as one.
+            # Nothing was said yet: the beginning of the answer is still held, so that an error can be passed on as one.
             self._waiting = [(event, said) for event, said in waiting if not said.is_reasoning]
             return []
         return [self._emitted(event) for event in kept]
@@ -189,7 +189,7 @@ class Projection(ABC):
     # -- answers that are no streams
 
     def take_whole(self, body: bytes) -> Message | None:
-        """A round that came as one object; its answer, None where nobody can read it."""
+        """A round that came as one object; its answer, or None if it cannot be read."""
         try:
             response = msgspec.json.decode(body)
             message: Message = self._format.load_reply(response)
@@ -209,7 +209,7 @@ class Projection(ABC):
 
     @abstractmethod
     def whole(self) -> bytes:
-        """The one answer that all whole rounds come to."""
+        """The one answer that is made of all complete rounds."""
 
     @abstractmethod
     def whole_message(self) -> Message:

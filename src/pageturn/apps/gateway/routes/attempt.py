@@ -1,7 +1,7 @@
-"""Asks one upstream, and says whether it began to answer. Until then nobody else has seen anything, and another can be asked.
+"""Asks one upstream, and says whether it began to answer. Until then the client has seen nothing, and another upstream can be asked.
 
 An answer has begun with its first byte; one that is a stream, with its first event that is neither an error nor an announcement. What was
-read until then is given on first.
+read until then is passed on first.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _SERVER_ERROR = 500
 
 
 class NoAnswer(Exception):
-    """An upstream did not begin to answer. The router reads status, headers and body; the client gets them if nobody else answers."""
+    """An upstream did not begin to answer. The router reads status, headers and body; the client gets them if no other upstream answers."""
 
     def __init__(self, status: int | None, headers: Headers, body: bytes, why: str) -> None:
         super().__init__(why)
@@ -172,7 +172,7 @@ class _Opening:
             if is_object(piece):
                 return False
             return all(map(self._is_announcement, self._events.feed(piece)))
-        except (InvalidInput, ValueError):  # a form that nobody knows is the client's to read
+        except (InvalidInput, ValueError):  # an unknown form is left to the client
             return False
 
     def _is_announcement(self, data: bytes) -> bool:
@@ -189,10 +189,10 @@ class _Opening:
 def _status_of(event: dict[str, Any]) -> int:
     """The status that an error in a stream would have had."""
     response = event.get("response")
-    told = response.get("error") if isinstance(response, dict) else event.get("error", event)
-    told = told if isinstance(told, dict) else {}
-    number = told.get("code", told.get("status"))
+    details = response.get("error") if isinstance(response, dict) else event.get("error", event)
+    details = details if isinstance(details, dict) else {}
+    number = details.get("code", details.get("status"))
     if isinstance(number, int) and _ERRORS <= number < 600:
         return number
-    names = (str(told.get(name)) for name in ("type", "code"))
+    names = (str(details.get(name)) for name in ("type", "code"))
     return next((_STATUSES[name] for name in names if name in _STATUSES), _SERVER_ERROR)

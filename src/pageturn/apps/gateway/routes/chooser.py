@@ -1,4 +1,4 @@
-"""Asks the router who answers, and tells it what came of that. One thread owns it, since it reads and writes a store.
+"""Asks the router who answers, and reports the outcome to it. One thread owns it, since it reads and writes a store.
 
 Where the store fails, choices are made by what this process has seen itself: a store that is locked keeps no client waiting.
 """
@@ -6,7 +6,7 @@ Where the store fails, choices are made by what this process has seen itself: a 
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NamedTuple, TypeVar
 
 from pageturn.apps.gateway.items import ItemReader
@@ -17,13 +17,13 @@ from pageturn.routing.router import Router
 from pageturn.routing.skills import MODEL_CALL
 from pageturn.stores import MemorySidecars
 from pageturn.values.errors import InvalidInput, StoreError
+from pageturn.values.vendors import profile_of
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger("pageturn.gateway")
 _USUAL_OUTPUT = 1_000  # tokens that an answer is expected to have
 _MOST_CONVERSATIONS = 10_000
-_CACHE_LASTS = timedelta(minutes=5)  # a provider's prompt cache, without another request
 _MTOK = 1_000_000
 
 
@@ -57,7 +57,7 @@ class Chooser:
     ) -> Decision:
         """Who answers a request; raises `InvalidInput` where all cost more than may be spent."""
         before = self._turns.get(outline.session)
-        is_warm = before is not None and datetime.now(UTC) - before.decision.at < _CACHE_LASTS
+        is_warm = before is not None and _is_warm(before.decision, datetime.now(UTC))
         running, cached = (before.decision.choice, before.tokens) if before is not None and is_warm else (None, 0)
 
         def chosen(router: Router) -> Decision:
@@ -95,7 +95,7 @@ class Chooser:
         return self._with_store(chosen)
 
     def answered(self, outline: RequestOutline, decision: Decision, tokens: int) -> None:
-        """Keep that a conversation has an answer, whose worth its next request will tell."""
+        """Note that a conversation has an answer; its next request shows what the answer was worth."""
         last = self._last(outline, len(outline.items))
         self._turns.pop(outline.session, None)
         self._turns[outline.session] = Turn(decision, len(outline.items), last, tokens)
@@ -119,7 +119,7 @@ class Chooser:
         return self._opened().observe(decision, outcome, **how)  # type: ignore[arg-type]  # which checks them
 
     def close(self) -> None:
-        """Count what was left open as answered, and let go of the store."""
+        """Count what was left open as answered, and close the store."""
         while self._turns:
             self._settle(self._turns.popitem()[1], outcome=True)
         if self._router is not None:
@@ -154,6 +154,12 @@ class Chooser:
             for model in self._models:
                 self._router.declare(model.declared)
         return self._router
+
+
+def _is_warm(decision: Decision, now: datetime) -> bool:
+    """Whether the chosen model still has the prompt of that request in its provider's cache."""
+    seconds = (now - decision.at).total_seconds()
+    return profile_of(decision.choice.partition("/")[2]).billing.is_warm_after(seconds)
 
 
 def prices_of(candidates: Sequence[Candidate], tokens: int) -> dict[str, Price]:

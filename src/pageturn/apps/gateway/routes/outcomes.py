@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from pageturn.apps.gateway.headers import Headers
-from pageturn.apps.gateway.own import OwnAnswer
+from pageturn.apps.gateway.own_endpoints import OwnAnswer
 from pageturn.apps.gateway.routes.routed import Routed
 from pageturn.values.errors import InvalidInput, StoreError, show
 

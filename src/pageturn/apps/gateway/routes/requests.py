@@ -22,7 +22,7 @@ from pageturn.values.messages import Message
 _CHARS_A_TOKEN = 4  # of JSON; a choice needs no more than about how long a prompt is
 _BEGINNING = 8  # items among which the first message is, by which a conversation without a name is known
 _NEWEST = 4  # messages that say what kind of work it is
-_CREDENTIALS = (  # of whoever asks, which belong to the vendor that the client meant
+_CREDENTIALS = (  # of the client, for the vendor that it meant
     b"authorization",
     b"x-api-key",
     b"x-goog-api-key",
@@ -120,7 +120,7 @@ def _session(exchange: Exchange, fields: dict[str, msgspec.Raw], items: Sequence
         return f"name {digest_of(identity.name.encode())}"
     try:
         opening = reader.read(format_, items[:_BEGINNING])
-    except InvalidInput:  # whatever it is, it is the same each time
+    except InvalidInput:  # the error is the same each time
         return f"bytes {digest_of(items[0])}"
     end = next((at + 1 for at, item in enumerate(opening) if not item.opens), len(opening))  # with the first message
     began = [mark for item in opening[:end] for mark in item.fingerprints]

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from pageturn.apps.gateway.dispatch import Direct
 from pageturn.apps.gateway.endpoints import ANTHROPIC, OPENAI
 from pageturn.apps.gateway.exchange import Ending, Exchange
-from pageturn.apps.gateway.headers import DECISION, Headers, told, with_changes
+from pageturn.apps.gateway.headers import DECISION, Headers, as_header, with_changes
 from pageturn.apps.gateway.modes import Refuse
 from pageturn.apps.gateway.routes.attempt import BegunAnswer, NoAnswer, UpstreamRequest, attempt
 from pageturn.apps.gateway.routes.chooser import Chooser
@@ -63,7 +63,7 @@ class Routed:
         try:
             outline = await self._in_thread(lambda: read_outline(exchange, self._chooser.reader))
         except InvalidInput:
-            return None  # whoever is asked will say what is wrong with it
+            return None  # the upstream will say what is wrong with it
         routed = self._models.get(outline.model)
         if routed is None:
             return None
@@ -179,4 +179,4 @@ def _error(journey: Journey, answered: NoAnswer | None, failures: list[str]) -> 
 def _decision(journey: Journey, failures: list[str]) -> tuple[bytes, bytes]:
     """Who was chosen and why, for the client."""
     failed = f"; failed before: {', '.join(failures)}" if failures else ""
-    return (DECISION, told(f"{journey.decision.id}; {journey.decision.choice}; {journey.decision.why}{failed}"))
+    return (DECISION, as_header(f"{journey.decision.id}; {journey.decision.choice}; {journey.decision.why}{failed}"))

@@ -1,4 +1,4 @@
-"""Defines what observers are told: facts of requests and of calls of models. No body, no header and no key is among them."""
+"""Defines what observers get: facts of requests and of calls of models. No body, no header and no key is among them."""
 
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol
@@ -83,5 +83,5 @@ class Observer(Protocol):
 def read_note(note: str) -> dict[str, str]:
     """What a mode said of a request, as in `managed; in=48211; sent=17402; fold=no`."""
     mode, *rest = note.split("; ")
-    told = {"mode": mode} if mode else {}
-    return {**told, **dict(each.partition("=")[::2] for each in rest if "=" in each)}
+    first = {"mode": mode} if mode else {}
+    return {**first, **dict(each.partition("=")[::2] for each in rest if "=" in each)}

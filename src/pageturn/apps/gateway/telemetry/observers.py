@@ -1,13 +1,13 @@
 """Makes the observers that the settings name. Their packages come with an extra, and are imported only here, when they are wanted."""
 
 from pageturn.apps.gateway.config import Config
-from pageturn.apps.gateway.own import OwnEndpoints
+from pageturn.apps.gateway.own_endpoints import OwnEndpoints
 from pageturn.apps.gateway.telemetry.facts import Observer
 from pageturn.values.errors import MissingExtra
 
 
 def observers_for(config: Config, starts: int) -> tuple[list[Observer], OwnEndpoints]:
-    """Who is told, and the endpoints that show it; raises `MissingExtra`."""
+    """The observers, and the endpoints that show what they counted; raises `MissingExtra`."""
     observers: list[Observer] = []
     endpoints: OwnEndpoints = {}
     try:

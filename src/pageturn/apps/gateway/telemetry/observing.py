@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 from pageturn.apps.gateway.dispatch import Dispatch
 from pageturn.apps.gateway.exchange import MOST_BYTES, Exchange
-from pageturn.apps.gateway.headers import REQUEST_ID, Headers, told
+from pageturn.apps.gateway.headers import REQUEST_ID, Headers, as_header
 from pageturn.apps.gateway.modes import Refuse
 from pageturn.apps.gateway.telemetry.facts import Observer
 from pageturn.apps.gateway.telemetry.reporting import PassedCall, Reporter
@@ -32,7 +32,7 @@ class Observed:
         try:
             async with self._inner.ask(exchange, headers, body) as answer:
                 watching.begins(answer)
-                answer.headers = (*answer.headers, (REQUEST_ID, told(exchange.id)))
+                answer.headers = (*answer.headers, (REQUEST_ID, as_header(exchange.id)))
                 watched = _Watched(answer, watching)
                 yield watched
         except (Unreachable, Cut) as error:

@@ -1,4 +1,4 @@
-"""Tells OpenTelemetry: a span and measurements for each call of a model, sent by OTLP over HTTP.
+"""Reports to OpenTelemetry a span and measurements for each call of a model, sent by OTLP over HTTP.
 
 Names are those of the GenAI semantic conventions (open-telemetry/semantic-conventions-genai, in development, read in November 2026); what
 they have no name for begins with `pageturn.`.
@@ -76,15 +76,15 @@ class OpenTelemetry:
             start_time=call.began,
         )
         if call.is_folded:
-            told = {name: int(call.note[name]) for name in ("in", "sent") if call.note.get(name, "").isdecimal()}
-            span.add_event("pageturn.fold", {f"pageturn.{name}": value for name, value in told.items()}, call.began)
+            counts = {name: int(call.note[name]) for name in ("in", "sent") if call.note.get(name, "").isdecimal()}
+            span.add_event("pageturn.fold", {f"pageturn.{name}": value for name, value in counts.items()}, call.began)
         if call.error is not None:
             span.set_status(Status(StatusCode.ERROR))
         span.end(call.began + int(call.seconds * _SECOND))
         self._measure(call)
 
     def client_request(self, request: ClientRequest) -> None:
-        """Requests are told by their calls."""
+        """Nothing: each call of a request has a span of its own."""
 
     def close(self) -> None:
         """Send what waits, for some seconds at most."""
@@ -92,30 +92,30 @@ class OpenTelemetry:
         self._meters.shutdown(timeout_millis=1_000 * _PATIENCE)
 
     def _measure(self, call: ModelCall) -> None:
-        told: dict[str, str | int] = {
+        labels: dict[str, str | int] = {
             "gen_ai.operation.name": _OPERATION,
             "gen_ai.provider.name": call.provider,
             "gen_ai.request.model": self._models.of(call.model),
             "server.address": call.address,
             "server.port": call.port,
         }
-        self._duration.record(call.seconds, {**told, **({"error.type": call.error} if call.error else {})})
+        self._duration.record(call.seconds, {**labels, **({"error.type": call.error} if call.error else {})})
         if call.is_stream and call.first_byte_seconds is not None:
-            self._first_chunk.record(call.first_byte_seconds, told)
+            self._first_chunk.record(call.first_byte_seconds, labels)
         if call.is_folded:
-            self._folds.add(1, {"gen_ai.request.model": told["gen_ai.request.model"]})
+            self._folds.add(1, {"gen_ai.request.model": labels["gen_ai.request.model"]})
         if (usage := call.usage) is not None:
-            counted = {**told, "gen_ai.token.modality": "unknown"}
+            counted = {**labels, "gen_ai.token.modality": "unknown"}
             self._counters["input_tokens"].add(usage.input_tokens, counted)
             self._counters["output_tokens"].add(usage.output_tokens, counted)
             self._counters["cache_read.input_tokens"].add(usage.cache_read_tokens, counted)
             self._counters["cache_write.input_tokens"].add(usage.cache_write_tokens, counted)
-            self._inputs.record(usage.input_tokens, told)
+            self._inputs.record(usage.input_tokens, labels)
 
 
 def _attributes(call: ModelCall) -> dict[str, Any]:
     usage = call.usage
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "gen_ai.operation.name": _OPERATION,
         "gen_ai.provider.name": call.provider,
         "gen_ai.request.model": call.model,
@@ -139,13 +139,13 @@ def _attributes(call: ModelCall) -> dict[str, Any]:
         "pageturn.tenant": call.tenant,
     }
     if usage is not None:
-        told |= {
+        attributes |= {
             "gen_ai.usage.input_tokens": usage.input_tokens,
             "gen_ai.usage.output_tokens": usage.output_tokens,
             "gen_ai.usage.cache_read.input_tokens": usage.cache_read_tokens,
             "gen_ai.usage.cache_write.input_tokens": usage.cache_write_tokens,
         }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in attributes.items() if value is not None}
 
 
 def _number(text: str | None) -> int | None:

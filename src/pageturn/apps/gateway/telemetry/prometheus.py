@@ -7,17 +7,17 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from pageturn.apps.gateway.headers import Headers
-from pageturn.apps.gateway.own import OwnAnswer
+from pageturn.apps.gateway.own_endpoints import OwnAnswer
 from pageturn.apps.gateway.telemetry.bounded import Bounded
 from pageturn.apps.gateway.telemetry.facts import ClientRequest, ModelCall
 from pageturn.values.usage import Usage
+from pageturn.values.vendors import profile_of
 
 PATH = "/metrics"
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 _SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 _MOST_SESSIONS = 10_000
-_CACHE_LASTS = 300.0  # seconds
-_CACHED_FROM = 2_048  # tokens: providers cache nothing shorter
+_CACHED_FROM = 2_048  # tokens: of a shorter prompt, providers may cache nothing
 _SECOND = 1_000_000_000
 
 
@@ -44,7 +44,9 @@ class Prometheus:
         self._modes = self._counter("passages", "Requests by what was sent, as in x-pageturn.", "mode")
         self._choices = self._counter("decisions", "Calls by the candidate that was chosen.", "agent")
         self._broken = self._counter(
-            "cache_broken", "Calls that read less than half of what the call before had, within five minutes.", "model"
+            "cache_broken",
+            "Calls that read less than half of what the call before had, while the provider should still have kept it.",
+            "model",
         )
         self._seconds = self._histogram("model_call_seconds", "Duration of calls.", _SECONDS, "model")
         self._first = self._histogram("first_byte_seconds", "Time to the first byte.", _SECONDS, "model")
@@ -92,7 +94,7 @@ class Prometheus:
         return OwnAnswer(200, generate_latest(self._registry), CONTENT_TYPE_LATEST.encode())
 
     def _note_cache(self, call: ModelCall, usage: Usage, model: str) -> None:
-        """A session whose prompt is no longer found in the cache costs ten times as much, and nobody else would say so."""
+        """A session whose prompt is no longer found in the cache costs ten times as much, and nothing else shows it."""
         before = self._sessions.pop(call.session, None)
         began = call.began / _SECOND
         self._sessions[call.session] = _Last(began + call.seconds, usage.input_tokens)
@@ -101,12 +103,13 @@ class Prometheus:
         if before is None or usage.input_tokens == 0:
             return
         self._read.labels(model).observe(usage.cache_read_tokens / usage.input_tokens)
-        is_warm = began - before.ended < _CACHE_LASTS and before.tokens >= _CACHED_FROM
+        is_kept = profile_of(call.model).billing.is_warm_after(began - before.ended)
+        is_warm = is_kept and before.tokens >= _CACHED_FROM
         if is_warm and not call.is_folded and usage.cache_read_tokens < before.tokens / 2:
             self._broken.labels(model).inc()
 
-    def _counter(self, name: str, told: str, *labels: str) -> Counter:
-        return Counter(f"pageturn_{name}", told, labels, registry=self._registry)
+    def _counter(self, name: str, description: str, *labels: str) -> Counter:
+        return Counter(f"pageturn_{name}", description, labels, registry=self._registry)
 
-    def _histogram(self, name: str, told: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
-        return Histogram(f"pageturn_{name}", told, labels, buckets=buckets, registry=self._registry)
+    def _histogram(self, name: str, description: str, buckets: tuple[float, ...], *labels: str) -> Histogram:
+        return Histogram(f"pageturn_{name}", description, labels, buckets=buckets, registry=self._registry)

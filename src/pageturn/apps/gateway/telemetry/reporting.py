@@ -1,6 +1,6 @@
-"""Tells observers of calls that have passed, from a thread of its own.
+"""Reports calls that have passed to the observers, in a thread of its own.
 
-Traffic never waits for it: where too much waits to be told, calls are left out and counted.
+Traffic never waits for it: where too much waits to be reported, calls are left out and counted.
 """
 
 import logging
@@ -48,7 +48,7 @@ class PassedCall(NamedTuple):
 
 
 class Reporter:
-    """The thread that tells observers."""
+    """The thread that calls the observers."""
 
     def __init__(self, observers: Sequence[Observer]) -> None:
         self._observers = observers
@@ -61,7 +61,7 @@ class Reporter:
         self._thread.start()
 
     def offer(self, fact: "PassedCall | Exchange") -> None:
-        """Take something to be told, unless too much waits."""
+        """Queue something to be reported, unless too much waits."""
         size = fact.size if isinstance(fact, PassedCall) else 0
         with self._lock:
             if self._waiting.qsize() >= _MOST_WAITING or (self._bytes and self._bytes + size > _MOST_WAITING_BYTES):
@@ -91,13 +91,13 @@ class Reporter:
 
     def _tell(self, fact: PassedCall | Exchange) -> None:
         """Read what passed once, for all observers; one that fails keeps nothing from the others."""
-        told = self._call_of(fact) if isinstance(fact, PassedCall) else _request_of(fact)
+        made = self._call_of(fact) if isinstance(fact, PassedCall) else _request_of(fact)
         for observer in self._observers:
             try:
-                if isinstance(told, ModelCall):
-                    observer.model_call(told)
+                if isinstance(made, ModelCall):
+                    observer.model_call(made)
                 else:
-                    observer.client_request(told)
+                    observer.client_request(made)
             except Exception as error:  # noqa: BLE001 - the traffic has passed
                 _LOG.warning("telemetry failed (%s)", type(error).__name__)
 

@@ -87,8 +87,8 @@ class Admission:
         except (PageturnError, OSError) as error:
             return _store_failed(error)
         if not is_taken:
-            told = f"the budget of this key ({key.budget:g} dollars, {key.period}) has no room for this request"
-            return Refuse(402, told, "refused; budget")
+            reason = f"the budget of this key ({key.budget:g} dollars, {key.period}) has no room for this request"
+            return Refuse(402, reason, "refused; budget")
         exchange.tenant = key.scope
         exchange.grant = Grant(key.id, key.scope, key.period, dollars, now)
         return None

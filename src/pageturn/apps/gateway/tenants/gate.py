@@ -25,7 +25,7 @@ class _Client(Protocol):
 
 
 class KeyGate:
-    """Asks each request for its key. A path that is no call of a model passes only where it is one that is known to tell nothing of others."""
+    """Asks each request for its key. A path that calls no model passes only if it is known to reveal nothing about other keys."""
 
     def __init__(self, admission: Admission, servers: Mapping[str, Server]) -> None:
         self._admission = admission

@@ -55,7 +55,7 @@ class Keys:
         self._store = store
 
     def create(self, scope: str, **allowed: object) -> tuple[str, VirtualKey]:
-        """A new key, which is told this once, and what is kept of it."""
+        """A new key, which is shown only this once, and what is stored of it."""
         plain = PREFIX + secrets.token_urlsafe(_BYTES)
         fields = {"id": _digest(plain)[:_ID], "scope": scope, "created_at": Instant.of(datetime.now(UTC)), **allowed}
         key = VirtualKey(**fields)  # type: ignore[arg-type]  # which checks them

@@ -111,16 +111,18 @@ function say(state) {
 
 // -- colours
 
-const THEMES = ["system", "dark", "light"];
+const THEMES = { system: "(prefers-color-scheme: dark)", dark: "all", light: "not all" }; // when dark.css holds
 function paint(theme) {
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
+  document.getElementById("dark").media = THEMES[theme];
   document.getElementById("theme").setAttribute("aria-label", `Colours: ${theme === "system" ? "as the system has them" : theme}`);
   document.dispatchEvent(new Event("repaint"));
 }
 function nextTheme() {
   const now = localStorage.getItem("theme") || "system";
-  const next = THEMES[(THEMES.indexOf(now) + 1) % THEMES.length];
+  const names = Object.keys(THEMES);
+  const next = names[(names.indexOf(now) + 1) % names.length];
   localStorage.setItem("theme", next);
   paint(next);
 }

@@ -1,4 +1,4 @@
-// A page: its text at each level, where it stood over the turns, why, and which later calls name what it says.
+// A page: its text at each level, how it was shown over the turns, why, and which later calls name what it says.
 
 import { badge, fetchData, h, links, many, number, replace, stat, when } from "./dom.js";
 import { blocks } from "./messages.js";
@@ -53,7 +53,7 @@ export function pageView(first, { go }) {
       columns: [
         { name: "turn", width: "4.2rem", cell: (use) => h("a", { href: links.turn(data.session, use.turn) }, `turn ${use.turn}`) },
         { name: "call", width: "5.5rem", cell: (use) => h("a", { href: links.page(data.session, use.page) }, use.tool) },
-        { name: "it stood at", width: "6.2rem", cell: (use) => badge(use.shown) },
+        { name: "shown at", width: "6.2rem", cell: (use) => badge(use.shown) },
         { name: "names", width: "minmax(6rem, 1fr)", cell: (use) => h("code", use.names.join(", ")) },
       ],
     });
@@ -74,7 +74,7 @@ export function pageView(first, { go }) {
       h("div.stats",
         stat("tokens", number(data.tokens), `${number(data.size)} bytes stored`),
         stat("lowest level allowed", data.floor, `for ${data.kind}`),
-        stat("stands there since", data.moves.length ? `turn ${number(data.moves.at(-1).turn)}` : "–", data.moves.length > 1 ? `moved ${many(data.moves.length - 1, "time")}` : "never moved"),
+        stat("at this level since", data.moves.length ? `turn ${number(data.moves.at(-1).turn)}` : "–", data.moves.length > 1 ? `moved ${many(data.moves.length - 1, "time")}` : "never moved"),
         stat("named later", data.uses.length ? many(data.uses.length, "call") : "never"),
         stat("faults", String(data.faults.length))),
       h("p.foldnote", data.why),
@@ -82,7 +82,7 @@ export function pageView(first, { go }) {
       data.unit.length > 1 ? h("p.quiet", "Shown together, as a call and its results: ", data.unit.map((handle) => h("a.inline", { href: links.page(data.session, handle) }, handle))) : null,
       h("div.twocolumns",
         h("section.panel", { "aria-label": "Text" }, tabs, text),
-        h("div", h("section.panel", h("h2", "Where it stood"), history()), h("section.panel", h("h2", "Who used it later"), uses())))),
+        h("div", h("section.panel", h("h2", "Its levels"), history()), h("section.panel", h("h2", "Who used it later"), uses())))),
     keys: {
       "]": () => data.after && go(links.page(data.session, data.after)),
       "[": () => data.before && go(links.page(data.session, data.before)),

@@ -1,10 +1,10 @@
 // Routing: what is believed of each agent, and the decisions with their reasons.
 
 import { h, links, number, percent, stat, when } from "./dom.js";
+import { activeRow } from "./list.js";
 import { virtualTable } from "./table.js";
 
 export function routingView(data, { go }) {
-  let active = -1;
   const interval = (low, mean, high) =>
     h("span.interval", { title: `${mean.toFixed(3)}, with 95 % from ${low.toFixed(2)} to ${high.toFixed(2)}` },
       h("i.range", { style: { left: `${100 * low}%`, width: `${100 * (high - low)}%` } }), h("i.mean", { style: { left: `${100 * mean}%` } }));
@@ -33,15 +33,7 @@ export function routingView(data, { go }) {
       h("table", h("thead", h("tr", ["candidate", "expected", "95 % interval", "", "score", "chance"].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", each.candidates.map((one) =>
           h("tr", h("td", one.agent === each.choice ? h("strong", one.agent) : one.agent), h("td", one.mean.toFixed(3)), h("td", `${one.low.toFixed(2)} to ${one.high.toFixed(2)}`), h("td", interval(one.low, one.mean, one.high)), h("td", one.score.toFixed(3)), h("td", percent(one.chance))))))))));
-
-  function move(by) {
-    const rows = list.children;
-    if (!rows.length) return;
-    rows[active]?.classList.remove("active");
-    active = Math.min(rows.length - 1, Math.max(0, active + by));
-    rows[active].classList.add("active");
-    rows[active].querySelector("summary").focus();
-  }
+  const active = activeRow(list, (row) => row.querySelector("summary").focus());
 
   const scopes = data.scopes.length > 1
     ? h("label.check", "scope ", h("select", { change: (event) => go(links.routing(event.target.value)) }, data.scopes.map((scope) => h("option", { value: scope, selected: scope === data.scope }, scope))))
@@ -58,6 +50,6 @@ export function routingView(data, { go }) {
       data.total || data.posteriors.length ? null : h("p.quiet", "Nothing was routed in this store yet: pageturn.Router writes its decisions here with their outcomes."),
       h("section", h("h2", "What is believed"), posteriors.node),
       h("section", h("h2", "Decisions"), data.decisions.length ? list : h("p.quiet", "none"))),
-    keys: { j: () => move(1), k: () => move(-1) },
+    keys: { j: () => active.move(1), k: () => active.move(-1) },
   };
 }

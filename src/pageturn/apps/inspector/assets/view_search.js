@@ -1,9 +1,9 @@
 // Recall over one session or all of them.
 
 import { badge, h, links, many, replace, when } from "./dom.js";
+import { activeRow } from "./list.js";
 
 export function searchView(data, { go }) {
-  let active = -1;
   const field = h("input.query", { type: "search", value: data.query, placeholder: "Words, names or a question", "aria-label": "What to search for", "data-search": true, maxlength: "2000" });
   const form = h("form.tools", { role: "search", submit: (event) => {
     event.preventDefault();
@@ -25,16 +25,7 @@ export function searchView(data, { go }) {
         h("a", { href: links.turn(hit.session, Math.max(1, hit.turn)) }, `turn ${hit.turn}`),
         h("span.quiet", when(hit.at))),
       h("p.excerpt", hit.excerpt))));
-
-  function move(by) {
-    const rows = list.children;
-    if (!rows.length) return;
-    rows[active]?.classList.remove("active");
-    active = Math.min(rows.length - 1, Math.max(0, active + by));
-    rows[active].classList.add("active");
-    rows[active].focus({ preventScroll: true });
-    rows[active].scrollIntoView({ block: "nearest" });
-  }
+  const active = activeRow(list);
 
   const words = data.outcome || (data.query ? many(data.hits.length, "match").replace("matchs", "matches") : "Searches every message, call and result, as recall does for a model.");
   return {
@@ -43,6 +34,6 @@ export function searchView(data, { go }) {
     up: data.session ? links.session(data.session) : links.sessions(),
     node: h("div.pad", h("h1", "Search"), form, h("p.quiet", { role: "status" }, words), data.notices.map((notice) => h("p.warnnote", notice)), list),
     ready: () => data.hits.length || field.focus(),
-    keys: { j: () => move(1), k: () => move(-1), Enter: () => data.hits[active] && go(links.page(data.hits[active].session, data.hits[active].handle)) },
+    keys: { j: () => active.move(1), k: () => active.move(-1), Enter: () => data.hits[active.at] && go(links.page(data.hits[active.at].session, data.hits[active.at].handle)) },
   };
 }

@@ -126,7 +126,7 @@ export function sessionView(first, { go }) {
           { name: "kind", width: "8rem", hide: "narrow", cell: ({ index }) => data.pages.kind[index] },
           { name: "role, tool", width: "9rem", hide: "middle", cell: ({ index }) => data.pages.tool[index] || data.pages.role[index] },
           { name: "tokens", width: "5rem", align: "right", cell: ({ index }) => number(data.pages.tokens[index]) },
-          { name: "stands at", width: "7rem", cell: ({ index }) => badge(levelAt(index, Infinity)) || h("span.quiet", "not sent yet") },
+          { name: "shown at", width: "7rem", cell: ({ index }) => badge(levelAt(index, Infinity)) || h("span.quiet", "not sent yet") },
           { name: "begins", width: "minmax(6rem, 1fr)", hide: "narrow", cell: ({ index }) => h("span.begins", begins.get(index) ?? "…") },
         ],
       }),

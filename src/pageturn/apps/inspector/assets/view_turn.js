@@ -1,6 +1,7 @@
 // A turn: every message that was sent, where it comes from, and what differs from the turn before.
 
 import { badge, fetchData, h, links, many, number, percent, replace, short, stat, when } from "./dom.js";
+import { activeRow } from "./list.js";
 import { blocks } from "./messages.js";
 
 const SHARES = { "structured extracts": "structured", "tool results": "evidence", "words of people": "person", "instructions and rules": "constraint", "words and calls of the model": "conversation", pointers: "pointer", "index lines": "index", compressed: "compressed", notes: "preference" };
@@ -8,10 +9,10 @@ const SHARES = { "structured extracts": "structured", "tool results": "evidence"
 export function turnView(first, { go, params }) {
   let data = first;
   let only = "all"; // or "new"
-  let active = -1;
   const byClient = params.get("by") === "client";
   const session = links.session(data.session);
   const list = h("ol.messages", { "aria-label": "Messages that were sent" });
+  const active = activeRow(list);
   const rest = h("div");
   const tools = h("div.tools");
   const address = (number) => links.turn(data.session, number) + (byClient ? "?by=client" : "");
@@ -103,7 +104,7 @@ export function turnView(first, { go, params }) {
 
   function draw() {
     replace(tools, toolbar());
-    active = -1;
+    active.clear();
     if (only === "gone") replace(list, data.change.gone.map(gone));
     else replace(list, data.messages.map((each, at) => (only === "all" || each.is_new ? message(each, data.start + at) : null)));
     const end = data.start + data.messages.length;
@@ -115,16 +116,6 @@ export function turnView(first, { go, params }) {
     const next = await fetchData(`${links.turn(data.session, data.number)}?start=${end}${byClient ? "&by=client" : ""}`);
     data = { ...data, messages: [...data.messages, ...next.messages] };
     draw();
-  }
-
-  function move(by) {
-    const rows = list.children;
-    if (!rows.length) return;
-    rows[active]?.classList.remove("active");
-    active = Math.min(rows.length - 1, Math.max(0, active + by));
-    rows[active].classList.add("active");
-    rows[active].focus({ preventScroll: true });
-    rows[active].scrollIntoView({ block: "nearest" });
   }
 
   const heading = h("div", head());
@@ -139,9 +130,9 @@ export function turnView(first, { go, params }) {
       replace(heading, head());
     },
     keys: {
-      j: () => move(1),
-      k: () => move(-1),
-      Enter: () => list.children[active]?.querySelector(".foot button")?.click(),
+      j: () => active.move(1),
+      k: () => active.move(-1),
+      Enter: () => list.children[active.at]?.querySelector(".foot button")?.click(),
       "]": () => data.number < data.last && go(address(data.number + 1)),
       "[": () => data.number > 1 && go(address(data.number - 1)),
     },

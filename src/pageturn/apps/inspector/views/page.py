@@ -1,4 +1,4 @@
-"""One page: its text at each level, where it stood over the turns and why, and which later calls name what it says."""
+"""One page: its text at each level, how it was shown over the turns and why, and which later calls name what it says."""
 
 from collections.abc import Iterator
 
@@ -31,7 +31,7 @@ class LevelView(Closed):
 
 
 class MoveView(Closed):
-    """Where it stood from a turn on."""
+    """How it was shown from a turn on."""
 
     turn: int
     level: str
@@ -45,7 +45,7 @@ class UseView(Closed):
     page: str
     tool: str
     names: tuple[str, ...]
-    shown: str  # the level at which the page stood then
+    shown: str  # the level at which the page was shown then
 
 
 class PageView(Closed):
@@ -66,7 +66,7 @@ class PageView(Closed):
     size: int
     floor: str  # the lowest level that it may sink to
     state: str  # counts, undone, erased or replaced
-    why: str  # how it stood in the last context, in a sentence
+    why: str  # how it was shown in the last context, in a sentence
     unit: tuple[str, ...]
     start: int  # the character at which the pieces of text begin
     parts: tuple[PartView, ...]  # the page itself

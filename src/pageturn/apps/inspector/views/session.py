@@ -1,4 +1,4 @@
-"""One session: a map of pages by turns, what each turn took and cost beside two others, and what happened on the way.
+"""One session: a map of pages by turns, what each turn took and cost compared with two other methods, and what happened on the way.
 
 Turns and pages come as columns: lists of one length, since there may be ten thousand of them.
 """
@@ -34,7 +34,7 @@ class BillColumns(Closed):
 
 
 class TurnColumns(Closed):
-    """The turns: number n stands at place n - 1."""
+    """The turns: number n is at place n - 1."""
 
     answer: tuple[str, ...]  # the handle of the answer
     at: tuple[int, ...]  # milliseconds
@@ -62,7 +62,7 @@ class PageColumns(Closed):
 
 
 class EventView(Closed):
-    """Something beside the conversation, after a turn."""
+    """Something besides the conversation, after a turn."""
 
     turn: int
     kind: str

@@ -21,7 +21,7 @@ from pageturn.values.messages import Message, Role
 from pageturn.values.pages import PageKind
 
 _MOST_MESSAGES = 200  # in one answer
-_MOST_COMPARED = 4_000  # messages behind the common beginning of two requests
+_MOST_COMPARED = 4_000  # messages after the common beginning of two requests
 _RECORDING = "a recording does not say what was sent; this is all of the history until then"
 _OPENING = (Role.SYSTEM, Role.DEVELOPER)
 
@@ -32,7 +32,7 @@ class MessageView(Closed):
     role: str
     parts: tuple[PartView, ...]
     tokens: int
-    handles: tuple[str, ...]  # of the pages that it stands for; of an index line, its ends
+    handles: tuple[str, ...]  # of the pages that it replaces; of an index line, its ends
     kind: str
     level: str
     why: str
@@ -338,20 +338,20 @@ def _usage(viewed: ViewedSession, taken: Taken) -> UsageView:
 
 
 def _client(viewed: ViewedSession, taken: Taken) -> ClientView | None:
-    """What a gateway wrote beside the answer of what its client sent."""
+    """What a gateway recorded, with the answer, about the request of its client."""
     state = viewed.journal.state
     try:
         message = viewed.journal.message(state.known_page(taken.page))
     except StoreError:
         return None
-    told = (message.metadata or {}).get("gateway") if message is not None else None
-    if not isinstance(told, dict):
+    recorded = (message.metadata or {}).get("gateway") if message is not None else None
+    if not isinstance(recorded, dict):
         return None
     before = sum(1 for page in state.pages if page.counts and page.seq < taken.page)
     return ClientView(
-        endpoint=str(told.get("endpoint", "")),
+        endpoint=str(recorded.get("endpoint", "")),
         messages=before,
-        bytes=told.get("request_bytes"),
-        sent_bytes=told.get("sent_bytes"),
-        tools_tokens=int(told.get("tools_tokens", 0)),
+        bytes=recorded.get("request_bytes"),
+        sent_bytes=recorded.get("sent_bytes"),
+        tools_tokens=int(recorded.get("tools_tokens", 0)),
     )

@@ -17,9 +17,9 @@ class OwnAnswer(NamedTuple):
     content_type: bytes = b"application/json"
 
     @classmethod
-    def json(cls, status: int, told: Mapping[str, Any]) -> "OwnAnswer":
+    def json(cls, status: int, value: Mapping[str, Any]) -> "OwnAnswer":
         """An object."""
-        return cls(status, json.dumps(told).encode())
+        return cls(status, json.dumps(value).encode())
 
     @classmethod
     def error(cls, status: int, message: str) -> "OwnAnswer":
