@@ -10,7 +10,7 @@ from rich.table import Table
 
 from pageturn.apps.cli.answers import ContextPart, NextContext, NoteLine, PageReason, PageReasons, SaidText
 from pageturn.apps.cli.pages import whole_handle
-from pageturn.apps.cli.tables import many, plain
+from pageturn.apps.cli.tables import many, one_line, plain
 from pageturn.apps.cli.terminal import answered, hint, inert
 from pageturn.journal.journal import Journal
 from pageturn.journal.lookup import page_of
@@ -252,7 +252,7 @@ def show_reasons(console: Console, look: Look, handles: Sequence[str], store: st
     for reason in reasons:
         console.print(plain(reason.why), highlight=False, soft_wrap=True)
         for what in reason.hints:
-            hint(console, f"  {what}")
+            hint(console, f"  {one_line(what)}")
 
 
 def _hints(look: Look, explanation: Explanation, store: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 from rich.table import Table
 
 from pageturn.apps.cli.answers import Import, SessionRenamed, Skipped, Unread
-from pageturn.apps.cli.tables import line, many, plain
+from pageturn.apps.cli.tables import many, one_line, plain
 from pageturn.apps.cli.terminal import answered, complain, has_progress, hint
 from pageturn.apps.importing import Report, files_in, import_file
 from pageturn.stores import open_store
@@ -110,10 +110,10 @@ def _show(console: Console, into: str, report: Report, missed: dict[Path, str], 
         console.print(f"[yellow]session {plain(str(renamed))}[/]", highlight=False, soft_wrap=True)
     _left(console, len(report.renamed), most, "other sessions under a new id")
     for file, why in list(missed.items())[:most]:
-        complain(f"pageturn: {file}: {line(why)}")
+        complain(f"pageturn: {file}: {one_line(why)}")
     _left(console, len(missed), most, "other files that could not be read")
     if report.sessions:
-        hint(console, f"pageturn sessions {into}")
+        hint(console, f"pageturn sessions {one_line(into)}")
 
 
 def _left(console: Console, count: int, most: int | None, what: str) -> None:

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from pageturn.apps.cli.answers import Health, HitLine, HitsFound, PageLine, PagesFound, Problem, SpaceFreed
 from pageturn.apps.cli.prefixes import named, one_of
-from pageturn.apps.cli.tables import bar, many, plain
+from pageturn.apps.cli.tables import bar, many, one_line, plain
 from pageturn.apps.cli.terminal import answered, complain, hint, write_json
 from pageturn.journal.doctor import examine
 from pageturn.journal.journal import Journal, require_scope
@@ -133,7 +133,7 @@ def show_hits(
         console.print(f"{where}[bold]{hit.handle}[/] turn {hit.turn}, {hit.role}{tool}{times}")
         console.print(f"  {plain(hit.excerpt)}")
     for notice in found.notices:
-        hint(console, notice)
+        hint(console, one_line(notice))
     for what in found.unreadable:
         console.print(f"[red]{plain(what)}[/]")
     return True

@@ -59,7 +59,7 @@ def _store_and_id(context: click.Context, parameter: click.Parameter, value: tup
             return StoreAndId(None, id_)
         case (store, id_):
             return StoreAndId(store, id_)
-    raise click.UsageError(f"expected {parameter.make_metavar(context)}, got {len(value)} arguments", context)
+    raise click.UsageError(f"expected {parameter.metavar}, got {len(value)} arguments", context)
 
 
 def store_and_id(command: Callable[..., Any]) -> Callable[..., Any]:

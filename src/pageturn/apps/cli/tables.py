@@ -13,10 +13,10 @@ _WIDEST = 400  # columns
 
 def plain(text: str) -> str:
     """A text from a journal on one line, with rich markup escaped and control characters removed."""
-    return escape(line(text))
+    return escape(one_line(text))
 
 
-def line(text: str) -> str:
+def one_line(text: str) -> str:
     """A text from a journal on one line, without control characters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
