@@ -178,5 +178,8 @@ def test_the_command_tells_it_for_every_session(started, ask, upstream, tmp_path
     assert "managed they would have taken about" in ran.stdout
     assert "(an estimate)" in ran.stdout
     assert sessions(str(tmp_path / "a.db"))[0].id in ran.stdout
+    (line,) = json.loads(run("savings", str(tmp_path / "a.db"), "--room", str(ROOM), "--json").stdout)["sessions"]
+    assert (line["session"], line["turns"]) == (sessions(str(tmp_path / "a.db"))[0].id, TURNS)
+    assert run("savings", str(tmp_path / "a.db"), "--session", line["session"][:6]).returncode == 0
     nothing = run("savings", str(tmp_path / "none.db"))
     assert nothing.returncode == 1

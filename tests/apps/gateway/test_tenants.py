@@ -111,7 +111,7 @@ def test_a_revoked_key_is_none(guarded, ask, upstream, give, store):
     plain, key = give()
     with guarded() as gateway:
         assert call(ask, gateway, plain)[0].status == 200
-        assert run("keys", "revoke", key.id, store).returncode == 0
+        assert run("keys", "revoke", store, key.id).returncode == 0
         assert call(ask, gateway, plain)[0].status == 401
 
 
@@ -330,7 +330,7 @@ def test_keys_from_the_command_line(tmp_path):
         key = Keys(opened).find(plain)
         assert (key.scope, key.models, key.budget) == ("team", ("coder",), 20.0)
     assert all(plain.encode() not in file.read_bytes() for file in store.parent.iterdir())
-    assert run("keys", "revoke", "nobody", store).returncode == 1
-    assert run("keys", "revoke", key.id, store).returncode == 0
+    assert run("keys", "revoke", store, "nobody").returncode == 1
+    assert run("keys", "revoke", store, key.id).returncode == 0
     assert "revoked" in run("keys", "list", store).stdout
     assert run("keys", "create", store, "--scope", "").returncode == 1

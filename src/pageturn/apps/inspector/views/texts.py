@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator
 
-from pageturn.journal.journal import Journal
-from pageturn.values.errors import PageturnError
 from pageturn.values.json import Closed, to_json
 from pageturn.values.masking import covered
 from pageturn.values.messages import (
@@ -18,8 +16,6 @@ from pageturn.values.messages import (
     ToolResult,
     Visibility,
 )
-from pageturn.values.pages import Page
-from pageturn.values.search_text import search_text
 
 HIDDEN = "internal: only the model may see it (start the inspector with --internal)"
 _LONGEST_KEY = 4_096  # characters of a key that are looked for beyond the ends of a piece
@@ -78,17 +74,3 @@ def _words(part: Part) -> tuple[str, str]:
             return f"item of {vendor}", text or to_json(item).decode()
         case _:
             return "", ""
-
-
-def beginning(journal: Journal, page: Page, characters: int, *, internal: bool) -> str:
-    """How the words of a page begin, on one line."""
-    if page.visibility is Visibility.INTERNAL and not internal:
-        return "(internal)"
-    try:
-        message = journal.message(page)
-    except PageturnError as error:
-        return f"(cannot be read: {error})"
-    if message is None:
-        return "(erased)"
-    words = " ".join(search_text(message)[: 4 * characters].split())
-    return words if len(words) <= characters else f"{words[:characters]}…"
