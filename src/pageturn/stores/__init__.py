@@ -1,4 +1,4 @@
-"""Stores: keep journals. `ports` is the contract; memory and SQLite implement it.
+"""Stores: keep journals. `ports` is the contract; memory, SQLite and PostgreSQL implement it.
 
 The journal, routing and the rooms above use them, and a host may bring its own. They use values, and do the I/O.
 """
@@ -15,6 +15,7 @@ from pageturn.stores.ports import (
     Embedded,
     Found,
     Freed,
+    FullStore,
     Loss,
     Maintained,
     Record,
@@ -31,7 +32,7 @@ from pageturn.stores.ports import (
     VectorStore,
 )
 from pageturn.stores.sqlite import SqliteStore
-from pageturn.stores.urls import open_store, path_of
+from pageturn.stores.urls import is_postgres, open_store, path_of
 
 __all__ = [
     "ERASURES_UNKNOWN",
@@ -44,6 +45,7 @@ __all__ = [
     "Embedded",
     "Found",
     "Freed",
+    "FullStore",
     "Loss",
     "Maintained",
     "MemorySidecars",
@@ -61,6 +63,7 @@ __all__ = [
     "SqliteStore",
     "Store",
     "VectorStore",
+    "is_postgres",
     "open_store",
     "path_of",
 ]

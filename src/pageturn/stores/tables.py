@@ -7,7 +7,7 @@ from hashlib import blake2b
 import msgspec
 
 from pageturn.stores import index, sidecars, vectors
-from pageturn.stores.chain import NOTHING, SIZE, digest, links, origin_of
+from pageturn.stores.chain import NOTHING, SIZE, links, loss_digest, origin_of
 from pageturn.stores.ports import ERASURES_UNKNOWN, LAST, Record, SessionRow
 from pageturn.values.errors import StoreError
 
@@ -185,7 +185,7 @@ def _batches(db: sqlite3.Connection, number: int, seq: int) -> Iterator[list[Rec
 def add_loss(db: sqlite3.Connection, number: int, seq: int) -> None:
     """Record that a record lost words."""
     last, before = losses_end(db)
-    linked = _loss_digest(before, last + 1, number, seq)
+    linked = loss_digest(before, last + 1, number, seq)
     db.execute("INSERT INTO losses(number, session, seq, digest) VALUES (?,?,?,?)", (last + 1, number, seq, linked))
     db.execute("UPDATE losses_end SET number = ?, digest = ?", (last + 1, linked))
 
@@ -200,7 +200,7 @@ def losses_after(db: sqlite3.Connection, after: int) -> Iterator[tuple[int, int]
     for number, session, seq, carried in db.execute(
         "SELECT number, session, seq, digest FROM losses WHERE number > ? ORDER BY number", (after,)
     ):
-        if number != after + 1 or type(before) is not bytes or _loss_digest(before, number, session, seq) != carried:
+        if number != after + 1 or type(before) is not bytes or loss_digest(before, number, session, seq) != carried:
             raise StoreError(f"{ERASURES_UNKNOWN}: loss {after + 1} is damaged")
         yield session, seq
         after, before = number, carried
@@ -222,7 +222,3 @@ def relink_losses(db: sqlite3.Connection, losses: Iterable[tuple[int, int]]) -> 
     db.execute("INSERT OR REPLACE INTO losses_end VALUES (1, 0, ?)", (NOTHING,))
     for session, seq in losses:
         add_loss(db, session, seq)
-
-
-def _loss_digest(before: bytes, number: int, session: int, seq: int) -> bytes:
-    return digest(before, f"{number} {session} {seq}".encode())

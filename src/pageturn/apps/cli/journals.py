@@ -22,7 +22,7 @@ from pageturn.recall.reach import reach
 from pageturn.recall.search import recall
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.session import Session
-from pageturn.stores import Maintained, SessionRow, SqliteStore, Store, open_store
+from pageturn.stores import FullStore, Maintained, SessionRow, Store, open_store
 from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import Fault
 from pageturn.values.ids import require_session_id
@@ -35,7 +35,7 @@ from pageturn.values.search_text import search_text
 
 
 @contextmanager
-def opened(path: str) -> Iterator[SqliteStore]:
+def opened(path: str) -> Iterator[FullStore]:
     """The store in an existing file; a command that reads never creates one."""
     file = path.removeprefix("sqlite:").removeprefix("//").partition("?")[0]
     if not Path(file).is_file():
@@ -148,7 +148,7 @@ def show_hits(
     return True
 
 
-def show_health(console: Console, store: SqliteStore) -> bool:
+def show_health(console: Console, store: FullStore) -> bool:
     """Check the store and print what is wrong; returns whether no problems were found."""
     rows = store.sessions()
     findings = []

@@ -21,7 +21,7 @@ from pageturn.apps.gateway.tenants.grants import Grant
 from pageturn.apps.gateway.tenants.keys import Keys, VirtualKey
 from pageturn.apps.gateway.tenants.rates import Rates
 from pageturn.apps.gateway.tenants.spending import Spending
-from pageturn.stores import SqliteStore, open_store
+from pageturn.stores import FullStore, open_store
 from pageturn.values.errors import InvalidInput, PageturnError, UnknownPrice
 from pageturn.values.model_prices import ModelPrice, price_of
 
@@ -47,7 +47,7 @@ class Admission:
         self._clock = clock
         self._rates = Rates(lambda: clock().timestamp())
         self._reader = ItemReader()
-        self._store: SqliteStore | None = None
+        self._store: FullStore | None = None
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-keys")
 
     async def enter(self, headers: Headers) -> VirtualKey | Refuse:
@@ -132,7 +132,7 @@ class Admission:
             default=0.0,
         )
 
-    def _opened(self) -> SqliteStore:
+    def _opened(self) -> FullStore:
         if self._store is None:
             self._store = open_store(self._url)
         return self._store
