@@ -32,7 +32,7 @@ from pageturn.stores.ports import (
     VectorStore,
 )
 from pageturn.stores.sqlite import SqliteStore
-from pageturn.stores.urls import is_postgres, open_store, path_of
+from pageturn.stores.urls import is_postgres, open_store, path_of, shown
 
 __all__ = [
     "ERASURES_UNKNOWN",
@@ -66,4 +66,5 @@ __all__ = [
     "is_postgres",
     "open_store",
     "path_of",
+    "shown",
 ]

@@ -63,6 +63,14 @@ def is_postgres(url: str) -> bool:
     return url.startswith(_SERVERS)
 
 
+def shown(url: str) -> str:
+    """A URL for a message: that of a database without user, password and options."""
+    if not is_postgres(url):
+        return url
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.partition('?')[0].rpartition('@')[2]}"
+
+
 def _postgres_store(url: str, *, wait_seconds: float | None, create: bool, read_only: bool) -> FullStore:
     try:
         from pageturn.stores.postgres import PostgresStore  # noqa: PLC0415  an extra

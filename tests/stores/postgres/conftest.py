@@ -20,8 +20,8 @@ def server():
 
 
 @pytest.fixture
-def opened():
-    """Opens stores, which are closed when the test is over."""
+def opened(server):
+    """Opens stores, which are closed and emptied when the test is over."""
     stores = []
 
     def open(url, **options):
@@ -31,6 +31,7 @@ def opened():
     yield open
     for store in stores:
         store.close()
+    server.reclaim()
 
 
 @pytest.fixture

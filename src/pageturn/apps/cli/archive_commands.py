@@ -10,7 +10,7 @@ from pageturn.apps.cli.journals import Wanted
 from pageturn.apps.cli.terminal import inert, terminal
 from pageturn.journal.archive import pack as packed
 from pageturn.journal.archive import unpack as unpacked
-from pageturn.stores import open_store
+from pageturn.stores import open_store, shown
 from pageturn.stores.files import make_private
 from pageturn.values.errors import InvalidInput
 
@@ -50,4 +50,4 @@ def unpack(file: Path, store: str, scope: str | None) -> None:
         raise InvalidInput("FILE", expected="a packed session", got=str(file))
     with closing(open_store(store)) as opened, file.open("rb") as lines:
         name = unpacked(opened, lines, scope)
-    terminal().print(inert(f"session {name} is in {store}"), markup=False, highlight=False)
+    terminal().print(inert(f"session {name} is in {shown(store)}"), markup=False, highlight=False)

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from pageturn.apps.cli.journals import plain
 from pageturn.apps.importing import Report, files_in, import_file
-from pageturn.stores import open_store
+from pageturn.stores import open_store, shown
 
 _SHOWN = 12  # shown reasons, renamed sessions and failures, each; more would hide the others
 
@@ -90,4 +90,4 @@ def _show(console: Console, into: str, report: Report, missed: dict[Path, str]) 
     for file, why in list(missed.items())[:_SHOWN]:
         console.print(f"[red]{plain(str(file))}[/]: {plain(why)}")
     if report.sessions:
-        console.print(f"[dim]pageturn sessions {plain(into)}[/]")
+        console.print(f"[dim]pageturn sessions {plain(shown(into))}[/]")

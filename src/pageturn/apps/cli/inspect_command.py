@@ -7,6 +7,7 @@ import click
 
 from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.terminal import complain
+from pageturn.stores import shown
 
 
 @click.command()
@@ -46,7 +47,7 @@ def inspect(
     )
 
     def say(url: str) -> None:
-        complain(f"pageturn: the inspector of {place.store} is at {url}")
+        complain(f"pageturn: the inspector of {shown(place.store)} is at {url}")
         if opens:
             webbrowser.open(f"{url}?token={token}" if token else url)
 

@@ -22,7 +22,7 @@ from pageturn.recall.reach import reach
 from pageturn.recall.search import recall
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.session import Session
-from pageturn.stores import FullStore, Maintained, SessionRow, Store, open_store
+from pageturn.stores import FullStore, Maintained, SessionRow, Store, is_postgres, open_store
 from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import Fault
 from pageturn.values.ids import require_session_id
@@ -36,11 +36,11 @@ from pageturn.values.search_text import search_text
 
 @contextmanager
 def opened(path: str) -> Iterator[FullStore]:
-    """The store in an existing file; a command that reads never creates one."""
+    """An existing store; a command that reads never creates one."""
     file = path.removeprefix("sqlite:").removeprefix("//").partition("?")[0]
-    if not Path(file).is_file():
+    if not is_postgres(path) and not Path(file).is_file():
         raise InvalidInput("store", expected="the path of an existing store", got=f"{path!r}, which does not exist")
-    with closing(open_store(path)) as store:
+    with closing(open_store(path, create=False)) as store:
         yield store
 
 

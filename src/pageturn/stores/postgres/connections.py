@@ -30,6 +30,8 @@ _SHARED = f"{_LIMITS}, pg_advisory_xact_lock_shared({_WRITERS})"
 _ALONE = f"{_LIMITS}, pg_advisory_xact_lock({_WRITERS})"
 _IDLE_SECONDS = 60.0  # after which a connection is given back to the server
 _BETWEEN_TRIES = 0.02  # seconds
+_AT_LEAST = 0.001  # seconds: with less, the pool gives no connection even if one is free
+_CONNECTING = 1.0  # seconds that a new connection may take in any case; that is not waiting for another writer
 
 _WORDS: tuple[tuple[type[psycopg.Error], str], ...] = (
     (errors.QueryCanceled, "a statement took longer than {statement:g} s (statement_seconds)"),
@@ -168,10 +170,17 @@ class Connections:
     @contextmanager
     def _connection(self) -> Iterator[Database]:
         try:
-            with self._pool.connection(self.wait_seconds) as db:
+            with self._pool.connection(self._patience) as db:
                 yield db
         except FAILURES as error:
             raise self.failure(error) from None
+
+    @property
+    def _patience(self) -> float:
+        """How long to wait for a connection."""
+        waited = self.wait_seconds
+        is_full = waited < _CONNECTING and self._pool.get_stats().get("pool_size", 0) >= self.address.connections
+        return max(waited, _AT_LEAST if is_full else _CONNECTING)
 
     def failure(self, error: Exception) -> StoreError:
         """An error of PostgreSQL as one of ours, without values and without the password."""
@@ -197,10 +206,9 @@ class Connections:
     def _without_connection(self) -> StoreError:
         where, most = self.address.name, self.address.connections
         stats = self._pool.get_stats()
-        if self.wait_seconds and stats.get("pool_size", 0) < most:
-            return StoreError(
-                f"{where}: no connection within {self.address.wait_seconds:g} s (wait_seconds): the server is down, starting, or has none left"
-            )
+        if stats.get("pool_size", 0) < most:
+            waited = max(self.address.wait_seconds, _CONNECTING)
+            return StoreError(f"{where}: no connection within {waited:g} s: the server is down, starting, or has none left")
         return Busy(f"{where}: no connection was free; at most {most} are used at once (connections)")
 
 

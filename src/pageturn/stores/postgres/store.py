@@ -320,13 +320,12 @@ class PostgresStore:
     def scrub(self) -> None:
         try:
             with self._db.connection() as db:
-                older = upkeep.scrub(db)
+                readers = upkeep.scrub(db, self._db.wait_seconds)
         except StoreError as error:
             raise NotScrubbed(f"{error}, so erased bytes stay in the tables for now") from error
-        if older:
-            raise NotScrubbed(
-                f"{self.path}: {older} transactions are still reading, so erased bytes stay in the tables for now"
-            )
+        if readers:
+            reading = f"{readers} transactions are still reading after {self._db.wait_seconds:g} s (wait_seconds)"
+            raise NotScrubbed(f"{self.path}: {reading}, so erased bytes stay in the tables for now")
 
     def erasures(self) -> int:
         ((number,),) = self._db.look_up(losses.LAST)

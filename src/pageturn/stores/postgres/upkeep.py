@@ -5,6 +5,7 @@ It knows rows and digests. What an entry means, and what should replace a lost o
 
 from collections.abc import Iterator, Mapping
 from itertools import count
+from time import monotonic, sleep
 
 from pageturn.stores import chain
 from pageturn.stores.chain import NOTHING, SIZE, altered_digests, snapshot_digest
@@ -26,10 +27,11 @@ _ERASABLE = (
     "snapshots",
     "sidecars",
 )  # what erasures and repairs delete from
-_OLDER = """
-SELECT count(*) FROM pg_stat_activity
-WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL
+_RUNNING = """
+SELECT pid, xact_start FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+AND backend_type = 'client backend' AND backend_xmin IS NOT NULL
 """
+_BETWEEN_LOOKS = 0.01  # seconds
 _RECORDS = "SELECT seq, at, body, chain FROM pageturn.records WHERE session = %s AND seq > %s ORDER BY seq"
 _SNAPSHOT = SNAPSHOT.replace("s.id", "s.number")
 _REPLACE = """
@@ -50,11 +52,15 @@ def vacuum(db: Database, *, dry_run: bool) -> Freed:
     return freed
 
 
-def scrub(db: Database) -> int:
-    """Let PostgreSQL remove what was deleted; returns how many transactions of others may keep it from doing so."""
-    (older,) = db.execute(_OLDER).fetchall()[0]
+def scrub(db: Database, wait_seconds: float) -> int:
+    """Let PostgreSQL remove what was deleted, once nobody can read it any more; returns how many still can when the wait is over."""
+    until = monotonic() + wait_seconds
+    readers = {*db.execute(_RUNNING).fetchall()}
+    while readers and monotonic() < until:
+        sleep(_BETWEEN_LOOKS)
+        readers &= {*db.execute(_RUNNING).fetchall()}
     db.execute(f"VACUUM {', '.join(f'pageturn.{table}' for table in _ERASABLE)}")
-    return int(older)
+    return len(readers)
 
 
 def back_up(db: Database) -> str:
