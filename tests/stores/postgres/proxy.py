@@ -8,7 +8,10 @@ from pathlib import Path
 from tests.stores.postgres.server import PORT
 
 _SOCKET = f".s.PGSQL.{PORT}"
-_READY = (b"Z\x00\x00\x00\x05I", b"Z\x00\x00\x00\x05E")  # the server has ended a transaction, or a statement failed in it
+_READY = (
+    b"Z\x00\x00\x00\x05I",
+    b"Z\x00\x00\x00\x05E",
+)  # the server has ended a transaction, or a statement failed in it
 
 
 class Proxy:

@@ -66,7 +66,9 @@ def test_a_server_that_is_killed_loses_nothing_acknowledged_and_the_writers_go_o
             seq = acknowledged[name] + 1
             record = Record(seq, seq, b"{%d}" % seq)
             try:
-                store.append(name, seq - 1, Batch([record], {f"{name}.{seq}": b"x" * 5_000}, [Document(seq, f"word{seq}")]))
+                store.append(
+                    name, seq - 1, Batch([record], {f"{name}.{seq}": b"x" * 5_000}, [Document(seq, f"word{seq}")])
+                )
             except StoreError as error:
                 failures.append(error)
                 return

@@ -40,9 +40,16 @@ DAMAGES = [
     (["DELETE FROM pageturn.records WHERE session = 1 AND seq = 2"], [1, "entry 2 is missing", 3, 4, 5]),
     (["DELETE FROM pageturn.records WHERE session = 1 AND seq IN (2, 3)"], [1, "entries 2 to 3 are missing", 4, 5]),
     (["DELETE FROM pageturn.records WHERE session = 1 AND seq = 1"], ["entry 1 is missing", 2, 3, 4, 5]),
-    (["DELETE FROM pageturn.records WHERE session = 1 AND seq > 3"], [1, 2, 3, "entry 4 and whatever came after it is missing"]),
     (
-        ["UPDATE " + _OF_A.format("seq = 99", 2), "UPDATE " + _OF_A.format("seq = 2", 3), "UPDATE " + _OF_A.format("seq = 3", 99)],
+        ["DELETE FROM pageturn.records WHERE session = 1 AND seq > 3"],
+        [1, 2, 3, "entry 4 and whatever came after it is missing"],
+    ),
+    (
+        [
+            "UPDATE " + _OF_A.format("seq = 99", 2),
+            "UPDATE " + _OF_A.format("seq = 2", 3),
+            "UPDATE " + _OF_A.format("seq = 3", 99),
+        ],
         [1, "entry 2 was altered", "entry 3 was altered", 4, 5],
     ),
     (["UPDATE " + _OF_A.format("chain = decode(repeat('00', 32), 'hex')", 3)], [1, 2, 3, 4, 5]),

@@ -26,13 +26,25 @@ def everything_said(error):
 @pytest.mark.parametrize(
     ("url", "kind", "words"),
     [
-        (f"postgresql://me:{SECRET}@127.0.0.1:1/agents", StoreError, "postgresql://me@127.0.0.1:1/agents: no answer from the server"),
+        (
+            f"postgresql://me:{SECRET}@127.0.0.1:1/agents",
+            StoreError,
+            "postgresql://me@127.0.0.1:1/agents: no answer from the server",
+        ),
         (f"postgresql://me:{SECRET}@no-such-host.invalid/agents", StoreError, "no answer from the server"),
         (f"postgresql://me:{SECRET}%zz@host/agents", InvalidInput, "a URL that libpq cannot read"),
         (f"postgresql://me:{SECRET}@host/agents?shoe_size=9", InvalidInput, "a URL that libpq cannot read"),
-        (f"postgresql://me:{SECRET}@host/agents?wait_seconds=soon", InvalidInput, "expected a number of seconds, up to 86400, got 'soon'"),
+        (
+            f"postgresql://me:{SECRET}@host/agents?wait_seconds=soon",
+            InvalidInput,
+            "expected a number of seconds, up to 86400, got 'soon'",
+        ),
         (f"postgresql://me:{SECRET}@host/agents?connections=1.5", InvalidInput, "expected a whole number above 0"),
-        (f"postgresql://me@host/agents?password={SECRET}&port=x", StoreError, "postgresql://me@host:x/agents: no answer"),
+        (
+            f"postgresql://me@host/agents?password={SECRET}&port=x",
+            StoreError,
+            "postgresql://me@host:x/agents: no answer",
+        ),
     ],
 )
 def test_a_url_that_leads_nowhere_is_an_error_without_the_password(url, kind, words, caplog):
@@ -138,7 +150,11 @@ def test_a_writer_of_the_same_session_is_waited_for(server, hasty, url):
 def test_at_once_never_waits(server, opened, url):
     store = opened(url + "&wait_seconds=600")
     store.create(SessionRow("a", b"key", 1))
-    with held(server, url, "UPDATE pageturn.sessions SET head = 2 WHERE id = 'a'"), store.at_once(), pytest.raises(Busy):
+    with (
+        held(server, url, "UPDATE pageturn.sessions SET head = 2 WHERE id = 'a'"),
+        store.at_once(),
+        pytest.raises(Busy),
+    ):
         store.append("a", 0, batch(1))
     store.append("a", 0, batch(1))
 
@@ -153,7 +169,7 @@ def test_when_all_connections_are_in_use_a_caller_is_told(opened, url):
 def test_a_statement_that_takes_too_long_is_ended(opened, url, server):
     store = opened(url + "&statement_seconds=0.2")
     store.create(SessionRow("a", b"key", 1))
-    with held(server, url, "LOCK TABLE pageturn.passages"), pytest.raises(StoreError, match="longer than 0.2 s"):
+    with held(server, url, "LOCK TABLE pageturn.passages"), pytest.raises(StoreError, match=r"longer than 0\.2 s"):
         store.search([Span("a", 9)], "tulip", 5)
 
 
@@ -167,7 +183,11 @@ def test_a_closed_store_says_so(store):
 def test_a_store_for_reading_writes_nothing(hasty, opened, url):
     reader = opened(url, read_only=True)
     assert [found.seq for found in reader.search([Span("a", 9)], "tulip", 5)] == [1]
-    for call in (*WAITING.values(), lambda store: store.create(SessionRow("b", b"", 1)), lambda store: store.drop_words()):
+    for call in (
+        *WAITING.values(),
+        lambda store: store.create(SessionRow("b", b"", 1)),
+        lambda store: store.drop_words(),
+    ):
         with pytest.raises(StoreError, match="opened for reading only"):
             call(reader)
     with pytest.raises(Conflict):

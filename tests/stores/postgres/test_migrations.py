@@ -30,7 +30,9 @@ def goes_on(store, after):
 
 
 def migrations(server, url):
-    return server.execute("SELECT number, needs FROM pageturn.migrations ORDER BY number", url.partition("?")[0].rpartition("/")[2])
+    return server.execute(
+        "SELECT number, needs FROM pageturn.migrations ORDER BY number", url.partition("?")[0].rpartition("/")[2]
+    )
 
 
 @pytest.mark.parametrize("begun", range(1, len(KNOWN) + 1))

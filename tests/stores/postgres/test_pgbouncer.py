@@ -42,7 +42,8 @@ def bouncer(server):
     with subprocess.Popen([*user, _PROGRAM, "-q", settings], cwd="/", stderr=subprocess.DEVNULL) as process:
         until = monotonic() + 30
         while not (server.folder / f".s.PGSQL.{_PORT}").exists():
-            assert monotonic() < until and process.poll() is None
+            assert monotonic() < until
+            assert process.poll() is None
             sleep(0.02)
         yield lambda url: f"{url}&port={_PORT}"
         process.kill()

@@ -152,7 +152,13 @@ _SETTINGS = (
         _keys,
         "forwarded passes the clients' own keys; virtual requires keys of the gateway",
     ),
-    _Setting("store", "gateway", None, _text, f'the file of the sessions, or postgresql://HOST/DATABASE; "{NOTHING}" stores nothing'),
+    _Setting(
+        "store",
+        "gateway",
+        None,
+        _text,
+        f'the file of the sessions, or postgresql://HOST/DATABASE; "{NOTHING}" stores nothing',
+    ),
     _Setting(
         "inspector",
         "gateway",

@@ -208,7 +208,9 @@ class Connections:
         stats = self._pool.get_stats()
         if stats.get("pool_size", 0) < most:
             waited = max(self.address.wait_seconds, _CONNECTING)
-            return StoreError(f"{where}: no connection within {waited:g} s: the server is down, starting, or has none left")
+            return StoreError(
+                f"{where}: no connection within {waited:g} s: the server is down, starting, or has none left"
+            )
         return Busy(f"{where}: no connection was free; at most {most} are used at once (connections)")
 
 
