@@ -74,6 +74,23 @@ def test_a_gateway_sees_what_another_appended_and_erased(store, opened, url):
     assert "secret" not in str(second.derive().messages)
 
 
+def test_texts_are_read_many_at_a_time_and_never_after_they_were_erased(store, opened, url):
+    other = opened(url)
+    first, second = pt.Session.open(store, id="s"), pt.Session.open(other, id="s")
+    pages = first.extend([pt.user(f"page {number} " * 100) for number in range(60)])
+    second.refresh()
+    asked = []
+    look_up = other._db.look_up
+    other._db.look_up = lambda *statement: asked.append(statement) or look_up(*statement)
+    assert len(texts(second)) == 60
+    assert len([sql for sql, *_ in asked if "blobs" in sql]) <= 3
+    assert second.resolve(pages[5].handle).text.startswith("page 5")
+    first.erase(pages[5])
+    assert second.resolve(pages[5].handle) == pt.Denied("erased")
+    assert other.blob(pages[5].digest) is None
+    assert second.resolve(pages[6].handle).text.startswith("page 6")
+
+
 def test_blobs_that_an_erasure_would_drop_stay_where_another_session_comes_to_need_them(store, opened, url):
     """An append and an erasure of the same bytes, at once and many times: each session that needs them has them."""
     other = opened(url)

@@ -50,9 +50,6 @@ LEFT JOIN LATERAL (
 WHERE s.number = %(number)s ORDER BY r.seq
 """
 BLOBS_OF = "SELECT digest FROM pageturn.refs WHERE session = %s AND seq = %s"
-BLOB = "SELECT data FROM pageturn.blobs WHERE digest = %s"
-PART_OF_BLOB = "SELECT substr(data, %s, %s) FROM pageturn.blobs WHERE digest = %s"
-REST_OF_BLOB = "SELECT substr(data, %s) FROM pageturn.blobs WHERE digest = %s"
 SNAPSHOT = """
 SELECT p.seq, p.body, p.digest, s.origin, s.parent_seq, r.chain FROM pageturn.sessions s
 JOIN pageturn.snapshots p ON p.session = s.number

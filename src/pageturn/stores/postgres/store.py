@@ -40,6 +40,7 @@ from pageturn.stores.postgres import (
     upkeep,
     vectors,
 )
+from pageturn.stores.postgres.blobs import Blobs
 from pageturn.stores.postgres.connections import Connections, Statement
 from pageturn.stores.postgres.records import Page
 from pageturn.stores.postgres.sessions import End
@@ -66,6 +67,7 @@ class PostgresStore:
         self._known: dict[str, int] = {}  # the numbers of sessions, which never change
         self._complete: set[str] = set()  # sessions in which every record is known to have its words
         self._db = Connections(place)
+        self._blobs = Blobs(self._db)
         self._db.open(lambda db: schema.prepare(db, place.name, place.wait_seconds, create=create and not read_only))
 
     def close(self) -> None:
@@ -205,13 +207,7 @@ class PostgresStore:
         self._write(Statement(records.KEEP_SNAPSHOT, (number, *snapshot, digest)))
 
     def blob(self, digest: str, start: int = 0, length: int | None = None) -> bytes | None:
-        if length is not None:
-            found = self._db.look_up(records.PART_OF_BLOB, (start + 1, length, digest))
-        elif start:
-            found = self._db.look_up(records.REST_OF_BLOB, (start + 1, digest))
-        else:
-            found = self._db.look_up(records.BLOB, (digest,))
-        return found[0][0] if found else None
+        return self._blobs.read(digest, start, length)
 
     # -- search
 
@@ -299,7 +295,9 @@ class PostgresStore:
 
     def erase(self, session: str, after: int, record: Record, losses: Sequence[Loss]) -> Freed:
         self._require_writable()
-        return self._db.persevere(lambda is_again: self._erase(session, after, record, losses, is_again=is_again))
+        freed = self._db.persevere(lambda is_again: self._erase(session, after, record, losses, is_again=is_again))
+        self._blobs.forget()
+        return freed
 
     def _erase(self, session: str, after: int, record: Record, given: Sequence[Loss], *, is_again: bool) -> Freed:
         numbers = self._numbers([loss.session for loss in given])
@@ -329,6 +327,7 @@ class PostgresStore:
 
     def erasures(self) -> int:
         ((number,),) = self._db.look_up(losses.LAST)
+        self._blobs.erased(number)
         return int(number)
 
     def erased(self, spans: Sequence[Span], after: int = 0) -> set[int]:
@@ -345,10 +344,12 @@ class PostgresStore:
         with self._db.transaction(alone=not dry_run, limited=False) as db:
             freed = upkeep.vacuum(db, dry_run=dry_run)
         if not dry_run:
+            self._blobs.forget()
             self.scrub()
         return freed
 
     def check(self) -> list[str]:
+        self._blobs.forget()  # who checks looks at the tables as they are now
         with self._db.connection() as db:
             return upkeep.check(db)
 
@@ -360,7 +361,7 @@ class PostgresStore:
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         (found,) = self._db.read(Statement("SELECT digest FROM pageturn.blobs"))
         for (digest,) in found:
-            data = self.blob(digest)
+            data = self._blobs.read(digest, 0, None)
             if data is not None:  # otherwise it was deleted meanwhile
                 yield digest, data
 
@@ -375,6 +376,7 @@ class PostgresStore:
             upkeep.repair(db, found)
         self._ends.clear()
         self._complete.clear()
+        self._blobs.forget()
 
     # -- inside
 
