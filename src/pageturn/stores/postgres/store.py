@@ -5,8 +5,9 @@ writer of the same session, for an erasure, or for a free connection, for at mos
 connection is made again within that time, and what was being written is written once.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import islice
 
 from pageturn.stores import chain
@@ -120,7 +121,7 @@ class PostgresStore:
                         self._remember(session, end, batch.records, linked)
                         return
             if not (is_again and self._is_written(end, batch.records)):
-                raise self._conflict(session, after, end)
+                raise self._conflict(session, after)
 
         self._db.persevere(work)
 
@@ -150,9 +151,10 @@ class PostgresStore:
         linked = chain.links(end.origin, found[0][2][:SIZE], written)
         return [carried for *_, carried in found] == linked
 
-    def _conflict(self, session: str, after: int, end: End) -> Conflict:
+    def _conflict(self, session: str, after: int) -> Conflict:
+        head = self._end_of(session).head
         return Conflict(
-            f"session {session!r}: expected entry {after} to be the last, and another writer has appended up to {end.head}. "
+            f"session {session!r}: expected entry {after} to be the last, and another writer has appended up to {head}. "
             "Call session.refresh() and derive again. If the writer is a thread of this program, give each thread "
             "a session of its own (docs/session.md, Who writes)",
             missed=self.records(session, after),
@@ -163,9 +165,7 @@ class PostgresStore:
         if number is None:
             return
         page = self._page(number, after, upto)
-        blobs_of: Callable[[int], tuple[str, ...]] = lambda seq: self._blobs_of(number, seq)  # noqa: E731
-        checker = chain.Checker(page.origin, page.start, blobs_of)
-        ends: list[bytes] = []
+        checker = chain.Checker(page.origin, page.start, partial(self._blobs_of, number))
 
         def rows() -> Iterator[chain.Row]:
             nonlocal page
@@ -173,11 +173,9 @@ class PostgresStore:
             while not page.is_last:
                 page = self._page(number, page.rows[-1].seq, upto)
                 yield from page.rows
-            ends.append(page.end)
 
-        for each in checker.checked(rows(), upto, lambda: ends[-1]):
-            if each.seq > after:
-                yield each
+        found = checker.checked(rows(), upto, lambda: page.end)
+        yield from (each for each in found if each.seq > after)
 
     def _page(self, number: int, after: int, upto: int) -> Page:
         (found,) = self._db.read(records.page(number, after, upto))
@@ -313,7 +311,7 @@ class PostgresStore:
         if is_again and self._is_written(end, [record]):
             ((freed,),) = self._db.read(losses.freed(end.number, record.seq))
             return Freed(*freed)
-        raise self._conflict(session, after, end)
+        raise self._conflict(session, after)
 
     def scrub(self) -> None:
         try:
