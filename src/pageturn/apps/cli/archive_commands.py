@@ -12,7 +12,7 @@ from pageturn.apps.cli.journals import Wanted
 from pageturn.apps.cli.options import SCOPE, SESSION, STORE
 from pageturn.apps.cli.terminal import answered, inert, terminal
 from pageturn.journal import archive, packed_file
-from pageturn.stores import open_store
+from pageturn.stores import open_store, shown
 from pageturn.stores.files import make_private
 from pageturn.values.errors import InvalidInput
 
@@ -58,5 +58,5 @@ def unpack(file: Path, store: str, scope: str | None) -> None:
         name = archive.write(opened, packed, scope)
     if answered(SessionUnpacked(store, name, packed.unchecked)):
         return
-    told = [f"session {name} is in {store}", *filter(None, [packed.unchecked])]
+    told = [f"session {name} is in {shown(store)}", *filter(None, [packed.unchecked])]
     terminal().print(inert("\n".join(told)), markup=False, highlight=False)

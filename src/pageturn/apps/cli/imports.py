@@ -13,7 +13,7 @@ from pageturn.apps.cli.answers import Import, SessionRenamed, Skipped, Unread
 from pageturn.apps.cli.tables import many, one_line, plain
 from pageturn.apps.cli.terminal import answered, complain, has_progress, hint
 from pageturn.apps.importing import Report, files_in, import_file
-from pageturn.stores import open_store
+from pageturn.stores import open_store, shown
 
 _SHOWN = 12  # shown reasons, renamed sessions and failures, each; more would hide the others
 
@@ -113,7 +113,7 @@ def _show(console: Console, into: str, report: Report, missed: dict[Path, str], 
         complain(f"pageturn: {file}: {one_line(why)}")
     _left(console, len(missed), most, "other files that could not be read")
     if report.sessions:
-        hint(console, f"pageturn sessions {one_line(into)}")
+        hint(console, f"pageturn sessions {one_line(shown(into))}")
 
 
 def _left(console: Console, count: int, most: int | None, what: str) -> None:

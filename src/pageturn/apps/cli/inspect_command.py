@@ -10,6 +10,7 @@ from pageturn.apps.cli.extras import imported
 from pageturn.apps.cli.listening import listening_options
 from pageturn.apps.cli.options import GATEWAYS_STORE
 from pageturn.apps.cli.terminal import complain
+from pageturn.stores import shown
 
 
 @click.command(cls=Documented, example="inspect agent.db --open")
@@ -35,7 +36,7 @@ def inspect(
     )
 
     def say(url: str) -> None:
-        complain(f"pageturn: the inspector of {place.store} is at {url}")
+        complain(f"pageturn: the inspector of {shown(place.store)} is at {url}")
         if opens:
             webbrowser.open(f"{url}?token={token}" if token else url)
 

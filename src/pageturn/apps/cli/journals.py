@@ -24,7 +24,7 @@ from pageturn.recall.reach import reach
 from pageturn.recall.search import recall
 from pageturn.routing.stored_state import examine_beliefs
 from pageturn.session import Session
-from pageturn.stores import Maintained, SessionRow, SqliteStore, Store, open_store
+from pageturn.stores import FullStore, Maintained, SessionRow, Store, is_postgres, open_store
 from pageturn.values.errors import Damaged, InvalidInput, StoreError, show
 from pageturn.values.faults import Fault
 from pageturn.values.ids import require_session_id
@@ -37,12 +37,12 @@ from pageturn.values.search_text import search_text
 
 
 @contextmanager
-def opened(path: str) -> Iterator[SqliteStore]:
-    """The store in an existing file; a command that reads never creates one."""
+def opened(path: str) -> Iterator[FullStore]:
+    """An existing store; a command that reads never creates one."""
     file = path.removeprefix("sqlite:").removeprefix("//").partition("?")[0]
-    if not Path(file).is_file():
+    if not is_postgres(path) and not Path(file).is_file():
         raise InvalidInput("store", expected="the path of an existing store", got=f"{path!r}, which does not exist")
-    with closing(open_store(path)) as store:
+    with closing(open_store(path, create=False)) as store:
         yield store
 
 
@@ -157,7 +157,7 @@ def _hits(journal: Journal, query: str, limit: int, *, everywhere: bool, interna
     return HitsFound(tuple(hits), notices=tuple(outcome.notices), unreadable=tuple(unreadable))
 
 
-def show_health(console: Console, store: SqliteStore, *, wants_repair: bool = False) -> bool:
+def show_health(console: Console, store: FullStore, *, wants_repair: bool = False) -> bool:
     """Check the store, repair it if that is wanted and needed, and print what is wrong; returns whether nothing is left."""
     health = _checked(console, store)
     if wants_repair and health.problems:
@@ -170,7 +170,7 @@ def show_health(console: Console, store: SqliteStore, *, wants_repair: bool = Fa
     return not health.problems
 
 
-def _checked(console: Console, store: SqliteStore) -> Health:
+def _checked(console: Console, store: FullStore) -> Health:
     rows = store.sessions()
     entries = sum(row.head - row.parent_seq for row in rows)
     problems = []

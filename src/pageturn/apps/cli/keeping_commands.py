@@ -79,6 +79,7 @@ def retain(store: str, age: timedelta, *, yes: bool) -> None:
 @_FILE
 def backup(store: Path, file: Path) -> None:
     """Copy a store to a new FILE, also while it is in use. The copy is a store as it was at one moment."""
+    _require_file(store)
     size = back_up(store, file)
     if not answered(FileWritten(str(file), size)):
         terminal().print(inert(f"{file}: {size:,} bytes"), markup=False, highlight=False)
@@ -90,6 +91,7 @@ def backup(store: Path, file: Path) -> None:
 @click.option("--yes", is_flag=True, help="Replace an existing store; the old file is kept under another name.")
 def restore(file: Path, store: Path, *, yes: bool) -> None:
     """Replace a store by a backup. No program may have the store open: stop the gateway first."""
+    _require_file(store)
     if store.exists() and not yes:
         raise InvalidInput("store", expected="a path where nothing is, or --yes", got=str(store))
     kept = put_back(file, store)
@@ -111,6 +113,11 @@ def _erased(done: Expired) -> SessionsErased:
         still_there=done.still_there,
         unreadable=done.unread,
     )
+
+
+def _require_file(store: Path) -> None:
+    if store.parts[:1] in (("postgresql:",), ("postgres:",)):
+        raise InvalidInput("store", expected="a SQLite file; a PostgreSQL database is copied by pg_dump", got="a URL")
 
 
 def _limits(store: Sidecars, now: datetime) -> dict[str, datetime]:

@@ -31,7 +31,7 @@ from pageturn.apps.gateway.savings import account_of, in_short
 from pageturn.apps.gateway.server import Gateway
 from pageturn.apps.gateway.tenants.separated import SeparatedModes
 from pageturn.apps.gateway.watch import Watch
-from pageturn.stores import Slot, open_store
+from pageturn.stores import Slot, open_store, shown
 from pageturn.values.errors import InvalidInput, PageturnError
 
 Say = Callable[[str], None]
@@ -155,7 +155,7 @@ def start_store(config: Config, say: Say) -> int:
             file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         starts = _count_start(config.store)
     except (PageturnError, OSError, ValueError) as error:
-        say(f"{file or config.store} cannot be used: {why_failed(error)}")
+        say(f"{file or shown(config.store)} cannot be used: {why_failed(error)}")
         say("as long as that is so, calls pass as they come, nothing is kept, and what was shortened before is refused")
         return 1
     if is_new:

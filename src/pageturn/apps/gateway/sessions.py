@@ -16,7 +16,7 @@ from pageturn.apps.gateway.stored_messages import answer_id, stored, without_rem
 from pageturn.journal.blobs import pack
 from pageturn.journal.retention import has_expired
 from pageturn.session import Session
-from pageturn.stores import SqliteStore, open_store
+from pageturn.stores import FullStore, open_store
 from pageturn.values.ids import fitting_session_id
 from pageturn.values.messages import Message, Role, system, tool_result
 from pageturn.values.reasoning import has_reasoning, without_reasoning
@@ -52,11 +52,11 @@ class Sessions:
 
     def __init__(self, url: str, scope: str | None = None) -> None:
         self._url, self._scope = url, scope
-        self._store: SqliteStore | None = None
+        self._store: FullStore | None = None
         self._open: OrderedDict[str, Session] = OrderedDict()
 
     @property
-    def store(self) -> SqliteStore:
+    def store(self) -> FullStore:
         """The store, which is opened at the first use."""
         if self._store is None:
             self._store = open_store(self._url)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pageturn.apps.gateway.routes.settings import RoutedModel
 from pageturn.apps.gateway.telemetry.facts import UNREACHABLE, ClientRequest, ModelCall
 from pageturn.apps.gateway.tenants.spending import Spending
-from pageturn.stores import SqliteStore, open_store
+from pageturn.stores import FullStore, open_store
 from pageturn.values.errors import UnknownPrice
 from pageturn.values.model_prices import ModelPrice, price_of
 
@@ -33,7 +33,7 @@ class Accounting:
         self._prices: dict[str, ModelPrice | None] = {
             candidate.agent: candidate.price for model in models.values() for candidate in model.candidates
         }
-        self._store: SqliteStore | None = None
+        self._store: FullStore | None = None
         self._known: OrderedDict[str, _Known] = OrderedDict()  # of requests that are not over
 
     def model_call(self, call: ModelCall) -> None:

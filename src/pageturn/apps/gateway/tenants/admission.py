@@ -23,7 +23,7 @@ from pageturn.apps.gateway.tenants.most_cost import Bounded, most_dollars
 from pageturn.apps.gateway.tenants.rates import Rates
 from pageturn.apps.gateway.tenants.spending import Spending
 from pageturn.apps.gateway.trouble import Trouble
-from pageturn.stores import SqliteStore, open_store
+from pageturn.stores import FullStore, open_store
 from pageturn.values.errors import InvalidInput, PageturnError, StoreError, UnknownPrice
 from pageturn.values.model_prices import price_of
 
@@ -47,7 +47,7 @@ class Admission:
         self._clock = clock
         self._rates = Rates(lambda: clock().timestamp())
         self._reader = ItemReader()
-        self._store: SqliteStore | None = None
+        self._store: FullStore | None = None
         self._trouble = Trouble(lambda: clock().timestamp(), _LEFT_ALONE)
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="pageturn-keys")
 
@@ -130,7 +130,7 @@ class Admission:
             outline, [Bounded(model, price, window) for model, price, window in bounds if price is not None]
         )
 
-    def _opened(self) -> SqliteStore:
+    def _opened(self) -> FullStore:
         if self._store is None:
             self._store = open_store(self._url)
         return self._store
