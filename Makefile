@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := src tests benchmarks tools examples
 
-.PHONY: help setup demo test test-long test-clients test-stores test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway bench-soak bench-stores test-openapi trial-small trial-gemma calibrate pictures constraints clean
+.PHONY: help setup demo test test-long test-clients test-stores test-e2e screenshots fuzz check format bench bench-recall bench-renditions bench-derivation bench-simulation bench-growth bench-speed bench-lab bench-routing bench-peers bench-gateway bench-soak bench-stores test-openapi trial-small trial-gemma calibrate pictures docs references constraints clean
 
 help:  ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -150,6 +150,18 @@ pictures: setup  ## draw the pictures of the documentation again
 	@$(BIN)/python -m tools.turn_picture
 	@$(BIN)/python -m tools.fold_picture
 	@$(BIN)/python -m tools.demo_picture
+
+docs: .venv-docs/installed  ## the site of the documentation in site/, with a search that needs no network
+	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet
+	@echo "open site/index.html"
+
+.venv-docs/installed:
+	@$(PYTHON) -m venv .venv-docs
+	@.venv-docs/bin/python -m pip install --quiet --disable-pip-version-check mkdocs-material==9.8.1
+	@touch $@
+
+references: setup  ## write the references of the documentation again
+	@$(BIN)/python -m tools.references
 
 calibrate: setup  ## fit the token estimates on recorded sessions (DATA=folder)
 	@$(BIN)/python -m benchmarks.calibrate_tokens $(DATA)

@@ -1,8 +1,6 @@
 """The documentation is true: its examples run, its words exist, its links lead somewhere."""
 
-import json
 import re
-from contextlib import contextmanager
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -10,7 +8,7 @@ import pytest
 
 import pageturn as pt
 from pageturn.values.messages import Part
-from tests.formats.upstream import upstream
+from tests.scripted_vendors import scripted_vendors
 from tools import sizes
 from tools.examples import blocks, hidden, pages, prompts
 from tools.typed_examples import complaints
@@ -25,7 +23,7 @@ DOCSTRINGS = [example for source in SOURCES for example in prompts(source)]
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page.name}-{example.line}")
 def test_an_example_runs(example, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with scripted_model(monkeypatch):
+    with scripted_vendors(monkeypatch):
         exec(compile(example.code, str(example.page), "exec"), {})
 
 
@@ -35,27 +33,23 @@ def test_an_example_of_a_docstring_runs(example, tmp_path, monkeypatch):
     exec(compile(example.code, str(example.page), "exec"), {})
 
 
-@contextmanager
-def scripted_model(monkeypatch):
-    """A server in place of a provider's: it calls a tool, calls recall, and then is done."""
-    with upstream() as model:
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{model.url}/v1")
-        monkeypatch.setenv("OPENAI_API_KEY", "none")
-        model.answers = [
-            completion(call) for call in (("bash", {"command": "echo ok"}), ("recall", {"query": "login"}), None)
-        ]
-        yield model
-
-
-def completion(call):
-    """A chat completion that calls a tool, or says that the work is done."""
-    message = {"role": "assistant", "content": None if call else "Done."}
-    if call:
-        function = {"name": call[0], "arguments": json.dumps(call[1])}
-        message["tool_calls"] = [{"id": f"call_{call[0]}", "type": "function", "function": function}]
-    choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if call else "stop"}
-    usage = {"prompt_tokens": 900, "completion_tokens": 9, "total_tokens": 909}
-    return {"id": "c", "object": "chat.completion", "created": 1, "model": "gpt-5", "choices": [choice], "usage": usage}
+@pytest.mark.parametrize(
+    "example",
+    [example for example in EXAMPLES if example.page.name in ("README.md", "quickstart.md")],
+    ids=lambda example: f"{example.page.name}-{example.line}",
+)
+def test_a_loop_runs_the_tool_answers_recall_and_ends(example, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with scripted_vendors(monkeypatch) as server:
+        exec(compile(example.code, str(example.page), "exec"), {})
+    (stored,) = pt.sessions(tmp_path / "agent.db")
+    with pt.SessionReader.open(tmp_path / "agent.db", stored.id) as reader:
+        said = [message.text for message in reader.messages()]
+        results = [result.content for message in reader.messages() for result in message.tool_results]
+    assert said[-1] == "Done."
+    assert results[0] == "ok\n"
+    assert "Login returns 500" in str(results[1])
+    assert len(server.requests) == 3
 
 
 def test_the_sizes_of_the_code_are_as_they_are_today():

@@ -341,6 +341,41 @@ class _File(NamedTuple):
         return f"{self.path} ({name or table})"
 
 
+class SettingInfo(NamedTuple):
+    """A setting, as the documentation lists it."""
+
+    name: str
+    table: str  # of the settings file
+    variables: tuple[str, ...]  # of the environment; the first one counts
+    accepts: str
+    default: Any
+    meaning: str
+
+
+def every_setting() -> tuple[SettingInfo, ...]:
+    """All settings, in the order of the file."""
+    return tuple(
+        SettingInfo(
+            each.name,
+            each.table,
+            tuple(filter(None, (each.variable, each.vendors_variable))),
+            _accepted_by(each.check),
+            each.default,
+            each.comment,
+        )
+        for each in _SETTINGS
+    )
+
+
+def _accepted_by(check: Callable[[Any], Any]) -> str:
+    """What a check accepts, as its error says it."""
+    try:
+        check(None)
+    except _Bad as error:
+        return str(error)
+    raise AssertionError(f"{check.__name__} accepts nothing as a value")
+
+
 def usual_file(environ: Mapping[str, str] = os.environ) -> Path:
     """The default path of the settings file."""
     return _folder(environ, "XDG_CONFIG_HOME", ".config") / "config.toml"
