@@ -323,7 +323,7 @@ def test_a_span_ends_where_it_ends_also_for_what_waits(path):
 
 
 def test_a_common_term_is_left_out_of_a_query_with_a_rare_one_also_for_what_waits(path, monkeypatch):
-    monkeypatch.setattr("pageturn.stores.index._COMMON", 500)
+    monkeypatch.setattr("pageturn.stores.words.COMMON", 500)
     store = filled(path, [f"error number{n}" for n in range(550)])
     with held(path):
         assert [each.seq for each in store.search([Span("a", 10**6)], "error number549", 9)] == [550]

@@ -374,7 +374,7 @@ def growth_of(state: SessionState) -> Growth:
         tokens,
         standing_tokens=state.fold_tokens,
         grown_tokens=max(0, tokens - state.fold_tokens),
-        turns=state.turn - (state.folds[-1] if state.folds else 0),
+        turns=state.turn - state.tried,
         read_tokens=state.read_since_fold,
         last_fold=state.fold_cost,
     )
