@@ -1,6 +1,7 @@
 """The documentation is true: its examples run, its words exist, its links lead somewhere."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 from pkgutil import resolve_name
 
@@ -142,6 +143,19 @@ def test_the_readme_is_about_one_screen_and_names_the_two_commands():
     text = (ROOT / "README.md").read_text()
     assert len(text.splitlines()) <= 120
     assert {"make demo", "make test"} <= {line.split("#")[0].strip() for line in text.splitlines()}
+
+
+def test_the_table_of_choosing_a_policy_is_what_its_function_gives():
+    (example,) = [example for example in EXAMPLES if example.page.name == "choosing.md"]
+    names = {}
+    exec(compile(example.code, "choosing.md", "exec"), names)
+    rows = re.findall(r"^\| `(\w.*\))` \| ([\d,]+ \| [\d,]+ \| \d+) \|$", example.page.read_text(), re.MULTILINE)
+    assert len(rows) == 6
+    for policy, written in rows:
+        grown = names["sizes"](eval(f"pt.{policy}", {"pt": pt}))
+        shrunk = sum(after < before for before, after in pairwise(grown))
+        found = [max(grown) / 1000, sum(grown) / 1000, shrunk]
+        assert numbers(written) == pytest.approx(found, rel=0.05), policy
 
 
 def sections(page):
