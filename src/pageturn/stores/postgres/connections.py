@@ -191,9 +191,11 @@ class Connections:
         if isinstance(error, PoolTimeout):
             return self._without_connection()
         if isinstance(error, errors.LockNotAvailable):
-            return Busy(f"{where}: waited {waited:g} s (wait_seconds) for another writer to finish")
+            return Busy(
+                f"{where}: waited {waited:g} s (wait_seconds) for another writer to finish (docs/errors.md, Busy)"
+            )
         if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
-            return Damaged(f"{where}: {told}")
+            return Damaged(f"{where}: {told} (docs/errors.md, Damaged)")
         if isinstance(error, errors.DeadlockDetected | errors.SerializationFailure):
             return Interrupted(f"{where}: other writers were in the way: {told}")
         for kind, words in _WORDS:
