@@ -47,7 +47,7 @@ from pageturn.values.vendors import ReasoningRule, profile_of
 _STARVED = 0.1  # of the room that a fold should leave free
 _FAR_OVER = 4  # times the budget; what is larger than that by thousands of pages was imported at once
 _IMPORTED = 2_000  # pages
-_WORTHWHILE = (FoldReason.PAYS, FoldReason.COLD)  # folds that are tried for what they save, and that nothing demands
+_OPTIONAL = (FoldReason.PAYS, FoldReason.COLD)  # folds that are tried for what they save, and that nothing demands
 _PREPARED_FROM = 8_000  # tokens; a context that is smaller and was never folded may never be
 
 
@@ -149,8 +149,11 @@ class WorkingSet:
         folded = self._fold(asked, reason, tokens, requests) if reason is not None else None
         kept: FoldCost | None = None
         unfolded = add(requests, terms.budget_tokens - tokens, state.note_state.left_out)
-        if folded is not None and reason in _WORTHWHILE and self._has(folded, unfolded):
-            kept, folded = folded.fold.cost, None
+        if folded is not None and reason in _OPTIONAL:
+            if self._changes_nothing(folded, unfolded):
+                kept, folded = folded.fold.cost, None
+            elif self._shortens_new(folded):
+                folded = None
         faults = self._faults_of_context()
         upto = state.pages[-1].seq if state.pages else 0
         if folded is not None:
@@ -197,10 +200,17 @@ class WorkingSet:
         )
         return Derived(context, shown, folded, state.turn, dict(state.pins) if folded is not None else {})
 
-    def _has(self, folded: Folded, unfolded: PlacedNotes) -> bool:
+    def _changes_nothing(self, folded: Folded, unfolded: PlacedNotes) -> bool:
         """Whether a fold shows nothing but what stands, with these notes."""
         now = unfolded.into(self._tail.messages, self._opening)
         return folded.placed_notes.into(folded.prefix.messages, folded.prefix.opening) == now
+
+    def _shortens_new(self, folded: Folded) -> bool:
+        """Whether a fold shows less than all of a page that the model has not seen yet. One that nothing demands can wait for a turn."""
+        new = (each for each in folded.prefix.placements if each.last > self._journal.state.seen)
+        shortened = (each for each in new if each.level is not ResidencyLevel.FULL and each.why is not Why.RULE)
+        placed = (folded.fold.placed.get(each.first) for each in shortened)
+        return any(each is None or not each.whole_from for each in placed)
 
     def _tokens_unfolded(self) -> int:
         """The tokens of everything that is shown, if nothing is folded; what was not taken in, far over the budget, counts as it came."""
